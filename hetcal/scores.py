@@ -1,0 +1,138 @@
+"""Scores: beyond this module a score is a logit."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import logit
+
+from hetcal.arrays import Bools, Floats
+from hetcal.errors import ScoreError
+
+ScoreKind = Literal["logit", "probability"]
+
+# Probabilities are pulled this far away from 0 and 1, where the logit is infinite.
+CLIP = 1e-7
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One logit per row of the table, and how it was obtained.
+
+    Parameters
+    ----------
+    logit : array of float
+        The score before the sigmoid; NaN where the row has no finite score.
+    how : str
+        One sentence for the page: where the logits come from.
+    clipped : int
+        Probabilities that had to be pulled away from 0 or 1.
+    excluded : int
+        Rows without a finite score; no later step uses them.
+    largest_difference : float or None
+        Largest difference between the model's own output and the sigmoid of the
+        logit; None when the model's output is the logit itself.
+    digest : str
+        Changes when the content that the scores were made of changes.
+    """
+
+    logit: Floats
+    how: str
+    clipped: int
+    excluded: int
+    largest_difference: float | None
+    digest: str
+
+    @property
+    def usable(self) -> Bools:
+        """True for the rows whose score is finite."""
+        return np.isfinite(self.logit)
+
+
+def to_logits(probability: ArrayLike) -> Floats:
+    """Invert the sigmoid, pulling probabilities away from 0 and 1 by `CLIP`.
+
+    >>> to_logits([0.5, 0.75]).round(4).tolist()
+    [0.0, 1.0986]
+    """
+    clipped = np.clip(np.asarray(probability, dtype=np.float64), CLIP, 1 - CLIP)
+    return np.asarray(logit(clipped), dtype=np.float64)
+
+
+def guess_kind(column: pd.Series) -> ScoreKind:
+    """Take values that all lie between 0 and 1 for probabilities."""
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    finite = values[np.isfinite(values)]
+    inside = finite.size > 0 and bool(((finite >= 0) & (finite <= 1)).all())
+    return "probability" if inside else "logit"
+
+
+def scores_from_column(column: pd.Series, kind: ScoreKind, digest: str) -> Scores:
+    """Read the scores from a column of logits or probabilities."""
+    name = str(column.name)
+    values = _numbers(column, name)
+    if kind == "logit":
+        return make_scores(values, f"Logits as they stand in column '{name}'.", digest=digest)
+    _refuse_improbable(values, name)
+    clipped = int(((values < CLIP) | (values > 1 - CLIP)).sum())
+    how = f"Probabilities of column '{name}', turned into logits: log(p / (1 − p))."
+    return make_scores(to_logits(values), how, clipped=clipped, digest=digest)
+
+
+def make_scores(
+    logits: Floats,
+    how: str,
+    *,
+    digest: str,
+    clipped: int = 0,
+    largest_difference: float | None = None,
+) -> Scores:
+    """Set scores that are not finite aside, and refuse scores that say nothing."""
+    usable = np.isfinite(logits)
+    finite = logits[usable]
+    if finite.size == 0:
+        raise ScoreError(
+            f"None of the {logits.size:,} rows has a finite score.",
+            "Calibration needs a number for each row.",
+            "Check the score column, or missing values in the model's input columns.",
+        )
+    if finite.min() == finite.max():
+        raise ScoreError(
+            f"All scores are equal ({finite[0]:.6g}).",
+            "A score that differs between rows is needed: a constant one ranks nothing.",
+            "Check that the right score column or model output was chosen, and that the "
+            "model's inputs are the columns it was trained on.",
+        )
+    return Scores(
+        logit=np.where(usable, logits, np.nan),
+        how=how,
+        clipped=clipped,
+        excluded=int(logits.size - finite.size),
+        largest_difference=largest_difference,
+        digest=digest,
+    )
+
+
+def _numbers(column: pd.Series, name: str) -> Floats:
+    if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+        example = column.dropna().iloc[0] if column.notna().any() else "nothing"
+        raise ScoreError(
+            f"The score column '{name}' holds {example!r}, not numbers.",
+            "A score is a logit or a probability.",
+            "Choose a column of numbers.",
+        )
+    return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _refuse_improbable(values: Floats, name: str) -> None:
+    finite = values[np.isfinite(values)]
+    outside = finite[(finite < 0) | (finite > 1)]
+    if outside.size:
+        raise ScoreError(
+            f"The score column '{name}' has {outside.size:,} values outside 0 to 1, "
+            f"such as {outside[0]:.6g}.",
+            "A probability lies between 0 and 1.",
+            "Say that the column holds logits, or choose another column.",
+        )
