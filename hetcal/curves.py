@@ -1,0 +1,177 @@
+"""ROC and precision-recall curves with few enough points for a browser."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from hetcal.arrays import Floats, Ints
+from hetcal.metrics import Labels, RankedClass, auc, average_precision, rank_classes
+
+MOST_POINTS = 2_000
+LARGEST_MOVE = 1e-3
+STRIPS = 10_000
+STEPS = 1_000
+
+
+@dataclass(frozen=True)
+class RocCurve:
+    """True against false positive rate as the threshold falls.
+
+    Parameters
+    ----------
+    name : str
+        What was scored, for the legend.
+    false_positive_rate, true_positive_rate : array
+        From (0, 0) to (1, 1), to be joined by straight lines; empty with one class only.
+    threshold : array
+        A row is called positive from this probability upwards.
+    auc : float
+        Of all rows, not of the thinned curve.
+    rows : int
+        Rows behind the curve.
+    """
+
+    name: str
+    false_positive_rate: Floats
+    true_positive_rate: Floats
+    threshold: Floats
+    auc: float
+    rows: int
+
+
+@dataclass(frozen=True)
+class PrecisionRecallCurve:
+    """Precision against recall as the threshold falls.
+
+    Parameters
+    ----------
+    name : str
+        What was scored, for the legend.
+    recall, precision : array
+        From (0, 1) to (1, rate of positives); empty with one class only.
+    threshold : array
+        A row is called positive from this probability upwards.
+    average_precision : float
+        Of all rows, not of the thinned curve.
+    rows : int
+        Rows behind the curve.
+    """
+
+    name: str
+    recall: Floats
+    precision: Floats
+    threshold: Floats
+    average_precision: float
+    rows: int
+
+
+def roc_curve(name: str, y: Labels, scores: Floats, weight: Floats | None = None) -> RocCurve:
+    """Draw up the ROC curve, thinned as `thin` says."""
+    positive, negative = rank_classes(y, scores, weight)
+    threshold, true, false = _passed(positive, negative)
+    if threshold.size:
+        true, false = true / positive.total, false / negative.total
+    kept = thin(false, true)
+    area = auc(y, scores, weight)
+    return RocCurve(name, false[kept], true[kept], expit(threshold[kept]), area, scores.size)
+
+
+def precision_recall_curve(
+    name: str, y: Labels, scores: Floats, weight: Floats | None = None
+) -> PrecisionRecallCurve:
+    """Draw up the precision-recall curve, thinned as `thin` says."""
+    positive, negative = rank_classes(y, scores, weight)
+    threshold, true, false = _passed(positive, negative)
+    # Nothing passes the first threshold: its precision is 1 by convention.
+    precision = np.divide(true, true + false, out=np.ones(true.size), where=true + false > 0)
+    recall = true / positive.total if threshold.size else true
+    kept = thin(recall, precision)
+    area = average_precision(y, scores, weight)
+    return PrecisionRecallCurve(
+        name, recall[kept], precision[kept], expit(threshold[kept]), area, scores.size
+    )
+
+
+def thin(x: Floats, y: Floats) -> Ints:
+    """Choose points of a curve that draw the same curve.
+
+    A curve of up to 2,000 points is kept whole. Otherwise the first point, the last one and
+    about 1,000 in even steps between stay, and as many more as it takes for no point of the
+    full curve to be further than 0.001 from the thinned one. Should that be more than 2,000,
+    the distance is doubled until it is not.
+
+    Parameters
+    ----------
+    x, y : array
+        Points in order; `x` never falls and lies within 0 and 1.
+
+    Returns
+    -------
+    array of int
+        Numbers of the points to keep, ascending.
+    """
+    if x.size <= MOST_POINTS:
+        return np.arange(x.size)
+    outline = _outline(x, y)
+    distance = LARGEST_MOVE - 1 / STRIPS
+    kept = _simplified(x[outline], y[outline], distance)
+    while kept.size > MOST_POINTS:
+        distance *= 2
+        kept = _simplified(x[outline], y[outline], distance)
+    return outline[kept]
+
+
+def _passed(positive: RankedClass, negative: RankedClass) -> tuple[Floats, Floats, Floats]:
+    """Falling thresholds with the weight of positive and of negative rows that pass each."""
+    if not positive.total * negative.total:
+        return np.array([]), np.array([]), np.array([])
+    scores = np.unique(np.concatenate([positive.scores, negative.scores]))[::-1]
+    threshold = np.append(np.inf, scores)
+    return threshold, positive.at_or_above(threshold), negative.at_or_above(threshold)
+
+
+def _outline(x: Floats, y: Floats) -> Ints:
+    """First, lowest, highest and last point of each of 10,000 strips of `x`.
+
+    Within its strip the outline covers the same heights as the curve does, so neither is
+    further than the width of a strip from the other.
+    """
+    strip = np.minimum((x * STRIPS).astype(np.int64), STRIPS)
+    first = np.flatnonzero(np.diff(strip, prepend=-1))
+    last = np.append(first[1:], x.size) - 1
+    place = np.repeat(np.arange(first.size), last - first + 1)
+    kept = [first, last]
+    for extreme in (np.minimum, np.maximum):
+        hits = np.flatnonzero(y == extreme.reduceat(y, first)[place])
+        kept.append(hits[np.diff(place[hits], prepend=-1) > 0])
+    return np.unique(np.concatenate(kept))
+
+
+def _simplified(x: Floats, y: Floats, distance: float) -> Ints:
+    """Keep points until no other lies further than `distance` from the lines between them.
+
+    This is Ramer, Douglas and Peucker's method, all lines refined at once.
+    """
+    # Even steps leave a threshold to read everywhere, on long straight stretches too.
+    reached = x + np.maximum.accumulate(y)
+    kept = np.searchsorted(reached, np.linspace(reached[0], reached[-1], STEPS), "left")
+    kept = np.union1d(kept, [0, x.size - 1])
+    while True:
+        line = np.searchsorted(kept, np.arange(x.size), "right") - 1
+        line[-1] -= 1
+        away = _distance_from_line(x, y, kept[line], kept[line + 1])
+        worst = np.maximum.reduceat(away, kept[:-1])[line]
+        far = np.flatnonzero((away == worst) & (away > distance))
+        if not far.size:
+            return kept
+        kept = np.union1d(kept, far[np.diff(line[far], prepend=-1) > 0])
+
+
+def _distance_from_line(x: Floats, y: Floats, start: Ints, end: Ints) -> Floats:
+    """Distance of each point from the stretch between its `start` and its `end` point."""
+    dx, dy = x[end] - x[start], y[end] - y[start]
+    squared = dx**2 + dy**2
+    along = (x - x[start]) * dx + (y - y[start]) * dy
+    share = np.clip(np.divide(along, squared, out=np.zeros(x.size), where=squared > 0), 0, 1)
+    return np.hypot(x - x[start] - share * dx, y - y[start] - share * dy)
