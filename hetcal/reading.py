@@ -1,0 +1,137 @@
+"""Read one file into a table, with a record of what was decided on the way."""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+
+from hetcal.delimited import WrongEncodingError, read_delimited
+from hetcal.dialect import Dialect, detect_dialect
+from hetcal.errors import TableError
+from hetcal.parquet import read_parquet
+from hetcal.text_columns import typed_column
+from hetcal.text_file import is_gzip, is_parquet
+
+__all__ = ["Dialect", "Reading", "detect_dialect", "is_parquet", "read_file"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A file that was read.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows in file order; text columns have pandas' `str` type.
+    digest : str
+        SHA-256 of the file's bytes, in hexadecimal.
+    dialect : Dialect or None
+        How the text was read; None for Parquet.
+    notes : tuple of str
+        What was decided or repaired, naming the column.
+    """
+
+    frame: pd.DataFrame
+    digest: str
+    dialect: Dialect | None
+    notes: tuple[str, ...]
+
+
+def read_file(path: Path, dialect: Dialect | None = None, *, name: str | None = None) -> Reading:
+    """Read a CSV, TSV (plain or gzip) or Parquet file.
+
+    Parameters
+    ----------
+    path : Path
+        The file. Its content decides the format, never its extension.
+    dialect : Dialect, optional
+        How to read text; detected when not given, ignored for Parquet.
+    name : str, optional
+        What the user calls the file, for messages; the file's own name otherwise.
+
+    Raises
+    ------
+    TableError
+        When the file is not a table.
+    """
+    name = name or path.name
+    if not path.is_file() or not os.access(path, os.R_OK):
+        raise TableError(
+            f"There is no file '{path}' that can be read.",
+            "The path must lead to a file on the machine that runs hetcal.",
+            "Check the path for a spelling mistake, and the file's permissions.",
+        )
+    if is_parquet(path):
+        dialect = None
+        table, notes = read_parquet(path, name)
+        _check_names(table.column_names, name, "")
+    else:
+        table, notes, dialect = _read_text(path, dialect, name)
+    frame = table.to_pandas(ignore_metadata=True, date_as_object=False)
+    return Reading(frame, _digest(path), dialect, tuple(notes))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _read_text(
+    path: Path, dialect: Dialect | None, name: str
+) -> tuple[pa.Table, list[str], Dialect]:
+    used = _dialect_for(path, dialect, name)
+    try:
+        table, notes = read_delimited(path, used, name)
+    except WrongEncodingError:
+        if dialect is not None or used.encoding != "utf-8":
+            raise
+        # The first 64 KB were plain ASCII; a letter further on shows the encoding.
+        used = replace(used, encoding="cp1252")
+        table, notes = read_delimited(path, used, name)
+    _check_names(table.column_names, name, _header_hint(used))
+    if dialect is None:
+        notes += _detection_notes(used, name)
+    columns = [typed_column(c, table[c], used.decimal) for c in table.column_names]
+    notes += [column.note for column in columns if column.note is not None]
+    return pa.table([c.values for c in columns], names=table.column_names), notes, used
+
+
+def _dialect_for(path: Path, dialect: Dialect | None, name: str) -> Dialect:
+    """Detect the dialect, or check that the file is text at all and use the given one."""
+    if dialect is None:
+        return detect_dialect(path, name=name)
+    if not dialect.encoding.lower().startswith(("utf-16", "utf-32")):  # these have zero bytes
+        detect_dialect(path, name=name)
+    return replace(dialect, gzip=is_gzip(path))
+
+
+def _header_hint(dialect: Dialect) -> str:
+    return ", or say that the first row holds no column names" if dialect.header else ""
+
+
+def _check_names(names: Sequence[str], name: str, hint: str) -> None:
+    twice = [column for column, count in Counter(names).items() if count > 1]
+    if twice:
+        raise TableError(
+            f"'{name}' has more than one column named '{twice[0]}'"
+            f"{f' (and {len(twice) - 1} more repeated names)' if len(twice) > 1 else ''}.",
+            "Every column needs a name of its own.",
+            f"Rename or remove one of them{hint}.",
+        )
+
+
+def _detection_notes(dialect: Dialect, name: str) -> list[str]:
+    notes = []
+    if dialect.encoding in ("cp1252", "latin-1"):
+        notes.append(
+            f"'{name}' is not UTF-8 and was read as {dialect.encoding} (Western); "
+            "check the accented letters in the preview."
+        )
+    if dialect.decimal == ",":
+        notes.append(f"Numbers in '{name}' were read with a decimal comma.")
+    return notes
