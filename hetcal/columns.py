@@ -1,0 +1,96 @@
+"""What a column of a table is: its kind, its values as text, its description."""
+
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.api import types
+
+Kind = Literal["number", "category", "date", "other"]
+
+
+def column_kind(column: pd.Series) -> Kind:
+    """Return what a column holds; truth values and text are categories."""
+    if types.is_bool_dtype(column) or isinstance(
+        column.dtype, pd.StringDtype | pd.CategoricalDtype
+    ):
+        return "category"
+    if types.is_numeric_dtype(column) and not types.is_complex_dtype(column):
+        return "number"
+    if types.is_datetime64_any_dtype(column):
+        return "date"
+    if types.is_object_dtype(column) and _all_simple(column):
+        return "category"
+    return "other"
+
+
+def _all_simple(column: pd.Series) -> bool:
+    return types.infer_dtype(column, skipna=True) in ("string", "boolean", "empty")
+
+
+def value_text(value: object) -> str:
+    """Write a value as text: whole numbers without a decimal point, truth values as True/False.
+
+    Examples
+    --------
+    >>> value_text(1.0), value_text(0.5), value_text(np.True_), value_text("yes")
+    ('1', '0.5', 'True', 'yes')
+    """
+    if isinstance(value, float | np.floating) and np.isfinite(value) and value == int(value):
+        return str(int(value))
+    return str(value)
+
+
+def row_count(rows: int) -> str:
+    """Write a number of rows.
+
+    Examples
+    --------
+    >>> row_count(1), row_count(2000)
+    ('1 row', '2,000 rows')
+    """
+    return "1 row" if rows == 1 else f"{rows:,} rows"
+
+
+def value_codes(column: pd.Series) -> tuple[NDArray[np.int64], list[str]]:
+    """Enumerate the distinct values of a column.
+
+    Returns
+    -------
+    codes : int array
+        Position of each row's value in `values`, -1 where it is missing.
+    values : list of str
+        The distinct values as text, smallest first (numbers by size).
+    """
+    codes, found = pd.factorize(column, sort=not types.is_object_dtype(column))
+    position: dict[str, int] = {}
+    places = [position.setdefault(value_text(value), len(position)) for value in found]
+    return np.array([*places, -1], dtype=np.int64)[codes], list(position)
+
+
+def describe_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """Describe every column of a table.
+
+    Returns
+    -------
+    DataFrame
+        Columns: column, kind, missing (count), distinct (count, without missing values)
+        and example (the first value, as text).
+    """
+    rows = [
+        {
+            "column": name,
+            "kind": column_kind(frame[name]),
+            "missing": int(frame[name].isna().sum()),
+            "distinct": int(frame[name].nunique()),
+            "example": _example(frame[name]),
+        }
+        for name in frame.columns
+    ]
+    return pd.DataFrame(rows, columns=["column", "kind", "missing", "distinct", "example"])
+
+
+def _example(column: pd.Series) -> str:
+    first = column.first_valid_index()
+    return "" if first is None else value_text(column.loc[first])

@@ -1,0 +1,144 @@
+"""The label column: its two values, and which of them is positive."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hetcal.arrays import Bools
+from hetcal.columns import column_kind, row_count, value_codes, value_text
+from hetcal.errors import TableError
+
+_POSITIVE = {"yes", "y", "true", "t", "positive", "pos", "+", "event", "case", "bad"}
+_NEGATIVE = {"no", "n", "false", "f", "negative", "neg", "-", "none", "control", "good"}
+_SHOWN_VALUES = 5
+
+
+def label_values(column: pd.Series) -> list[str]:
+    """Return the distinct values of a column as text, without missing values, smallest first."""
+    return value_codes(column)[1]
+
+
+def guess_positive(values: Sequence[str]) -> str | None:
+    """Guess which of two label values is the positive one.
+
+    Words such as yes and no decide first, then a leading > or "not", then size
+    (of numbers, else alphabetical). Anything but two values gives None.
+
+    Examples
+    --------
+    >>> guess_positive(["<=50K", ">50K"]), guess_positive(["1", "2"]), guess_positive(["a"])
+    ('>50K', '2', None)
+    """
+    if len(values) != 2:
+        return None
+    return max(values, key=_positivity)
+
+
+def _positivity(value: str) -> tuple[int, float, str]:
+    word = value.strip().lower()
+    if word in _POSITIVE:
+        sign = 1
+    elif word in _NEGATIVE or word.startswith(("<", "not ", "no ", "non")):
+        sign = -1
+    else:
+        sign = int(word.startswith(">"))
+    try:
+        return sign, float(word), value
+    except ValueError:
+        return sign, 0.0, value
+
+
+def encode_label(
+    column: pd.Series, positive: str | None, drop_unlabelled: bool
+) -> tuple[NDArray[np.int8], Bools, str]:
+    """Turn a label column into zeros and ones.
+
+    Returns
+    -------
+    y : int8 array
+        1 where the label is positive, for every row of the column.
+    labelled : bool array
+        Rows whose label is not missing.
+    positive : str
+        The positive value that was used.
+
+    Raises
+    ------
+    TableError
+        When the column does not hold exactly two values, or lacks some.
+    """
+    codes, values = value_codes(column)
+    labelled = codes >= 0
+    _check_fractions(column)
+    _check_two(str(column.name), values, np.bincount(codes[labelled], minlength=len(values)))
+    if not drop_unlabelled and not labelled.all():
+        raise TableError(
+            f"The label column '{column.name}' is empty in {(~labelled).sum():,} of "
+            f"{row_count(labelled.size)}.",
+            "Every row needs a label.",
+            "Tick 'leave rows without a label out', or fill these labels in.",
+        )
+    chosen = _chosen_positive(str(column.name), values, positive)
+    return (codes == values.index(chosen)).astype(np.int8), labelled, chosen
+
+
+def _check_fractions(column: pd.Series) -> None:
+    if column_kind(column) != "number" or not pd.api.types.is_float_dtype(column):
+        return
+    numbers = column.to_numpy(dtype=np.float64)
+    fractions = numbers[np.isfinite(numbers) & (numbers != np.round(numbers))]
+    if fractions.size:
+        examples = ", ".join(f"{value:.6g}" for value in np.unique(fractions)[:3])
+        raise TableError(
+            f"The label column '{column.name}' holds fractions ({examples}).",
+            "A label has exactly two values, such as 0 and 1; fractions look like scores.",
+            "Choose another label column, or recode this one to 0 and 1.",
+        )
+
+
+def _check_two(name: str, values: Sequence[str], rows: NDArray[np.int64]) -> None:
+    if len(values) == 2:
+        return
+    if not values:
+        wrong = f"The label column '{name}' has no values at all."
+    elif len(values) == 1:
+        wrong = (
+            f"The label column '{name}' has a single value ('{values[0]}' in {row_count(rows[0])})."
+        )
+    else:
+        wrong = (
+            f"The label column '{name}' has {len(values):,} distinct values "
+            f"({_counts(values, rows)})."
+        )
+    raise TableError(
+        wrong,
+        "Heterogeneous calibration needs exactly two.",
+        "Choose another label column, or recode this one to 0 and 1.",
+    )
+
+
+def _counts(values: Sequence[str], rows: NDArray[np.int64]) -> str:
+    """List values with their rows, the most frequent first."""
+    order = np.argsort(-rows, kind="stable")[:_SHOWN_VALUES]
+    shown = ", ".join(f"'{values[i]}' in {row_count(rows[i])}" for i in order)
+    return shown if len(values) <= _SHOWN_VALUES else f"{shown}, …"
+
+
+def _chosen_positive(name: str, values: Sequence[str], positive: str | None) -> str:
+    if positive is None:
+        return max(values, key=_positivity)
+    if positive in values:
+        return positive
+    try:
+        number = value_text(float(positive))
+    except ValueError:
+        number = positive
+    if number in values:
+        return number
+    raise TableError(
+        f"The positive value '{positive}' does not occur in the label column '{name}'.",
+        f"It must be one of its values, '{values[0]}' or '{values[1]}'.",
+        "Choose one of these as the positive value.",
+    )

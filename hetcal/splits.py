@@ -1,0 +1,213 @@
+"""Divide the rows into train, validation, calibration and test."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from hetcal.arrays import Floats, Ints
+from hetcal.columns import row_count, value_codes
+from hetcal.errors import SplitError
+from hetcal.stratified import draw, draw_groups
+
+ROLES = ("train", "validation", "calibration", "test")
+NEEDED_ROLES = ("train", "calibration", "test")
+PAPER_FRACTIONS = (0.65, 0.119, 0.1155, 0.1155)
+"""65 % train; of the rest 33 % calibration and 33 % test, the remainder validation."""
+
+_SHORT_NAMES = {"val": "validation", "valid": "validation", "cal": "calibration"}
+_SHOWN_VALUES = 5
+
+
+@dataclass(frozen=True)
+class Split:
+    """The row numbers of each role, sorted; a row in none of them is unused."""
+
+    train: Ints
+    validation: Ints
+    calibration: Ints
+    test: Ints
+
+    def of(self, role: str) -> Ints:
+        """Return the row numbers of a role."""
+        if role not in ROLES:
+            raise KeyError(role)
+        rows: Ints = getattr(self, role)
+        return rows
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of rows per role, in the order of `ROLES`."""
+        return {role: int(self.of(role).size) for role in ROLES}
+
+    def names(self, n: int) -> NDArray[np.str_]:
+        """Return the role of each of `n` rows, "" where it has none."""
+        names = np.zeros(n, dtype="U11")
+        for role in ROLES:
+            names[self.of(role)] = role
+        return names
+
+
+def role_names() -> dict[str, str]:
+    """Return every name that a split column may use, with the role it stands for."""
+    return {**{role: role for role in ROLES}, **_SHORT_NAMES}
+
+
+def role_named(text: str) -> str | None:
+    """Return the role that a text names, None if it names none.
+
+    Examples
+    --------
+    >>> role_named(" Val "), role_named("cal"), role_named("holdout")
+    ('validation', 'calibration', None)
+    """
+    return role_names().get(text.strip().lower())
+
+
+def _from_codes(role: Ints) -> Split:
+    """Build a split from each row's position in `ROLES`, negative where unused."""
+    return Split(*(np.flatnonzero(role == i) for i in range(len(ROLES))))
+
+
+def split_by_column(column: pd.Series) -> Split:
+    """Divide the rows by a column that names their roles.
+
+    Case and spaces do not matter; `val` and `valid` mean validation, `cal` means
+    calibration. Rows without a value are unused.
+
+    Raises
+    ------
+    SplitError
+        When the column has other values, or no train, calibration or test rows.
+    """
+    codes, values = value_codes(column)
+    roles = [role_named(value) for value in values]
+    unknown = [
+        i
+        for i, (role, value) in enumerate(zip(roles, values, strict=True))
+        if role is None and value.strip()
+    ]
+    if unknown:
+        rows = np.bincount(codes[codes >= 0], minlength=len(values))
+        raise _unknown_values(str(column.name), [(values[i], int(rows[i])) for i in unknown])
+    position = [-1 if role is None else ROLES.index(role) for role in roles]
+    split = _from_codes(np.array([*position, -1], dtype=np.int64)[codes])
+    for role in NEEDED_ROLES:
+        if not split.of(role).size:
+            raise SplitError(
+                f"The split column '{column.name}' marks no rows as {role} "
+                f"(it has {_listed(split.counts)}).",
+                "Train, calibration and test rows are all needed.",
+                f"Mark some rows as {role}, or let hetcal split the rows by fractions.",
+            )
+    return split
+
+
+def _listed(counts: dict[str, int]) -> str:
+    present = [f"{n:,} {role} rows" for role, n in counts.items() if n]
+    return ", ".join(present) if present else "no rows with a role"
+
+
+def _unknown_values(name: str, unknown: Sequence[tuple[str, int]]) -> SplitError:
+    shown = ", ".join(f"'{value}' in {row_count(rows)}" for value, rows in unknown[:_SHOWN_VALUES])
+    return SplitError(
+        f"The split column '{name}' has values that name no role ({shown}"
+        f"{', …' if len(unknown) > _SHOWN_VALUES else ''}).",
+        "Its values must be train, validation (or val), calibration (or cal) and test.",
+        "Choose another split column, or recode these values.",
+    )
+
+
+def split_by_fraction(
+    y: ArrayLike,
+    fractions: Sequence[float],
+    seed: int,
+    group: pd.Series | None = None,
+) -> Split:
+    """Divide the rows at random, with the same share of positives in each role.
+
+    Parameters
+    ----------
+    y : array of 0 and 1
+        Labels.
+    fractions : sequence of four numbers
+        Shares of train, validation, calibration and test; they add up to 1.
+    seed : int
+        Equal seeds give equal splits.
+    group : Series, optional
+        All rows of one group get the same role; shares are then met as closely
+        as whole groups allow.
+
+    Raises
+    ------
+    SplitError
+        When the fractions do not fit, or a role ends up without rows or with one class.
+    """
+    labels = np.asarray(y, dtype=np.int64)
+    shares = _checked_fractions(fractions)
+    rng = np.random.default_rng(seed)
+    if group is None:
+        role = draw(np.ones(labels.size), labels, shares, rng)
+    else:
+        role = draw_groups(labels, group, shares, rng)
+    split = _from_codes(role)
+    _require_rows(split, shares, grouped=group is not None)
+    require_both_classes(split, labels)
+    return split
+
+
+def _checked_fractions(fractions: Sequence[float]) -> Floats:
+    shares = np.asarray(fractions, dtype=np.float64)
+    written = ", ".join(f"{value:g}" for value in np.atleast_1d(shares))
+    needed = "Four fractions are needed, for train, validation, calibration and test."
+    if shares.shape != (len(ROLES),):
+        raise SplitError(
+            f"The split has {shares.size} fractions ({written}).",
+            needed,
+            f"Give four numbers that add up to 1, such as {_paper()}.",
+        )
+    if not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-6:
+        raise SplitError(
+            f"The fractions {written} add up to {shares.sum():g}"
+            f"{' and one of them is negative' if (shares < 0).any() else ''}.",
+            "They must not be negative and must add up to 1.",
+            f"Change them, for instance to {_paper()}.",
+        )
+    return shares
+
+
+def _paper() -> str:
+    return ", ".join(f"{value:g}" for value in PAPER_FRACTIONS)
+
+
+def _require_rows(split: Split, shares: Floats, *, grouped: bool) -> None:
+    for role in NEEDED_ROLES:
+        if not split.of(role).size:
+            raise SplitError(
+                f"The split leaves no {role} rows (its fraction is {shares[ROLES.index(role)]:g}).",
+                "Train, calibration and test rows are all needed.",
+                f"Give {role} a larger fraction"
+                f"{', or choose a group column with more groups' if grouped else ''}.",
+            )
+
+
+def require_both_classes(split: Split, y: ArrayLike) -> None:
+    """Refuse a split whose calibration or test rows are all of one class.
+
+    Raises
+    ------
+    SplitError
+        Naming the role and the class.
+    """
+    labels = np.asarray(y)
+    for role in ("calibration", "test"):
+        found = np.unique(labels[split.of(role)])
+        if found.size == 1:
+            kind = "positive" if found[0] else "negative"
+            raise SplitError(
+                f"All {split.of(role).size:,} {role} rows are {kind}.",
+                f"The {role} rows must contain both classes.",
+                "Choose another split, another seed or larger fractions.",
+            )

@@ -1,0 +1,145 @@
+"""A table whose columns have their roles: label, features, group, weight, score."""
+
+import hashlib
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hetcal.arrays import Floats
+from hetcal.columns import column_kind, describe_columns, row_count
+from hetcal.errors import TableError
+from hetcal.labels import encode_label, guess_positive, label_values
+from hetcal.roles import Roles, check_roles, feature_names
+from hetcal.splits import ROLES, Split
+
+__all__ = [
+    "Roles",
+    "Table",
+    "class_balance",
+    "column_kind",
+    "describe_columns",
+    "guess_positive",
+    "label_values",
+    "make_table",
+]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows with labels.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        All original columns, rows in file order and numbered from 0.
+    roles : Roles
+        With `positive` and `features` filled in.
+    y : int8 array
+        1 where the label is positive.
+    weight : float array or None
+        Row weights.
+    digest : str
+        Equal for equal content and roles.
+    """
+
+    frame: pd.DataFrame
+    roles: Roles
+    y: NDArray[np.int8]
+    weight: Floats | None
+    digest: str
+
+    @property
+    def X(self) -> pd.DataFrame:  # noqa: N802
+        """The features."""
+        return self.frame[list(self.roles.features or ())]
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.frame)
+
+
+def make_table(source_frame: pd.DataFrame, roles: Roles, digest: str) -> Table:
+    """Give the columns of a table their roles.
+
+    Parameters
+    ----------
+    source_frame : DataFrame
+        The rows; not changed.
+    roles : Roles
+        What the user chose.
+    digest : str
+        Digest of the source.
+
+    Raises
+    ------
+    TableError
+        When a column cannot play its role.
+    """
+    check_roles(source_frame, roles)
+    y, labelled, positive = encode_label(
+        source_frame[roles.label], roles.positive, roles.drop_unlabelled
+    )
+    frame = source_frame
+    if not labelled.all():
+        frame, y = frame[labelled].reset_index(drop=True), y[labelled]
+    resolved = replace(roles, positive=positive, features=feature_names(frame, roles))
+    if roles.group is not None:
+        _check_group(frame[roles.group])
+    weight = None if roles.weight is None else _weight(frame[roles.weight])
+    fingerprint = hashlib.sha256(f"{digest}\n{resolved!r}".encode()).hexdigest()
+    return Table(frame, resolved, y, weight, fingerprint)
+
+
+def _check_group(column: pd.Series) -> None:
+    missing = int(column.isna().sum())
+    if missing:
+        raise TableError(
+            f"The group column '{column.name}' is empty in {missing:,} of {len(column):,} rows.",
+            "Every row must belong to a group.",
+            "Fill the missing groups in, or choose another group column.",
+        )
+
+
+def _weight(column: pd.Series) -> Floats:
+    name = f"The weight column '{column.name}'"
+    needed = "Weights must be numbers of at least 0, not all 0."
+    remedy = "Correct these values, or choose another weight column."
+    if column_kind(column) != "number":
+        raise TableError(f"{name} holds text.", needed, remedy)
+    weight = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    for bad, what in (
+        (np.isnan(weight), "missing"),
+        (np.isinf(weight), "infinite"),
+        (weight < 0, "negative"),
+    ):
+        if bad.any():
+            raise TableError(f"{name} is {what} in {row_count(bad.sum())}.", needed, remedy)
+    if not weight.any():
+        raise TableError(f"{name} is 0 in every row.", needed, remedy)
+    return weight
+
+
+def class_balance(table: Table, split: Split) -> pd.DataFrame:
+    """Count rows and positives per role.
+
+    Returns
+    -------
+    DataFrame
+        Columns: role, rows, positives, positive_rate (NaN without rows) and
+        share_of_rows (of all rows of the table).
+    """
+    rows = np.array([split.of(role).size for role in ROLES])
+    positives = np.array([int(table.y[split.of(role)].sum()) for role in ROLES])
+    rate = np.divide(positives, rows, out=np.full(len(ROLES), np.nan), where=rows > 0)
+    return pd.DataFrame(
+        {
+            "role": list(ROLES),
+            "rows": rows,
+            "positives": positives,
+            "positive_rate": rate,
+            "share_of_rows": rows / max(table.rows, 1),
+        }
+    )

@@ -1,0 +1,121 @@
+"""A label has two values, and one of them is positive."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hetcal.errors import TableError
+from hetcal.labels import encode_label, guess_positive, label_values
+
+
+def refusal(values, positive=None, *, drop=False):
+    with pytest.raises(TableError) as caught:
+        encode_label(pd.Series(values, name="grade"), positive, drop)
+    assert "'grade'" in caught.value.wrong
+    assert caught.value.needed
+    assert caught.value.remedy
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        (pd.Series([1.0, 0.0, np.nan]), ["0", "1"]),
+        (pd.Series([1, -1]), ["-1", "1"]),
+        (pd.Series([True, False]), ["False", "True"]),
+        (pd.Series(["yes", "no", None], dtype="str"), ["no", "yes"]),
+    ],
+)
+def test_label_values_are_text_without_needless_decimals(column, values):
+    assert label_values(column) == values
+
+
+@pytest.mark.parametrize(
+    ("values", "positive"),
+    [
+        (["0", "1"], "1"),
+        (["1", "2"], "2"),
+        (["-1", "1"], "1"),
+        (["9", "10"], "10"),
+        (["no", "yes"], "yes"),
+        (["N", "Y"], "Y"),
+        (["False", "True"], "True"),
+        (["negative", "positive"], "positive"),
+        (["<=50K", ">50K"], ">50K"),
+        (["churned", "not churned"], "churned"),
+        (["good", "bad"], "bad"),
+        (["alpha", "beta"], "beta"),
+    ],
+)
+def test_the_guess_does_not_depend_on_the_order(values, positive):
+    assert guess_positive(values) == guess_positive(values[::-1]) == positive
+
+
+@pytest.mark.parametrize("values", [[], ["a"], ["a", "b", "c"]])
+def test_other_numbers_of_values_have_no_positive_one(values):
+    assert guess_positive(values) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "positive", "y"),
+    [
+        ([1, 2, 1], None, [0, 1, 0]),
+        ([1, 2, 1], "1", [1, 0, 1]),
+        ([-1, 1, 1], None, [0, 1, 1]),
+        ([0.0, 1.0], "1.0", [0, 1]),
+        ([True, False], "True", [1, 0]),
+        (["b", "a"], "a", [0, 1]),
+    ],
+)
+def test_the_positive_value_becomes_one(values, positive, y):
+    encoded, labelled, _ = encode_label(pd.Series(values, name="grade"), positive, False)
+    assert encoded.dtype == np.int8
+    assert encoded.tolist() == y
+    assert labelled.all()
+
+
+def test_three_values_are_refused_with_their_counts():
+    error = refusal(list("abcaab"))
+    assert "3 distinct values ('a' in 3 rows, 'b' in 2 rows, 'c' in 1 row)" in error.wrong
+    assert error.needed == "Heterogeneous calibration needs exactly two."
+    assert error.remedy == "Choose another label column, or recode this one to 0 and 1."
+
+
+def test_of_many_values_only_the_most_frequent_are_shown():
+    wrong = refusal(["x", "x", *(f"v{i}" for i in range(1000))]).wrong
+    assert "1,001 distinct values ('x' in 2 rows, " in wrong
+    assert wrong.endswith(", …).")
+
+
+def test_one_value_is_refused():
+    assert "a single value ('1' in 2 rows)" in refusal([1, 1]).wrong
+
+
+def test_an_empty_label_is_refused():
+    assert "no values at all" in refusal([np.nan, np.nan]).wrong
+
+
+@pytest.mark.parametrize("values", [[0.2, 0.7, 1.0], [0.25, 0.75]])
+def test_fractions_are_refused_as_scores(values):
+    error = refusal(values)
+    assert f"fractions ({values[0]}, {values[1]}" in error.wrong
+    assert "scores" in error.needed
+
+
+def test_missing_labels_are_counted():
+    error = refusal([1.0, 0.0, np.nan, np.nan])
+    assert "empty in 2 of 4 rows" in error.wrong
+    assert "leave rows without a label out" in error.remedy
+
+
+def test_missing_labels_may_be_left_out():
+    y, labelled, positive = encode_label(pd.Series([1.0, np.nan, 0.0], name="grade"), None, True)
+    assert y[labelled].tolist() == [1, 0]
+    assert labelled.tolist() == [True, False, True]
+    assert positive == "1"
+
+
+def test_a_positive_value_that_does_not_occur_is_refused():
+    error = refusal(["no", "yes"], "Yes")
+    assert "'Yes'" in error.wrong
+    assert "'no' or 'yes'" in error.needed

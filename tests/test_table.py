@@ -1,0 +1,136 @@
+"""Columns take their roles, or are refused by name."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hetcal.errors import TableError
+from hetcal.splits import Split
+from hetcal.table import Roles, class_balance, make_table
+
+
+@pytest.fixture
+def frame():
+    return pd.DataFrame(
+        {
+            "age": [31.0, 45.0, np.nan, 52.0],
+            "job": pd.Series(["clerk", "cook", None, "clerk"], dtype="str"),
+            "since": pd.to_datetime(["2020-01-01"] * 4),
+            "household": [1, 1, 2, 3],
+            "w": [1.0, 2.0, 0.0, 1.5],
+            "part": ["train", "train", "calibration", "test"],
+            "old score": [0.1, 0.9, 0.5, 0.4],
+            "y": ["no", "yes", "no", "yes"],
+        }
+    )
+
+
+def refusal(frame, roles):
+    with pytest.raises(TableError) as caught:
+        make_table(frame, roles, "d")
+    assert all([caught.value.wrong, caught.value.needed, caught.value.remedy])
+    return caught.value
+
+
+ALL = Roles("y", group="household", weight="w", split="part", score="old score")
+
+
+def test_features_are_the_numbers_and_categories_without_another_role(frame):
+    table = make_table(frame, ALL, "d")
+    assert table.roles.features == ("age", "job")
+    assert table.roles.positive == "yes"
+    assert table.y.tolist() == [0, 1, 0, 1]
+    assert table.weight.tolist() == [1.0, 2.0, 0.0, 1.5]
+    assert list(table.X.columns) == ["age", "job"]
+    assert list(table.frame.columns) == list(frame.columns)
+    assert table.rows == 4
+
+
+def test_chosen_features_keep_their_order_without_ignored_ones(frame):
+    roles = Roles("y", features=("w", "age", "job"), ignore=("age",))
+    assert make_table(frame, roles, "d").roles.features == ("w", "job")
+
+
+def test_rows_without_a_label_are_left_out_only_when_asked(frame):
+    frame.loc[1, "y"] = None
+    roles = Roles("y", weight="w", drop_unlabelled=True)
+    table = make_table(frame, roles, "d")
+    assert table.frame["age"].tolist()[0::2] == [31.0, 52.0]
+    assert table.frame.index.tolist() == [0, 1, 2]
+    assert table.y.tolist() == [0, 0, 1]
+    assert table.weight.tolist() == [1.0, 0.0, 1.5]
+    assert "empty in 1 of 4 rows" in refusal(frame, Roles("y")).wrong
+    assert len(frame) == 4
+
+
+def test_the_digest_follows_source_and_resolved_roles(frame):
+    digest = make_table(frame, Roles("y"), "d").digest
+    assert make_table(frame, Roles("y", positive="yes"), "d").digest == digest
+    assert make_table(frame, Roles("y", positive="no"), "d").digest != digest
+    assert make_table(frame, Roles("y"), "e").digest != digest
+
+
+def test_a_label_that_is_not_there_suggests_near_names(frame):
+    error = refusal(frame.rename(columns={"y": "Income"}), Roles("incme"))
+    assert "'incme'" in error.wrong
+    assert error.remedy.startswith("Choose a similar name, such as 'Income'")
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [
+        Roles("y", features=("age", "nothing")),
+        Roles("y", ignore=("nothing",)),
+        Roles("y", group="nothing"),
+        Roles("y", weight="nothing"),
+        Roles("y", split="nothing"),
+        Roles("y", score="nothing"),
+    ],
+)
+def test_every_role_must_name_a_column(frame, roles):
+    assert "There is no column 'nothing'" in refusal(frame, roles).wrong
+
+
+@pytest.mark.parametrize(
+    "roles", [Roles("y", score="y"), Roles("y", split="y"), Roles("y", features=("age", "y"))]
+)
+def test_the_label_has_no_other_role(frame, roles):
+    assert "'y' is chosen both as label and as" in refusal(frame, roles).wrong
+
+
+def test_dates_are_no_features(frame):
+    assert "'since' holds dates" in refusal(frame, Roles("y", features=("since",))).wrong
+
+
+def test_a_table_needs_a_feature(frame):
+    assert "No features are left" in refusal(frame[["since", "y"]], Roles("y")).wrong
+
+
+def test_missing_groups_are_counted(frame):
+    assert "'job' is empty in 1 of 4 rows" in refusal(frame, Roles("y", group="job")).wrong
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([1, 2, -3, -1], "is negative in 2 rows"),
+        ([1, np.nan, 1, 1], "is missing in 1 row"),
+        ([1, np.inf, 1, 1], "is infinite in 1 row"),
+        ([0, 0, 0, 0], "is 0 in every row"),
+        (["a", "b", "c", "d"], "holds text"),
+    ],
+)
+def test_weights_that_are_none_are_refused(frame, values, words):
+    frame["w"] = values
+    assert f"The weight column 'w' {words}" in refusal(frame, Roles("y", weight="w")).wrong
+
+
+def test_the_class_balance_counts_each_role(frame):
+    table = make_table(frame, Roles("y"), "d")
+    split = Split(np.array([0, 1]), np.array([], dtype=np.int64), np.array([2]), np.array([3]))
+    balance = class_balance(table, split).set_index("role")
+    assert balance["rows"].to_dict() == {"train": 2, "validation": 0, "calibration": 1, "test": 1}
+    assert balance["positives"].tolist() == [1, 0, 0, 1]
+    assert balance.loc["train", "positive_rate"] == 0.5
+    assert np.isnan(balance.loc["validation", "positive_rate"])
+    assert balance["share_of_rows"].tolist() == [0.5, 0, 0.25, 0.25]
