@@ -1,0 +1,183 @@
+"""Look a table over for what would make its results misleading."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from pandas.api import types
+
+from hetcal.columns import column_kind
+from hetcal.leakage import MAX_ROWS, separation
+from hetcal.splits import ROLES, Split
+from hetcal.table import Table
+
+LEAK_AUC = 0.99
+MIN_ROWS = 50
+MIN_CLASS_ROWS = 10
+ID_SHARE = 0.5
+_RUNNING_NUMBER_ROWS = 1000  # in a short table whole numbers may all differ by chance
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something the user should know about the table.
+
+    Parameters
+    ----------
+    level : {"warning", "note"}
+        A warning puts the results in doubt.
+    column : str or None
+        The column it is about.
+    message : str
+        Full sentences that name the column and say what to do.
+    """
+
+    level: Literal["warning", "note"]
+    column: str | None
+    message: str
+
+
+def check_table(table: Table, split: Split) -> tuple[Finding, ...]:
+    """Look for leaks, repeated rows, split groups, small roles and useless features.
+
+    Returns
+    -------
+    tuple of Finding
+        Warnings first.
+    """
+    found = [
+        *_small_roles(table, split),
+        *_leaks(table, split),
+        *_repeated_rows(table, split),
+        *_divided_groups(table, split),
+        *_odd_features(table),
+        *_unused(table, split),
+    ]
+    return tuple(sorted(found, key=lambda finding: finding.level != "warning"))
+
+
+def _small_roles(table: Table, split: Split) -> Iterator[Finding]:
+    for role, rows in split.counts.items():
+        positives = int(table.y[split.of(role)].sum())
+        fewest = min(positives, rows - positives)
+        if role == "validation" and not rows:
+            continue  # needed only by a network trained here
+        if rows < MIN_ROWS or fewest < MIN_CLASS_ROWS:
+            yield Finding(
+                "warning",
+                None,
+                f"There are only {rows:,} {role} rows, {positives:,} positive and "
+                f"{rows - positives:,} negative. At least {MIN_ROWS} rows and {MIN_CLASS_ROWS} of "
+                f"each class are needed for steady results. Give {role} more rows.",
+            )
+
+
+def _leaks(table: Table, split: Split) -> Iterator[Finding]:
+    rows = split.train
+    if rows.size > MAX_ROWS:
+        rows = np.random.default_rng(0).choice(rows, MAX_ROWS, replace=False)
+    y = table.y[rows].astype(np.int64)
+    for name in table.roles.features or ():
+        auc = separation(table.frame[name].iloc[rows], y)
+        if max(auc, 1 - auc) >= LEAK_AUC:
+            yield Finding(
+                "warning",
+                name,
+                f"Column '{name}' alone almost separates the classes (AUC {auc:.3f} on train "
+                "rows). It may hold the answer, or be known only afterwards. "
+                "If so, ignore this column.",
+            )
+
+
+def _repeated_rows(table: Table, split: Split) -> Iterator[Finding]:
+    """Compare the roles by a 64-bit hash of each row's features and label."""
+    hashes = pd.util.hash_pandas_object(table.X.assign(**{"": table.y}), index=False).to_numpy()
+    of_role = {role: hashes[split.of(role)] for role in ROLES}
+    repeats = []
+    for first, second in combinations(ROLES, 2):
+        count = int(np.isin(of_role[second], of_role[first]).sum())
+        if count:
+            repeats.append(f"{count:,} of the {of_role[second].size:,} {second} rows in {first}")
+    if repeats:
+        yield Finding(
+            "warning",
+            None,
+            f"Rows repeat across roles with equal features and label: {', '.join(repeats)}. "
+            "Results on rows that were seen before look too good. "
+            "Remove the repeats, or name the column they share as the group.",
+        )
+
+
+def _divided_groups(table: Table, split: Split) -> Iterator[Finding]:
+    name = table.roles.group
+    if name is None:
+        return
+    codes, groups = pd.factorize(table.frame[name])
+    seen = np.zeros((len(ROLES), len(groups)), dtype=bool)
+    for i, role in enumerate(ROLES):
+        seen[i, codes[split.of(role)]] = True
+    divided = seen.sum(axis=0) > 1
+    if divided.any():
+        yield Finding(
+            "warning",
+            name,
+            f"{divided.sum():,} of {len(groups):,} groups in column '{name}' have rows in more "
+            f"than one role, for instance '{groups[int(divided.argmax())]}'. "
+            "Rows of one group resemble each other, so results look too good. "
+            "Split by fractions to keep groups whole.",
+        )
+
+
+def _odd_features(table: Table) -> Iterator[Finding]:
+    for name in table.roles.features or ():
+        column = table.frame[name]
+        distinct = column.nunique(dropna=False)
+        if distinct <= 1:
+            yield Finding(
+                "note",
+                name,
+                f"Column '{name}' has the same value in every row and tells nothing.",
+            )
+        elif _is_identifier(column, distinct):
+            yield Finding(
+                "warning",
+                name,
+                f"Column '{name}' has {distinct:,} distinct values in {table.rows:,} rows and "
+                "looks like an identifier. An identifier tells nothing about new rows. "
+                "Ignore this column.",
+            )
+        if types.is_float_dtype(column):
+            yield from _infinite(column)
+
+
+def _is_identifier(column: pd.Series, distinct: int) -> bool:
+    if column_kind(column) == "category":
+        return distinct > ID_SHARE * len(column)
+    whole = types.is_integer_dtype(column)
+    return whole and distinct == len(column) >= _RUNNING_NUMBER_ROWS
+
+
+def _infinite(column: pd.Series) -> Iterator[Finding]:
+    count = int(np.isinf(column.to_numpy()).sum())
+    if count:
+        yield Finding(
+            "warning",
+            str(column.name),
+            f"Column '{column.name}' holds {count:,} infinite values. "
+            "If they stand for missing values, leave those cells empty.",
+        )
+
+
+def _unused(table: Table, split: Split) -> Iterator[Finding]:
+    rows = table.rows - sum(split.counts.values())
+    if rows:
+        yield Finding("note", None, f"{rows:,} rows have no role in the split and are not used.")
+    known = {*(table.roles.features or ()), *table.roles.special.values(), *table.roles.ignore}
+    for name in table.frame.columns:
+        kind = column_kind(table.frame[name]) if name not in known else "number"
+        if kind in ("date", "other"):
+            what = "dates" if kind == "date" else "values that are neither numbers nor text"
+            yield Finding("note", name, f"Column '{name}' holds {what} and is not a feature.")

@@ -1,0 +1,141 @@
+"""The checks find what would make results misleading, and name the column."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hetcal import checks
+from hetcal.checks import check_table
+from hetcal.splits import PAPER_FRACTIONS, Split, split_by_column, split_by_fraction
+from hetcal.table import Roles, make_table
+
+ROWS = 2000
+
+
+@pytest.fixture
+def frame():
+    """Honest features: noise around the label, all rows different."""
+    rng = np.random.default_rng(0)
+    y = rng.binomial(1, 0.4, ROWS)
+    return pd.DataFrame(
+        {
+            "x": rng.normal(size=ROWS) + y,
+            "job": pd.Series(np.array(["a", "b", "c"])[rng.integers(0, 3, ROWS)], dtype="str"),
+            "y": y,
+        }
+    )
+
+
+def found(frame, roles=None, split=None):
+    table = make_table(frame, roles or Roles("y"), "d")
+    return check_table(table, split or split_by_fraction(table.y, PAPER_FRACTIONS, 0))
+
+
+def only(findings):
+    (finding,) = findings
+    return finding
+
+
+def test_an_honest_table_has_no_findings(frame):
+    assert found(frame) == ()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_number_that_gives_the_label_away_is_named(frame, sign):
+    frame["result"] = sign * (frame["y"] + frame["x"] / 100)
+    finding = only(found(frame))
+    assert (finding.level, finding.column) == ("warning", "result")
+    assert "alone almost separates the classes" in finding.message
+
+
+def test_a_category_that_gives_the_label_away_is_named(frame):
+    frame["state"] = pd.Series(np.where(frame["y"] == 1, "closed", "open"), dtype="str")
+    assert only(found(frame)).column == "state"
+
+
+def test_leaks_are_found_on_a_sample_of_a_long_table(frame, monkeypatch):
+    monkeypatch.setattr(checks, "MAX_ROWS", 100)
+    frame["result"] = frame["y"] + frame["x"] / 100
+    assert only(found(frame)).column == "result"
+
+
+def test_rows_that_repeat_across_roles_are_counted_by_pair(frame):
+    part = np.repeat(["train", "calibration", "test"], [1000, 500, 500])
+    frame.iloc[1000:1007] = frame.iloc[:7].to_numpy()
+    frame.iloc[1500:1503] = frame.iloc[:3].to_numpy()
+    finding = only(found(frame, split=split_by_column(pd.Series(part))))
+    assert finding.level == "warning"
+    assert "7 of the 500 calibration rows in train" in finding.message
+    assert "3 of the 500 test rows in train" in finding.message
+    assert "3 of the 500 test rows in calibration" in finding.message
+
+
+def test_equal_features_with_another_label_are_no_repeat(frame):
+    part = np.repeat(["train", "calibration", "test"], [1000, 500, 500])
+    frame.loc[1500:1509, ["x", "job"]] = frame.loc[:9, ["x", "job"]].to_numpy()
+    frame.loc[1500:1509, "y"] = 1 - frame.loc[:9, "y"].to_numpy()
+    assert found(frame, split=split_by_column(pd.Series(part))) == ()
+
+
+def test_a_group_on_two_sides_is_named(frame):
+    frame["patient"] = [f"p{i // 2}" for i in range(ROWS)]
+    roles = Roles("y", group="patient")
+    finding = only(found(frame, roles))
+    assert (finding.level, finding.column) == ("warning", "patient")
+    assert f"of {ROWS // 2:,} groups" in finding.message
+    whole = split_by_fraction(frame["y"], PAPER_FRACTIONS, 0, frame["patient"])
+    assert found(frame, roles, whole) == ()
+
+
+def test_a_role_with_few_rows_or_few_of_a_class_is_named(frame):
+    order = np.argsort(frame["y"].to_numpy(), kind="stable")  # the positives last
+    split = Split(
+        train=np.sort(np.r_[order[200:600], order[-700:-9]]),
+        validation=np.array([], dtype=np.int64),
+        calibration=np.sort(np.r_[order[:20], order[1400 - 200 : 1400 - 180]]),
+        test=np.sort(np.r_[order[20:200], order[-9:]]),
+    )
+    messages = [f.message for f in found(frame, split=split) if f.level == "warning"]
+    assert len(messages) == 2
+    assert messages[0].startswith("There are only 40 calibration rows")
+    assert messages[1].startswith("There are only 189 test rows, 9 positive and 180 negative.")
+
+
+def test_a_constant_feature_is_noted(frame):
+    frame["country"] = "DE"
+    finding = only(found(frame))
+    assert (finding.level, finding.column) == ("note", "country")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [pd.Series([f"id{i // 2 * 2 + i % 3}" for i in range(ROWS)], dtype="str"), range(ROWS)],
+    ids=["text", "running number"],
+)
+def test_identifiers_are_named(frame, values):
+    frame["key"] = values
+    finding = only(found(frame))
+    assert (finding.level, finding.column) == ("warning", "key")
+    assert "identifier" in finding.message
+
+
+def test_infinite_values_are_counted(frame):
+    frame.loc[[3, 5], "x"] = [np.inf, -np.inf]
+    finding = only(found(frame))
+    assert finding.column == "x"
+    assert "2 infinite values" in finding.message
+
+
+def test_unused_rows_and_dates_are_noted(frame):
+    frame["day"] = pd.date_range("2020-01-01", periods=ROWS)
+    part = pd.Series(np.repeat(["train", "calibration", "test", ""], 500))
+    notes = found(frame, split=split_by_column(part))
+    assert [finding.level for finding in notes] == ["note", "note"]
+    assert notes[0].message.startswith("500 rows have no role")
+    assert notes[1].column == "day"
+
+
+def test_warnings_come_first(frame):
+    frame["country"] = "DE"
+    frame["result"] = frame["y"] + frame["x"] / 100
+    assert [finding.level for finding in found(frame)] == ["warning", "note"]
