@@ -6,7 +6,8 @@ import numpy as np
 from scipy.special import expit
 
 from hetcal.arrays import Floats, Ints
-from hetcal.metrics import Labels, RankedClass, auc, average_precision, rank_classes
+from hetcal.metrics import auc, average_precision
+from hetcal.ranking import Labels, RankedClass, rank_classes
 
 MOST_POINTS = 2_000
 LARGEST_MOVE = 1e-3

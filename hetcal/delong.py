@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from hetcal.arrays import Bools, Floats, Ints
-from hetcal.metrics import Labels, rank_class
+from hetcal.ranking import Labels, ascending_order, rank_class
 
 CONFIDENCE = 0.95
 
@@ -89,8 +89,8 @@ def lift_of(y: Labels, before: Floats, after: Floats, weight: Floats | None = No
 def _rows_by_score(side: Bools, scores: Floats, weight: Floats | None) -> Ints:
     """Row numbers of one class in ascending order of score; ties in row order with weights."""
     rows = np.flatnonzero(side)
-    # The default sort is several times faster, but sums of tied weights need a fixed order.
-    return rows[np.argsort(scores[rows], kind=None if weight is None else "stable")]
+    order = np.argsort(scores[rows]) if weight is None else ascending_order(scores[rows])
+    return rows[order]
 
 
 def _variance_of_mean(values: Floats, weight: Floats) -> float:
@@ -99,7 +99,7 @@ def _variance_of_mean(values: Floats, weight: Floats) -> float:
     if n < 2:
         return float("nan")
     total = weight.sum()
-    mean = np.dot(weight, values) / total
+    mean = np.sum(weight * values) / total
     return float(n / (n - 1) * np.sum((weight * (values - mean)) ** 2) / total**2)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from hetcal.arrays import Floats, Ints
-from hetcal.metrics import Labels
+from hetcal.ranking import Labels
 from hetcal.splits import Split
 
 Axis = Literal["logit", "probability"]

@@ -6,15 +6,12 @@ that is not defined (no rows, or one class only where two are needed) is NaN.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from hetcal.arrays import Floats, Ints
-
-Labels = NDArray[np.integer[Any]]
+from hetcal.ranking import Labels, RankedClass, rank_classes
 
 CALIBRATION_BINS = 15
 
@@ -46,65 +43,6 @@ class Metrics:
     def as_dict(self) -> dict[str, float]:
         """Return the measures by name."""
         return asdict(self)
-
-
-@dataclass(frozen=True)
-class RankedClass:
-    """The scores of one class in ascending order and the weight from each upwards.
-
-    Sorting values class by class is several times faster than ordering all rows.
-
-    Parameters
-    ----------
-    scores : array
-        Ascending.
-    weight_from : array
-        `weight_from[i]` is the weight of `scores[i:]`; the last of its
-        `len(scores) + 1` entries is 0.
-    """
-
-    scores: Floats
-    weight_from: Floats
-
-    @property
-    def total(self) -> float:
-        """Weight of the class."""
-        return float(self.weight_from[0])
-
-    def at_or_above(self, scores: Floats) -> Floats:
-        """Weight of the class that scores at least this much."""
-        return self.weight_from[np.searchsorted(self.scores, scores, "left")]
-
-    def above(self, scores: Floats) -> Floats:
-        """Weight of the class that scores more than this."""
-        return self.weight_from[np.searchsorted(self.scores, scores, "right")]
-
-    def below(self, scores: Floats) -> Floats:
-        """Weight of the class that scores less than this, ties counting half."""
-        return self.total - (self.at_or_above(scores) + self.above(scores)) / 2
-
-
-def rank_class(scores: Floats, weight: Floats | None = None) -> RankedClass:
-    """Sort the scores of one class and accumulate their weight from the top."""
-    if weight is None:
-        return RankedClass(np.sort(scores), np.arange(scores.size, -1, -1, dtype=np.float64))
-    # A stable order adds tied weights in row order, so that scores which rank the rows alike
-    # give equal sums to the last bit.
-    order = np.argsort(scores, kind="stable")
-    weight_from = np.zeros(scores.size + 1)
-    weight_from[:-1] = np.cumsum(weight[order][::-1])[::-1]
-    return RankedClass(scores[order], weight_from)
-
-
-def rank_classes(
-    y: Labels, scores: Floats, weight: Floats | None = None
-) -> tuple[RankedClass, RankedClass]:
-    """Return the ranked positive and the ranked negative rows; rows of weight 0 are left out."""
-    positive = np.asarray(y) == 1
-    if weight is None:
-        return rank_class(scores[positive]), rank_class(scores[~positive])
-    one, zero = positive & (weight > 0), ~positive & (weight > 0)
-    return rank_class(scores[one], weight[one]), rank_class(scores[zero], weight[zero])
 
 
 def auc(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
@@ -207,7 +145,7 @@ def _auc(positive: RankedClass, negative: RankedClass) -> float:
     if not pairs:
         return float("nan")
     own = -np.diff(positive.weight_from)
-    return float(np.dot(own, negative.below(positive.scores)) / pairs)
+    return float(np.sum(own * negative.below(positive.scores)) / pairs)
 
 
 def _average_precision(positive: RankedClass, negative: RankedClass) -> float:
@@ -217,7 +155,7 @@ def _average_precision(positive: RankedClass, negative: RankedClass) -> float:
     own = -np.diff(positive.weight_from)
     true = positive.at_or_above(positive.scores)
     precision = true / (true + negative.at_or_above(positive.scores))
-    return float(np.dot(own, precision) / positive.total)
+    return float(np.sum(own * precision) / positive.total)
 
 
 def _mean(values: Floats, weight: Floats | None) -> float:
@@ -225,4 +163,4 @@ def _mean(values: Floats, weight: Floats | None) -> float:
     total = values.size if weight is None else weight.sum()
     if not total:
         return float("nan")
-    return float((values.sum() if weight is None else np.dot(weight, values)) / total)
+    return float((values.sum() if weight is None else np.sum(weight * values)) / total)

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from hetcal.arrays import Floats, Ints
-from hetcal.metrics import CALIBRATION_BINS, Labels, equal_mass_bins
+from hetcal.metrics import CALIBRATION_BINS, equal_mass_bins
+from hetcal.ranking import Labels
 
 CONFIDENCE = 0.95
 

@@ -1,0 +1,82 @@
+"""Scores in order, class by class: what AUC, average precision, curves and tests count."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetcal.arrays import Floats, Ints
+
+Labels = NDArray[np.integer[Any]]
+"""Labels 0 and 1 of any integer type."""
+
+
+@dataclass(frozen=True)
+class RankedClass:
+    """The scores of one class in ascending order and the weight from each upwards.
+
+    Sorting values class by class is several times faster than ordering all rows.
+
+    Parameters
+    ----------
+    scores : array
+        Ascending.
+    weight_from : array
+        `weight_from[i]` is the weight of `scores[i:]`; the last of its
+        `len(scores) + 1` entries is 0.
+    """
+
+    scores: Floats
+    weight_from: Floats
+
+    @property
+    def total(self) -> float:
+        """Weight of the class."""
+        return float(self.weight_from[0])
+
+    def at_or_above(self, scores: Floats) -> Floats:
+        """Weight of the class that scores at least this much."""
+        return self.weight_from[np.searchsorted(self.scores, scores, "left")]
+
+    def above(self, scores: Floats) -> Floats:
+        """Weight of the class that scores more than this."""
+        return self.weight_from[np.searchsorted(self.scores, scores, "right")]
+
+    def below(self, scores: Floats) -> Floats:
+        """Weight of the class that scores less than this, ties counting half."""
+        return self.total - (self.at_or_above(scores) + self.above(scores)) / 2
+
+
+def rank_class(scores: Floats, weight: Floats | None = None) -> RankedClass:
+    """Sort the scores of one class and accumulate their weight from the top."""
+    if weight is None:
+        return RankedClass(np.sort(scores), np.arange(scores.size, -1, -1, dtype=np.float64))
+    order = ascending_order(scores)
+    weight_from = np.zeros(scores.size + 1)
+    weight_from[:-1] = np.cumsum(weight[order][::-1])[::-1]
+    return RankedClass(scores[order], weight_from)
+
+
+def ascending_order(scores: Floats) -> Ints:
+    """Order rows by score and tied rows by their number.
+
+    Then tied weights are added in one order only, and scores that rank the rows alike give
+    sums that are equal to the last bit.
+    """
+    order = np.argsort(scores)
+    ranked = scores[order]
+    # The stable sort is several times slower, and needed only where there are ties.
+    tied = (ranked[1:] == ranked[:-1]).any()
+    return np.argsort(scores, kind="stable") if tied else order
+
+
+def rank_classes(
+    y: Labels, scores: Floats, weight: Floats | None = None
+) -> tuple[RankedClass, RankedClass]:
+    """Return the ranked positive and the ranked negative rows; rows of weight 0 are left out."""
+    positive = np.asarray(y) == 1
+    if weight is None:
+        return rank_class(scores[positive]), rank_class(scores[~positive])
+    one, zero = positive & (weight > 0), ~positive & (weight > 0)
+    return rank_class(scores[one], weight[one]), rank_class(scores[zero], weight[zero])
