@@ -1,0 +1,178 @@
+"""Where the model is over-confident: train against test, leaf by leaf, in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, logit
+
+from hetcal.arrays import Floats, Ints
+from hetcal.metrics import auc, log_loss, mean_confidence_minus_accuracy, rows_of_leaves
+from hetcal.partition import Leaf
+from hetcal.platt import PlattFit, fit_platt
+from hetcal.ranking import Labels
+from hetcal.scale_words import SURE, is_right, scale_words
+from hetcal.splits import Split
+
+SHIFTED = 0.1  # a difference in log-odds worth a word
+
+
+def diagnose(
+    scores: Floats,
+    y: Labels,
+    leaf: Ints,
+    split: Split,
+    leaves: Sequence[Leaf],
+    weight: Floats | None = None,
+) -> pd.DataFrame:
+    """Compare the scores of train and test rows in each leaf and in all rows.
+
+    A model is over-confident where it does worse on test rows than it did on the rows it
+    learned from. Leaves are ranked by `log_loss_gap`, which counts both a lost order and
+    scores that are too large; the largest gap has rank 1, ties go by leaf id, and leaves
+    without a gap come last. Rows without weight or a
+    finite score are left out.
+
+    Returns
+    -------
+    DataFrame
+        The first row has leaf 0 and stands for all rows. Columns, NaN where not defined:
+        `leaf`, `rule`, `rows_train`, `rows_test`, `auc_train`, `auc_test`,
+        `auc_gap` (train minus test), `log_loss_train`, `log_loss_test`,
+        `log_loss_gap` (test minus train), `confidence_gap` (mean confidence minus accuracy,
+        test), `mean_probability`, `positive_rate` (test), `slope`, `slope_se`, `intercept`
+        (of the Platt map fitted on test rows), `rank` (0 for all rows), `sentence`.
+    """
+    ids = [each.id for each in leaves]
+    usable = np.isfinite(scores) if weight is None else np.isfinite(scores) & (weight > 0)
+    train, test = (rows[usable[rows]] for rows in (split.train, split.test))
+    sides = [
+        (_side(y, scores, weight, a), _side(y, scores, weight, b))
+        for a, b in zip(_groups(leaf, train, ids), _groups(leaf, test, ids), strict=True)
+    ]
+    fit = _test_fit(
+        scores[test], y[test], leaf[test], ids, None if weight is None else weight[test]
+    )
+    table = pd.DataFrame(_record(a, b) for a, b in sides)
+    table.insert(0, "leaf", [0, *ids])
+    table.insert(1, "rule", ["all rows", *(each.rule for each in leaves)])
+    table["slope"], table["slope_se"], table["intercept"] = fit.slope, fit.slope_se, fit.intercept
+    table["rank"] = _ranks(table["log_loss_gap"].to_numpy())
+    table["sentence"] = [_sentence(a, b, fit, i) for i, (a, b) in enumerate(sides)]
+    return table
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The train or the test rows of a leaf."""
+
+    rows: int
+    positives: int
+    auc: float
+    log_loss: float
+    confidence_gap: float
+    mean_probability: float
+    positive_rate: float
+    shift: float  # of the mean probability from the rate of positives, in standard errors
+
+
+def _groups(leaf: Ints, rows: Ints, ids: Sequence[int]) -> list[Ints]:
+    """Return the row numbers of all leaves together and of each leaf."""
+    return [rows, *(rows[inside] for inside in rows_of_leaves(leaf[rows], ids))]
+
+
+def _side(y: Labels, scores: Floats, weight: Floats | None, rows: Ints) -> _Side:
+    label, s = y[rows], scores[rows]
+    w = np.ones(rows.size) if weight is None else weight[rows]
+    given = None if weight is None else w
+    probability = expit(s)
+    total = w.sum() if w.any() else np.nan
+    excess = float(np.sum(w * (probability - label)))
+    doubt = float(np.sqrt(np.sum(w**2 * probability * (1 - probability))))
+    return _Side(
+        rows=rows.size,
+        positives=int(np.count_nonzero(label == 1)),
+        auc=auc(label, s, given),
+        log_loss=log_loss(label, s, given),
+        confidence_gap=mean_confidence_minus_accuracy(label, s, given),
+        mean_probability=float(np.sum(w * probability) / total),
+        positive_rate=float(np.sum(w * label) / total),
+        shift=excess / doubt if doubt else 0.0,
+    )
+
+
+def _test_fit(
+    scores: Floats, y: Labels, leaf: Ints, ids: Sequence[int], weight: Floats | None
+) -> PlattFit:
+    """Fit the Platt maps of all rows (first) and of each leaf on the test rows.
+
+    Weights are scaled in each leaf to the rows they are worth, `(Σ w)² / Σ w²`, because the
+    standard errors take a weight for a number of rows.
+    """
+    group = np.append(np.zeros(scores.size, dtype=np.int64), leaf)
+    if weight is None:
+        mass = None
+    else:
+        twice = np.tile(weight, 2)
+        mass = twice * np.bincount(group, twice)[group] / np.bincount(group, twice**2)[group]
+    return fit_platt(np.tile(scores, 2), np.tile(y, 2), group, [0, *ids], mass)
+
+
+def _record(train: _Side, test: _Side) -> dict[str, float]:
+    return {
+        "rows_train": train.rows,
+        "rows_test": test.rows,
+        "auc_train": train.auc,
+        "auc_test": test.auc,
+        "auc_gap": train.auc - test.auc,
+        "log_loss_train": train.log_loss,
+        "log_loss_test": test.log_loss,
+        "log_loss_gap": test.log_loss - train.log_loss,
+        "confidence_gap": test.confidence_gap,
+        "mean_probability": test.mean_probability,
+        "positive_rate": test.positive_rate,
+    }
+
+
+def _ranks(gap: Floats) -> Ints:
+    """Rank all but the first from the largest gap down, NaN last; the first has rank 0."""
+    rank = np.zeros(gap.size, dtype=np.int64)
+    # NaN sorts last, and a stable sort leaves ties in the order of the leaves.
+    rank[1 + np.argsort(-gap[1:], kind="stable")] = np.arange(1, gap.size)
+    return rank
+
+
+def _sentence(train: _Side, test: _Side, fit: PlattFit, i: int) -> str:
+    """Say in one sentence what train and test rows show."""
+    areas = [_area_words("train", "training", train), _area_words("test", "test", test)]
+    both = not np.isnan(train.auc + test.auc)
+    words = (", " if both else "; ").join(areas)
+    return words if np.isnan(test.auc) else f"{words}; {_change_words(test, fit, i)}"
+
+
+def _area_words(name: str, kind: str, side: _Side) -> str:
+    """Give the AUC of a side, or why it has none."""
+    if not np.isnan(side.auc):
+        return f"{name} AUC {side.auc:.2f}"
+    missing = "" if not side.rows else "positive " if not side.positives else "negative "
+    return f"{name} AUC is not defined: no {missing}{kind} rows"
+
+
+def _change_words(test: _Side, fit: PlattFit, i: int) -> str:
+    """Say how test scores should change, or why that cannot be told."""
+    if fit.separated[i]:
+        return "test scores part the classes completely, so their size cannot be judged"
+    if fit.constant[i]:
+        return "all test scores are equal"
+    slope, se = float(fit.slope[i]), float(fit.slope_se[i])
+    if np.isnan(slope) or not fit.converged[i]:
+        return "no calibration slope could be fitted on the test rows"
+    apart = abs(logit(test.mean_probability) - logit(test.positive_rate))
+    if is_right(slope, se) and apart > SHIFTED and abs(test.shift) > SURE:
+        return (
+            f"test scores have about the right spread but are too "
+            f"{'high' if test.shift > 0 else 'low'} (mean probability "
+            f"{test.mean_probability:.3g}, positive rate {test.positive_rate:.3g})"
+        )
+    return scale_words(slope, se)

@@ -1,0 +1,82 @@
+"""What a calibration slope asks for, in words."""
+
+import math
+
+SURE = 2.0
+"""Standard errors from which a difference is taken for real."""
+
+VAGUE = 0.15
+"""Largest standard error of a slope that may be called about right."""
+
+NEAR = 0.05
+"""Difference from 1, or from a slope that has a name, not worth a word."""
+
+CHANGES = {
+    0.1: "shrunk to {}a tenth",
+    0.125: "shrunk to {}an eighth",
+    1 / 6: "shrunk to {}a sixth",
+    0.2: "shrunk to {}a fifth",
+    0.25: "shrunk to {}a quarter",
+    1 / 3: "shrunk to {}a third",
+    0.4: "shrunk to {}two fifths",
+    0.5: "{}halved",
+    0.6: "shrunk to {}three fifths",
+    2 / 3: "shrunk by {}a third",
+    0.75: "shrunk by {}a quarter",
+    0.8: "shrunk by {}a fifth",
+    0.9: "shrunk by {}a tenth",
+    1.1: "raised by {}a tenth",
+    1.2: "raised by {}a fifth",
+    1.25: "raised by {}a quarter",
+    4 / 3: "raised by {}a third",
+    1.5: "raised by {}a half",
+    1.75: "raised by {}three quarters",
+    2.0: "{}doubled",
+    2.5: "multiplied by {}two and a half",
+    3.0: "{}tripled",
+}
+
+
+def scale_words(slope: float, se: float) -> str:
+    """Say how the scores should change, given the slope that calibrates them.
+
+    Parameters
+    ----------
+    slope, se : float
+        The slope and its standard error.
+
+    Examples
+    --------
+    >>> scale_words(0.5, 0.03)
+    'test scores should be halved'
+    >>> scale_words(0.97, 0.05)
+    'test scores are about right'
+    >>> scale_words(2.1, 0.1)
+    'test scores should be doubled (under-confident)'
+    """
+    if slope < -SURE * se:
+        return "test scores rank the rows the wrong way round"
+    if is_right(slope, se):
+        return "test scores are about right"
+    if abs(slope - 1) <= SURE * se:
+        return "too few test rows to judge the size of the scores"
+    if slope <= SURE * se:
+        return "test scores show no reliable relation to the label"
+    note = " (under-confident)" if slope > 1 else ""
+    return f"test scores should be {_change(slope)}{note}"
+
+
+def is_right(slope: float, se: float) -> bool:
+    """Whether the slope is known well enough and is as good as 1."""
+    return se <= VAGUE and abs(slope - 1) <= max(NEAR, SURE * se)
+
+
+def _change(slope: float) -> str:
+    """Name the change nearest to a positive slope."""
+    if slope < 0.09:
+        return "shrunk to less than a tenth"
+    if slope > 3.25:
+        return f"multiplied by {slope:.2g}"
+    nearest = min(CHANGES, key=lambda each: abs(math.log(slope / each)))
+    close = abs(math.log(slope / nearest)) <= NEAR
+    return CHANGES[nearest].format("" if close else "roughly ")

@@ -1,0 +1,160 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+
+from hetcal.metrics import auc, log_loss, mean_confidence_minus_accuracy
+from hetcal.overconfidence import diagnose
+from hetcal.partition import Leaf
+from hetcal.splits import Split
+
+
+def leaves(count):
+    return [Leaf(i, f"x is {i}", 1, i, 0, 0.5, ()) for i in range(1, count + 1)]
+
+
+def half_train_half_test(rows):
+    none = np.array([], dtype=np.int64)
+    return Split(np.arange(0, rows, 2), none, none, np.arange(1, rows, 2))
+
+
+# What the truth is of the score in each leaf, on test rows; train rows always fit the score.
+SLOPES = np.array([np.nan, 0.5, 1.0, 2.0, 1 / 3])
+
+
+@pytest.fixture(scope="module")
+def four_leaves():
+    rng = np.random.default_rng(0)
+    leaf = rng.integers(1, 5, 160_000)
+    split = half_train_half_test(leaf.size)
+    scores = rng.normal(scale=1.5, size=leaf.size)
+    slope = SLOPES[leaf]
+    slope[split.train] = np.maximum(slope[split.train], 1)
+    return scores, rng.binomial(1, expit(slope * scores)), leaf, split
+
+
+@pytest.fixture(scope="module")
+def diagnosis(four_leaves):
+    return diagnose(*four_leaves, leaves(4)).set_index("leaf")
+
+
+def test_every_number_is_that_of_the_leafs_own_rows(four_leaves, diagnosis):
+    scores, y, leaf, split = four_leaves
+    for i in (0, 3):
+        a, b = (rows[(leaf[rows] == i) | (i == 0)] for rows in (split.train, split.test))
+        row = diagnosis.loc[i]
+        assert (row["rows_train"], row["rows_test"]) == (a.size, b.size)
+        assert row["auc_train"] == auc(y[a], scores[a])
+        assert row["auc_test"] == auc(y[b], scores[b])
+        assert row["auc_gap"] == auc(y[a], scores[a]) - auc(y[b], scores[b])
+        assert row["log_loss_gap"] == log_loss(y[b], scores[b]) - log_loss(y[a], scores[a])
+        assert row["confidence_gap"] == mean_confidence_minus_accuracy(y[b], scores[b])
+        assert row["mean_probability"] == pytest.approx(expit(scores[b]).mean())
+        assert row["positive_rate"] == pytest.approx(y[b].mean())
+        fit = LogisticRegression(C=np.inf, tol=1e-10).fit(scores[b, None], y[b])
+        assert row["slope"] == pytest.approx(fit.coef_[0, 0], abs=1e-5)
+        assert row["intercept"] == pytest.approx(fit.intercept_[0], abs=1e-5)
+
+
+def test_sentences_say_what_was_put_in(diagnosis):
+    endings = [text.split("; ")[1] for text in diagnosis["sentence"][1:]]
+    assert endings == [
+        "test scores should be halved",
+        "test scores are about right",
+        "test scores should be doubled (under-confident)",
+        "test scores should be shrunk to a third",
+    ]
+    row = diagnosis.loc[1]
+    start = f"train AUC {row['auc_train']:.2f}, test AUC {row['auc_test']:.2f}; "
+    assert row["sentence"].startswith(start)
+
+
+def test_leaves_are_named_and_all_rows_come_first(diagnosis):
+    assert diagnosis.index.tolist() == [0, 1, 2, 3, 4]
+    assert diagnosis["rule"].tolist() == ["all rows", "x is 1", "x is 2", "x is 3", "x is 4"]
+
+
+def test_the_largest_loss_gap_ranks_first(diagnosis):
+    # Leaf 4 is furthest from what training showed, then leaf 1; 2 and 3 keep their promise.
+    assert diagnosis["rank"].tolist()[:2] == [0, 2]
+    assert diagnosis.at[4, "rank"] == 1
+    assert sorted(diagnosis["rank"]) == [0, 1, 2, 3, 4]
+    gaps = diagnosis.loc[1:].sort_values("rank")["log_loss_gap"]
+    assert gaps.is_monotonic_decreasing
+
+
+def test_unit_weights_change_nothing(four_leaves, diagnosis):
+    weighted = diagnose(*four_leaves, leaves(4), np.ones(160_000)).set_index("leaf")
+    numbers = diagnosis.columns.drop(["rule", "sentence"])
+    pd.testing.assert_frame_equal(weighted[numbers], diagnosis[numbers])
+    assert weighted["sentence"].tolist() == diagnosis["sentence"].tolist()
+
+
+def test_the_size_of_the_weights_does_not_matter_to_the_error_of_the_slope(four_leaves, diagnosis):
+    weighted = diagnose(*four_leaves, leaves(4), np.full(160_000, 1_000.0)).set_index("leaf")
+    assert weighted["slope_se"].to_numpy() == pytest.approx(diagnosis["slope_se"].to_numpy())
+
+
+def small_case(scores, y, leaf):
+    """Rows alternate between train and test."""
+    scores, y, leaf = np.array(scores, dtype=float), np.array(y), np.array(leaf)
+    return diagnose(scores, y, leaf, half_train_half_test(y.size), leaves(3)).set_index("leaf")
+
+
+def test_what_is_not_defined_is_said():
+    # In pairs of train, test: leaf 1 has no positive test row, leaf 2 no negative training row.
+    table = small_case(
+        scores=[1, -1, 0, 2, 1, 1, 2, -1],
+        y=[1, 0, 0, 0, 1, 1, 1, 0],
+        leaf=[1, 1, 1, 1, 2, 2, 2, 2],
+    )
+    assert table.at[1, "sentence"] == (
+        "train AUC 1.00; test AUC is not defined: no positive test rows"
+    )
+    assert table.at[2, "sentence"] == (
+        "train AUC is not defined: no negative training rows; test AUC 1.00; "
+        "test scores part the classes completely, so their size cannot be judged"
+    )
+    assert table.at[3, "sentence"] == (
+        "train AUC is not defined: no training rows; test AUC is not defined: no test rows"
+    )
+    assert np.isnan(table.at[1, "slope"])
+    assert np.isnan(table.at[3, "log_loss_gap"])
+
+
+def test_a_leaf_without_rows_ranks_last():
+    table = small_case([1, -1, 0, 2], [1, 0, 0, 1], [3, 3, 2, 2])
+    assert table.at[1, "rank"] == 3
+    assert (table.at[1, "rows_train"], table.at[1, "rows_test"]) == (0, 0)
+
+
+def test_constant_scores_are_named():
+    table = small_case([2, 2, 2, 2], [1, 0, 0, 1], [1, 1, 1, 1])
+    expected = "train AUC 0.50, test AUC 0.50; all test scores are equal"
+    assert table.at[1, "sentence"] == expected
+
+
+def test_scores_of_the_right_spread_in_the_wrong_place_are_not_called_right():
+    rng = np.random.default_rng(1)
+    scores = rng.normal(scale=2, size=40_000)
+    y = rng.binomial(1, expit(scores - 1))
+    table = diagnose(
+        scores, y, np.ones(y.size, dtype=np.int64), half_train_half_test(y.size), leaves(1)
+    )
+    test = slice(1, None, 2)
+    assert table.at[1, "sentence"].endswith(
+        "test scores have about the right spread but are too high (mean probability "
+        f"{expit(scores[test]).mean():.3g}, positive rate {y[test].mean():.3g})"
+    )
+
+
+def test_rows_without_a_score_or_weight_are_left_out(four_leaves):
+    scores, y, leaf, split = four_leaves
+    holes, weight = scores.copy(), np.ones(y.size)
+    holes[:1_000] = np.nan
+    weight[1_000:2_000] = 0
+    table = diagnose(holes, y, leaf, split, leaves(4), weight)
+    assert table.loc[0, ["rows_train", "rows_test"]].tolist() == [79_000, 79_000]
+    kept = split.test[split.test >= 2_000]
+    assert table.at[0, "auc_test"] == pytest.approx(auc(y[kept], scores[kept]), abs=1e-12)
