@@ -1,0 +1,97 @@
+from dataclasses import astuple
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from sklearn.metrics import log_loss, roc_auc_score
+
+from hetcal.delong import paired_delong
+from hetcal.evaluation import evaluate
+from hetcal.metrics import auc, measure
+
+
+@pytest.fixture
+def rows():
+    """Leaf 1 needs half the slope, leaf 2 is right, leaf 3 is upside down, leaf 4 is empty."""
+    rng = np.random.default_rng(0)
+    leaf = rng.integers(1, 4, 900)
+    truth = np.round(rng.normal(size=900), 1) + np.array([0, 1.0, -1.0, 0.0])[leaf]
+    y = rng.binomial(1, expit(truth))
+    before = truth * np.array([0, 2.0, 1.0, -1.0])[leaf]
+    pooled = 0.5 * before + 0.1
+    tree = logit(np.array([0.5, 0.7, 0.3, 0.5]))[leaf]
+    return {"y": y, "before": before, "pooled": pooled, "tree": tree, "after": truth, "leaf": leaf}
+
+
+LEAVES = [1, 2, 3, 4]
+WEIGHTS = [None, np.random.default_rng(5).exponential(size=900)]
+
+
+@pytest.mark.parametrize("weight", WEIGHTS, ids=["plain", "weighted"])
+def test_each_way_of_scoring_is_measured_on_the_same_rows(rows, weight):
+    result = evaluate(**rows, leaves=LEAVES, weight=weight)
+    for name in ("before", "pooled", "tree", "after"):
+        assert getattr(result, name) == measure(rows["y"], rows[name], weight)
+    assert result.lift == paired_delong(rows["y"], rows["before"], rows["after"], weight)
+    assert result.rows == 900
+
+
+@pytest.mark.parametrize("weight", WEIGHTS, ids=["plain", "weighted"])
+def test_leaf_contributions_add_up_to_the_lift(rows, weight):
+    result = evaluate(**rows, leaves=LEAVES, weight=weight)
+    assert result.leaves["contribution"].sum() == pytest.approx(result.lift.auc, abs=1e-12)
+    truth = roc_auc_score(rows["y"], rows["after"], sample_weight=weight) - roc_auc_score(
+        rows["y"], rows["before"], sample_weight=weight
+    )
+    assert result.leaves["contribution"].sum() == pytest.approx(truth, abs=1e-12)
+
+
+def test_a_contribution_is_half_of_every_pair_that_touches_the_leaf(rows):
+    y, leaf = rows["y"], rows["leaf"]
+    gained = 0.0
+    for name, sign in (("after", 1), ("before", -1)):
+        gap = rows[name][y == 1][:, None] - rows[name][y == 0][None, :]
+        gained = gained + sign * ((gap > 0) + 0.5 * (gap == 0))
+    found = evaluate(**rows, leaves=LEAVES).leaves.set_index("leaf")["contribution"]
+    for i in LEAVES:
+        touched = (leaf[y == 1] == i)[:, None] / 2 + (leaf[y == 0] == i)[None, :] / 2
+        assert found[i] == pytest.approx((gained * touched).mean(), abs=1e-12)
+
+
+def test_an_increasing_map_lifts_no_leaf_but_lowers_its_loss(rows):
+    leaves = evaluate(**rows, leaves=LEAVES).leaves.set_index("leaf")
+    assert (leaves.loc[1, ["lift", "se", "low", "high"]] == 0).all()
+    assert leaves.at[1, "p"] == 1
+    inside = rows["leaf"] == 1
+    for when in ("before", "after"):
+        expected = log_loss(rows["y"][inside], expit(rows[when][inside]))
+        assert leaves.at[1, f"log_loss_{when}"] == pytest.approx(expected, abs=1e-12)
+    assert leaves.at[1, "log_loss_after"] < leaves.at[1, "log_loss_before"]
+
+
+def test_a_leaf_is_compared_on_its_own_rows(rows):
+    leaves = evaluate(**rows, leaves=LEAVES).leaves.set_index("leaf")
+    inside = rows["leaf"] == 3
+    y, before, after = (rows[name][inside] for name in ("y", "before", "after"))
+    lift = paired_delong(y, before, after)
+    columns = ["auc_before", "auc_after", "lift", "se", "low", "high", "p"]
+    expected = [lift.before, lift.after, lift.auc, lift.se, lift.low, lift.high, lift.p]
+    assert leaves.loc[3, columns].tolist() == pytest.approx(expected)
+    assert leaves.at[3, "auc_after"] == pytest.approx(auc(y, after))
+    assert leaves.loc[3, ["rows", "positives"]].tolist() == [inside.sum(), y.sum()]
+
+
+def test_a_leaf_without_test_rows_has_no_measures_and_no_contribution(rows):
+    empty = evaluate(**rows, leaves=LEAVES).leaves.set_index("leaf").loc[4]
+    assert empty[["rows", "positives", "contribution"]].tolist() == [0, 0, 0]
+    assert (
+        empty[["auc_before", "lift", "se", "p", "log_loss_before", "log_loss_after"]].isna().all()
+    )
+
+
+def test_one_class_leaves_the_lift_open_but_not_the_loss(rows):
+    rows["y"] = np.ones(900, dtype=int)
+    result = evaluate(**rows, leaves=LEAVES)
+    assert np.isnan(astuple(result.lift)).all()
+    assert result.leaves["contribution"].isna().all()
+    assert np.isfinite(result.after.log_loss)
