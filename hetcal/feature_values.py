@@ -1,0 +1,81 @@
+"""Columns as a tree compares them: numbers in single precision, categories by name."""
+
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from hetcal.arrays import Floats, Ints
+from hetcal.errors import PartitionError
+
+
+def feature_kind(column: pd.Series) -> Literal["number", "category"]:
+    """Tell by its type whether a column holds numbers or categories."""
+    kind = pd.api.types
+    if kind.is_bool_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
+        return "category"
+    if kind.is_numeric_dtype(column) and not kind.is_complex_dtype(column):
+        return "number"
+    if kind.is_object_dtype(column) or kind.is_string_dtype(column):
+        return "category"
+    raise PartitionError(
+        f"The column '{column.name}' holds values of type {column.dtype}.",
+        "A partition splits on numbers and on categories.",
+        "Ignore the column, or turn it into a number (such as days since a date) or into text.",
+    )
+
+
+def number_values(column: pd.Series) -> Floats:
+    """Return the values rounded to single precision; missing values are NaN.
+
+    scikit-learn's trees see single precision, so a value next to a threshold can
+    change sides if it is compared in double precision. The result is in double
+    precision again so that the threshold itself is not rounded.
+    """
+    if not pd.api.types.is_numeric_dtype(column) and not column.isna().all():
+        raise PartitionError(
+            f"The column '{column.name}' holds text or other values that are not numbers.",
+            "The partition splits it as a number.",
+            "Give the column as numbers, with empty cells for missing values.",
+        )
+    with np.errstate(over="ignore"):  # beyond single precision means infinite
+        single = column.to_numpy(dtype=np.float32, na_value=np.nan)
+    return single.astype(np.float64)
+
+
+def category_codes(column: pd.Series, categories: tuple[str, ...]) -> Ints:
+    """Return each value's position in `categories`; -1 if it is missing or not there."""
+    codes, names = category_names(column)
+    position = {name: index for index, name in enumerate(categories)}
+    known = np.array([position.get(name, -1) for name in names] + [-1], dtype=np.int64)
+    return known[codes]
+
+
+def category_names(column: pd.Series) -> tuple[Ints, list[str]]:
+    """Return codes and names of a column; equal names may repeat, code -1 is missing.
+
+    Values that are not text have the name that a person would write:
+    `True`, `3` (also for 3.0), `2.5`.
+    """
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        codes, values = column.cat.codes.to_numpy(), column.cat.categories
+    else:
+        codes, values = _factorize(column)
+    return codes.astype(np.int64), [_name(value) for value in values]
+
+
+def _factorize(column: pd.Series) -> tuple[Ints, pd.Index]:
+    try:
+        return pd.factorize(column)
+    except TypeError as error:
+        raise PartitionError(
+            f"The column '{column.name}' holds lists or other nested values.",
+            "A partition splits on numbers and on categories.",
+            "Ignore the column, or turn its values into text.",
+        ) from error
+
+
+def _name(value: object) -> str:
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)

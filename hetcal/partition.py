@@ -1,0 +1,200 @@
+"""A partition: plain data that sends every row to one leaf."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import pandas as pd
+
+from hetcal.arrays import Bools, Floats, Ints
+from hetcal.errors import PartitionError
+from hetcal.feature_values import category_codes, number_values
+from hetcal.nodes import Feature, Node, check_tree
+from hetcal.partition_json import read_tree, write_tree
+from hetcal.rules import Condition, anything, condition_words, narrow, paths, rule_words, shown
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One cell of the partition.
+
+    Parameters
+    ----------
+    id : int
+        1, 2, … from left to right.
+    rule : str
+        The path in words, long lists of categories shortened.
+    depth : int
+        Splits on the path.
+    node : int
+        Position among the nodes.
+    rows : int
+        Training rows.
+    positive_rate : float
+        Share of positive labels among them.
+    conditions : tuple of Condition
+        The path, merged to one condition per column.
+    """
+
+    id: int
+    rule: str
+    depth: int
+    node: int
+    rows: int
+    positive_rate: float
+    conditions: tuple[Condition, ...]
+
+    @property
+    def full_rule(self) -> str:
+        """The path in words with every category."""
+        return rule_words(self.conditions, full=True)
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A binary tree over the columns of a table.
+
+    A missing value goes to the side that its split chose; a category unseen in
+    training follows the missing values.
+
+    Parameters
+    ----------
+    features : tuple of Feature
+        The columns that the splits read.
+    nodes : tuple of Node
+        The root first, children after their parent.
+    """
+
+    features: tuple[Feature, ...]
+    nodes: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        check_tree(self.features, self.nodes)
+
+    @cached_property
+    def depths(self) -> tuple[int, ...]:
+        """Number of splits above each node."""
+        depths = [0] * len(self.nodes)
+        for position, node in enumerate(self.nodes):
+            if node.feature is not None:
+                depths[node.left] = depths[node.right] = depths[position] + 1
+        return tuple(depths)
+
+    @cached_property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """The leaves from left to right."""
+        conditions = paths(self.features, self.nodes)
+        return tuple(
+            Leaf(
+                number,
+                rule_words(conditions[node]),
+                self.depths[node],
+                node,
+                self.nodes[node].rows,
+                self.nodes[node].positive_rate,
+                conditions[node],
+            )
+            for number, node in enumerate(self._leaf_nodes, start=1)
+        )
+
+    @cached_property
+    def _leaf_nodes(self) -> tuple[int, ...]:
+        found, waiting = [], [0]
+        while waiting:
+            position = waiting.pop()
+            node = self.nodes[position]
+            if node.feature is None:
+                found.append(position)
+            else:
+                waiting += [node.right, node.left]
+        return tuple(found)
+
+    @property
+    def base_rate(self) -> float:
+        """Share of positive labels among all training rows."""
+        return self.nodes[0].positive_rate
+
+    @cached_property
+    def split_rules(self) -> tuple[str, ...]:
+        """For each node, what sends a row left, in words; empty for a leaf."""
+        conditions = paths(self.features, self.nodes)
+        return tuple(
+            self._split_rule(node, path) for node, path in zip(self.nodes, conditions, strict=True)
+        )
+
+    def _split_rule(self, node: Node, path: Sequence[Condition]) -> str:
+        if node.feature is None:
+            return ""
+        feature = self._by_name[node.feature]
+        here = anything(feature)
+        if feature.kind == "category":  # do not name what an earlier split sent elsewhere
+            here = next((each for each in path if each.feature == feature), here)
+        return condition_words(narrow(here, node, left=True))
+
+    @cached_property
+    def _by_name(self) -> dict[str, Feature]:
+        return {feature.name: feature for feature in self.features}
+
+    def apply(self, X: pd.DataFrame) -> Ints:
+        """Return the leaf id of each row."""
+        values = self._values(X)
+        leaf = np.zeros(len(X), dtype=np.int64)
+        rows: dict[int, Ints] = {0: np.arange(len(X))}
+        leaf_ids = {node: number for number, node in enumerate(self._leaf_nodes, start=1)}
+        for position, node in enumerate(self.nodes):
+            inside = rows.pop(position)
+            if node.feature is None:
+                leaf[inside] = leaf_ids[position]
+                continue
+            left = self._goes_left(node, values[node.feature][inside])
+            rows[node.left], rows[node.right] = inside[left], inside[~left]
+        return leaf
+
+    def _goes_left(self, node: Node, values: Floats | Ints) -> Bools:
+        feature = self._by_name[node.feature or ""]
+        if feature.kind == "category":
+            chosen = set(node.categories)
+            sides = [name in chosen for name in feature.categories]
+            # The last entry is that of code -1: missing, or unseen in training.
+            return np.array([*sides, node.missing_left], dtype=np.bool_)[values]
+        limit = np.inf if node.threshold is None else node.threshold
+        left = values <= limit
+        return left | np.isnan(values) if node.missing_left else left
+
+    def _values(self, X: pd.DataFrame) -> dict[str, Floats | Ints]:
+        columns = [str(name) for name in X.columns]
+        absent = [feature.name for feature in self.features if columns.count(feature.name) != 1]
+        if absent:
+            names = "', '".join(map(shown, absent[:5]))
+            raise PartitionError(
+                f"The table has no column '{names}', or has it twice.",
+                "The partition splits on it, so every row needs it once.",
+                "Add the column, give it the name that it had in training, or use another "
+                "partition.",
+            )
+        values: dict[str, Floats | Ints] = {}
+        for feature in self.features:
+            column = X.iloc[:, columns.index(feature.name)]
+            values[feature.name] = (
+                number_values(column)
+                if feature.kind == "number"
+                else category_codes(column, feature.categories)
+            )
+        return values
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the JSON text, in hexadecimal."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def to_json(self) -> str:
+        """Return the partition as JSON text; equal partitions give equal text."""
+        return write_tree(self.features, self.nodes)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read a partition back; anything unsound is a `PartitionError`."""
+        return cls(*read_tree(text))

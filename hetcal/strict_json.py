@@ -1,0 +1,130 @@
+"""Read JSON from strangers: bounded, typed, no duplicate keys, finite numbers."""
+
+import json
+import math
+from typing import Any, NoReturn
+
+MAX_TEXT = 64 * 2**20
+
+
+class JsonError(ValueError):
+    """The text is not the JSON that was asked for; the message says why."""
+
+
+def parse_object(text: str | bytes) -> "Fields":
+    """Parse the text of one JSON object."""
+    if len(text) > MAX_TEXT:
+        raise JsonError(f"it is larger than {MAX_TEXT // 2**20} MB")
+    try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8")
+        content = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+    except JsonError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise JsonError("it is not JSON text") from error
+    return Fields(content, "the file")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise JsonError("it names a field twice")
+    return content
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise JsonError(f"it contains the number {constant}")
+
+
+class Fields:
+    """Typed access to the fields of a JSON object.
+
+    Parameters
+    ----------
+    content : object
+        What `json.loads` gave.
+    where : str
+        What the object is, for messages.
+    """
+
+    def __init__(self, content: object, where: str) -> None:
+        if not isinstance(content, dict):
+            raise JsonError(f"{where} is not an object")
+        self._content: dict[str, Any] = content
+        self._where = where
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._content
+
+    def only(self, *keys: str) -> None:
+        """Refuse any field beyond `keys`."""
+        if not self._content.keys() <= set(keys):
+            raise JsonError(f"{self._where} has a field that is not known")
+
+    def text(self, key: str) -> str:
+        """Return a text that can be shown."""
+        return self._text(self._get(key), key)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return a list of texts."""
+        return tuple(self._text(value, key) for value in self._list(key))
+
+    def flag(self, key: str) -> bool:
+        """Return true or false."""
+        value = self._get(key)
+        if not isinstance(value, bool):
+            raise self._problem(key, "true or false")
+        return value
+
+    def integer(self, key: str, low: int, high: int) -> int:
+        """Return a whole number from `low` to `high`."""
+        value = self._get(key)
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise self._problem(key, f"a whole number from {low} to {high}")
+        return value
+
+    def number(self, key: str, low: float = -math.inf, high: float = math.inf) -> float:
+        """Return a finite number from `low` to `high`."""
+        value = self._get(key)
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise self._problem(key, "a number")
+        try:
+            value = float(value)
+        except OverflowError as error:
+            raise self._problem(key, "a finite number") from error
+        if not math.isfinite(value) or not low <= value <= high:
+            raise self._problem(key, f"a finite number from {low:g} to {high:g}")
+        return value
+
+    def objects(self, key: str) -> list["Fields"]:
+        """Return a list of objects."""
+        found = enumerate(self._list(key))
+        return [Fields(value, f"{key!r} number {position}") for position, value in found]
+
+    def is_null(self, key: str) -> bool:
+        """Tell whether the field is null."""
+        return self._get(key) is None
+
+    def _get(self, key: str) -> Any:
+        if key not in self._content:
+            raise JsonError(f"{self._where} has no {key!r}")
+        return self._content[key]
+
+    def _list(self, key: str) -> list[Any]:
+        value = self._get(key)
+        if not isinstance(value, list):
+            raise self._problem(key, "a list")
+        return value
+
+    def _text(self, value: object, key: str) -> str:
+        if not isinstance(value, str):
+            raise self._problem(key, "text")
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError as error:  # half of a surrogate pair breaks every display
+            raise self._problem(key, "valid text") from error
+        return value
+
+    def _problem(self, key: str, expected: str) -> JsonError:
+        return JsonError(f"{key!r} of {self._where} is not {expected}")

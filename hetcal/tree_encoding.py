@@ -1,0 +1,118 @@
+"""Columns as the numbers that a decision tree splits, and its splits back as plain data."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.tree import DecisionTreeClassifier
+
+from hetcal.arrays import Floats, Ints
+from hetcal.feature_values import category_names, feature_kind, number_values
+from hetcal.nodes import Feature, Node
+from hetcal.partition import Partition
+from hetcal.rules import needed_digits
+
+LARGEST = float(np.finfo(np.float32).max)
+EXACT = 2.0**24  # whole numbers up to here are exact in single precision
+
+
+@dataclass(frozen=True)
+class EncodedColumn:
+    """A training column as numbers.
+
+    Parameters
+    ----------
+    feature : Feature
+        What the partition has to know about the column.
+    values : array of float
+        What the tree sees; NaN where the value is missing.
+    ranks : array of int
+        For each category, its number in `values`; empty for a number column.
+    """
+
+    feature: Feature
+    values: Floats
+    ranks: Ints
+
+
+def encode_column(column: pd.Series, positive: Ints, weight: Floats) -> EncodedColumn:
+    """Encode a column: numbers as they are, categories by the rank of their positive rate."""
+    if feature_kind(column) == "category":
+        return _encode_category(column, positive, weight)
+    # Infinite values end up on the same side of every threshold as the largest ones.
+    values = np.clip(number_values(column), -LARGEST, LARGEST)
+    missing = bool(np.isnan(values).any())
+    feature = Feature(str(column.name), "number", whole=_is_whole(column, values), missing=missing)
+    return EncodedColumn(feature, values, np.empty(0, dtype=np.int64))
+
+
+def _is_whole(column: pd.Series, values: Floats) -> bool:
+    """Tell whether the column is certain to count in whole numbers.
+
+    pandas turns whole numbers with gaps into floats, so those are believed; floats
+    without gaps may hold fractions in other rows.
+    """
+    known = values[~np.isnan(values)]
+    if not pd.api.types.is_integer_dtype(column) and known.size == values.size:
+        return False
+    return bool((np.abs(known) <= EXACT).all() and (known == np.floor(known)).all())
+
+
+def _encode_category(column: pd.Series, positive: Ints, weight: Floats) -> EncodedColumn:
+    codes, raw = category_names(column)
+    known = codes >= 0
+    inside = np.unique(codes[known])
+    names, merged = np.unique(np.array(raw, dtype=object)[inside], return_inverse=True)
+    codes = np.where(known, merged[np.searchsorted(inside, codes)] if inside.size else -1, -1)
+    total = np.bincount(codes[known], weight[known], len(names))
+    hits = np.bincount(codes[known], (weight * positive)[known], len(names))
+    ranks = np.empty(len(names), dtype=np.int64)
+    ranks[np.argsort(hits / total, kind="stable")] = np.arange(len(names))
+    values = np.append(ranks, np.nan)[codes]
+    feature = Feature(
+        str(column.name), "category", tuple(names.tolist()), missing=not known.all().item()
+    )
+    return EncodedColumn(feature, values, ranks)
+
+
+def to_partition(fitted: DecisionTreeClassifier, columns: list[EncodedColumn]) -> Partition:
+    """Write scikit-learn's tree as a partition with the same nodes in the same order."""
+    tree = fitted.tree_
+    used = sorted(set(tree.feature[tree.feature >= 0].tolist()))
+    features = [_with_digits(columns[i], tree.threshold[tree.feature == i]) for i in used]
+    return Partition(
+        tuple(features), tuple(_node(tree, i, columns) for i in range(tree.node_count))
+    )
+
+
+def _with_digits(column: EncodedColumn, thresholds: Floats) -> Feature:
+    if column.feature.kind == "category":
+        return column.feature
+    known = np.unique(column.values[~np.isnan(column.values)])
+    digits = [4]
+    for threshold in thresholds[np.isfinite(thresholds)].tolist():
+        above = int(np.searchsorted(known, threshold, side="right"))
+        digits.append(needed_digits(threshold, float(known[above - 1]), float(known[above])))
+    return replace(column.feature, digits=max(digits))
+
+
+def _node(tree: Any, position: int, columns: list[EncodedColumn]) -> Node:
+    rows, rate = int(tree.n_node_samples[position]), float(tree.value[position, 0, 1])
+    if tree.feature[position] < 0:
+        return Node(rows, rate)
+    column = columns[tree.feature[position]]
+    # An infinite threshold is scikit-learn's way to part the missing values from the rest.
+    threshold = float(tree.threshold[position])
+    number = column.feature.kind == "number" and np.isfinite(threshold)
+    names = zip(column.feature.categories, column.ranks.tolist(), strict=True)
+    return Node(
+        rows,
+        rate,
+        column.feature.name,
+        threshold if number else None,
+        tuple(name for name, rank in names if rank <= threshold),
+        bool(tree.missing_go_to_left[position]),
+        int(tree.children_left[position]),
+        int(tree.children_right[position]),
+    )
