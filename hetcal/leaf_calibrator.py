@@ -1,0 +1,170 @@
+"""The paper's t(score, leaf): one map of the logit in every leaf."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from hetcal.arrays import Floats, Ints
+from hetcal.calibrators import check_labels, require_fit
+from hetcal.leaf_map import FALLBACKS, LeafMap, map_logits, read_maps, write_maps
+from hetcal.partition import Partition
+from hetcal.platt import PlattFit, fit_platt, leaf_positions
+from hetcal.rules import ALL_ROWS
+
+
+class LeafCalibrator(BaseEstimator):
+    """Calibrate the scores of each leaf on its own by Platt scaling.
+
+    A leaf whose own map cannot be trusted, and a leaf first met in `predict`, has
+    the map fitted on all calibration rows, so that all rows stay on one scale.
+
+    Parameters
+    ----------
+    min_rows : int, default=50
+        Fewest calibration rows for a leaf to have a map of its own.
+
+    Attributes
+    ----------
+    pooled_ : LeafMap
+        The map of all rows together.
+    maps_ : tuple of LeafMap
+        The map of each leaf, in the order of the ids.
+    notes_ : tuple of str
+        What a person should know about the fit.
+    """
+
+    def __init__(self, *, min_rows: int = 50) -> None:
+        self.min_rows = min_rows
+
+    def fit(
+        self,
+        scores: Floats,
+        y: Ints,
+        leaf: Ints,
+        weight: Floats | None = None,
+        leaves: Sequence[int] | None = None,
+    ) -> Self:
+        """Fit on logits, labels in {0, 1} and leaf ids of calibration rows.
+
+        Rows whose score is not finite or whose weight is 0 are left out. `leaves`
+        lists the ids that get a map even if no row is in them.
+        """
+        check_consistent_length(scores, y, leaf, weight)
+        scores, leaf = np.asarray(scores, dtype=np.float64), np.asarray(leaf)
+        weight = np.ones(len(scores)) if weight is None else np.asarray(weight, dtype=np.float64)
+        used = np.isfinite(scores) & (weight > 0)
+        scores, y, leaf, weight = scores[used], check_labels(y)[used], leaf[used], weight[used]
+        ids = np.unique(leaf).tolist() if leaves is None else sorted(set(map(int, leaves)))
+
+        everywhere = fit_platt(scores, y, np.zeros(len(y), dtype=np.int64), [0], weight)
+        require_fit(everywhere)
+        self.pooled_ = _leaf_map(everywhere, 0, 0, (len(y), int(y.sum())))
+        group = leaf_positions(leaf, ids)
+        rows = np.bincount(group[group >= 0], minlength=len(ids))
+        positives = np.bincount(group[(group >= 0) & (y == 1)], minlength=len(ids))
+        fit = fit_platt(scores, y, leaf, ids, weight)
+        self.maps_ = tuple(
+            self._own_or_pooled(_leaf_map(fit, position, number, counts), fit, position)
+            for position, (number, *counts) in enumerate(zip(ids, rows, positives, strict=True))
+        )
+        return self
+
+    def _own_or_pooled(self, own: LeafMap, fit: PlattFit, position: int) -> LeafMap:
+        reasons = (
+            own.rows < self.min_rows,
+            fit.one_class[position],
+            fit.constant[position],
+            fit.separated[position],
+            not fit.converged[position],
+            own.slope <= 0,
+        )
+        for reason, applies in zip(FALLBACKS, reasons, strict=True):
+            if applies:
+                return replace(
+                    self.pooled_,
+                    leaf=own.leaf,
+                    rows=own.rows,
+                    positives=own.positives,
+                    fallback=reason,
+                )
+        return own
+
+    @property
+    def notes_(self) -> tuple[str, ...]:
+        """What a person should know about the fit."""
+        if self.pooled_.slope > 0:
+            return ()
+        return (
+            f"The slope of all calibration rows together is {self.pooled_.slope:.3g}: higher "
+            "scores go with fewer positive labels. Check that the score is that of the positive "
+            "class.",
+        )
+
+    def predict_logit(self, scores: Floats, leaf: Ints) -> Floats:
+        """Return calibrated logits; NaN where a score is not finite."""
+        check_is_fitted(self, "maps_")
+        check_consistent_length(scores, leaf)
+        maps = (*self.maps_, self.pooled_)  # position -1 is that of an unknown leaf
+        position = leaf_positions(np.asarray(leaf), [each.leaf for each in self.maps_])
+        slope = np.array([each.slope for each in maps])[position]
+        intercept = np.array([each.intercept for each in maps])[position]
+        return map_logits(scores, slope, intercept)
+
+    def predict(self, scores: Floats, leaf: Ints) -> Floats:
+        """Return calibrated probabilities; NaN where a score is not finite."""
+        return expit(self.predict_logit(scores, leaf))
+
+    def to_json(self) -> str:
+        """Return the maps as JSON text."""
+        check_is_fitted(self, "maps_")
+        return write_maps(self.min_rows, self.pooled_, self.maps_)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read a fitted calibrator back; its predictions are the same bit for bit."""
+        min_rows, pooled, maps = read_maps(text)
+        calibrator = cls(min_rows=min_rows)
+        calibrator.pooled_, calibrator.maps_ = pooled, maps
+        return calibrator
+
+
+def _leaf_map(fit: PlattFit, position: int, leaf: int, counts: Sequence[int]) -> LeafMap:
+    return LeafMap(
+        leaf,
+        slope=float(fit.slope[position]),
+        intercept=float(fit.intercept[position]),
+        slope_se=float(fit.slope_se[position]),
+        intercept_se=float(fit.intercept_se[position]),
+        rows=int(counts[0]),
+        positives=int(counts[1]),
+    )
+
+
+def maps_table(calibrator: LeafCalibrator, partition: Partition) -> pd.DataFrame:
+    """List the maps.
+
+    Returns
+    -------
+    DataFrame
+        The map of all rows (leaf 0), then one row per leaf: `leaf`, `rule`, `rows`,
+        `positives`, `slope`, `slope_se`, `intercept`, `intercept_se`, `fallback`
+        (text, empty for a leaf with a map of its own).
+    """
+    rules = {0: ALL_ROWS} | {leaf.id: leaf.rule for leaf in partition.leaves}
+    maps = (calibrator.pooled_, *calibrator.maps_)
+    names = ("rows", "positives", "slope", "slope_se", "intercept", "intercept_se")
+    columns = {name: [getattr(each, name) for each in maps] for name in names}
+    return pd.DataFrame(
+        {
+            "leaf": [each.leaf for each in maps],
+            "rule": [rules.get(each.leaf, "") for each in maps],
+            **columns,
+            "fallback": [each.fallback or "" for each in maps],
+        }
+    )

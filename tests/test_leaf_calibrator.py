@@ -1,0 +1,192 @@
+import json
+import random
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+
+from hetcal.errors import CalibrationError
+from hetcal.leaf_calibrator import LeafCalibrator, maps_table
+from hetcal.nodes import Feature, Node
+from hetcal.partition import Partition
+
+
+def logistic(scores, y):
+    rival = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12, max_iter=1000)
+    rival.fit(scores[:, None], y)
+    return rival.coef_[0, 0], rival.intercept_[0]
+
+
+@pytest.fixture
+def two_leaves():
+    """Scores are right in leaf 1 and three times too confident in leaf 2."""
+    rng = np.random.default_rng(0)
+    leaf = np.repeat([1, 2], 20_000)
+    logit = rng.normal(size=leaf.size)
+    return np.where(leaf == 2, 3 * logit, logit), rng.binomial(1, expit(logit)), leaf
+
+
+def test_each_leaf_recovers_its_own_slope(two_leaves):
+    maps = LeafCalibrator().fit(*two_leaves).maps_
+    assert [each.leaf for each in maps] == [1, 2]
+    assert [each.slope for each in maps] == pytest.approx([1, 1 / 3], abs=0.03)
+    assert [each.rows for each in maps] == [20_000, 20_000]
+
+
+def test_maps_are_unpenalised_logistic_regressions(two_leaves):
+    scores, y, leaf = two_leaves
+    fitted = LeafCalibrator().fit(scores, y, leaf)
+    regions = (leaf > 0, leaf == 1, leaf == 2)
+    for each, inside in zip((fitted.pooled_, *fitted.maps_), regions, strict=True):
+        assert (each.slope, each.intercept) == pytest.approx(
+            logistic(scores[inside], y[inside]), rel=1e-6
+        )
+        assert each.positives == y[inside].sum()
+
+
+def test_predictions_use_the_map_of_the_leaf(two_leaves):
+    fitted = LeafCalibrator().fit(*two_leaves)
+    scores = np.array([0.5, 0.5, 0.5, np.nan, np.inf])
+    leaf = np.array([2, 1, 77, 1, 1])
+    maps = [fitted.maps_[1], fitted.maps_[0], fitted.pooled_]
+    expected = [each.slope * 0.5 + each.intercept for each in maps] + [np.nan, np.nan]
+    assert fitted.predict_logit(scores, leaf).tolist() == pytest.approx(expected, nan_ok=True)
+    assert fitted.predict(scores, leaf) == pytest.approx(expit(expected), nan_ok=True)
+    assert fitted.maps_[1].logit(scores[:1])[0] == expected[0]
+
+
+def with_leaf(scores, y, *, rows=4_000):
+    """Put a healthy leaf 1 beside the leaf 2 in question."""
+    rng = np.random.default_rng(1)
+    healthy = rng.normal(size=rows)
+    labels = rng.binomial(1, expit(healthy))
+    leaf = np.repeat([1, 2], [rows, len(y)])
+    return np.concatenate([healthy, scores]), np.concatenate([labels, y]), leaf
+
+
+@pytest.mark.parametrize(
+    ("scores", "y", "reason"),
+    [
+        (np.linspace(-1, 1, 49), np.arange(49) % 2, "few rows"),
+        (np.linspace(-1, 1, 100), np.ones(100, int), "one class"),
+        (np.full(100, 0.5), np.arange(100) % 2, "constant scores"),
+        (np.linspace(-1, 1, 100), np.repeat([0, 1], 50), "separated"),
+        (np.linspace(-1, 1, 100), np.repeat([1, 0, 1, 0], [45, 5, 5, 45]), "slope not positive"),
+    ],
+)
+def test_a_leaf_that_cannot_be_trusted_has_the_pooled_map(scores, y, reason):
+    fitted = LeafCalibrator().fit(*with_leaf(scores, y))
+    own, troubled = fitted.maps_
+    assert own.fallback is None
+    assert troubled.fallback == reason
+    assert (troubled.slope, troubled.intercept) == (
+        fitted.pooled_.slope,
+        fitted.pooled_.intercept,
+    )
+    assert (troubled.rows, troubled.positives) == (len(y), y.sum())
+
+
+def test_fifty_rows_are_enough():
+    scores = np.linspace(-1, 1, 50)
+    y = (np.arange(50) % 3 > 0).astype(int)
+    y[-5:], y[:5] = 1, 0
+    assert LeafCalibrator().fit(*with_leaf(scores, y)).maps_[1].fallback is None
+
+
+def test_leaves_without_rows_are_listed(two_leaves):
+    fitted = LeafCalibrator().fit(*two_leaves, leaves=[1, 2, 3])
+    assert [(each.leaf, each.rows, each.fallback) for each in fitted.maps_] == [
+        (1, 20_000, None),
+        (2, 20_000, None),
+        (3, 0, "few rows"),
+    ]
+
+
+def test_scores_that_are_not_finite_and_weights_of_zero_are_left_out(two_leaves):
+    scores, y, leaf = two_leaves
+    plain = LeafCalibrator().fit(scores, y, leaf)
+    spoiled = np.concatenate([scores, [np.nan, np.inf, -np.inf, 5.0]])
+    weight = np.append(np.ones(len(y) + 3), 0.0)
+    again = LeafCalibrator().fit(
+        spoiled, np.append(y, [1, 0, 1, 0]), np.append(leaf, [1, 1, 2, 2]), weight
+    )
+    assert again.maps_ == plain.maps_
+    assert again.pooled_ == plain.pooled_
+
+
+@pytest.mark.parametrize(
+    ("scores", "y", "message"),
+    [
+        ([], [], "no rows"),
+        ([np.nan, np.nan], [0, 1], "no rows"),
+        ([0, 1, 2], [0, 0, 0], "one class only"),
+        ([1, 1, 1], [0, 1, 0], "the same score"),
+        ([0, 1, 2], [0, 1, 1], "part the two classes"),
+        ([0, 1, 2], [0, 1, 2], "other than 0 and 1"),
+    ],
+)
+def test_rows_without_a_pooled_map_are_refused(scores, y, message):
+    with pytest.raises(CalibrationError, match=message):
+        LeafCalibrator().fit(np.array(scores, float), np.array(y), np.ones(len(y), int))
+
+
+def test_reversed_scores_are_noted(two_leaves):
+    scores, y, leaf = two_leaves
+    assert LeafCalibrator().fit(scores, y, leaf).notes_ == ()
+    (note,) = LeafCalibrator().fit(-scores, y, leaf).notes_
+    assert "Check that the score is that of the positive class" in note
+
+
+def test_fitting_again_forgets_everything(two_leaves):
+    scores, y, leaf = two_leaves
+    calibrator = LeafCalibrator().fit(scores, y, leaf)
+    fresh = clone(calibrator).fit(scores[::2], y[::2], leaf[::2] + 5)
+    calibrator.fit(scores[::2], y[::2], leaf[::2] + 5)
+    assert calibrator.maps_ == fresh.maps_
+
+
+def test_predicting_before_fitting_is_refused():
+    with pytest.raises(NotFittedError):
+        LeafCalibrator().predict(np.zeros(1), np.ones(1, int))
+
+
+def test_json_gives_back_every_bit(two_leaves):
+    scores, y, leaf = two_leaves
+    fitted = LeafCalibrator(min_rows=7).fit(scores, y, leaf, leaves=[1, 2, 9])
+    again = LeafCalibrator.from_json(fitted.to_json())
+    assert again.to_json() == fitted.to_json()
+    assert again.min_rows == 7
+    assert np.array_equal(again.predict_logit(scores, leaf), fitted.predict_logit(scores, leaf))
+
+
+def test_spoiled_maps_raise_nothing_but_calibration_errors(two_leaves):
+    text = LeafCalibrator().fit(*two_leaves).to_json()
+    chance, refused = random.Random(0), 0
+    junk = [None, True, -1, 0, 2**70, 1e308, "", "few rows", [], {}, [{}]]
+    for _ in range(300):
+        content = json.loads(text)
+        target = chance.choice([content, *content["maps"]])
+        target[chance.choice(sorted(target))] = chance.choice(junk)
+        try:
+            calibrator = LeafCalibrator.from_json(json.dumps(content))
+            calibrator.predict(np.array([0.0, 1.0]), np.array([1, 2]))
+        except CalibrationError:
+            refused += 1
+    assert 100 < refused < 300
+    for spoiled in ("", "[]", text[:-1], text.replace("maps", "map"), text.replace("1", "NaN", 1)):
+        with pytest.raises(CalibrationError):
+            LeafCalibrator.from_json(spoiled)
+
+
+def test_the_table_lists_all_rows_and_then_the_leaves(two_leaves):
+    x = Feature("x", "number")
+    nodes = (Node(2, 0.5, "x", 0.5, (), False, 1, 2), Node(1, 0.5), Node(1, 0.5))
+    fitted = LeafCalibrator(min_rows=20_001).fit(*two_leaves)
+    shown = maps_table(fitted, Partition((x,), nodes))
+    assert shown["rule"].tolist() == ["all rows", "x ≤ 0.5", "x > 0.5"]
+    assert shown["leaf"].tolist() == [0, 1, 2]
+    assert shown["fallback"].tolist() == ["", "few rows", "few rows"]
+    assert shown["slope"].tolist() == [fitted.pooled_.slope] * 3
