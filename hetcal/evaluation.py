@@ -1,7 +1,7 @@
 """What calibration changed on the test rows, overall and leaf by leaf."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
@@ -81,6 +81,23 @@ def evaluate(
         ),
         rows=int(np.size(y)),
     )
+
+
+def metrics_table(evaluation: Evaluation) -> pd.DataFrame:
+    """Set the four ways side by side.
+
+    Returns
+    -------
+    DataFrame
+        `scheme`, in words, then the fields of `Metrics`.
+    """
+    schemes = {
+        "the model as it is": evaluation.before,
+        "one Platt map for all rows": evaluation.pooled,
+        "the tree alone": evaluation.tree,
+        "heterogeneous calibration": evaluation.after,
+    }
+    return pd.DataFrame({"scheme": name} | asdict(each) for name, each in schemes.items())
 
 
 def evaluate_leaves(

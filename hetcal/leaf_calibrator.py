@@ -15,6 +15,7 @@ from hetcal.calibrators import check_labels, require_fit
 from hetcal.leaf_map import FALLBACKS, LeafMap, map_logits, read_maps, write_maps
 from hetcal.partition import Partition
 from hetcal.platt import PlattFit, fit_platt, leaf_positions
+from hetcal.ranking import Labels
 from hetcal.rules import ALL_ROWS
 
 
@@ -45,7 +46,7 @@ class LeafCalibrator(BaseEstimator):
     def fit(
         self,
         scores: Floats,
-        y: Ints,
+        y: Labels,
         leaf: Ints,
         weight: Floats | None = None,
         leaves: Sequence[int] | None = None,

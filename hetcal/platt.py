@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from hetcal.arrays import Bools, Floats, Ints
+from hetcal.ranking import Labels
 
 MAX_STEPS = 200
 MAX_HALVINGS = 60
@@ -49,7 +50,7 @@ class PlattFit:
 
 
 def fit_platt(
-    scores: Floats, y: Ints, leaf: Ints, leaves: Sequence[int], weight: Floats | None = None
+    scores: Floats, y: Labels, leaf: Ints, leaves: Sequence[int], weight: Floats | None = None
 ) -> PlattFit:
     """Fit the maps of all leaves at once.
 

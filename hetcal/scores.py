@@ -63,6 +63,8 @@ def to_logits(probability: ArrayLike) -> Floats:
 
 def guess_kind(column: pd.Series) -> ScoreKind:
     """Take values that all lie between 0 and 1 for probabilities."""
+    if not pd.api.types.is_numeric_dtype(column):
+        return "logit"
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     finite = values[np.isfinite(values)]
     inside = finite.size > 0 and bool(((finite >= 0) & (finite <= 1)).all())

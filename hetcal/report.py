@@ -1,0 +1,128 @@
+"""The numbers of a run as plain JSON, and the table of scored rows."""
+
+import json
+import math
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from hetcal.algorithm import Run
+from hetcal.arrays import Floats, Ints
+from hetcal.errors import TableError
+from hetcal.leaves import leaf_table
+from hetcal.splits import ROLES
+
+
+def result_json(run: Run) -> str:
+    """Write the result of a run; numbers that are not defined become null."""
+    evaluation = run.evaluation
+    lift = evaluation.lift
+    document = {
+        "rows": run.split.counts,
+        "before": asdict(evaluation.before),
+        "pooled": asdict(evaluation.pooled),
+        "tree": asdict(evaluation.tree),
+        "after": asdict(evaluation.after),
+        "lift": {
+            name: getattr(lift, name) for name in ("auc", "percent", "se", "z", "p", "low", "high")
+        },
+        "leaves": _leaves(run),
+        "scores": {
+            "how": run.scores.how,
+            "clipped": run.scores.clipped,
+            "excluded": run.scores.excluded,
+            "largest_difference": run.scores.largest_difference,
+        },
+        "notes": list(run.calibrator.notes_),
+    }
+    return to_json(document)
+
+
+def to_json(document: object) -> str:
+    """Write JSON that every reader takes: no NaN, no infinity, the same bytes each time."""
+    return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def scored_rows(rows: Ints, leaf: Ints, scores: Floats, after: Floats) -> pd.DataFrame:
+    """Make the table of scored rows.
+
+    Returns
+    -------
+    DataFrame
+        `row` (number of the row in its table, from 0), `leaf`, `score` (logit),
+        `before` and `after` (probability before and after calibration).
+    """
+    return pd.DataFrame(
+        {"row": rows, "leaf": leaf, "score": scores, "before": expit(scores), "after": expit(after)}
+    )
+
+
+def scored_table(run: Run) -> pd.DataFrame:
+    """Score all rows of a run; columns as in `scored_rows`, with `role` and `label` added."""
+    rows = np.arange(run.table.rows)
+    scored = scored_rows(rows, run.leaf, run.scores.logit, run.after)
+    label = run.table.roles.label
+    scored.insert(1, "role", run.split.names(run.table.rows))
+    scored.insert(2, "label", run.table.frame[label].to_numpy())
+    return scored
+
+
+def table_bytes(table: pd.DataFrame, name: str) -> bytes:
+    """Write a table as CSV or Parquet, by the ending of its name."""
+    if name.endswith(".parquet"):
+        return table.to_parquet(index=False)
+    if name.endswith(".csv"):
+        return _without_formulas(table).to_csv(index=False).encode()
+    raise TableError(
+        f"The output '{name}' ends in neither .csv nor .parquet.",
+        "The ending says which format to write.",
+        "Choose a name such as scored.parquet.",
+    )
+
+
+def scored_test_rows(run: Run) -> pd.DataFrame:
+    """Score the test rows of a run; columns as in `scored_rows`."""
+    rows = run.split.test
+    return scored_rows(rows, run.leaf[rows], run.scores.logit[rows], run.after[rows])
+
+
+def _leaves(run: Run) -> list[dict[str, object]]:
+    counts = leaf_table(run.partition, run.leaf, run.table.y, run.split).set_index("leaf")
+    return [
+        {
+            "id": each.leaf,
+            "rule": counts.at[each.leaf, "rule"],
+            "rows": {role: counts.at[each.leaf, f"rows_{role}"] for role in ROLES},
+            "positive_rate": {role: counts.at[each.leaf, f"rate_{role}"] for role in ROLES},
+            "slope": each.slope,
+            "intercept": each.intercept,
+            "fallback": each.fallback,
+        }
+        for each in run.calibrator.maps_
+    ]
+
+
+def _without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """Keep a spreadsheet from running a text cell that begins like a formula."""
+    text = table.select_dtypes(exclude="number").astype(str)
+    return table.assign(
+        **{
+            str(name): text[name].where(~text[name].str.match("[=+@-]"), "'" + text[name])
+            for name in text
+        }
+    )
+
+
+def _plain(value: object) -> object:
+    """Turn numpy numbers into Python's, and what is not finite into None."""
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

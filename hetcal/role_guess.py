@@ -1,0 +1,55 @@
+"""A first guess at what each column is for; the user has the last word."""
+
+import pandas as pd
+
+from hetcal.columns import column_kind, value_codes
+from hetcal.splits import role_names
+from hetcal.table import Roles
+
+LABEL_NAMES = ("label", "y", "target", "class", "outcome", "churned", "default", "income")
+SCORE_NAMES = ("score", "logit", "logits", "probability", "proba", "prob", "prediction", "pred")
+WEIGHT_NAMES = ("weight", "sample_weight", "row_weight")
+
+
+def guess_roles(frame: pd.DataFrame, split: str | None = None) -> Roles:
+    """Guess label, split, score and weight columns by their names and values.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    split : str, optional
+        The split column, where it is known.
+    """
+    split = split or _named_roles(frame)
+    others = [name for name in frame.columns if name != split]
+    label = _label(frame, others)
+    score = _numeric(frame, others, SCORE_NAMES, label)
+    weight = _numeric(frame, others, WEIGHT_NAMES, label)
+    return Roles(label=label, split=split, score=score, weight=weight)
+
+
+def _named_roles(frame: pd.DataFrame) -> str | None:
+    """Find a column whose every value names a role."""
+    for name in frame.columns:
+        if column_kind(frame[name]) == "category" and frame[name].nunique() <= len(role_names()):
+            _, values = value_codes(frame[name])
+            if len(values) > 1 and all(value.strip().lower() in role_names() for value in values):
+                return str(name)
+    return None
+
+
+def _label(frame: pd.DataFrame, names: list[str]) -> str:
+    """Prefer a well-known name; else the last column with two values; else the last column."""
+    binary = [name for name in names if frame[name].nunique() == 2]
+    known = [name for name in binary if name.lower() in LABEL_NAMES]
+    return (known or binary[::-1] or names[::-1])[0]
+
+
+def _numeric(
+    frame: pd.DataFrame, names: list[str], wanted: tuple[str, ...], label: str
+) -> str | None:
+    for name in names:
+        if name != label and name.lower() in wanted and column_kind(frame[name]) == "number":
+            return name
+    return None

@@ -1,0 +1,50 @@
+"""How the rows of a table get their scores: from a column, or from a model."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from hetcal.errors import ScoreError
+from hetcal.model_file import ModelFile
+from hetcal.model_scores import InputColumns, score_model
+from hetcal.scores import ScoreKind, Scores, scores_from_column
+
+
+@dataclass(frozen=True)
+class ColumnScoring:
+    """The score stands in a column of the table."""
+
+    column: str
+    kind: ScoreKind
+
+
+@dataclass(frozen=True)
+class ModelScoring:
+    """A Keras model computes the score from confirmed columns."""
+
+    model: ModelFile
+    inputs: InputColumns
+    output: str | None = None
+    positive_unit: int = 1
+
+
+Scoring = ColumnScoring | ModelScoring
+
+
+def score_rows(frame: pd.DataFrame, scoring: Scoring, digest: str) -> Scores:
+    """Give every row of a frame its score; a model runs in a child process."""
+    if isinstance(scoring, ModelScoring):
+        return score_model(
+            scoring.model,
+            frame,
+            scoring.inputs,
+            output=scoring.output,
+            positive_unit=scoring.positive_unit,
+        )
+    if scoring.column not in frame.columns:
+        raise ScoreError(
+            f"The table has no score column '{scoring.column}'.",
+            f"Its columns are {', '.join(map(repr, frame.columns[:12]))}.",
+            "Choose one of them, or upload a table that has the score.",
+        )
+    return scores_from_column(frame[scoring.column], scoring.kind, digest)

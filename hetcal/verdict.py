@@ -1,0 +1,37 @@
+"""What a lift means, in one sentence."""
+
+from typing import Literal
+
+from hetcal.delong import Lift
+
+Outcome = Literal["gain", "harm", "unclear"]
+
+
+def outcome(lift: Lift) -> Outcome:
+    """Say whether the 95 % interval of the lift lies above, below or across zero."""
+    if lift.low > 0:
+        return "gain"
+    return "harm" if lift.high < 0 else "unclear"
+
+
+def verdict(lift: Lift, rows: int) -> str:
+    """Tell the user what to do with their model, and how certain that is.
+
+    Parameters
+    ----------
+    lift : Lift
+        AUC after minus AUC before, with its interval.
+    rows : int
+        Number of test rows that it was measured on.
+    """
+    measured = (
+        f"AUC {lift.before:.4f} before and {lift.after:.4f} after on {rows:,} test rows: "
+        f"{lift.auc:+.4f}, 95 % interval {lift.low:+.4f} to {lift.high:+.4f}"
+    )
+    advice = {
+        "gain": f"Calibrating leaf by leaf helps. {measured}.",
+        "harm": f"Leave your model as it is: this calibration hurts it. {measured}.",
+        "unclear": "Leave your model as it is, unless you need its probabilities to be right: "
+        f"no change of the ranking can be told from chance. {measured}, which includes zero.",
+    }
+    return advice[outcome(lift)]

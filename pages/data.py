@@ -1,0 +1,68 @@
+"""Data: bring a table, say what each column is for, divide its rows."""
+
+import streamlit as st
+
+from pages.shared.compute import Flow
+from pages.shared.data_controls import dialect_controls, role_controls, split_controls
+from pages.shared.frame import how_to_read, open_page, shown_errors
+from pages.shared.messages import plain
+from pages.shared.state import workspace
+from pages.shared.uploads import choose_table
+
+PREVIEW_ROWS = 8
+
+open_page(
+    "Data",
+    "Bring a table, say what each column is for, and divide its rows. Nothing leaves the machine "
+    "that runs hetcal.",
+)
+choose_table()
+if not workspace().files:
+    st.page_link("app.py", label="Or start with the demo", icon=":material/play_circle:")
+    st.stop()
+
+dialect_controls()
+with shown_errors(), st.spinner("Reading the table …"):
+    source = Flow(workspace()).source
+names = ", ".join(file.name for file in workspace().files)
+st.subheader(plain(names), anchor=False)
+st.caption(f"{len(source.frame):,} rows, {source.frame.shape[1]} columns")
+for note in source.notes:
+    st.info(plain(note), icon=":material/info:")
+
+preview, columns = st.tabs(["First rows", "Columns"])
+preview.dataframe(source.frame.head(PREVIEW_ROWS), hide_index=True)
+columns.dataframe(Flow(workspace()).columns, hide_index=True)
+
+st.subheader("What each column is for", anchor=False)
+role_controls(source)
+st.subheader("Train, validation, calibration, test", anchor=False)
+split_controls(source)
+
+flow = Flow(workspace())
+with shown_errors(), st.spinner("Checking the rows …"):
+    balance, findings = flow.balance, flow.findings
+percent = st.column_config.NumberColumn
+st.dataframe(
+    balance,
+    hide_index=True,
+    column_config={
+        "rows": percent("rows", format="localized"),
+        "positives": percent("positive rows", format="localized"),
+        "positive_rate": percent("positive rate", format="percent"),
+        "share_of_rows": percent("share of all rows", format="percent"),
+    },
+)
+how_to_read(
+    "The network learns on train and is chosen on validation; the tree grows on train; the maps "
+    "are fitted on calibration; every result is measured on test."
+)
+for finding in findings:
+    show = st.warning if finding.level == "warning" else st.info
+    show(
+        plain(finding.message),
+        icon=":material/warning:" if finding.level == "warning" else ":material/info:",
+    )
+if not findings:
+    st.success("No leakage, no repeated rows, every role is large enough.", icon=":material/check:")
+st.page_link("pages/scores.py", label="Next: scores", icon=":material/arrow_forward:")

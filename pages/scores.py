@@ -1,0 +1,67 @@
+"""Scores: one logit per row, from a column, from a Keras model, or from a network trained here."""
+
+import streamlit as st
+
+from pages.shared.frame import need_table, open_page, shown_errors
+from pages.shared.jobs import job_running, watch_job
+from pages.shared.score_controls import column_controls, model_controls, training_controls
+from pages.shared.state import workspace
+
+WAYS = {
+    "A column of the table": column_controls,
+    "A Keras model": model_controls,
+    "Train the paper's network": training_controls,
+}
+
+open_page(
+    "Scores",
+    "The score is the **logit**: what the last neuron says before the sigmoid. Take it from a "
+    "column, from your Keras model, or train the paper's network here.",
+)
+flow = need_table()
+way = st.segmented_control(
+    "Where do the scores come from?",
+    list(WAYS),
+    default=list(WAYS)[1 if workspace().model is not None else 0],
+    required=True,
+    key="scores_way",
+    persist_state="session",
+)
+with shown_errors():
+    WAYS[way](flow)
+watch_job()
+if job_running() or workspace().scoring is None:
+    st.stop()
+
+with shown_errors():
+    scores = flow.scores
+if scores is None:
+    st.stop()
+st.divider()
+st.success(scores.how, icon=":material/check:")
+cards = st.columns(4)
+cards[0].metric(
+    "Rows with a score", f"{len(scores.logit) - scores.excluded:,}", border=True, height="stretch"
+)
+cards[1].metric(
+    "Left out",
+    f"{scores.excluded:,}",
+    help="Rows whose score is missing or infinite; no later step uses them.",
+    border=True,
+    height="stretch",
+)
+cards[2].metric(
+    "Clipped",
+    f"{scores.clipped:,}",
+    help="Probabilities of exactly 0 or 1 (within 1e-7), pulled in so that their logit is finite.",
+    border=True,
+    height="stretch",
+)
+cards[3].metric(
+    "Largest difference",
+    "–" if scores.largest_difference is None else f"{scores.largest_difference:.1e}",
+    help="Between the model's own output and the sigmoid of the logit, over all rows.",
+    border=True,
+    height="stretch",
+)
+st.page_link("pages/partition.py", label="Next: partition", icon=":material/arrow_forward:")

@@ -1,0 +1,238 @@
+"""Cached calls into hetcal: each result is computed once for equal inputs, for one user."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from hetcal.algorithm import Run, Settings, grow_partition, run, split_table
+from hetcal.checks import Finding, check_table
+from hetcal.curves import (
+    PrecisionRecallCurve,
+    RocCurve,
+    precision_recall_curve,
+    roc_curve,
+)
+from hetcal.histograms import ScoreHistograms, score_histograms
+from hetcal.leaves import leaf_table
+from hetcal.overconfidence import diagnose
+from hetcal.partition import Partition
+from hetcal.reading import read_file
+from hetcal.reliability import ReliabilityCurve, reliability_curve
+from hetcal.scores import Scores, scores_from_column
+from hetcal.scoring import ColumnScoring, ModelScoring
+from hetcal.sources import Source, file_per_role, from_path, one_file
+from hetcal.splits import Split
+from hetcal.table import Roles, Table, class_balance, describe_columns, make_table
+from pages.shared.jobs import finished_scores
+from pages.shared.state import TableFile, Workspace
+
+HASHES: dict[Any, Callable[[Any], Any]] = dict.fromkeys(
+    (Partition, Run, Scores, Source, Table), attrgetter("digest")
+)
+
+
+def once(function: Callable[..., Any]) -> Any:
+    """Keep the latest results of a function, within one session and keyed on content.
+
+    Everything hashed here carries a digest of its content; frames and arrays would be
+    hashed by a sample of their cells.
+    """
+    return st.cache_resource(scope="session", max_entries=8, show_spinner=False, hash_funcs=HASHES)(
+        function
+    )
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The results that follow from a workspace, each computed when first asked for."""
+
+    workspace: Workspace
+
+    @property
+    def source(self) -> Source:
+        """The table as it was read."""
+        return source_of(self.workspace.files)
+
+    @property
+    def columns(self) -> pd.DataFrame:
+        """Kind, missing values and examples of every column."""
+        return columns_of(self.source)
+
+    @property
+    def table(self) -> Table:
+        """The rows, with their roles checked."""
+        return table_of(self.source, self.workspace.roles)
+
+    @property
+    def rows_digest(self) -> str:
+        """Changes when the rows change, but not when columns get other roles."""
+        roles = self.workspace.roles
+        return f"{self.source.digest} {roles.label if roles.drop_unlabelled else ''}"
+
+    @property
+    def split(self) -> Split:
+        """Train, validation, calibration and test rows."""
+        return split_of(self.table, self._only("fractions", "seed"))
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What a careful reader would remark about the data."""
+        return findings_of(self.table, self._only("fractions", "seed"))
+
+    @property
+    def balance(self) -> pd.DataFrame:
+        """Rows and positive rows per role."""
+        return class_balance(self.table, self.split)
+
+    @property
+    def scores(self) -> Scores | None:
+        """One logit per row; None while a model has not been run on the rows."""
+        scoring = self.workspace.scoring
+        if isinstance(scoring, ColumnScoring):
+            return column_scores_of(self.table, scoring)
+        if isinstance(scoring, ModelScoring):
+            return finished_scores(self.rows_digest, scoring)
+        return None
+
+    @property
+    def partition(self) -> Partition:
+        """The loaded partition, or the tree grown on the training rows."""
+        if self.workspace.partition is not None:
+            return self.workspace.partition
+        return partition_of(self.table, self._only("fractions", "seed", "max_depth", "min_leaf"))
+
+    @property
+    def leaves(self) -> pd.DataFrame:
+        """Rule, rows and positive rate per leaf and role."""
+        return leaves_of(self.table, self.partition, self._only("fractions", "seed"))
+
+    @property
+    def run(self) -> Run:
+        """The whole of Algorithm 1."""
+        return run_of(self.table, self.scores, self.workspace.settings, self.partition)
+
+    @property
+    def diagnosis(self) -> pd.DataFrame:
+        """How over-confident each leaf is."""
+        return diagnosis_of(self.run)
+
+    @property
+    def score_range(self) -> tuple[float, float]:
+        """Smallest and largest score that the histograms show."""
+        edges = self.histograms("logit").edges
+        return float(edges[0]), float(edges[-1])
+
+    def histograms(self, axis: str, bins: int = 40) -> ScoreHistograms:
+        """Score histograms of every leaf by role and label."""
+        return histograms_of(self.run, axis, bins)
+
+    @property
+    def curves(self) -> "Curves":
+        """ROC, precision-recall and reliability curves before and after."""
+        return curves_of(self.run)
+
+    def _only(self, *fields: str) -> Settings:
+        """Keep the settings that a result depends on, so that others do not recompute it."""
+        settings = self.workspace.settings
+        return replace(Settings(), **{name: getattr(settings, name) for name in fields})
+
+
+@dataclass(frozen=True)
+class Curves:
+    """The curves of the test rows; each pair is before and after."""
+
+    roc: tuple[RocCurve, ...]
+    precision_recall: tuple[PrecisionRecallCurve, ...]
+    reliability: tuple[ReliabilityCurve, ...]
+
+
+@once
+def source_of(files: tuple[TableFile, ...]) -> Source:
+    if len(files) == 1 and files[0].path.is_dir():
+        return from_path(files[0].path)
+    readings = {file.role: read_file(file.path, file.dialect, name=file.name) for file in files}
+    return one_file(readings[None]) if None in readings else file_per_role(readings)
+
+
+@once
+def columns_of(source: Source) -> pd.DataFrame:
+    return describe_columns(source.frame)
+
+
+@once
+def table_of(source: Source, roles: Roles) -> Table:
+    return make_table(source.frame, roles, source.digest)
+
+
+@once
+def split_of(table: Table, settings: Settings) -> Split:
+    return split_table(table, settings)
+
+
+@once
+def findings_of(table: Table, settings: Settings) -> tuple[Finding, ...]:
+    return check_table(table, split_of(table, settings))
+
+
+@once
+def column_scores_of(table: Table, scoring: ColumnScoring) -> Scores:
+    return scores_from_column(
+        table.frame[scoring.column], scoring.kind, f"{table.digest} {scoring}"
+    )
+
+
+@once
+def partition_of(table: Table, settings: Settings) -> Partition:
+    return grow_partition(table, split_table(table, settings), settings)
+
+
+@once
+def leaves_of(table: Table, partition: Partition, settings: Settings) -> pd.DataFrame:
+    return leaf_table(
+        partition, partition.apply(table.frame), table.y, split_table(table, settings)
+    )
+
+
+@once
+def run_of(table: Table, scores: Scores, settings: Settings, partition: Partition) -> Run:
+    return run(table, scores, settings, partition)
+
+
+@once
+def diagnosis_of(run: Run) -> pd.DataFrame:
+    return diagnose(
+        run.scores.logit, run.table.y, run.leaf, run.split, run.partition.leaves, run.table.weight
+    )
+
+
+@once
+def histograms_of(run: Run, axis: str, bins: int) -> ScoreHistograms:
+    leaves = [each.id for each in run.partition.leaves]
+    return score_histograms(
+        run.scores.logit,
+        run.table.y,
+        run.leaf,
+        run.split,
+        leaves,
+        axis=axis,
+        bins=bins,
+        weight=run.table.weight,
+    )
+
+
+@once
+def curves_of(run: Run) -> Curves:
+    rows = run.split.test
+    weight = None if run.table.weight is None else run.table.weight[rows]
+    pairs = (("before", run.scores.logit[rows]), ("after", run.after[rows]))
+    y = run.table.y[rows]
+    return Curves(
+        *(
+            tuple(make(name, y, scores, weight) for name, scores in pairs)
+            for make in (roc_curve, precision_recall_curve, reliability_curve)
+        )
+    )

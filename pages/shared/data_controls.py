@@ -1,0 +1,118 @@
+"""The controls of the Data page: how a file is read, what columns are for, how rows divide."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from hetcal.errors import HetcalError
+from hetcal.labels import guess_positive, label_values
+from hetcal.reading import Dialect, detect_dialect, is_parquet
+from hetcal.role_guess import guess_roles
+from hetcal.sources import Source
+from hetcal.splits import ROLES
+from hetcal.table import Roles
+from pages.shared.state import bound, role, setting, update, workspace
+
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1")
+DECIMALS = {".": "point", ",": "comma"}
+
+
+def dialect_controls() -> None:
+    """Show how the first text file is read, and let the user read it otherwise."""
+    file = workspace().files[0]
+    if not file.path.is_file() or is_parquet(file.path):
+        return
+    try:
+        dialect = file.dialect or detect_dialect(file.path)
+    except HetcalError:
+        # Reading the file says the same in full; there is nothing to override here.
+        return
+    with st.expander(f"How the text is read: {_in_words(dialect)}"), st.container(horizontal=True):
+        _dialect_box("Columns are separated by", "delimiter", dialect, DELIMITERS)
+        _dialect_box("Characters", "encoding", dialect, {name: name for name in ENCODINGS})
+        _dialect_box("Decimal sign", "decimal", dialect, DECIMALS)
+        _dialect_tick("First row holds the names", "header", dialect)
+        _dialect_tick("Leave out rows with too many or too few fields", "skip_bad_rows", dialect)
+
+
+def role_controls(source: Source) -> None:
+    """Let the user say what each column is for."""
+    if workspace().roles is None:
+        update(roles=guess_roles(source.frame, source.split_column))
+    roles: Roles = workspace().roles
+    names = list(source.frame.columns)
+    first = st.columns(4)
+    first[0].selectbox("Label", names, **role("label"))
+    values = label_values(source.frame[roles.label])[:50]
+    if roles.positive not in values:
+        update(roles=replace(roles, positive=guess_positive(values)))
+    first[1].selectbox("Positive value", values, **role("positive"))
+    first[2].selectbox(
+        "Group (optional)",
+        names,
+        placeholder="none",
+        help="All rows of one group stay on one side of the split.",
+        **role("group"),
+    )
+    first[3].selectbox("Row weight (optional)", names, placeholder="none", **role("weight"))
+    st.multiselect(
+        "Columns to leave out of the partition",
+        [name for name in names if name != roles.label],
+        placeholder="none: every column without another role is a feature",
+        help="The label, group, weight, split and score columns are never features.",
+        **role("ignore"),
+    )
+    if source.frame[roles.label].hasnans:
+        st.checkbox("Leave rows without a label out", **role("drop_unlabelled"))
+
+
+def split_controls(source: Source) -> None:
+    """Let the user divide the rows by a column, or by seeded fractions."""
+    column, seed, *shares = st.columns([3, 1.4, 1, 1, 1, 1], vertical_alignment="bottom")
+    column.selectbox(
+        "Split column",
+        list(source.frame.columns),
+        placeholder="none: divide at random",
+        help="Its values are train, validation (or val), calibration (or cal) and test.",
+        **role("split"),
+    )
+    if workspace().roles.split is not None:
+        return
+    seed.number_input("Seed", 0, 2**31 - 1, **setting("seed"))
+    for index, (box, name) in enumerate(zip(shares, ROLES, strict=True)):
+        box.number_input(
+            f"{name.capitalize()} %", 0.0, 100.0, step=1.0, format="%.2f", **_share(index)
+        )
+
+
+def _share(index: int) -> dict[str, object]:
+    def store(percent: float) -> None:
+        fractions = list(workspace().settings.fractions)
+        fractions[index] = round(percent / 100, 6)
+        update(settings=replace(workspace().settings, fractions=tuple(fractions)))
+
+    return bound(f"fraction_{index}", 100 * workspace().settings.fractions[index], store)
+
+
+def _dialect_box(label: str, field: str, dialect: Dialect, options: dict[str, str]) -> None:
+    st.selectbox(label, list(options), format_func=options.get, **_dialect_field(field, dialect))
+
+
+def _dialect_tick(label: str, field: str, dialect: Dialect) -> None:
+    st.checkbox(label, **_dialect_field(field, dialect))
+
+
+def _dialect_field(field: str, dialect: Dialect) -> dict[str, object]:
+    def store(value: object) -> None:
+        changed = replace(dialect, **{field: value})
+        files = tuple(replace(file, dialect=changed) for file in workspace().files)
+        update(files=files, roles=None, scoring=None, partition=None)
+
+    return bound(f"dialect_{field}", getattr(dialect, field), store)
+
+
+def _in_words(dialect: Dialect) -> str:
+    packed = ", gzip" if dialect.gzip else ""
+    sign = DELIMITERS.get(dialect.delimiter, dialect.delimiter)
+    return f"{sign}-separated, {dialect.encoding}, decimal {DECIMALS[dialect.decimal]}{packed}"

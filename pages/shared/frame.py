@@ -1,0 +1,89 @@
+"""What every page has around it: title, menu, errors in words, and what is still missing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from hetcal.errors import HetcalError
+from pages.shared.compute import Flow
+from pages.shared.messages import show_error
+from pages.shared.state import workspace
+
+PAGES = (
+    ("app.py", "Overview", ":material/home:"),
+    ("pages/data.py", "Data", ":material/table:"),
+    ("pages/scores.py", "Scores", ":material/speed:"),
+    ("pages/partition.py", "Partition", ":material/account_tree:"),
+    ("pages/overconfidence.py", "Over-confidence", ":material/bar_chart:"),
+    ("pages/calibration.py", "Calibration", ":material/tune:"),
+    ("pages/results.py", "Results", ":material/trending_up:"),
+    ("pages/export.py", "Export", ":material/download:"),
+)
+
+
+def open_page(title: str, lead: str) -> None:
+    """Draw the frame: the same for a click in the menu and for a deep link."""
+    st.set_page_config(
+        page_title=f"{title} · hetcal", page_icon=":material/ssid_chart:", layout="wide"
+    )
+    with st.sidebar:
+        st.markdown("### hetcal")
+        st.caption("A lift you can trust, leaf by leaf")
+        for path, name, icon in PAGES:
+            st.page_link(path, label=name, icon=icon, width="stretch")
+    st.title(title, anchor=False)
+    st.markdown(lead)
+
+
+def need_table() -> Flow:
+    """Return the flow once there is a table whose roles hold; otherwise say what to do."""
+    if not workspace().files:
+        _missing("There is no table yet.", "pages/data.py", "Bring a table")
+    flow = Flow(workspace())
+    with shown_errors("pages/data.py", "Go to Data"):
+        _ = flow.split
+    return flow
+
+
+def need_scores() -> Flow:
+    """Return the flow once every row can have a score; otherwise say what to do."""
+    flow = need_table()
+    with shown_errors("pages/scores.py", "Go to Scores"):
+        missing = flow.scores is None
+    if missing:
+        _missing("The rows have no scores yet.", "pages/scores.py", "Choose where scores come from")
+    return flow
+
+
+def need_run() -> Flow:
+    """Return the flow once the whole algorithm has run on it."""
+    flow = need_scores()
+    with st.spinner("Calibrating leaf by leaf …"), shown_errors("pages/scores.py", "Go to Scores"):
+        _ = flow.run
+    return flow
+
+
+@contextmanager
+def shown_errors(page: str | None = None, label: str = "") -> Iterator[None]:
+    """Show an error meant for the person, with the page where it is put right, and stop."""
+    try:
+        yield
+    except HetcalError as error:
+        show_error(error)
+        if page is not None:
+            st.page_link(page, label=label, icon=":material/arrow_forward:")
+        st.stop()
+
+
+def how_to_read(text: str) -> None:
+    """Add the one line that says how to read the chart above it."""
+    st.caption(f":material/lightbulb: {text}")
+
+
+def _missing(what: str, page: str, label: str) -> None:
+    with st.container(border=True):
+        st.markdown(f"**{what}**")
+        st.page_link(page, label=label, icon=":material/arrow_forward:")
+        st.page_link("app.py", label="Or start with the demo", icon=":material/play_circle:")
+    st.stop()

@@ -1,0 +1,138 @@
+"""Work in a child process, watched by a page: scoring with a model, training a network."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from hetcal.errors import HetcalError
+from hetcal.model_file import inspect_model
+from hetcal.model_scores import ScoringJob, start_scoring, suggest_inputs
+from hetcal.network import NetworkSettings
+from hetcal.scores import Scores
+from hetcal.scoring import ModelScoring
+from hetcal.splits import Split
+from hetcal.table import Table
+from hetcal.training import TrainedNetwork, TrainingJob, start_training
+from hetcal.training_figure import training_figure
+from pages.shared.files import keep
+from pages.shared.messages import show_error
+from pages.shared.state import update
+
+SECONDS_BETWEEN_LOOKS = 0.5
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A job, how to draw its progress, and what to do with its result."""
+
+    job: ScoringJob | TrainingJob
+    draw: Callable[[Any], None]
+    finish: Callable[[Any], None]
+    cancel_label: str
+
+
+@st.cache_resource(scope="session", show_spinner=False)
+def _known_scores() -> dict[object, Scores]:
+    """Scores of this session, computed once per model, columns and table content."""
+    return {}
+
+
+def finished_scores(rows_digest: str, scoring: ModelScoring) -> Scores | None:
+    """Return the model's scores of the rows, if it has been run on them."""
+    return _known_scores().get((rows_digest, scoring))
+
+
+def start_scoring_job(table: Table, rows_digest: str, scoring: ModelScoring) -> None:
+    """Run the model on every row, unless its scores are known."""
+    key = (rows_digest, scoring)
+    if key in _known_scores():
+        return
+    job = start_scoring(
+        scoring.model,
+        table.frame,
+        scoring.inputs,
+        output=scoring.output,
+        positive_unit=scoring.positive_unit,
+    )
+    known = _known_scores()
+    _watch(Watched(job, _draw_scoring, lambda scores: known.update({key: scores}), "Cancel"))
+
+
+def start_training_job(
+    table: Table, rows_digest: str, split: Split, settings: NetworkSettings
+) -> None:
+    """Train the paper's network, then score every row with it."""
+
+    def finish(network: TrainedNetwork) -> None:
+        model = inspect_model(keep(network.content, ".keras"), name="the trained network")
+        scoring = ModelScoring(model, suggest_inputs(model, list(table.frame.columns)))
+        update(network=network, model=model, scoring=scoring)
+        start_scoring_job(table, rows_digest, scoring)
+
+    job = start_training(table.X, table.y, split, settings, table.weight)
+    _watch(Watched(job, _draw_training, finish, "Stop and keep the best epoch so far"))
+
+
+def job_running() -> bool:
+    """Whether some work is still under way."""
+    return "job" in st.session_state
+
+
+def watch_job() -> None:
+    """Show the progress of the work under way, or what went wrong with the last one."""
+    if job_running():
+        _look()
+    elif "job_error" in st.session_state:
+        show_error(st.session_state["job_error"])
+
+
+@st.fragment(run_every=SECONDS_BETWEEN_LOOKS)
+def _look() -> None:
+    watched: Watched | None = st.session_state.get("job")
+    if watched is None:
+        return
+    if watched.job.running:
+        with st.container(border=True):
+            watched.draw(watched.job)
+            st.button(
+                watched.cancel_label, icon=":material/stop_circle:", on_click=watched.job.cancel
+            )
+        return
+    del st.session_state["job"]
+    try:
+        watched.finish(watched.job.result())
+    except HetcalError as error:
+        st.session_state["job_error"] = error
+    st.rerun()
+
+
+def _watch(watched: Watched) -> None:
+    st.session_state.pop("job_error", None)
+    st.session_state["job"] = watched
+
+
+def _draw_scoring(job: ScoringJob) -> None:
+    progress = job.progress()
+    if progress is None:
+        st.progress(0.0, "Starting the model in a process of its own …")
+    else:
+        left = _time(progress.seconds_left)
+        text = f"{progress.rows_done:,} of {progress.rows:,} rows scored, {left} left"
+        st.progress(progress.fraction, text)
+
+
+def _draw_training(job: TrainingJob) -> None:
+    progress = job.progress()
+    if progress is None:
+        st.progress(0.0, "Starting Keras in a process of its own …")
+        return
+    left = "stopping" if job.cancelled else f"{_time(progress.seconds_left)} left"
+    st.progress(progress.fraction, f"{progress.epoch} of {progress.epochs} epochs done, {left}")
+    if progress.epoch:
+        st.plotly_chart(training_figure(job.history()), key="training_live")
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,63 @@
+"""Reopen an artifact: what it holds, and new rows scored with it."""
+
+import streamlit as st
+
+from hetcal.artifacts import Artifact, open_artifact, score_with_artifact
+from hetcal.leaf_calibrator import maps_table
+from hetcal.reading import read_file
+from hetcal.report import table_bytes
+from hetcal.tree_figure import tree_figure
+from pages.shared.files import keep, session_folder
+from pages.shared.frame import shown_errors
+from pages.shared.messages import plain
+from pages.shared.state import update
+from pages.shared.uploads import TABLE_TYPES
+
+
+def reopen_artifact() -> None:
+    """Let the user open an artifact, look at it and score rows with it."""
+    file = st.file_uploader("Artifact (zip)", ["zip"], key="reopen_artifact")
+    if file is None:
+        st.caption("The zip that this page or `python -m hetcal run` wrote.")
+        return
+    with shown_errors():
+        artifact = open_artifact(file.getvalue(), session_folder())
+    _show(artifact)
+    _score(artifact)
+
+
+def _show(artifact: Artifact) -> None:
+    before, after = artifact.result["before"], artifact.result["after"]
+    cards = st.columns(4)
+    cards[0].metric("AUC before", f"{before['auc']:.4f}", border=True, height="stretch")
+    cards[1].metric("AUC after", f"{after['auc']:.4f}", border=True, height="stretch")
+    cards[2].metric("Leaves", len(artifact.partition.leaves), border=True, height="stretch")
+    cards[3].metric("hetcal", artifact.manifest["hetcal"], border=True, height="stretch")
+    st.plotly_chart(tree_figure(artifact.partition, None), key="reopen_tree")
+    st.dataframe(maps_table(artifact.calibrator, artifact.partition), hide_index=True)
+    st.button(
+        "Use its partition for the table at hand",
+        on_click=update,
+        kwargs={"partition": artifact.partition},
+    )
+
+
+def _score(artifact: Artifact) -> None:
+    st.subheader("Score new rows with it", anchor=False)
+    table = st.file_uploader("Table (CSV, TSV or Parquet)", TABLE_TYPES, key="reopen_table")
+    if table is None:
+        return
+    with shown_errors(), st.spinner("Scoring …"):
+        reading = read_file(keep(table.getvalue()), name=table.name)
+        scored = score_with_artifact(artifact, reading.frame, reading.digest)
+    st.success(f"{len(scored):,} rows of {plain(table.name)} scored.", icon=":material/check:")
+    st.dataframe(scored.head(8), hide_index=True)
+    for name in ("scored.csv", "scored.parquet"):
+        st.download_button(
+            name,
+            lambda name=name: table_bytes(scored, name),
+            name,
+            on_click="ignore",
+            key=f"reopen_{name}",
+            icon=":material/download:",
+        )

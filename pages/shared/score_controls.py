@@ -1,0 +1,179 @@
+"""The three ways to a score: a column, a Keras model, a network trained here."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from hetcal.columns import column_kind
+from hetcal.model_file import ModelFile, ModelInput, inspect_model
+from hetcal.model_scores import InputColumns, suggest_inputs
+from hetcal.network import NetworkSettings
+from hetcal.scores import guess_kind
+from hetcal.scoring import ColumnScoring, ModelScoring
+from hetcal.training_figure import training_figure
+from pages.shared.compute import Flow
+from pages.shared.files import keep
+from pages.shared.frame import how_to_read
+from pages.shared.jobs import job_running, start_scoring_job, start_training_job
+from pages.shared.messages import plain
+from pages.shared.state import bound, update, workspace
+
+LEARNING_RATES = (5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
+SIZES = {1: "64 / 32 / 16", 2: "128 / 64 / 32", 4: "256 / 128 / 64"}
+
+
+def column_controls(flow: Flow) -> None:
+    """Let the user choose the column that holds the score."""
+    frame = flow.table.frame
+    numbers = [name for name in frame.columns if column_kind(frame[name]) == "number"]
+    scoring = workspace().scoring
+    chosen = scoring if isinstance(scoring, ColumnScoring) else None
+
+    def choose(column: str | None) -> None:
+        kind = None if column is None else ColumnScoring(column, guess_kind(frame[column]))
+        update(scoring=kind, roles=replace(workspace().roles, score=column))
+
+    left, right = st.columns([2, 1], vertical_alignment="bottom")
+    left.selectbox(
+        "Score column",
+        numbers,
+        placeholder="choose a column",
+        **bound("scores_column", chosen.column if chosen else None, choose),
+    )
+    if chosen is not None:
+        right.segmented_control(
+            "It holds",
+            ["logit", "probability"],
+            required=True,
+            help="Values between 0 and 1 are taken for probabilities unless you say otherwise.",
+            **bound(
+                "scores_kind", chosen.kind, lambda kind: update(scoring=replace(chosen, kind=kind))
+            ),
+        )
+
+
+def model_controls(flow: Flow) -> None:
+    """Let the user upload a model and confirm which columns feed it."""
+    file = st.file_uploader(
+        "Keras model (.keras or .h5)", ["keras", "h5", "hdf5"], key="scores_model"
+    )
+    if file is not None:
+        path = keep(file.getvalue(), ".model")
+        if workspace().model is None or workspace().model.path != path:
+            update(model=inspect_model(path, name=file.name), scoring=None, network=None)
+    model = workspace().model
+    if model is None:
+        st.caption(
+            "The file is looked at before Keras is started: Lambda layers and unknown classes are "
+            "refused. The model then runs in a process of its own, with limits."
+        )
+        return
+    st.markdown(_in_words(model))
+    inputs = _confirmed_inputs(model, flow)
+    output = None
+    if len(model.outputs) > 1:
+        output = st.selectbox("Output that is the score", model.outputs, key="scores_output")
+    unit = 1
+    if model.activation == "softmax":
+        unit = st.radio("Unit of the positive class", [0, 1], 1, horizontal=True, key="scores_unit")
+    if st.button("Score the rows", type="primary", disabled=inputs is None or job_running()):
+        scoring = ModelScoring(model, inputs, output, unit)
+        update(scoring=scoring)
+        start_scoring_job(flow.table, flow.rows_digest, scoring)
+        st.rerun()
+
+
+def training_controls(flow: Flow) -> None:
+    """Let the user train the paper's network on the training rows."""
+    table = flow.table
+    categories = [name for name in table.X.columns if column_kind(table.X[name]) == "category"]
+    with st.form("training"):
+        first = st.columns(3)
+        size = first[0].selectbox("Size (neurons per layer)", list(SIZES), format_func=SIZES.get)
+        regularisation = first[1].selectbox("Regularisation", ["none", "batch norm", "dropout"])
+        rate = first[2].select_slider("Learning rate", LEARNING_RATES, value=1e-3)
+        second = st.columns(3)
+        batch = second[0].number_input("Batch size", 8, 8192, 128)
+        epochs = second[1].number_input("Epochs", 1, 500, 20, help="The paper trains for 100.")
+        seed = second[2].number_input("Seed", 0, 2**31 - 1, 0)
+        embed = st.multiselect(
+            "Categories to embed (8 dimensions); the others are one-hot", categories
+        )
+        started = st.form_submit_button("Train", type="primary", disabled=job_running())
+    if started:
+        settings = NetworkSettings(
+            size=size,
+            regularisation=regularisation,
+            learning_rate=rate,
+            batch_size=int(batch),
+            epochs=int(epochs),
+            embed=tuple(embed),
+            seed=int(seed),
+        )
+        start_training_job(table, flow.rows_digest, flow.split, settings)
+        st.rerun()
+    if workspace().network is not None and not job_running():
+        _show_network()
+
+
+def _show_network() -> None:
+    network = workspace().network
+    st.plotly_chart(training_figure(network.history, network.best_epoch), key="training_done")
+    how_to_read(
+        f"Epoch {network.best_epoch} has the best validation AUC and is kept. A train curve that "
+        "climbs on while validation falls is over-fitting."
+    )
+    st.download_button(
+        "Download the trained model (.keras)",
+        network.content,
+        "network.keras",
+        on_click="ignore",
+        icon=":material/download:",
+    )
+
+
+def _confirmed_inputs(model: ModelFile, flow: Flow) -> InputColumns | None:
+    """Match named inputs by name; ask for the columns of a matrix input, in order."""
+    names = list(flow.table.frame.columns)
+    suggested = suggest_inputs(model, names)
+    if suggested is not None:
+        st.caption(f"Each of its {len(model.inputs)} inputs is named after a column of the table.")
+        return suggested
+    chosen = tuple((each.name, _columns_for(each, flow)) for each in model.inputs)
+    complete = all(
+        each.width in (None, len(columns))
+        for each, (_, columns) in zip(model.inputs, chosen, strict=True)
+    )
+    sure = st.checkbox(
+        "The model was trained on these columns, in this order",
+        disabled=not complete,
+        key="scores_sure",
+        help="Keras takes columns in any order without a word, and gives other scores.",
+    )
+    return InputColumns(chosen) if complete and sure else None
+
+
+def _columns_for(wanted: ModelInput, flow: Flow) -> tuple[str, ...]:
+    names = list(flow.table.frame.columns)
+    features = list(flow.table.roles.features)
+    named = [wanted.name] if wanted.name in names else []
+    preset = features if wanted.width == len(features) else named
+    count = "columns" if wanted.width is None else f"{wanted.width} columns"
+    columns = st.multiselect(
+        f"Input '{wanted.name}': {count}, in the model's order",
+        names,
+        default=preset,
+        key=f"scores_input_{wanted.name}",
+        persist_state="session",
+    )
+    if wanted.width is not None and len(columns) != wanted.width:
+        st.caption(f":orange[{len(columns)} of {wanted.width} columns chosen.]")
+    return tuple(columns)
+
+
+def _in_words(model: ModelFile) -> str:
+    size = "" if model.parameters is None else f", {model.parameters:,} parameters"
+    inputs = f"{len(model.inputs)} input{'s' if len(model.inputs) > 1 else ''}"
+    return (
+        f"**{plain(model.name)}**: {inputs}{size}, last activation {model.activation or 'linear'}."
+    )

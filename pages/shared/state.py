@@ -1,0 +1,135 @@
+"""The only place that touches the session's state: what the user chose, nothing derived."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from hetcal.algorithm import Settings
+from hetcal.model_file import ModelFile
+from hetcal.partition import Partition
+from hetcal.reading import Dialect
+from hetcal.scoring import Scoring
+from hetcal.table import Roles
+from hetcal.training import TrainedNetwork
+
+ALL_ROWS = 0
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A file with rows on the machine that runs the app.
+
+    Parameters
+    ----------
+    path : Path
+        Where it is; uploads are kept under their digest.
+    name : str
+        What the user calls it: text to show, never a path to open.
+    stamp : str
+        Changes when the content changes.
+    role : str or None
+        The role of its rows, when each role has a file of its own.
+    dialect : Dialect or None
+        How to read it; None detects that.
+    """
+
+    path: Path
+    name: str
+    stamp: str
+    role: str | None = None
+    dialect: Dialect | None = None
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Everything the user gave or chose; every result is a cached function of it.
+
+    Parameters
+    ----------
+    files : tuple of TableFile
+        The table's files: one, or one per role; empty before the user brought any.
+    roles : Roles or None
+        What each column is for.
+    settings : Settings
+        Split, tree and calibration.
+    model : ModelFile or None
+        An uploaded or trained Keras model.
+    network : TrainedNetwork or None
+        What training here produced; its model is `model`.
+    scoring : Scoring or None
+        Where the scores come from.
+    partition : Partition or None
+        A loaded partition, in place of the tree.
+    leaf : int
+        The leaf that every page shows; 0 means all rows.
+    """
+
+    files: tuple[TableFile, ...] = ()
+    roles: Roles | None = None
+    settings: Settings = field(default_factory=Settings)
+    model: ModelFile | None = None
+    network: TrainedNetwork | None = None
+    scoring: Scoring | None = None
+    partition: Partition | None = None
+    leaf: int = ALL_ROWS
+
+
+def workspace() -> Workspace:
+    """Return the user's choices so far."""
+    return st.session_state.setdefault("workspace", Workspace())
+
+
+def update(**changes: Any) -> None:
+    """Replace some of the user's choices."""
+    st.session_state["workspace"] = replace(workspace(), **changes)
+
+
+def start(*files: TableFile) -> None:
+    """Begin with a new table: what was chosen for another one no longer holds."""
+    st.session_state["workspace"] = Workspace(files)
+
+
+def setting(name: str) -> dict[str, Any]:
+    """Tie a widget to one field of the settings, on every page and after every page change."""
+    return bound(
+        f"setting_{name}",
+        getattr(workspace().settings, name),
+        lambda value: update(settings=replace(workspace().settings, **{name: value})),
+    )
+
+
+def role(name: str) -> dict[str, Any]:
+    """Tie a widget to one field of the roles."""
+    return bound(
+        f"role_{name}",
+        getattr(workspace().roles, name),
+        lambda value: update(roles=replace(workspace().roles, **{name: value})),
+    )
+
+
+def leaf_choice() -> dict[str, Any]:
+    """Tie a widget to the chosen leaf."""
+    return bound("leaf", workspace().leaf, choose_leaf)
+
+
+def choose_leaf(leaf: int) -> None:
+    """Show one leaf on every page; 0 shows all rows."""
+    update(leaf=leaf)
+
+
+def bound(key: str, value: Any, store: Callable[[Any], None]) -> dict[str, Any]:
+    """Give a widget its value from the workspace and write its changes back.
+
+    Streamlit forgets a widget that a page does not draw. So the workspace is the one
+    truth: it is copied into the widget before each drawing, and back on each change.
+    """
+    st.session_state[key] = list(value) if isinstance(value, tuple) else value
+
+    def changed() -> None:
+        new = st.session_state[key]
+        store(tuple(new) if isinstance(new, list) else new)
+
+    return {"key": key, "on_change": changed}

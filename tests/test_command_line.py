@@ -1,0 +1,156 @@
+import json
+import sys
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+from sklearn.metrics import average_precision_score, brier_score_loss, log_loss, roc_auc_score
+
+from hetcal.command_line import main
+
+
+@pytest.fixture
+def table(segments, tmp_path):
+    path = tmp_path / "table.csv"
+    segments.to_csv(path, index=False)
+    return path
+
+
+def run_command(table, out, *more):
+    return main(["run", str(table), "--out", str(out), *more])
+
+
+SCORED = ("--label", "label", "--score", "score", "--split", "split")
+
+
+def test_run_writes_result_artifact_and_scored_test_rows(table, segments, tmp_path, capsys):
+    assert run_command(table, tmp_path / "out", *SCORED, "--positive", "yes") == 0
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    scored = pd.read_parquet(tmp_path / "out" / "scored.parquet")
+    test = segments[segments["split"] == "test"]
+    assert scored["row"].tolist() == test.index.tolist()
+    y = (test["label"] == "yes").to_numpy()
+    for name, probability in (("before", expit(test["score"])), ("after", scored["after"])):
+        assert result[name]["auc"] == pytest.approx(roc_auc_score(y, probability), abs=1e-12)
+        assert result[name]["log_loss"] == pytest.approx(log_loss(y, probability), abs=1e-9)
+        assert result[name]["brier"] == pytest.approx(brier_score_loss(y, probability), abs=1e-12)
+        assert result[name]["average_precision"] == pytest.approx(
+            average_precision_score(y, probability), abs=1e-12
+        )
+    assert "AUC" in capsys.readouterr().out
+
+
+def test_score_gives_the_same_numbers_as_the_run(table, segments, tmp_path):
+    out = tmp_path / "out"
+    assert run_command(table, out, *SCORED) == 0
+    again = tmp_path / "again.parquet"
+    assert main(["score", str(out / "artifact.zip"), str(table), "--out", str(again)]) == 0
+    expected = pd.read_parquet(out / "scored.parquet").set_index("row")
+    found = pd.read_parquet(again).set_index("row").loc[expected.index]
+    pd.testing.assert_frame_equal(found, expected, check_exact=True)
+
+
+def test_a_saved_partition_can_be_used_again(table, tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert run_command(table, first, *SCORED, "--max-depth", "2") == 0
+    with zipfile.ZipFile(first / "artifact.zip") as archive:
+        archive.extract("partition.json", tmp_path)
+    partition = str(tmp_path / "partition.json")
+    assert run_command(table, second, *SCORED, "--partition", partition) == 0
+    assert (first / "result.json").read_bytes() == (second / "result.json").read_bytes()
+
+
+def test_equal_commands_write_equal_bytes(table, tmp_path):
+    arguments = ("--label", "label", "--score", "score", "--ignore", "split", "--seed", "5",
+                 "--fractions", "0.4,0.1,0.25,0.25")  # fmt: skip
+    for name in ("one", "two"):
+        assert run_command(table, tmp_path / name, *arguments) == 0
+    for name in ("result.json", "artifact.zip", "scored.parquet"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_probabilities_are_recognised(segments, tmp_path):
+    path = tmp_path / "table.csv"
+    segments.assign(score=expit(segments["score"])).to_csv(path, index=False)
+    assert run_command(path, tmp_path / "out", *SCORED) == 0
+    scored = pd.read_parquet(tmp_path / "out" / "scored.parquet")
+    assert scored["score"].to_numpy() == pytest.approx(
+        segments["score"].iloc[scored["row"]], abs=1e-6
+    )
+
+
+def test_scores_that_are_not_finite_are_left_out_and_counted(segments, tmp_path):
+    path = tmp_path / "table.csv"
+    broken = segments.copy()
+    broken.loc[:9, "score"] = np.nan
+    broken.loc[10:14, "score"] = np.inf
+    broken.to_csv(path, index=False)
+    assert run_command(path, tmp_path / "out", *SCORED) == 0
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert result["scores"]["excluded"] == 15
+    assert sum(result["rows"].values()) == len(segments) - 15
+
+
+def test_a_leaf_without_test_rows_has_no_test_rate(segments, tmp_path):
+    path = tmp_path / "table.csv"
+    few = segments[(segments["split"] != "test") | (segments["segment"] == "a")]
+    few.to_csv(path, index=False)
+    assert run_command(path, tmp_path / "out", *SCORED, "--max-depth", "1") == 0
+    leaves = json.loads((tmp_path / "out" / "result.json").read_text())["leaves"]
+    empty = [leaf for leaf in leaves if leaf["rows"]["test"] == 0]
+    assert [leaf["positive_rate"]["test"] for leaf in empty] == [None]
+    assert empty[0]["slope"] > 0
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "words"),
+    [
+        (lambda f: f, ("--label", "nolabel", "--score", "score"), "nolabel"),
+        (lambda f: f, ("--label", "label", "--score", "noscore"), "noscore"),
+        (lambda f: f, (*SCORED, "--positive", "maybe"), "maybe"),
+        (lambda f: f, (*SCORED, "--features", "size,weight"), "weight"),
+        (lambda f: f, (*SCORED, "--partition", "missing.json"), "missing.json"),
+        (lambda f: f, (*SCORED, "--score-kind", "probability"), "outside 0 to 1"),
+        (lambda f: f.assign(label=f["size"].round(-1)), SCORED, "label"),
+        (lambda f: f.assign(label="yes"), SCORED, "label"),
+        (lambda f: f.assign(label=f["label"].where(f.index > 3)), SCORED, "label"),
+        (lambda f: f[f["split"] != "calibration"], SCORED, "calibration"),
+        (lambda f: f.assign(split="elsewhere"), SCORED, "elsewhere"),
+        (lambda f: f.assign(score=0.25), SCORED, "All scores are equal"),
+        (lambda f: f.assign(score="high"), SCORED, "high"),
+        (lambda f: f.head(0), SCORED, "table.csv"),
+    ],
+)
+def test_bad_input_ends_with_two_and_one_message(
+    segments, tmp_path, capsys, change, arguments, words
+):
+    path = tmp_path / "table.csv"
+    change(segments).to_csv(path, index=False)
+    assert run_command(path, tmp_path / "out", *arguments) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04rubbish", b"a\x00b\x00\n\x00\x00"])
+def test_files_that_are_no_tables_are_refused(tmp_path, capsys, content):
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    assert run_command(path, tmp_path / "out", *SCORED) == 2
+    assert "table.csv" in capsys.readouterr().err
+
+
+def test_a_missing_table_is_named(tmp_path, capsys):
+    assert run_command(tmp_path / "nowhere.csv", tmp_path / "out", *SCORED) == 2
+    assert "nowhere.csv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("fractions", ["0.5,0.5", "0.9,0.1,0.1,0.1", "a,b,c,d"])
+def test_fractions_that_do_not_divide_the_rows_are_refused(table, tmp_path, capsys, fractions):
+    arguments = ("--label", "label", "--score", "score", "--fractions", fractions)
+    with pytest.raises(SystemExit, match="2"):
+        sys.exit(run_command(table, tmp_path / "out", *arguments))
+    assert "raction" in capsys.readouterr().err

@@ -1,0 +1,23 @@
+import pandas as pd
+
+from hetcal.role_guess import guess_roles
+
+
+def test_known_names_and_role_values_are_recognised(segments):
+    roles = guess_roles(segments)
+    assert (roles.label, roles.split, roles.score) == ("label", "split", "score")
+
+
+def test_the_last_column_with_two_values_is_taken_for_the_label():
+    frame = pd.DataFrame({"sex": ["m", "f", "m"], "age": [1, 2, 3], "died": [0, 1, 1]})
+    assert guess_roles(frame).label == "died"
+
+
+def test_a_table_without_two_valued_columns_still_gets_a_label_to_correct():
+    frame = pd.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]})
+    assert guess_roles(frame).label == "b"
+
+
+def test_a_text_column_named_score_is_no_score():
+    frame = pd.DataFrame({"score": ["low", "high", "low"], "label": [0, 1, 0]})
+    assert guess_roles(frame).score is None

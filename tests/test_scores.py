@@ -1,0 +1,68 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hetcal.errors import ScoreError
+from hetcal.scores import guess_kind, scores_from_column, to_logits
+
+
+def column(*values):
+    return pd.Series(values, name="risk")
+
+
+def test_a_probability_becomes_the_log_of_its_odds():
+    scores = scores_from_column(column(0.5, 0.8, 0.1), "probability", "d")
+    assert scores.logit == pytest.approx([0, math.log(4), -math.log(9)])
+    assert (scores.clipped, scores.excluded) == (0, 0)
+
+
+def test_certain_probabilities_are_clipped_and_counted():
+    scores = scores_from_column(column(0.0, 1.0, 0.5), "probability", "d")
+    assert scores.clipped == 2
+    assert scores.logit[:2] == pytest.approx([-math.log(1e7 - 1), math.log(1e7 - 1)], rel=1e-8)
+
+
+def test_logits_pass_unchanged():
+    assert scores_from_column(column(-3.0, 40.0), "logit", "d").logit.tolist() == [-3.0, 40.0]
+
+
+def test_rows_without_a_finite_score_are_set_aside_and_counted():
+    scores = scores_from_column(column(1.0, np.nan, np.inf, -np.inf, 2.0), "logit", "d")
+    assert scores.excluded == 3
+    assert scores.usable.tolist() == [True, False, False, False, True]
+    assert np.isnan(scores.logit[1:4]).all()
+
+
+def test_the_inverse_of_the_sigmoid_is_exact_away_from_the_ends():
+    logits = np.linspace(-15, 15, 301)
+    assert to_logits(1 / (1 + np.exp(-logits))) == pytest.approx(logits, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ((0.0, 1.0, 0.3), "probability"),
+        ((0.2, -0.1), "logit"),
+        ((0.2, 1.1, np.nan), "logit"),
+        (("low", "high"), "logit"),
+    ],
+)
+def test_values_between_zero_and_one_are_taken_for_probabilities(values, kind):
+    assert guess_kind(column(*values)) == kind
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "words"),
+    [
+        ((0.2, 1.5), "probability", "'risk' has 1 values outside 0 to 1, such as 1.5"),
+        (("low", "high"), "logit", "'risk' holds 'low', not numbers"),
+        ((True, False), "logit", "not numbers"),
+        ((0.3, 0.3, 0.3), "logit", r"All scores are equal \(0.3\)"),
+        ((np.nan, np.inf), "logit", "None of the 2 rows has a finite score"),
+    ],
+)
+def test_useless_scores_are_refused_in_words(values, kind, words):
+    with pytest.raises(ScoreError, match=words):
+        scores_from_column(column(*values), kind, "d")

@@ -1,0 +1,30 @@
+import pytest
+
+from hetcal.delong import Lift
+from hetcal.verdict import outcome, verdict
+
+
+def lift(low, high):
+    middle = (low + high) / 2
+    return Lift(
+        before=0.8, after=0.8 + middle, auc=middle, percent=125 * middle,
+        se=(high - low) / 3.92, z=0.0, p=0.5, low=low, high=high,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected", "words"),
+    [
+        (0.001, 0.021, "gain", "helps"),
+        (-0.02, -0.001, "harm", "Leave your model as it is: this calibration hurts it"),
+        (-0.01, 0.02, "unclear", "Leave your model as it is, unless"),
+    ],
+)
+def test_only_an_interval_clear_of_zero_is_a_gain_or_a_harm(low, high, expected, words):
+    assert outcome(lift(low, high)) == expected
+    assert words in verdict(lift(low, high), 500)
+    assert "500 test rows" in verdict(lift(low, high), 500)
+
+
+def test_no_difference_at_all_is_unclear():
+    assert outcome(lift(0.0, 0.0)) == "unclear"
