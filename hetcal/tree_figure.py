@@ -1,0 +1,223 @@
+"""The tree of a partition, drawn as an outline: the root on top, every rule on its own line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from hetcal.figures import (
+    DIVERGING,
+    NOT_DIMMED,
+    colour,
+    leaf_name,
+    new_figure,
+    short_text,
+    translucent,
+    wrapped_text,
+)
+from hetcal.partition import Partition
+from hetcal.tree_outline import OutlineLine, outline, path_to
+
+LINE_HEIGHT = 28
+MARGIN = {"t": 64, "b": 5, "l": 5, "r": 20}
+INDENT = 0.035
+DEEPEST = 0.35  # where the deepest line starts at most, as a share of the width
+LEAF_COLUMN = 0.63  # where the leaf boxes stand
+RULE_LENGTH = 48  # characters that fit before the leaf boxes on a narrow page
+MOST_LINES = 248  # six points each, and the path to the selected leaf up to two more
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A line of the outline with its place in the picture."""
+
+    line: OutlineLine
+    x: float
+    y: int
+
+    @property
+    def rule(self) -> str:
+        words = short_text(self.line.rule, max(12, RULE_LENGTH - 3 * self.line.depth))
+        return words if self.line.depth else f"{words} · base rate {self.line.positive_rate:.1%}"
+
+    @property
+    def hover(self) -> str:
+        title = f"{leaf_name(self.line.leaf, True)}<br>" if self.line.leaf else ""
+        return (
+            f"{title}{wrapped_text(self.line.full_rule)}<br>n = {self.line.rows:,} training rows"
+            f"<br>positive rate {self.line.positive_rate:.1%}"
+        )
+
+    def size(self, selected: int | None) -> str:
+        name = leaf_name(self.line.leaf, self.line.leaf == selected)
+        return f"{name} · {self.line.rows:,} rows · {self.line.positive_rate:.1%}"
+
+
+def tree_figure(partition: Partition, selected: int | None = None) -> go.Figure:
+    """Draw the tree with the rules in words, and size and positive rate of each leaf.
+
+    Marks carry their leaf id as `customdata`, 0 for a split, so that a click anywhere
+    on a leaf's line selects it. The first 248 nodes are drawn.
+
+    Parameters
+    ----------
+    partition : Partition
+        The tree; rows and rates are those of its training rows.
+    selected : int or None
+        Id of the leaf to outline, with the path that leads to it.
+    """
+    lines = outline(partition)[:MOST_LINES]
+    placed = _placed(lines)
+    leaves = [each for each in placed.values() if each.line.leaf]
+    splits = [each for each in placed.values() if not each.line.leaf]
+    figure = new_figure(MARGIN["t"] + MARGIN["b"] + LINE_HEIGHT * len(lines))
+    figure.add_trace(_bands(leaves, selected))
+    figure.add_trace(_edges(lines, placed, translucent("quiet", 0.8), 1.5))
+    figure.add_trace(_edges(path_to(selected, lines), placed, colour("selected"), 3.5))
+    figure.add_trace(_rules(leaves))
+    figure.add_trace(_splits(splits))
+    figure.add_trace(_boxes(leaves, selected))
+    _set_axes(figure, len(lines))
+    _set_colours(figure, partition)
+    return figure
+
+
+def _placed(lines: Sequence[OutlineLine]) -> dict[int, _Placed]:
+    """Place each line by its order and depth; keys are positions of nodes."""
+    deepest = max(line.depth for line in lines)
+    indent = min(INDENT, DEEPEST / max(deepest, 1))
+    return {line.position: _Placed(line, line.depth * indent, y) for y, line in enumerate(lines)}
+
+
+def _edges(
+    lines: Sequence[OutlineLine], placed: dict[int, _Placed], line_colour: str, width: float
+) -> go.Scatter:
+    """Draw an elbow from each line's parent: down, then to the right."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for line in lines:
+        parent, child = placed[line.parent], placed[line.position]
+        x += [parent.x, parent.x, child.x, None]
+        y += [parent.y, child.y, child.y, None]
+    return go.Scatter(
+        x=x, y=y, mode="lines", hoverinfo="skip", line={"color": line_colour, "width": width}
+    )
+
+
+def _bands(leaves: Sequence[_Placed], selected: int | None) -> go.Bar:
+    """Draw a band behind each leaf, the place to click."""
+    chosen = [each.line.leaf == selected for each in leaves]
+    return go.Bar(
+        y=[each.y for each in leaves],
+        x=[1 - each.x for each in leaves],
+        base=[each.x for each in leaves],
+        name="leaf bands",
+        orientation="h",
+        customdata=[each.line.leaf for each in leaves],
+        hovertext=[each.hover for each in leaves],
+        hovertemplate="%{hovertext}<extra></extra>",
+        marker={
+            "color": [translucent("selected" if each else "quiet", 0.13) for each in chosen],
+            "line": {"color": colour("selected"), "width": [3 if each else 0 for each in chosen]},
+        },
+        **NOT_DIMMED,
+    )
+
+
+def _rules(leaves: Sequence[_Placed]) -> go.Scatter:
+    """Write the last rule before each leaf."""
+    return go.Scatter(
+        x=[each.x + 0.008 for each in leaves],
+        y=[each.y for each in leaves],
+        name="leaf rules",
+        mode="text",
+        text=[each.rule for each in leaves],
+        textposition="middle right",
+        hoverinfo="skip",
+    )
+
+
+def _splits(splits: Sequence[_Placed]) -> go.Scatter:
+    return go.Scatter(
+        x=[each.x for each in splits],
+        y=[each.y for each in splits],
+        name="splits",
+        mode="markers+text",
+        text=[f" {each.rule}" for each in splits],
+        textposition="middle right",
+        customdata=[0] * len(splits),
+        hovertext=[each.hover for each in splits],
+        hovertemplate="%{hovertext}<extra></extra>",
+        marker={
+            "size": 11,
+            "color": [each.line.positive_rate for each in splits],
+            "coloraxis": "coloraxis",
+            "line": {"width": 1, "color": colour("quiet")},
+        },
+        **NOT_DIMMED,
+    )
+
+
+def _boxes(leaves: Sequence[_Placed], selected: int | None) -> go.Scatter:
+    """Draw the leaf boxes in one column, with their numbers beside them."""
+    chosen = [each.line.leaf == selected for each in leaves]
+    return go.Scatter(
+        x=[LEAF_COLUMN] * len(leaves),
+        y=[each.y for each in leaves],
+        name="leaves",
+        mode="markers+text",
+        text=[f"  {each.size(selected)}" for each in leaves],
+        textposition="middle right",
+        customdata=[each.line.leaf for each in leaves],
+        hovertext=[each.hover for each in leaves],
+        hovertemplate="%{hovertext}<extra></extra>",
+        marker={
+            "symbol": "square",
+            "size": 19,
+            "color": [each.line.positive_rate for each in leaves],
+            "coloraxis": "coloraxis",
+            "line": {
+                "width": [3 if each else 1 for each in chosen],
+                "color": [colour("selected" if each else "quiet") for each in chosen],
+            },
+        },
+        **NOT_DIMMED,
+    )
+
+
+def _set_axes(figure: go.Figure, lines: int) -> None:
+    figure.update_layout(
+        showlegend=False, dragmode=False, bargap=0.14, margin={**MARGIN, "autoexpand": False}
+    )
+    figure.update_xaxes(visible=False, fixedrange=True, range=[-0.015, 1.005])
+    figure.update_yaxes(visible=False, fixedrange=True, range=[lines - 0.4, -0.6])
+
+
+def _set_colours(figure: go.Figure, partition: Partition) -> None:
+    """Colour the positive rate on both sides of the base rate, out to the farthest leaf."""
+    rates = [leaf.positive_rate for leaf in partition.leaves]
+    low, high = min(rates), max(rates)
+    if low == high:
+        low, high = max(low - 0.01, 0.0), min(high + 0.01, 1.0)
+    middle = min(max((partition.base_rate - low) / (high - low), 0), 1)
+    below, at, above = DIVERGING
+    figure.update_layout(
+        coloraxis={
+            "cmin": low,
+            "cmax": high,
+            "colorscale": [[0, below], [middle, at], [1, above]],
+            "colorbar": {
+                "title": {"text": "positive rate", "side": "top"},
+                "orientation": "h",
+                "x": LEAF_COLUMN - 0.01,
+                "xanchor": "left",
+                "y": 1,
+                "yanchor": "bottom",
+                "len": 1 - LEAF_COLUMN,
+                "thickness": 8,
+                "tickvals": [low, high],
+                "ticktext": [f"{low:.1%}", f"{high:.1%}"],
+                "tickangle": 0,
+            },
+        }
+    )
