@@ -1,0 +1,45 @@
+"""The figure of a network in training."""
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from hetcal.figures import colour, new_figure
+
+
+def training_figure(history: pd.DataFrame, best_epoch: int | None = None) -> go.Figure:
+    """Draw the AUC on train and validation rows after each epoch.
+
+    Parameters
+    ----------
+    history : DataFrame
+        `epoch`, `train_auc`, `validation_auc`.
+    best_epoch : int or None
+        The epoch whose weights are kept.
+    """
+    figure = new_figure(320)
+    for role in ("train", "validation"):
+        figure.add_scatter(
+            x=history["epoch"].tolist(),
+            y=history[f"{role}_auc"].tolist(),
+            name=role,
+            mode="lines+markers",
+            line={
+                "width": 2.5,
+                "color": colour(role),
+                "dash": "dash" if role == "train" else "solid",
+            },
+            hovertemplate=f"epoch %{{x}}<br>{role} AUC %{{y:.4f}}<extra></extra>",
+        )
+    best = history[history["epoch"] == best_epoch]
+    if len(best):
+        figure.add_scatter(
+            x=best["epoch"].tolist(),
+            y=best["validation_auc"].tolist(),
+            name="kept",
+            mode="markers",
+            marker={"symbol": "star", "size": 16, "color": colour("after")},
+            hovertemplate="kept: epoch %{x}<br>validation AUC %{y:.4f}<extra></extra>",
+        )
+    figure.update_xaxes(title="epoch", dtick=1 if len(history) <= 20 else None)
+    figure.update_yaxes(title="AUC")
+    return figure
