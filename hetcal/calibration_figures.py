@@ -1,0 +1,182 @@
+"""Figures of the calibration maps, one map of score to probability per leaf."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from scipy.special import expit
+
+from hetcal.arrays import Floats
+from hetcal.figures import MAX_POINTS, NOT_DIMMED, colour, new_figure, translucent
+from hetcal.leaf_map import LeafMap
+
+# A 95 % interval is this many standard errors to each side.
+NORMAL_95 = 1.96
+FEW = 5  # leaves that one hover box describes
+
+
+def maps_figure(
+    pooled: LeafMap,
+    maps: Sequence[LeafMap],
+    selected: int | None,
+    score_range: tuple[float, float],
+) -> go.Figure:
+    """Draw the calibrated probability against the score, one line per leaf.
+
+    Parameters
+    ----------
+    pooled : LeafMap
+        The map fitted on all leaves together.
+    maps : sequence of LeafMap
+        The map of each leaf.
+    selected : int or None
+        The leaf whose map stands out.
+    score_range : (float, float)
+        The lowest and highest logit drawn.
+    """
+    figure = new_figure(440)
+    scores = np.linspace(*score_range, min(101, MAX_POINTS // (len(maps) + 2)))
+    quiet = [each for each in maps if each.leaf != selected]
+    for position, leaf_map in enumerate(quiet):
+        figure.add_trace(_quiet_line(leaf_map, scores, first=position == 0))
+    figure.add_scatter(
+        x=scores,
+        y=expit(scores),
+        name="as the model says",
+        mode="lines",
+        line={"dash": "dot", "width": 2.5, "color": colour("before")},
+        hovertemplate="score %{x:.2f}<br>probability %{y:.3f} as the model says<extra></extra>",
+    )
+    thick = {"width": 4, "color": colour("selected")}
+    for leaf_map in maps:
+        if leaf_map.leaf == selected:
+            figure.add_trace(_line(leaf_map, scores, f"Leaf {selected}", thick))
+    dashed = {"dash": "dash", "width": 2.5, "color": colour("pooled")}
+    figure.add_trace(_line(pooled, scores, "one map for all rows", dashed))
+    figure.update_xaxes(title="score of the model (logit)")
+    figure.update_yaxes(title="calibrated probability", range=[0, 1])
+    return figure
+
+
+def slope_intercept_figure(
+    pooled: LeafMap, maps: Sequence[LeafMap], selected: int | None = None
+) -> go.Figure:
+    """Draw slope against intercept of each leaf with 95 % intervals.
+
+    A leaf without a map of its own has a hollow marker; the model as it is sits
+    at slope 1 and intercept 0.
+    """
+    figure = new_figure(440)
+    figure.add_scatter(
+        x=[1.0],
+        y=[0.0],
+        name="as the model says",
+        mode="markers",
+        marker={"symbol": "x", "size": 12, "color": colour("before")},
+        hovertemplate="as the model says: slope 1, intercept 0<extra></extra>",
+    )
+    own = [each for each in maps if each.fallback is None]
+    fallback = [each for each in maps if each.fallback is not None]
+    largest = max((each.rows for each in maps), default=1)
+    if own:
+        figure.add_trace(_own_markers(own, selected, largest))
+    if fallback:
+        figure.add_trace(_fallback_markers(fallback, selected, largest))
+    figure.add_trace(_pooled_marker(pooled))
+    figure.update_xaxes(title="slope (below 1: the model is over-confident)")
+    figure.update_yaxes(title="intercept (logit)")
+    return figure
+
+
+def _line(leaf_map: LeafMap, scores: Floats, name: str, line: dict[str, object]) -> go.Scatter:
+    named = None if leaf_map.leaf else name
+    return go.Scatter(
+        x=scores,
+        y=expit(leaf_map.slope * scores + leaf_map.intercept),
+        name=name,
+        mode="lines",
+        line=line,
+        customdata=[leaf_map.leaf] * len(scores),
+        hovertemplate="score %{x:.2f}<br>probability %{y:.3f}<br>"
+        f"{_map_words(leaf_map, named)}<extra></extra>",
+    )
+
+
+def _quiet_line(leaf_map: LeafMap, scores: Floats, *, first: bool) -> go.Scatter:
+    """Draw a leaf that is not selected; one legend entry stands for all of them."""
+    thin = {"width": 1.5, "color": translucent("quiet", 0.7)}
+    line = _line(leaf_map, scores, "leaves", thin)
+    return line.update(legendgroup="leaves", showlegend=first)
+
+
+def _own_markers(maps: Sequence[LeafMap], selected: int | None, largest: int) -> go.Scatter:
+    trace = _markers(maps, selected, largest)
+    return trace.update(
+        name="leaf, 95 % interval",
+        marker={"color": translucent("after", 0.75)},
+        error_x=_interval([each.slope_se for each in maps]),
+        error_y=_interval([each.intercept_se for each in maps]),
+    )
+
+
+def _fallback_markers(maps: Sequence[LeafMap], selected: int | None, largest: int) -> go.Scatter:
+    """Draw hollow markers; all lie on the pooled map, so they share one label and hover box."""
+    trace = _markers(maps, selected, largest)
+    together = "<br>".join(_map_words(each) for each in maps[:FEW])
+    more = ", …" if len(maps) > FEW else ""
+    return trace.update(
+        name="leaf that uses the map for all rows",
+        text=[", ".join(trace.text[:FEW]) + more, *[""] * (len(maps) - 1)],
+        hovertext=[together + more] * len(maps),
+        marker={"color": "rgba(0,0,0,0)", "size": 22},
+    )
+
+
+def _markers(maps: Sequence[LeafMap], selected: int | None, largest: int) -> go.Scatter:
+    chosen = [each.leaf == selected for each in maps]
+    return go.Scatter(
+        x=[each.slope for each in maps],
+        y=[each.intercept for each in maps],
+        mode="markers+text",
+        text=[f"<b>{each.leaf}</b>" if each.leaf == selected else str(each.leaf) for each in maps],
+        textposition="top right",
+        customdata=[each.leaf for each in maps],
+        hovertext=[_map_words(each) for each in maps],
+        hovertemplate="%{hovertext}<extra></extra>",
+        marker={
+            "size": [8 + 16 * (each.rows / max(largest, 1)) ** 0.5 for each in maps],
+            "line": {
+                "width": [4 if is_chosen else 1.5 for is_chosen in chosen],
+                "color": [colour("selected" if is_chosen else "after") for is_chosen in chosen],
+            },
+        },
+        **NOT_DIMMED,
+    )
+
+
+def _pooled_marker(pooled: LeafMap) -> go.Scatter:
+    return go.Scatter(
+        x=[pooled.slope],
+        y=[pooled.intercept],
+        name="one map for all rows",
+        mode="markers",
+        marker={"symbol": "diamond", "size": 13, "color": colour("pooled")},
+        error_x=_interval([pooled.slope_se]),
+        error_y=_interval([pooled.intercept_se]),
+        hovertext=[_map_words(pooled, "One map for all rows")],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+
+
+def _interval(standard_errors: Sequence[float]) -> dict[str, object]:
+    return {"array": [NORMAL_95 * each for each in standard_errors], "width": 0, "thickness": 1.2}
+
+
+def _map_words(leaf_map: LeafMap, name: str | None = None) -> str:
+    words = (
+        f"<b>{name or f'Leaf {leaf_map.leaf}'}</b><br>n = {leaf_map.rows:,} calibration rows"
+        f"<br>slope {leaf_map.slope:.3f}, intercept {leaf_map.intercept:+.3f}"
+    )
+    if leaf_map.fallback is not None:
+        words += f"<br>uses the map for all rows: {leaf_map.fallback}"
+    return words

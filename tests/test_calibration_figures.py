@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from hetcal.calibration_figures import maps_figure, slope_intercept_figure
+from hetcal.figures import MAX_POINTS, PALETTE
+from hetcal.leaf_map import LeafMap
+
+POOLED = LeafMap(0, 0.8, 0.1, 0.05, 0.02, 5000, 1000, None)
+MAPS = (
+    LeafMap(1, 0.5, 0.65, 0.1, 0.2, 4000, 900, None),
+    LeafMap(2, 2.0, -0.65, 0.3, 0.4, 1000, 100, None),
+    LeafMap(3, 0.8, 0.1, 0.05, 0.02, 12, 3, "few rows"),
+    LeafMap(4, 0.8, 0.1, 0.05, 0.02, 60, 0, "one class"),
+)
+
+
+def trace(figure, name):
+    return next(each for each in figure.data if each.name == name)
+
+
+def test_the_selected_map_is_the_sigmoid_of_slope_and_intercept():
+    line = trace(maps_figure(POOLED, MAPS, 2, (-4, 4)), "Leaf 2")
+    assert (line.x[0], line.x[-1]) == (-4, 4)
+    np.testing.assert_allclose(line.y, 1 / (1 + np.exp(-(2 * np.array(line.x) - 0.65))))
+    assert line.line.color == PALETTE["selected"]
+    assert set(line.customdata) == {2}
+
+
+def test_the_pooled_map_is_dashed_and_the_model_dotted():
+    figure = maps_figure(POOLED, MAPS, None, (-4, 4))
+    pooled, model = trace(figure, "one map for all rows"), trace(figure, "as the model says")
+    assert (pooled.line.dash, model.line.dash) == ("dash", "dot")
+    np.testing.assert_allclose(pooled.y, expit(0.8 * np.array(pooled.x) + 0.1))
+    np.testing.assert_allclose(model.y, expit(model.x))
+
+
+def test_other_leaves_are_thin_and_share_one_legend_entry():
+    figure = maps_figure(POOLED, MAPS, 1, (-4, 4))
+    others = [each for each in figure.data if each.name == "leaves"]
+    assert [set(each.customdata) for each in others] == [{2}, {3}, {4}]
+    assert [each.showlegend for each in others] == [True, False, False]
+    assert {each.line.width for each in others} == {1.5}
+
+
+def test_hover_tells_n_and_why_a_leaf_has_no_map_of_its_own():
+    figure = maps_figure(POOLED, MAPS, 3, (-4, 4))
+    assert "n = 12 calibration rows" in trace(figure, "Leaf 3").hovertemplate
+    assert "uses the map for all rows: few rows" in trace(figure, "Leaf 3").hovertemplate
+    assert "n = 5,000 calibration rows" in trace(figure, "one map for all rows").hovertemplate
+
+
+def test_axes_of_the_maps_are_logit_and_probability():
+    layout = maps_figure(POOLED, MAPS, 1, (-4, 4)).layout
+    assert layout.xaxis.title.text == "score of the model (logit)"
+    assert (layout.yaxis.title.text, layout.yaxis.range) == ("calibrated probability", (0, 1))
+
+
+def test_many_leaves_stay_within_the_points_of_a_chart():
+    maps = [LeafMap(i, 1.0, 0.0, 0.1, 0.1, 10, 5, None) for i in range(1, 65)]
+    assert sum(len(each.x) for each in maps_figure(POOLED, maps, 1, (-1, 1)).data) <= MAX_POINTS
+
+
+def test_leaves_lie_at_slope_and_intercept_with_intervals():
+    own = trace(slope_intercept_figure(POOLED, MAPS), "leaf, 95 % interval")
+    assert (list(own.x), list(own.y)) == ([0.5, 2.0], [0.65, -0.65])
+    assert list(own.error_x.array) == pytest.approx([0.196, 0.588])
+    assert list(own.error_y.array) == pytest.approx([0.392, 0.784])
+    assert (list(own.text), list(own.customdata)) == (["1", "2"], [1, 2])
+    assert own.marker.size[0] > own.marker.size[1]
+
+
+def test_fallbacks_are_hollow_and_share_a_label():
+    figure = slope_intercept_figure(POOLED, MAPS, selected=4)
+    hollow = trace(figure, "leaf that uses the map for all rows")
+    assert hollow.marker.color == "rgba(0,0,0,0)"
+    assert (list(hollow.text), list(hollow.customdata)) == (["3, <b>4</b>", ""], [3, 4])
+    assert "few rows" in hollow.hovertext[1]
+    assert "n = 60 calibration rows" in hollow.hovertext[0]
+
+
+def test_the_model_and_the_pooled_map_are_marked():
+    figure = slope_intercept_figure(POOLED, MAPS)
+    model, pooled = trace(figure, "as the model says"), trace(figure, "one map for all rows")
+    assert (list(model.x), list(model.y)) == ([1], [0])
+    assert (list(pooled.x), list(pooled.y)) == ([0.8], [0.1])
+    assert figure.layout.xaxis.title.text.startswith("slope")
+    assert figure.layout.yaxis.title.text == "intercept (logit)"
+
+
+def test_without_fallbacks_there_is_no_legend_entry_for_them():
+    names = [each.name for each in slope_intercept_figure(POOLED, MAPS[:2]).data]
+    assert names == ["as the model says", "leaf, 95 % interval", "one map for all rows"]
