@@ -1,0 +1,217 @@
+"""Figures of the result on test rows: before and after calibration on the same axes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from hetcal.curves import PrecisionRecallCurve, RocCurve
+from hetcal.delong import Lift
+from hetcal.figures import (
+    NOT_DIMMED,
+    add_reference,
+    colour,
+    leaf_name,
+    new_figure,
+    number,
+    translucent,
+)
+from hetcal.reliability import ReliabilityCurve
+
+
+def roc_figure(curves: Sequence[RocCurve]) -> go.Figure:
+    """Draw ROC curves; a curve's name ("before", "after", …) gives its colour."""
+    figure = new_figure(460)
+    figure.add_trace(_diagonal("by chance"))
+    for curve in curves:
+        figure.add_scatter(
+            x=curve.false_positive_rate,
+            y=curve.true_positive_rate,
+            customdata=curve.threshold,
+            name=f"{curve.name} · AUC {number(curve.auc)}",
+            mode="lines",
+            line={"width": 2.5, "color": colour(curve.name)},
+            hovertemplate="threshold %{customdata:.4f}<br>true positive rate %{y:.3f}"
+            "<br>false positive rate %{x:.3f}"
+            f"<br>n = {curve.rows:,}<extra>{curve.name}</extra>",
+        )
+    figure.update_xaxes(title="false positive rate", range=[0, 1])
+    figure.update_yaxes(title="true positive rate", range=[0, 1.005])
+    return figure
+
+
+def precision_recall_figure(curves: Sequence[PrecisionRecallCurve]) -> go.Figure:
+    """Draw precision against recall, with the base rate as the line of chance."""
+    figure = new_figure(460)
+    base_rate = None
+    for curve in curves:
+        figure.add_scatter(
+            x=curve.recall,
+            y=curve.precision,
+            customdata=curve.threshold,
+            name=f"{curve.name} · average precision {number(curve.average_precision)}",
+            mode="lines",
+            line={"width": 2.5, "color": colour(curve.name)},
+            hovertemplate="threshold %{customdata:.4f}<br>precision %{y:.3f}<br>recall %{x:.3f}"
+            f"<br>n = {curve.rows:,}<extra>{curve.name}</extra>",
+        )
+        if curve.precision.size:  # with every row called positive, precision is the base rate
+            base_rate = float(curve.precision[-1])
+    if base_rate is not None:
+        figure.add_trace(_base_rate_line(base_rate))
+    figure.update_xaxes(title="recall", range=[0, 1])
+    figure.update_yaxes(title="precision", range=[0, 1.005])
+    return figure
+
+
+def reliability_figure(curves: Sequence[ReliabilityCurve]) -> go.Figure:
+    """Draw observed against predicted rates with 95 % intervals and the diagonal."""
+    figure = new_figure(460)
+    figure.add_trace(_diagonal("perfectly calibrated"))
+    for curve in curves:
+        figure.add_scatter(
+            x=curve.predicted,
+            y=curve.observed,
+            customdata=curve.count,
+            name=curve.name,
+            mode="lines+markers",
+            line={"width": 2, "color": colour(curve.name)},
+            marker={"size": 7},
+            error_y={
+                "array": curve.high - curve.observed,
+                "arrayminus": curve.observed - curve.low,
+                "thickness": 1.2,
+                "width": 3,
+            },
+            hovertemplate="predicted %{x:.3f}<br>observed %{y:.3f}<br>n = %{customdata:,}"
+            f"<extra>{curve.name}</extra>",
+        )
+    reach = max(
+        (max(*curve.predicted, *curve.high) for curve in curves if curve.count.size), default=1
+    )
+    figure.update_xaxes(title="predicted probability", range=[0, min(1.0, 1.05 * reach)])
+    figure.update_yaxes(title="observed positive rate", range=[0, min(1.02, 1.05 * reach)])
+    return figure
+
+
+def lift_figure(lift: Lift, rows: int) -> go.Figure:
+    """Draw the lift in AUC with its 95 % interval against no change.
+
+    Parameters
+    ----------
+    lift : Lift
+        AUC after against AUC before.
+    rows : int
+        Test rows that it was measured on.
+    """
+    figure = new_figure(170)
+    figure.add_scatter(
+        x=[lift.auc],
+        y=[0],
+        name="lift",
+        mode="markers",
+        marker={"size": 15, "color": colour("after")},
+        error_x={
+            "array": [lift.high - lift.auc],
+            "arrayminus": [lift.auc - lift.low],
+            "thickness": 3,
+            "width": 9,
+        },
+        hovertemplate=f"AUC {number(lift.before)} before, {number(lift.after)} after"
+        "<br>%{x:+.4f}" + f" ({lift.percent:+.2f} %)"
+        f"<br>95 % interval {lift.low:+.4f} to {lift.high:+.4f}, p = {lift.p:.2g}"
+        f"<br>n = {rows:,} test rows<extra></extra>",
+    )
+    add_reference(figure, x=0)
+    figure.add_annotation(
+        x=0, y=1, yref="paper", yanchor="bottom", text="no change", showarrow=False
+    )
+    figure.update_layout(showlegend=False)
+    figure.update_xaxes(
+        title="AUC after − AUC before (right of zero: better), with 95 % interval",
+        tickformat=".6~f",
+        range=_around_zero(lift.low, lift.high),
+    )
+    figure.update_yaxes(visible=False, fixedrange=True, range=[-1, 1])
+    return figure
+
+
+def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Figure:
+    """Draw what each leaf contributes to the lift in AUC; the bars add up to it.
+
+    Parameters
+    ----------
+    leaves : DataFrame
+        `Evaluation.leaves`: `leaf`, `rows`, `positives`, `contribution`,
+        `log_loss_before`, `log_loss_after`.
+    selected : int or None
+        The leaf to outline.
+    """
+    chosen = [leaf == selected for leaf in leaves["leaf"]]
+    places = list(range(len(leaves)))
+    figure = new_figure(90 + 30 * len(leaves))
+    figure.add_bar(
+        x=leaves["contribution"].tolist(),
+        y=places,
+        orientation="h",
+        name="contribution",
+        customdata=leaves["leaf"].tolist(),
+        hovertext=[_leaf_words(row) for row in leaves.itertuples()],
+        hovertemplate="%{hovertext}<extra></extra>",
+        marker={
+            "color": [
+                translucent("before" if value < 0 else "after", 0.8)
+                for value in leaves["contribution"]
+            ],
+            "line": {"color": colour("selected"), "width": [3 if each else 0 for each in chosen]},
+        },
+        **NOT_DIMMED,
+    )
+    add_reference(figure, x=0)
+    figure.update_layout(showlegend=False, bargap=0.25, margin={"t": 15})
+    figure.update_xaxes(title="contribution to AUC after − AUC before", tickformat=".6~f")
+    figure.update_yaxes(
+        tickvals=places,
+        ticktext=[leaf_name(leaf, leaf == selected) for leaf in leaves["leaf"]],
+        range=[len(places) - 0.4, -0.6],
+        showgrid=False,
+    )
+    return figure
+
+
+def _diagonal(name: str) -> go.Scatter:
+    return go.Scatter(
+        x=[0, 1],
+        y=[0, 1],
+        name=name,
+        mode="lines",
+        hoverinfo="skip",
+        line={"dash": "dot", "width": 1.5, "color": colour("quiet")},
+    )
+
+
+def _base_rate_line(base_rate: float) -> go.Scatter:
+    return go.Scatter(
+        x=[0, 1],
+        y=[base_rate, base_rate],
+        name=f"base rate {base_rate:.3f}",
+        mode="lines",
+        hoverinfo="skip",
+        line={"dash": "dot", "width": 1.5, "color": colour("quiet")},
+    )
+
+
+def _around_zero(low: float, high: float) -> list[float] | None:
+    """Return a range that shows the interval and zero with some air; None if not defined."""
+    left, right = min(low, 0), max(high, 0)
+    air = 0.15 * (right - left)
+    return [left - air, right + air] if air > 0 else None
+
+
+def _leaf_words(row: Any) -> str:
+    return (
+        f"<b>Leaf {row.leaf}</b><br>n = {row.rows:,} test rows, {row.positives:,} positive"
+        f"<br>contribution {number(row.contribution, sign=True)}"
+        f"<br>log-loss {number(row.log_loss_before)} before, {number(row.log_loss_after)} after"
+    )
