@@ -1,0 +1,238 @@
+"""A static look at a model file: nothing in it is run, and TensorFlow is not imported."""
+
+import hashlib
+import shutil
+import stat
+import struct
+import tempfile
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import h5py
+
+from hetcal.errors import ModelError
+from hetcal.keras_config import INSTEAD, MAX_CONFIG_BYTES, odd, parse_config, refuse_unknown
+from hetcal.keras_graph import ModelInput, last_activation, read_inputs, read_outputs
+
+MAX_BYTES = 512 * 2**20
+MAX_MEMBERS = 256
+MAX_RATIO = 50
+MAX_OBJECTS = 20_000
+_SMALL = 2**20
+_WEIGHTS = "model.weights.h5"
+_NEEDED = "A Keras model saved with model.save('model.keras') or model.save('model.h5') is needed."
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    OSError,
+    EOFError,
+    NotImplementedError,
+    UnicodeError,
+)
+_KINDS = (
+    (b"\x80", "a Python pickle, which is never opened"),
+    (b"\x1f\x8b", "a gzip file"),
+    (b"PAR1", "a Parquet table"),
+    (b"{", "a JSON text"),
+    (b"%PDF", "a PDF document"),
+)
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A model file that passed the static look.
+
+    Parameters
+    ----------
+    path : Path
+        Where the file is.
+    name : str
+        What its owner calls it.
+    format : {"keras", "h5"}
+        By its content; the extension does not matter.
+    digest : str
+        SHA-256 of the content.
+    inputs : tuple of ModelInput
+        What the model takes.
+    outputs : tuple of str
+        The names of its outputs.
+    activation : str or None
+        Activation of the last layer, where the file says.
+    parameters : int
+        How many numbers the weights are.
+    """
+
+    path: Path
+    name: str
+    format: Literal["keras", "h5"]
+    digest: str
+    inputs: tuple[ModelInput, ...]
+    outputs: tuple[str, ...]
+    activation: str | None
+    parameters: int
+
+
+def inspect_model(path: Path, *, name: str | None = None) -> ModelFile:
+    """Look at a model file, and refuse what is broken, oversized or could run code.
+
+    `name` is what the user calls the file; it is display text only.
+    """
+    name = name or path.name
+    kind = _identify(path, name)
+    try:
+        read = _read_archive if kind == "keras" else _read_hdf5
+        text, parameters = read(path, name)
+    except _UNREADABLE as error:
+        raise _broken(name) from error
+    try:
+        config = parse_config(text, name)
+        refuse_unknown(config, name)
+        inputs, outputs = read_inputs(config, name), read_outputs(config)
+        activation = last_activation(config)
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise odd(name, "its description is incomplete") from error
+    digest = file_digest(path)
+    return ModelFile(path, name, kind, digest, inputs, outputs, activation, parameters)
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _identify(path: Path, name: str) -> Literal["keras", "h5"]:
+    with path.open("rb") as file:
+        head = file.read(8)
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise ModelError(
+            f"The model file '{name}' has {size / 2**20:,.0f} MB.",
+            f"At most {MAX_BYTES // 2**20} MB are accepted.",
+            f"Save the model without its optimizer (include_optimizer=False), {INSTEAD}.",
+        )
+    if head.startswith(b"PK\x03\x04"):
+        return "keras"
+    if head == b"\x89HDF\r\n\x1a\n":
+        return "h5"
+    looks = next((text for magic, text in _KINDS if head.startswith(magic)), "something else")
+    if not head:
+        looks = "an empty file"
+    raise ModelError(
+        f"'{name}' is not a Keras model file but {looks}.",
+        _NEEDED,
+        f"Choose another file, {INSTEAD}.",
+    )
+
+
+def _read_archive(path: Path, name: str) -> tuple[bytes, int]:
+    """Read the description and count the weights of a `.keras` file."""
+    with zipfile.ZipFile(path) as archive:
+        names = [member.filename for member in archive.infolist()]
+        if "config.json" not in names or _WEIGHTS not in names:
+            raise ModelError(
+                f"'{name}' is a zip file, but not one that Keras wrote.",
+                _NEEDED,
+                f"Choose another file, {INSTEAD}.",
+            )
+        _check_members(archive.infolist(), name)
+        with tempfile.TemporaryFile() as weights:
+            with archive.open(_WEIGHTS) as member:
+                shutil.copyfileobj(member, weights, 2**20)
+            return archive.read("config.json"), _count_weights(weights, name)
+
+
+def _check_members(members: list[zipfile.ZipInfo], name: str) -> None:
+    names = [member.filename for member in members]
+    if len(names) > MAX_MEMBERS or len(set(names)) < len(names):
+        raise odd(name, "it has too many members, or one of them twice")
+    if sum(member.file_size for member in members) > MAX_BYTES:
+        raise odd(name, f"it unpacks to more than {MAX_BYTES // 2**20} MB")
+    for member in members:
+        _check_member(member, name)
+
+
+def _check_member(member: zipfile.ZipInfo, name: str) -> None:
+    parts = member.filename.split("/")
+    known = member.filename in {"config.json", "metadata.json", _WEIGHTS} or parts[0] == "assets"
+    if not known or ".." in parts or "\\" in member.filename:
+        raise odd(name, f"it contains '{member.filename[:60]}'")
+    if stat.S_ISLNK(member.external_attr >> 16) or member.flag_bits & 1:
+        raise odd(name, f"its member '{member.filename[:60]}' is a link or encrypted")
+    if member.filename.endswith(".json") and member.file_size > MAX_CONFIG_BYTES:
+        raise odd(name, f"its description is {member.file_size / 2**20:.0f} MB long")
+    if member.file_size > _SMALL + MAX_RATIO * member.compress_size:
+        raise odd(name, f"its member '{member.filename[:60]}' unpacks to far more than it holds")
+
+
+def _read_hdf5(path: Path, name: str) -> tuple[bytes, int]:
+    """Read the description and count the weights of an `.h5` file."""
+    with path.open("rb") as file:
+        parameters = _count_weights(file, name)
+        with h5py.File(file, "r") as store:
+            text = store.attrs.get("model_config")
+    if text is None:
+        raise ModelError(
+            f"The file '{name}' holds weights only, not the model they belong to.",
+            _NEEDED,
+            f"Save the whole model with model.save, {INSTEAD}.",
+        )
+    return text if isinstance(text, bytes) else str(text).encode(), parameters
+
+
+def _count_weights(file: IO[bytes], name: str) -> int:
+    """Walk through an HDF5 file by hard links only; count the numbers outside the optimizer."""
+    try:
+        with h5py.File(file, "r") as store:
+            return sum(
+                node.size
+                for path, node in _datasets(store, name)
+                if not path.startswith(("optimizer", "/optimizer"))
+            )
+    except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        if isinstance(error, ModelError):
+            raise
+        raise _broken(name) from error
+
+
+def _datasets(store: Any, name: str) -> list[tuple[str, Any]]:
+    found, seen, waiting = [], set(), [("", store)]
+    while waiting:
+        path, group = waiting.pop()
+        for key in group:
+            if not isinstance(group.get(key, getlink=True), h5py.HardLink):
+                raise odd(name, f"its weights '{key[:60]}' point to another place")
+            node = group[key]
+            address = h5py.h5o.get_info(node.id).addr
+            if address in seen:
+                continue
+            seen.add(address)
+            if len(seen) > MAX_OBJECTS:
+                raise odd(name, f"its weights have more than {MAX_OBJECTS:,} parts")
+            if isinstance(node, h5py.Group):
+                waiting.append((f"{path}/{key}", node))
+            else:
+                _check_dataset(node, key, name)
+                found.append((f"{path}/{key}", node))
+    return found
+
+
+def _check_dataset(node: Any, key: str, name: str) -> None:
+    if not isinstance(node, h5py.Dataset) or node.external or node.is_virtual:
+        raise odd(name, f"its weights '{key[:60]}' point to another place")
+    if node.dtype.hasobject or node.shape is None:
+        raise odd(name, f"its weights '{key[:60]}' are not numbers")
+    if node.nbytes > _SMALL + MAX_RATIO * node.id.get_storage_size():
+        raise odd(name, f"its weights '{key[:60]}' claim more numbers than the file holds")
+
+
+def _broken(name: str) -> ModelError:
+    return ModelError(
+        f"The model file '{name}' is damaged or incomplete.",
+        _NEEDED,
+        f"Upload it again or save the model again, {INSTEAD}.",
+    )
