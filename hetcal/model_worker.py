@@ -1,0 +1,198 @@
+"""The child process: it alone imports Keras, and it knows only its own directory.
+
+Requests and results are JSON and `.npy` files, read without pickle. Messages go
+out as JSON lines: progress, or one error in three sentences.
+"""
+
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetcal.child import Limits
+from hetcal.confinement import confine
+from hetcal.errors import HetcalError, ModelError
+
+Report = Callable[[dict[str, Any]], None]
+Batch = dict[str, NDArray[Any]]
+
+BATCH = 1024
+_TRACE = ("File ", "Detected at", "Stack trace", "[[{{", "<stack", "The above")
+_MORE = "Use a smaller model or fewer rows, or upload a score column instead."
+
+
+def main() -> None:
+    """Carry out the request in the current directory."""
+    report = _claim_stdout()
+    request = json.loads(Path("request.json").read_text(encoding="utf-8"))
+    confine(Limits(**request["limits"]))
+    command = {"score": score, "train": train}[request["command"]]
+    try:
+        use_one_thread()
+        command(request, report)
+    except HetcalError as error:
+        _fail(report, error)
+    except MemoryError:
+        _fail(report, _out_of_memory())
+    except Exception as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        _fail(report, explain(error, str(request.get("name", "network"))))
+
+
+def use_one_thread() -> None:
+    """Let TensorFlow add numbers in one fixed order, whatever the machine."""
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+
+
+def score(request: dict[str, Any], report: Report) -> None:
+    """Write the model's own output and its output before the last activation.
+
+    Files: `own.npy` and, where the last activation could be removed,
+    `stripped.npy`, both of shape (rows, units); `output.json` names the activation.
+    """
+    from hetcal.model_surgery import functions_of, load
+
+    model = load(Path(request["model"]))
+    inputs = open_inputs(request["inputs"])
+    rows: int = request["rows"]
+    own, stripped, activation = functions_of(model, request["output"])
+    functions = {"own": own} if stripped is None else {"own": own, "stripped": stripped}
+    files: Batch = {}
+    started, reported = time.monotonic(), 0.0
+    for start in range(0, rows, BATCH):
+        used = min(BATCH, rows - start)
+        batch = read_batch(inputs, start, used)
+        for key, function in functions.items():
+            values = as_matrix(function(batch))
+            if key not in files:
+                files[key] = _new_array(key, rows, values.shape[1], request["name"])
+            files[key][start : start + used] = values[:used]
+        now = time.monotonic()
+        if now - reported > 0.2 or start + used == rows:
+            left = (now - started) / (start + used) * (rows - start - used)
+            report({"rows_done": start + used, "rows": rows, "seconds_left": left})
+            reported = now
+    Path("output.json").write_text(json.dumps({"activation": activation}), encoding="utf-8")
+
+
+def train(request: dict[str, Any], report: Report) -> None:
+    """Train the network of the request; writes `network.keras` and `history.json`."""
+    from hetcal.network_training import train_network
+
+    train_network(request, report, Path("cancel").exists)
+
+
+def open_inputs(entries: list[dict[str, Any]]) -> list[tuple[str, Any, list[Any] | None]]:
+    """Map the input arrays into memory: layer name, array, and texts for codes."""
+    opened = []
+    for entry in entries:
+        array = np.load(entry["file"], mmap_mode="r", allow_pickle=False)
+        texts = None
+        if entry["texts"] is not None:
+            listed = json.loads(Path(entry["texts"]).read_text(encoding="utf-8"))
+            texts = [np.array(each, dtype=object) for each in listed]
+        opened.append((entry["layer"], array, texts))
+    return opened
+
+
+def read_batch(inputs: list[tuple[str, Any, list[Any] | None]], start: int, used: int) -> Batch:
+    """Read some rows, filled up to `BATCH` with copies of the first.
+
+    Every batch has the same shape, so a row's score does not depend on how many
+    rows come with it; a copied row raises no error of its own.
+    """
+    rows = np.arange(BATCH)
+    rows[used:] = 0
+    batch: Batch = {}
+    for layer, array, texts in inputs:
+        values = np.asarray(array[start : start + used])[rows]
+        if texts is not None:
+            columns = [each[values[:, j]] for j, each in enumerate(texts)]
+            values = np.stack(columns, axis=1)
+        batch[layer] = values
+    return batch
+
+
+def as_matrix(values: Any) -> NDArray[np.float32]:
+    """One row per row of the table, one column per unit."""
+    array = np.asarray(values, dtype=np.float32)
+    return array.reshape(len(array), -1)
+
+
+def explain(error: Exception, name: str) -> ModelError:
+    """Turn an error of Keras into three sentences without server paths or whole configurations."""
+    if "ResourceExhausted" in type(error).__name__ or "OOM" in str(error):
+        return _out_of_memory()
+    return ModelError(
+        f"Keras could not use the model '{name}': {shorten(str(error))}",
+        "A model that loads and predicts with the installed version of Keras is needed.",
+        "Check that the chosen columns are those the model was trained on, save the model again "
+        "with a current Keras, or upload a score column instead.",
+    )
+
+
+def shorten(message: str) -> str:
+    """Keep the telling part of a long message.
+
+    >>> shorten("Unknown layer: 'A'. Full object config: {'x': 1}")
+    "Unknown layer: 'A'."
+    >>> shorten("cannot open /srv/secret/file.h5")
+    'cannot open ….'
+    """
+    # Tracebacks that TensorFlow writes into its messages: what is said stands after them.
+    lines = [line.strip() for line in message.splitlines()]
+    if message.startswith("in user code:"):
+        message = lines[-1]
+    elif message.startswith("Graph execution error"):
+        message = " ".join(line for line in lines[1:] if not line.startswith(_TRACE))
+    message = re.split(r"Full (?:object )?config|config=|\n\nconfig|Arguments received", message)[0]
+    message = re.sub(r"(?:[A-Za-z]:)?[/\\][\w.~-]+(?:[/\\][\w.~-]+)+", "…", message)
+    message = re.sub(r"\{\{.*?\}\}|\s+", " ", message).strip()
+    message = message if len(message) <= 240 else message[:239].rstrip() + "…"
+    return message if message.endswith((".", "…")) and not message.endswith(" …") else f"{message}."
+
+
+def _new_array(key: str, rows: int, units: int, name: str) -> NDArray[np.float32]:
+    if units > 2:
+        raise ModelError(
+            f"The model '{name}' gives {units} numbers per row.",
+            "One number per row is needed, or two for a two-class softmax.",
+            "Use a model for two classes, or upload a score column instead.",
+        )
+    return np.lib.format.open_memmap(f"{key}.npy", "w+", np.float32, (rows, units))
+
+
+def _claim_stdout() -> Report:
+    """Keep stdout for messages; whatever libraries print goes to the log."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def report(message: dict[str, Any]) -> None:
+        out.write(json.dumps(message) + "\n")
+        out.flush()
+
+    return report
+
+
+def _fail(report: Report, error: HetcalError) -> None:
+    said = {"wrong": error.wrong, "needed": error.needed, "remedy": error.remedy}
+    report({"error": said})
+    os._exit(1)
+
+
+def _out_of_memory() -> ModelError:
+    return ModelError(
+        "The model needs more memory than it may use.",
+        "A model must work within its memory limit.",
+        _MORE,
+    )
