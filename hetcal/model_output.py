@@ -1,0 +1,117 @@
+"""From what a model gives to the logit before the sigmoid."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from hetcal.arrays import Floats
+from hetcal.errors import ModelError
+from hetcal.scores import CLIP, to_logits
+
+# float32 outputs agree with the sigmoid of their logit to about 1e-7; more than
+# this means that the part taken off was not the model's last step.
+_TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Logits:
+    """Logits, and how they came about.
+
+    Parameters
+    ----------
+    logit : array of float
+        One per row; not finite where the model's output is not.
+    how : str
+        One sentence.
+    clipped : int
+        Probabilities that were pulled away from 0 or 1.
+    largest_difference : float or None
+        Between the model's own probability and the sigmoid of the logit.
+    """
+
+    logit: Floats
+    how: str
+    clipped: int = 0
+    largest_difference: float | None = None
+
+
+def to_logit(
+    own: NDArray[np.float32],
+    stripped: NDArray[np.float32] | None,
+    activation: str | None,
+    positive_unit: int = 1,
+) -> Logits:
+    """Take the logit from a model's output of shape (rows, 1 or 2).
+
+    Parameters
+    ----------
+    own : array
+        The model's own output.
+    stripped : array or None
+        Its output without the last sigmoid or softmax, where it ends in one.
+    activation : str or None
+        Name of the last activation; None when the last layer has none.
+    positive_unit : {0, 1}
+        Which of two units stands for the positive class.
+    """
+    unit = positive_unit if own.shape[1] == 2 else 0
+    output = own[:, unit].astype(np.float64)
+    if stripped is not None:
+        exact = _exact(output, stripped.astype(np.float64), activation, unit)
+        if exact is not None:
+            return exact
+    elif activation == "linear":
+        return _linear(own.astype(np.float64), unit)
+    return _inverted(output, activation)
+
+
+def _exact(output: Floats, stripped: Floats, activation: str | None, unit: int) -> Logits | None:
+    if activation == "softmax" and stripped.shape[1] == 1:
+        raise ModelError(
+            "The model ends in a softmax over a single unit, which is 1 for every row.",
+            "A single unit needs a sigmoid or no activation; a softmax needs two units.",
+            "Correct the model's last layer, or upload a score column instead.",
+        )
+    if activation == "softmax":
+        logit = stripped[:, unit] - stripped[:, 1 - unit]
+        how = "The softmax over two units was removed; the logit is the difference of the two."
+    else:
+        logit = stripped[:, unit]
+        how = "The final sigmoid was removed exactly; what it was applied to is the logit."
+    both = np.isfinite(logit) & np.isfinite(output)
+    gap = np.abs(output[both] - expit(logit[both]))
+    largest = float(gap.max()) if gap.size else 0.0
+    return Logits(logit, how, 0, largest) if largest <= _TOLERANCE else None
+
+
+def _linear(own: Floats, unit: int) -> Logits:
+    if own.shape[1] == 2:
+        how = "The output is linear with two units; the logit is the difference of the two."
+        return Logits(own[:, unit] - own[:, 1 - unit], how)
+    return Logits(own[:, 0], "The model's output is linear, so it is the logit itself.")
+
+
+def _inverted(output: Floats, activation: str | None) -> Logits:
+    finite = output[np.isfinite(output)]
+    outside = finite[(finite < 0) | (finite > 1)]
+    if outside.size and activation is None:
+        how = "The last layer has no activation and gives values outside 0 to 1: taken as logits."
+        return Logits(output, how)
+    if outside.size:
+        raise ModelError(
+            f"The model ends in the activation '{activation}' and gives values outside 0 to 1, "
+            f"such as {outside[0]:.6g}.",
+            "The output must be a probability (sigmoid, softmax) or a logit (linear).",
+            "Change the last layer's activation, or upload a score column instead.",
+        )
+    clipped = int(((finite < CLIP) | (finite > 1 - CLIP)).sum())
+    logit = np.where(np.isfinite(output), to_logits(output), np.nan)
+    both = np.isfinite(logit)
+    gap = np.abs(output[both] - expit(logit[both]))
+    how = (
+        "The model's probability was turned into a logit, log(p / (1 − p)), with p kept between "
+        f"{CLIP:g} and 1 − {CLIP:g}."
+    )
+    return Logits(logit, how, clipped, float(gap.max()) if gap.size else None)

@@ -1,0 +1,210 @@
+"""Scores from a Keras model, computed in a child process."""
+
+import hashlib
+import json
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from hetcal.child import Child, Limits, new_directory
+from hetcal.errors import ModelError
+from hetcal.model_file import ModelFile, file_digest
+from hetcal.model_inputs import (
+    InputColumns,
+    WrittenInput,
+    check_inputs,
+    matrix_input,
+    suggest_inputs,
+    write_input,
+)
+from hetcal.model_output import to_logit
+from hetcal.scores import Scores, make_scores
+
+__all__ = [
+    "InputColumns",
+    "ScoringJob",
+    "ScoringProgress",
+    "matrix_input",
+    "score_model",
+    "start_scoring",
+    "suggest_inputs",
+]
+
+
+@dataclass(frozen=True)
+class ScoringProgress:
+    """How far the scoring of a table has come."""
+
+    rows_done: int
+    rows: int
+    seconds_left: float
+
+    @property
+    def fraction(self) -> float:
+        """Share of the rows that have their score."""
+        return self.rows_done / self.rows
+
+
+class ScoringJob:
+    """Scoring at work; made by `start_scoring`."""
+
+    def __init__(self, child: Child, key: str, notes: list[str], positive_unit: int) -> None:
+        self._child = child
+        self._key = key
+        self._notes = notes
+        self._positive_unit = positive_unit
+        self._scores: Scores | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the model is still at work."""
+        return self._scores is None and self._child.running
+
+    def progress(self) -> ScoringProgress | None:
+        """Tell the latest state; None while Keras is being loaded."""
+        if self._scores is not None:
+            return ScoringProgress(self._scores.logit.size, self._scores.logit.size, 0.0)
+        said = [message for message in self._child.messages() if "rows_done" in message]
+        return ScoringProgress(**said[-1]) if said else None
+
+    def cancel(self) -> None:
+        """Stop at once; there will be no scores."""
+        self._child.stop()
+
+    def result(self) -> Scores:
+        """Wait for the scores, or raise what went wrong."""
+        if self._scores is None:
+            self._scores = self._read(self._child.finish())
+            self._child.close()
+        return self._scores
+
+    def _read(self, directory: Path) -> Scores:
+        activation = json.loads((directory / "output.json").read_text(encoding="utf-8"))
+        own = np.load(directory / "own.npy", allow_pickle=False)
+        stripped = directory / "stripped.npy"
+        found = to_logit(
+            own,
+            np.load(stripped, allow_pickle=False) if stripped.exists() else None,
+            activation["activation"],
+            self._positive_unit,
+        )
+        digest = hashlib.sha256(self._key.encode() + found.logit.tobytes()).hexdigest()
+        return make_scores(
+            found.logit,
+            " ".join([found.how, *self._notes]),
+            digest=digest,
+            clipped=found.clipped,
+            largest_difference=found.largest_difference,
+        )
+
+
+def start_scoring(
+    model: ModelFile,
+    frame: pd.DataFrame,
+    inputs: InputColumns,
+    *,
+    output: str | None = None,
+    positive_unit: int = 1,
+    limits: Limits | None = None,
+) -> ScoringJob:
+    """Check the columns and start to score every row of a frame.
+
+    Parameters
+    ----------
+    model : ModelFile
+        From `inspect_model`.
+    frame : DataFrame
+        The table; only the columns of `inputs` are read.
+    inputs : InputColumns
+        Which columns feed which input, in which order.
+    output : str, optional
+        The output to use, where the model has several.
+    positive_unit : {0, 1}
+        Which of two softmax units stands for the positive class.
+    limits : Limits, optional
+        Default: room for TensorFlow, three times the model and the data.
+    """
+    check_inputs(model, frame, inputs)
+    _check_output(model, output)
+    directory = new_directory()
+    try:
+        copy = _copy_model(model, directory)
+        written, notes = _write_inputs(model, frame, inputs, directory)
+        request = {
+            "name": model.name,
+            "model": copy.name,
+            "rows": len(frame),
+            "output": output,
+            "inputs": [asdict(each) for each in written],
+        }
+        child = Child("score", request, directory, limits or _limits(model, directory, len(frame)))
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    key = json.dumps([model.digest, inputs.columns, output, positive_unit])
+    return ScoringJob(child, key, notes, positive_unit)
+
+
+def score_model(
+    model: ModelFile,
+    frame: pd.DataFrame,
+    inputs: InputColumns,
+    *,
+    output: str | None = None,
+    positive_unit: int = 1,
+    limits: Limits | None = None,
+) -> Scores:
+    """Score every row of a frame and wait for it; parameters as in `start_scoring`."""
+    return start_scoring(
+        model, frame, inputs, output=output, positive_unit=positive_unit, limits=limits
+    ).result()
+
+
+def _check_output(model: ModelFile, output: str | None) -> None:
+    if (output is None and len(model.outputs) == 1) or output in model.outputs:
+        return
+    listed = ", ".join(f"'{name}'" for name in model.outputs)
+    said = "" if output is None else f", none of which is '{output}'"
+    raise ModelError(
+        f"The model '{model.name}' has {len(model.outputs)} outputs: {listed}{said}.",
+        "One of them must be the score.",
+        "Choose the output to use.",
+    )
+
+
+def _copy_model(model: ModelFile, directory: Path) -> Path:
+    """Copy the file under a name of our own, and make sure that it is the one looked at."""
+    copy = directory / f"model.{model.format}"
+    shutil.copyfile(model.path, copy)
+    if file_digest(copy) != model.digest:
+        raise ModelError(
+            f"The model file '{model.name}' has changed since it was opened.",
+            "The file must stay as it was when it was checked.",
+            "Open the model again.",
+        )
+    return copy
+
+
+def _write_inputs(
+    model: ModelFile, frame: pd.DataFrame, inputs: InputColumns, directory: Path
+) -> tuple[list[WrittenInput], list[str]]:
+    written, notes = [], []
+    for number, spec in enumerate(model.inputs):
+        columns = list(inputs.of(spec.name))
+        one, said = write_input(number, spec, frame[columns], directory)
+        written.append(one)
+        notes += said
+    return written, notes
+
+
+def _limits(model: ModelFile, directory: Path, rows: int) -> Limits:
+    data = sum(file.stat().st_size for file in directory.glob("*_*"))
+    usual = Limits()
+    weights = model.path.stat().st_size
+    return Limits(
+        memory=usual.memory + 3 * weights + 4 * data + 16 * rows,
+        file_bytes=max(usual.file_bytes, 16 * rows),
+    )

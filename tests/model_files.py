@@ -1,0 +1,177 @@
+"""Keras models with weights drawn by hand, saved by one process that the tests share.
+
+`model_files()` gives the directory; `truth.npz` holds the rows and the logits as
+plain numpy computes them, `found.json` and `found.npz` what `hetcal.model_surgery`
+makes of each file.
+"""
+
+import atexit
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+ROWS = 300
+
+
+@functools.cache
+def model_files():
+    directory = Path(tempfile.mkdtemp(prefix="hetcal-models-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+    command = [sys.executable, "-c", "from tests.model_files import build; build()", directory]
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    return directory
+
+
+def build():
+    from hetcal.model_worker import use_one_thread
+
+    use_one_thread()
+    directory = Path(sys.argv[1])
+    truth = draw_truth()
+    np.savez(directory / "truth.npz", **truth)
+    for name, model in {**matrix_models(truth), **column_models(truth)}.items():
+        model.save(directory / f"{name}.keras")
+        if name in {"sigmoid", "activation", "sequential", "unshaped", "logit"}:
+            model.save(directory / f"{name}.h5")
+    look(directory, truth)
+
+
+def draw_truth():
+    """Rows, weights and the logit of x·W1 → ReLU → ·W2, in float64."""
+    rng = np.random.default_rng(7)
+    truth = {
+        "x": rng.normal(size=(ROWS, 3)).astype(np.float32),
+        "W1": rng.normal(size=(3, 8)).astype(np.float32),
+        "b1": rng.normal(size=8).astype(np.float32),
+        "W2": rng.normal(size=(8, 2)).astype(np.float32),
+        "b2": rng.normal(size=2).astype(np.float32),
+    }
+    x, w1, b1, w2, b2 = (value.astype(np.float64) for value in truth.values())
+    truth["logits"] = np.maximum(x @ w1 + b1, 0) @ w2 + b2
+    return truth
+
+
+def matrix_models(truth):
+    import keras
+    from keras import layers, ops
+
+    def body():
+        x = keras.Input((3,), name="x")
+        return x, hidden_layer(truth)(x)
+
+    def functional(finish):
+        x, hidden = body()
+        return keras.Model(x, finish(hidden))
+
+    sigmoid_of = layers.Activation("sigmoid")
+    x, hidden = body()
+    nested = keras.Model(x, last_layer(truth, "sigmoid")(hidden), name="inner")
+    outer = keras.Input((3,), name="outer")
+    shared = layers.Activation("sigmoid", name="shared")
+    head, tail = body()
+    return {
+        "sigmoid": functional(last_layer(truth, "sigmoid")),
+        "logit": functional(last_layer(truth, None)),
+        "activation": functional(lambda h: sigmoid_of(last_layer(truth, None)(h))),
+        "operation": functional(lambda h: ops.sigmoid(last_layer(truth, None)(h))),
+        "dropout": functional(lambda h: layers.Dropout(0.5)(last_layer(truth, "sigmoid")(h))),
+        "hard": functional(last_layer(truth, "hard_sigmoid")),
+        "softmax": functional(last_layer(truth, "softmax", units=2)),
+        "softmax_layer": functional(lambda h: layers.Softmax()(last_layer(truth, None, 2)(h))),
+        "nested": keras.Model(outer, nested(outer)),
+        "shared": keras.Model(head, shared(last_layer(truth, None)(shared(tail)))),
+        "sequential": keras.Sequential(
+            [keras.Input((3,)), hidden_layer(truth), last_layer(truth, "sigmoid")]
+        ),
+        "unshaped": unshaped(truth),
+        "three": functional(layers.Dense(3, activation="softmax", name="three")),
+        "two_outputs": two_outputs(truth),
+    }
+
+
+def hidden_layer(truth):
+    from keras import layers
+
+    return with_weights(layers.Dense(8, activation="relu", name="hidden"), truth["W1"], truth["b1"])
+
+
+def last_layer(truth, activation, units=1):
+    from keras import layers
+
+    kernel, bias = truth["W2"][:, :units], truth["b2"][:units]
+    return with_weights(layers.Dense(units, activation=activation, name="last"), kernel, bias)
+
+
+def with_weights(layer, kernel, bias):
+    layer.build((None, kernel.shape[0]))
+    layer.set_weights([kernel, bias])
+    return layer
+
+
+def unshaped(truth):
+    """A Sequential model that learnt its input's shape from a batch of two rows."""
+    import keras
+
+    model = keras.Sequential([hidden_layer(truth), last_layer(truth, "sigmoid")])
+    model(truth["x"][:2])
+    return model
+
+
+def two_outputs(truth):
+    import keras
+
+    x = keras.Input((3,), name="x")
+    hidden = hidden_layer(truth)(x)
+    named = {"chance": last_layer(truth, "sigmoid")(hidden)}
+    return keras.Model(x, {**named, "size": keras.layers.Dense(1, name="size")(hidden)})
+
+
+def column_models(truth):
+    """Models with one input per column, text and ids among them."""
+    import keras
+    from keras import layers
+
+    age = keras.Input((1,), name="age")
+    job = keras.Input((1,), name="job", dtype="string")
+    lookup = layers.StringLookup(vocabulary=["admin", "student"], output_mode="one_hot")
+    joined = layers.Concatenate()([age, lookup(job)])
+    weights = np.array([[0.5], [-1.0], [2.0], [3.0]], np.float32)
+    last = with_weights(layers.Dense(1, activation="sigmoid"), weights, np.zeros(1, np.float32))
+    strict = layers.StringLookup(vocabulary=["admin"], num_oov_indices=0, output_mode="one_hot")
+    ids = keras.Input((1,), name="city", dtype="int32")
+    embedded = layers.Flatten()(layers.Embedding(10, 2)(ids))
+    return {
+        "columns": keras.Model({"age": age, "job": job}, last(joined)),
+        "strict": keras.Model(job, layers.Dense(1)(strict(job))),
+        "ids": keras.Model(ids, layers.Dense(1)(embedded)),
+    }
+
+
+def look(directory, truth):
+    """Let the code under test load every matrix model, all in this one process."""
+    from hetcal.model_surgery import functions_of, load
+    from hetcal.model_worker import BATCH, as_matrix
+
+    arrays, activations = {}, {}
+    padded = np.resize(truth["x"], (BATCH, 3))
+    for path in sorted(directory.glob("*.*")):
+        if path.stem in {"truth", "columns", "strict", "ids", "two_outputs"}:
+            continue
+        model = load(path)
+        layer = {"nested": "outer"}.get(path.stem, "x")
+        own, stripped, activation = functions_of(model, None)
+        activations[path.name] = activation
+        arrays[f"{path.name} own"] = as_matrix(own({layer: padded}))[:ROWS]
+        if stripped is not None:
+            arrays[f"{path.name} stripped"] = as_matrix(stripped({layer: padded}))[:ROWS]
+    (directory / "found.json").write_text(json.dumps(activations))
+    np.savez(directory / "found.npz", **arrays)
