@@ -1,0 +1,206 @@
+"""Train the paper's network in a child process."""
+
+import json
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hetcal.arrays import Floats
+from hetcal.child import Child, Limits, new_directory
+from hetcal.errors import ModelError
+from hetcal.keras_graph import ModelInput
+from hetcal.model_inputs import write_input
+from hetcal.network import NetworkSettings
+from hetcal.splits import Split
+
+_SECONDS = 6 * 3600
+_COLUMNS = ["epoch", "train_auc", "validation_auc", "train_loss", "validation_loss", "seconds"]
+
+
+@dataclass(frozen=True)
+class TrainingProgress:
+    """How far a training has come; the AUCs are None until the first epoch has ended."""
+
+    epoch: int
+    epochs: int
+    fraction: float
+    train_auc: float | None
+    validation_auc: float | None
+    seconds_left: float
+
+
+@dataclass(frozen=True)
+class TrainedNetwork:
+    """A trained network.
+
+    Parameters
+    ----------
+    content : bytes
+        The `.keras` file; one input per column, preprocessing inside, a logit out.
+    history : DataFrame
+        Columns epoch, train_auc, validation_auc, train_loss, validation_loss, seconds.
+    best_epoch : int
+        The epoch whose weights were kept: that of the best validation AUC.
+    """
+
+    content: bytes
+    history: pd.DataFrame
+    best_epoch: int
+
+    def save(self, path: Path) -> Path:
+        """Write the `.keras` file."""
+        path.write_bytes(self.content)
+        return path
+
+
+class TrainingJob:
+    """A training at work; made by `start_training`."""
+
+    def __init__(self, child: Child, epochs: int) -> None:
+        self._child = child
+        self._epochs = epochs
+        self._network: TrainedNetwork | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the network is still being trained."""
+        return self._network is None and self._child.running
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the person has asked to stop."""
+        return self._child.cancelled
+
+    def history(self) -> pd.DataFrame:
+        """One row per epoch that has ended; columns as in `TrainedNetwork.history`."""
+        if self._network is not None:
+            return self._network.history
+        done = [message["done"] for message in self._child.messages() if "done" in message]
+        return pd.DataFrame(done, columns=_COLUMNS)
+
+    def progress(self) -> TrainingProgress | None:
+        """Tell the latest state; None while Keras is being loaded."""
+        history = self.history()
+        train_auc = validation_auc = None
+        if len(history):
+            train_auc, validation_auc = history[["train_auc", "validation_auc"]].iloc[-1]
+        if self._network is not None:
+            fraction, left = 1.0, 0.0
+        else:
+            said = [message for message in self._child.messages() if "fraction" in message]
+            if not said:
+                return None
+            fraction, left = said[-1]["fraction"], said[-1]["seconds_left"]
+        return TrainingProgress(
+            len(history), self._epochs, fraction, train_auc, validation_auc, left
+        )
+
+    def cancel(self) -> None:
+        """Ask to stop after the current step; `result` then gives the best weights so far."""
+        self._child.ask_to_stop()
+
+    def result(self) -> TrainedNetwork:
+        """Wait for the network, or raise what went wrong."""
+        if self._network is None:
+            directory = self._child.finish()
+            history = json.loads((directory / "history.json").read_text(encoding="utf-8"))
+            self._network = TrainedNetwork(
+                (directory / "network.keras").read_bytes(),
+                pd.DataFrame(history["epochs"], columns=_COLUMNS),
+                history["best_epoch"],
+            )
+            self._child.close()
+        return self._network
+
+
+def start_training(
+    X: pd.DataFrame,
+    y: NDArray[np.integer],
+    split: Split,
+    settings: NetworkSettings,
+    weight: Floats | None = None,
+) -> TrainingJob:
+    """Check the settings and start to train on the training rows.
+
+    The validation rows choose the epoch; calibration and test rows are not read.
+    """
+    check_settings(settings, X)
+    _check_classes(y, split)
+    rows = np.concatenate([split.train, split.validation])
+    kinds = [_is_number(X[name]) for name in X.columns]
+    numbers = [str(name) for name, number in zip(X.columns, kinds, strict=True) if number]
+    texts = [str(name) for name, number in zip(X.columns, kinds, strict=True) if not number]
+    directory = new_directory()
+    try:
+        chosen = X.iloc[rows]
+        write_input(0, ModelInput("numbers", None), chosen[numbers], directory)
+        write_input(1, ModelInput("texts", None, "string"), chosen[texts], directory)
+        np.save(directory / "y.npy", np.asarray(y)[rows].astype(np.int8))
+        if weight is not None:
+            np.save(directory / "weight.npy", weight[rows])
+        request = {
+            "settings": asdict(settings),
+            "numbers": numbers,
+            "texts": texts,
+            "train_rows": len(split.train),
+        }
+        child = Child("train", request, directory, _limits(directory))
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    return TrainingJob(child, settings.epochs)
+
+
+def check_settings(settings: NetworkSettings, X: pd.DataFrame) -> None:
+    """Refuse settings that cannot be trained with."""
+    unknown = [name for name in settings.embed if name not in X.columns]
+    for wrong, found, needed in (
+        (X.shape[1] == 0, "no feature columns", "at least one column"),
+        (settings.size < 1, f"size {settings.size}", "a size of 1, 2 or 4"),
+        (
+            settings.regularisation not in {"none", "batch norm", "dropout"},
+            f"regularisation '{settings.regularisation}'",
+            "none, batch norm or dropout",
+        ),
+        (
+            not 0 < settings.learning_rate < 10,
+            f"learning rate {settings.learning_rate}",
+            "a learning rate above 0, such as 0.001",
+        ),
+        (settings.batch_size < 1, f"batch size {settings.batch_size}", "at least one row a step"),
+        (settings.epochs < 1, f"{settings.epochs} epochs", "at least one epoch"),
+        (bool(unknown), f"embedded columns {unknown} that the features lack", "features only"),
+    ):
+        if wrong:
+            raise ModelError(
+                f"The training was given {found}.",
+                f"The network needs {needed}.",
+                "Change that setting and train again.",
+            )
+
+
+def _check_classes(y: NDArray[np.integer], split: Split) -> None:
+    for role in ("train", "validation"):
+        labels = np.asarray(y)[split.of(role)]
+        if np.unique(labels).size < 2:
+            raise ModelError(
+                f"The {labels.size:,} {role} rows do not contain both classes.",
+                "Training needs both classes among the training rows, and among the validation "
+                "rows, which choose the best epoch.",
+                "Give that role more rows, or choose another split.",
+            )
+
+
+def _is_number(column: pd.Series) -> bool:
+    numeric = pd.api.types.is_numeric_dtype(column)
+    return bool(numeric and not pd.api.types.is_bool_dtype(column))
+
+
+def _limits(directory: Path) -> Limits:
+    data = sum(file.stat().st_size for file in directory.iterdir())
+    usual = Limits()
+    return Limits(seconds=_SECONDS, memory=usual.memory + 12 * data, file_bytes=usual.file_bytes)
