@@ -1,6 +1,7 @@
 import gc
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -92,11 +93,13 @@ def test_a_child_ends_when_the_app_ends():
         "from hetcal.child import Child, Limits, new_directory\n"
         "child = Child('score', {'name': 'm'}, new_directory(), Limits())\n"
         "import time; time.sleep(0.5)\n"
-        "print(child._process.pid, flush=True)\n"
+        "print(child._process.pid, child.directory, flush=True)\n"
         "os.kill(os.getpid(), 9)\n"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
-    assert gone(int(ended.stdout))
+    pid, directory = ended.stdout.decode().split()
+    assert gone(int(pid))
+    shutil.rmtree(directory)  # a killed app cannot tidy up
 
 
 def test_only_whole_lines_are_messages():
