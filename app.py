@@ -2,11 +2,19 @@
 
 import streamlit as st
 
+from hetcal.result_figures import lift_figure
 from hetcal.verdict import outcome, verdict
 from pages.shared.demo_controls import demo_buttons, demo_files
-from pages.shared.frame import need_run, open_page
+from pages.shared.frame import how_to_read, need_run, open_page
 from pages.shared.jobs import job_running, watch_job
 from pages.shared.state import workspace
+
+NEXT = (
+    ("pages/overconfidence.py", "See where the model is over-confident"),
+    ("pages/calibration.py", "See the map of every leaf"),
+    ("pages/results.py", "Read the results"),
+    ("pages/export.py", "Download the calibrated artifact"),
+)
 
 open_page(
     "Overview",
@@ -14,29 +22,30 @@ open_page(
     "divides the rows into leaves; in each leaf the score is calibrated on its own; the order "
     "*between* leaves becomes right, and the AUC rises. When it does not, hetcal says so.",
 )
-
 demo_buttons()
 watch_job()
 if job_running():
     st.stop()
-
-if workspace().files:
-    flow = need_run()
-    lift = flow.run.evaluation.lift
-    show = {"gain": st.success, "harm": st.error, "unclear": st.info}[outcome(lift)]
-    show(verdict(lift, flow.run.evaluation.rows))
-    cards = st.columns(4)
-    cards[0].metric("AUC before", f"{lift.before:.4f}", border=True, height="stretch")
-    cards[1].metric(
-        "AUC after", f"{lift.after:.4f}", f"{lift.auc:+.4f}", border=True, height="stretch"
-    )
-    cards[2].metric("Leaves", len(flow.partition.leaves), border=True, height="stretch")
-    cards[3].metric("Test rows", f"{flow.run.evaluation.rows:,}", border=True, height="stretch")
-    for page, label in (
-        ("pages/overconfidence.py", "See where the model is over-confident"),
-        ("pages/results.py", "Read the results"),
-        ("pages/export.py", "Download the calibrated artifact"),
-    ):
-        st.page_link(page, label=label, icon=":material/arrow_forward:")
-else:
+if not workspace().files:
     demo_files()
+    st.stop()
+
+flow = need_run()
+evaluation = flow.run.evaluation
+lift = evaluation.lift
+show = {"gain": st.success, "harm": st.error, "unclear": st.info}[outcome(lift)]
+show(verdict(lift, evaluation.rows))
+cards = st.columns(4)
+for card, label, value in zip(
+    cards,
+    ("AUC before", "AUC after", "Leaves", "Test rows"),
+    (f"{lift.before:.4f}", f"{lift.after:.4f}", len(flow.partition.leaves), f"{evaluation.rows:,}"),
+    strict=True,
+):
+    card.metric(label, value, border=True)
+st.plotly_chart(
+    lift_figure(lift, evaluation.rows), key="overview_lift", alt=verdict(lift, evaluation.rows)
+)
+how_to_read("The bar is the 95 % interval of the lift. Only a bar clear of zero is a gain.")
+for page, label in NEXT:
+    st.page_link(page, label=label, icon=":material/arrow_forward:")

@@ -10,7 +10,7 @@ from hetcal.arrays import Bools, Floats, Ints
 from hetcal.evaluation import Evaluation, evaluate
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
-from hetcal.scores import Scores, to_logits
+from hetcal.scores import Scores, require_ranking, to_logits
 from hetcal.splits import (
     PAPER_FRACTIONS,
     Split,
@@ -91,6 +91,7 @@ def run(
     table: Table, scores: Scores, settings: Settings, partition: Partition | None = None
 ) -> Run:
     """Run Algorithm 1; a given partition takes the place of the tree."""
+    require_ranking(scores)
     split = split_table(table, settings)
     if partition is None:
         partition = grow_partition(table, split, settings)

@@ -15,7 +15,7 @@ from hetcal.checks import check_table
 from hetcal.demo import write_demo
 from hetcal.errors import HetcalError, ModelError
 from hetcal.model_file import inspect_model
-from hetcal.model_scores import InputColumns, suggest_inputs
+from hetcal.model_scores import matrix_input, suggest_inputs
 from hetcal.partition import Partition
 from hetcal.report import result_json, scored_test_rows, table_bytes
 from hetcal.scores import guess_kind
@@ -153,7 +153,7 @@ def _scoring(options: argparse.Namespace, frame: pd.DataFrame) -> Scoring:
     if options.inputs is None:
         inputs = suggest_inputs(model, list(frame.columns))
     else:
-        inputs = InputColumns(((model.inputs[0].name, options.inputs),))
+        inputs = matrix_input(model, options.inputs)
     if inputs is None:
         wanted = ", ".join(f"'{each.name}' ({each.width} columns)" for each in model.inputs)
         raise ModelError(

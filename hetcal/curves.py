@@ -9,10 +9,10 @@ from hetcal.arrays import Floats, Ints
 from hetcal.metrics import auc, average_precision
 from hetcal.ranking import Labels, RankedClass, rank_classes
 
-MOST_POINTS = 2_000
+MOST_POINTS = 990
 LARGEST_MOVE = 1e-3
 STRIPS = 10_000
-STEPS = 1_000
+STEPS = 500
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from hetcal.histograms import ScoreHistograms
 
 AXIS_TITLES = {"logit": "score (logit)", "probability": "score (probability)"}
 ROLES = ("train", "test")  # in the order of the counts
-LABELS = ("label 0", "label 1")
+LABELS = ("negative", "positive")
 HATCHED = {"shape": "/", "size": 6, "solidity": 0.25, "fillmode": "replace"}
 MULTIPLES_PER_ROW = 4
 CURVES = len(ROLES) * len(LABELS)

@@ -91,12 +91,24 @@ def make_scores(
     clipped: int = 0,
     largest_difference: float | None = None,
 ) -> Scores:
-    """Set scores that are not finite aside, and refuse scores that say nothing."""
+    """Set scores that are not finite aside."""
     usable = np.isfinite(logits)
-    finite = logits[usable]
+    return Scores(
+        logit=np.where(usable, logits, np.nan),
+        how=how,
+        clipped=clipped,
+        excluded=int(logits.size - usable.sum()),
+        largest_difference=largest_difference,
+        digest=digest,
+    )
+
+
+def require_ranking(scores: Scores) -> None:
+    """Refuse scores that rank no row above another: there is nothing to calibrate."""
+    finite = scores.logit[scores.usable]
     if finite.size == 0:
         raise ScoreError(
-            f"None of the {logits.size:,} rows has a finite score.",
+            f"None of the {scores.logit.size:,} rows has a finite score.",
             "Calibration needs a number for each row.",
             "Check the score column, or missing values in the model's input columns.",
         )
@@ -107,14 +119,6 @@ def make_scores(
             "Check that the right score column or model output was chosen, and that the "
             "model's inputs are the columns it was trained on.",
         )
-    return Scores(
-        logit=np.where(usable, logits, np.nan),
-        how=how,
-        clipped=clipped,
-        excluded=int(logits.size - finite.size),
-        largest_difference=largest_difference,
-        digest=digest,
-    )
 
 
 def _numbers(column: pd.Series, name: str) -> Floats:

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from hetcal.score_figures import leaf_histogram_figure, leaf_multiples_figure, overconfidence_figure
+from hetcal.overconfidence_figure import overconfidence_figure
+from hetcal.score_figures import leaf_histogram_figure, leaf_multiples_figure
 from pages.shared.frame import how_to_read, need_run, open_page
 from pages.shared.widgets import clickable_figure, leaf_name, leaf_picker, leaf_rows
 
@@ -26,7 +27,7 @@ middle.metric(
     height="stretch",
 )
 right.metric(
-    "Confidence minus accuracy",
+    "Over-confidence",
     f"{chosen.confidence_gap:+.3f}",
     help="Mean probability of the predicted class minus the share of right predictions, on test "
     "rows. Above zero: over-confident.",
@@ -76,7 +77,7 @@ how_to_read(
 
 st.subheader("Every leaf on the same axes", anchor=False)
 st.plotly_chart(
-    leaf_multiples_figure(flow.histograms(axis, bins=20), density),
+    leaf_multiples_figure(flow.histograms(axis, bins=24), density, leaf or None),
     key="overconfidence_leaves",
     alt="Score histograms by label of every leaf, train as outline, test filled",
 )

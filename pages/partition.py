@@ -60,7 +60,7 @@ leaf_rows(
     key="partition_leaves",
     columns={
         "leaf": number("leaf", width=50),
-        "rule": st.column_config.TextColumn("rule", width=300),
+        "rule": st.column_config.TextColumn("rule", width=260),
         **role_columns(),
         "distance": number(
             "from base rate",
@@ -70,7 +70,7 @@ leaf_rows(
     },
 )
 st.caption(
-    "n: rows; rate: share of positive rows. A missing value goes to the side that the split says; "
+    "n: rows; %: share of positive rows. A missing value goes to the side that the split says; "
     "a category that training never saw goes the way of missing values."
 )
 st.download_button(

@@ -57,7 +57,7 @@ def largest_distance(points, corners):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("decimals", [9, 1])
 def test_a_short_curve_is_scikit_learns_point_for_point(full, drawn, weighted, decimals):
-    y, scores, weight = sample(1_500, decimals)
+    y, scores, weight = sample(900, decimals)
     rows = (y, scores, weight) if weighted else (y, scores)
     for ours, theirs in zip(drawn(*rows), full(*rows), strict=True):
         assert ours == pytest.approx(theirs, abs=1e-12)
@@ -74,7 +74,7 @@ def test_a_thinned_curve_stays_within_a_thousandth_of_the_full_one(
     y, scores, _ = sample(rows, decimals, rate)
     x, height, _ = full(y, scores)
     thinned = np.column_stack(drawn(y, scores)[:2])
-    assert len(thinned) <= 2_000
+    assert len(thinned) <= 1_000
     assert largest_distance(np.column_stack([x, height]), thinned) <= 1e-3
 
 
@@ -117,7 +117,7 @@ def test_areas_and_rows_are_those_of_all_rows():
 def test_a_threshold_can_be_read_everywhere():
     roc = roc_curve("a", *sample(50_000)[:2])
     steps = np.hypot(np.diff(roc.false_positive_rate), np.diff(roc.true_positive_rate))
-    assert steps.max() < 0.005
+    assert steps.max() < 0.01
 
 
 @pytest.mark.parametrize("label", [0, 1])
@@ -132,5 +132,5 @@ def test_a_curve_too_wild_for_its_points_moves_further_but_never_exceeds_them():
     x = np.linspace(0, 1, 40_001)
     y = np.where(np.arange(x.size) // 8 % 2, 0.0, 1.0)
     kept = thin(x, y)
-    assert 2 <= kept.size <= 2_000
+    assert 2 <= kept.size <= 1_000
     assert (kept[0], kept[-1]) == (0, x.size - 1)

@@ -28,7 +28,7 @@ def test_bars_are_the_counts_of_the_leaf():
     assert [list(each.y) for each in bars] == [[4, 0], [1, 3], [2, 0], [0, 2]]
     assert [list(each.x) for each in bars] == [[-1, 2]] * 4
     assert [list(each.width) for each in bars] == [[2, 4]] * 4
-    assert [each.name for each in bars] == ["label 0", "label 1"] * 2
+    assert [each.name for each in bars] == ["negative", "positive"] * 2
 
 
 def test_densities_have_area_one():
@@ -61,8 +61,8 @@ def test_hover_tells_n_and_that_the_end_bins_are_open():
 def test_labels_keep_their_colours():
     figure = leaf_multiples_figure(HISTOGRAMS)
     colours = {each.name: each.line.color for each in figure.data}
-    assert colours["test, label 1"] == colours["train, label 1"] == PALETTE["label 1"]
-    assert colours["test, label 0"] == PALETTE["label 0"]
+    assert colours["test, positive"] == colours["train, positive"] == PALETTE["positive"]
+    assert colours["test, negative"] == PALETTE["negative"]
 
 
 def test_every_leaf_has_a_panel_with_its_test_rows():
@@ -75,10 +75,10 @@ def test_panels_draw_train_dotted_and_test_filled():
     panel = leaf_multiples_figure(HISTOGRAMS, density=False).data[:4]
     drawn = {each.name: (list(each.y), each.line.dash, each.fill) for each in panel}
     assert drawn == {
-        "test, label 0": ([2, 0], "solid", "tozeroy"),
-        "test, label 1": ([0, 2], "solid", "tozeroy"),
-        "train, label 0": ([4, 0], "dot", None),
-        "train, label 1": ([1, 3], "dot", None),
+        "test, negative": ([2, 0], "solid", "tozeroy"),
+        "test, positive": ([0, 2], "solid", "tozeroy"),
+        "train, negative": ([4, 0], "dot", None),
+        "train, positive": ([1, 3], "dot", None),
     }
     assert {each.customdata for each in panel} == {(1, 1)}
 

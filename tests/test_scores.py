@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from hetcal.errors import ScoreError
-from hetcal.scores import guess_kind, scores_from_column, to_logits
+from hetcal.scores import guess_kind, require_ranking, scores_from_column, to_logits
 
 
 def column(*values):
@@ -59,10 +59,21 @@ def test_values_between_zero_and_one_are_taken_for_probabilities(values, kind):
         ((0.2, 1.5), "probability", "'risk' has 1 values outside 0 to 1, such as 1.5"),
         (("low", "high"), "logit", "'risk' holds 'low', not numbers"),
         ((True, False), "logit", "not numbers"),
-        ((0.3, 0.3, 0.3), "logit", r"All scores are equal \(0.3\)"),
-        ((np.nan, np.inf), "logit", "None of the 2 rows has a finite score"),
     ],
 )
 def test_useless_scores_are_refused_in_words(values, kind, words):
     with pytest.raises(ScoreError, match=words):
         scores_from_column(column(*values), kind, "d")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ((0.3, 0.3, 0.3), r"All scores are equal \(0.3\)"),
+        ((np.nan, np.inf), "None of the 2 rows has a finite score"),
+    ],
+)
+def test_scores_that_rank_nothing_cannot_be_calibrated(values, words):
+    scores = scores_from_column(column(*values), "logit", "d")
+    with pytest.raises(ScoreError, match=words):
+        require_ranking(scores)

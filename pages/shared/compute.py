@@ -22,7 +22,7 @@ from hetcal.overconfidence import diagnose
 from hetcal.partition import Partition
 from hetcal.reading import read_file
 from hetcal.reliability import ReliabilityCurve, reliability_curve
-from hetcal.scores import Scores, scores_from_column
+from hetcal.scores import Scores, require_ranking, scores_from_column
 from hetcal.scoring import ColumnScoring, ModelScoring
 from hetcal.sources import Source, file_per_role, from_path, one_file
 from hetcal.splits import Split
@@ -91,12 +91,14 @@ class Flow:
     @property
     def scores(self) -> Scores | None:
         """One logit per row; None while a model has not been run on the rows."""
-        scoring = self.workspace.scoring
+        scoring, scores = self.workspace.scoring, None
         if isinstance(scoring, ColumnScoring):
-            return column_scores_of(self.table, scoring)
+            scores = column_scores_of(self.table, scoring)
         if isinstance(scoring, ModelScoring):
-            return finished_scores(self.rows_digest, scoring)
-        return None
+            scores = finished_scores(self.rows_digest, scoring)
+        if scores is not None:
+            require_ranking(scores)
+        return scores
 
     @property
     def partition(self) -> Partition:

@@ -64,9 +64,7 @@ def role_columns() -> dict[str, Any]:
     """Describe the columns `rows_<role>` and `rate_<role>` of a leaf table."""
     number = st.column_config.NumberColumn
     return {
-        f"{kind}_{role}": number(
-            f"{name} {'n' if kind == 'rows' else 'rate'}", width=70, format=form
-        )
+        f"{kind}_{role}": number(f"{name} {'n' if kind == 'rows' else '%'}", width=62, format=form)
         for role, name in ROLE_NAMES.items()
         for kind, form in (("rows", "localized"), ("rate", None))
     }
