@@ -1,0 +1,80 @@
+"""The app as a user starts it: `streamlit run app.py`, in a process of its own."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS_TO_START = 90
+SECONDS_TO_STOP = 10
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running app: its address, and the file that holds what it wrote to the terminal."""
+
+    address: str
+    log: Path
+
+    @property
+    def tracebacks(self) -> str:
+        """What the app wrote, if a stack trace is in it; otherwise nothing."""
+        written = self.log.read_text(encoding="utf-8", errors="replace")
+        return written if "Traceback" in written else ""
+
+
+@contextmanager
+def serve(directory: Path) -> Iterator[Server]:
+    """Run the app until the block ends; everything it writes goes into `directory`."""
+    port = _free_port()
+    command = [sys.executable, "-m", "streamlit", "run", "app.py"]
+    options = ["--server.headless=true", f"--server.port={port}"]
+    server = Server(f"http://127.0.0.1:{port}", directory / "server.log")
+    with server.log.open("wb") as log:
+        process = subprocess.Popen(
+            [*command, *options],
+            cwd=ROOT,
+            env={**os.environ, "TMPDIR": str(directory)},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        _wait(server, process)
+        yield server
+    finally:
+        _stop(process)
+
+
+def _free_port() -> int:
+    with socket.socket() as any_port:
+        any_port.bind(("127.0.0.1", 0))
+        return any_port.getsockname()[1]
+
+
+def _wait(server: Server, process: subprocess.Popen) -> None:
+    latest = time.monotonic() + SECONDS_TO_START
+    while process.poll() is None and time.monotonic() < latest:
+        try:
+            with urlopen(f"{server.address}/_stcore/health", timeout=5) as answer:
+                if answer.status == 200:
+                    return
+        except (URLError, ConnectionError, TimeoutError):
+            time.sleep(0.1)
+    raise RuntimeError(f"The app did not start:\n{server.log.read_text()}")
+
+
+def _stop(process: subprocess.Popen) -> None:
+    process.terminate()
+    try:
+        process.wait(SECONDS_TO_STOP)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,123 @@
+"""A person at the app: reads what the pages say, and clicks with a real mouse."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+
+MENU = (
+    "Overview",
+    "Data",
+    "Scores",
+    "Partition",
+    "Over-confidence",
+    "Calibration",
+    "Results",
+    "Export",
+)
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+PATIENCE = 60_000  # milliseconds
+ROW_HEIGHT = 35  # pixels of a row, and of the header, of Streamlit's tables
+
+expect.set_options(timeout=PATIENCE)
+
+
+@contextmanager
+def launched(executable: str) -> Iterator[Browser]:
+    """Start a Chromium without a window."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class Visitor:
+    """One session of the app in one browser tab."""
+
+    def __init__(self, page: Page, address: str) -> None:
+        self.page = page
+        self.address = address
+        page.set_default_timeout(PATIENCE)
+
+    @property
+    def sidebar(self) -> Locator:
+        return self.page.get_by_test_id("stSidebar")
+
+    @property
+    def menu(self) -> list[str]:
+        return self.sidebar.get_by_test_id("stPageLink").all_inner_texts()
+
+    @property
+    def exceptions(self) -> Locator:
+        return self.page.get_by_test_id("stException")
+
+    def open(self, path: str = "") -> None:
+        """Go to an address of the app."""
+        self.page.goto(f"{self.address}/{path}")
+        expect(self.sidebar).to_be_attached()
+        self.settle()
+
+    def walk_to(self, name: str) -> None:
+        """Click an entry of the menu and wait for its page."""
+        self.sidebar.get_by_role("link", name=name, exact=True).click()
+        expect(self.page.get_by_role("heading", name=name, exact=True, level=1)).to_be_visible()
+        self.settle()
+        expect(self.exceptions).to_have_count(0)
+
+    def settle(self) -> None:
+        """Wait until the page's script has ended and nothing it drew is stale."""
+        self.page.wait_for_timeout(150)
+        app = self.page.get_by_test_id("stApp")
+        expect(app).to_have_attribute("data-test-script-state", "notRunning")
+        expect(self.page.get_by_test_id("stSpinner")).to_have_count(0)
+
+    def press(self, button: str) -> None:
+        """Click a button."""
+        self.page.get_by_role("button", name=button).click()
+
+    def upload(self, label: str, file: Path) -> None:
+        """Give a file to the uploader of that label."""
+        uploader = self.page.get_by_test_id("stFileUploader").filter(has_text=label)
+        uploader.locator("input[type=file]").set_input_files(file)
+        self.settle()
+
+    def choose(self, label: str, option: str) -> None:
+        """Choose an option of a select box."""
+        self.page.get_by_role("combobox", name=label).click()
+        self.page.get_by_role("option", name=option, exact=True).click()
+        self.settle()
+
+    def download(self, button: str, directory: Path) -> Path:
+        """Click a download button and keep the file."""
+        with self.page.expect_download() as started:
+            self.page.get_by_role("button", name=button, exact=True).click()
+        path = directory / started.value.suggested_filename
+        started.value.save_as(path)
+        return path
+
+    def metric(self, label: str) -> str:
+        """Read the number on a card."""
+        card = self.page.get_by_test_id("stMetric").filter(has_text=label)
+        return card.get_by_test_id("stMetricValue").inner_text()
+
+    def click_marker(self, figure: Locator, index: int) -> None:
+        """Click a marker of the figure's last scatter trace, where it is drawn."""
+        marker = figure.locator(".scatterlayer .trace").last.locator(".point").nth(index)
+        marker.scroll_into_view_if_needed()
+        box = marker.bounding_box()
+        self.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        self.settle()
+
+    def click_row(self, table: Locator, index: int) -> None:
+        """Tick a row of a table, in the column left of the first."""
+        table.scroll_into_view_if_needed()
+        table.click(position={"x": 15, "y": ROW_HEIGHT * (index + 1.5)})
+        self.settle()
