@@ -91,11 +91,22 @@ def run(
     table: Table, scores: Scores, settings: Settings, partition: Partition | None = None
 ) -> Run:
     """Run Algorithm 1; a given partition takes the place of the tree."""
-    require_ranking(scores)
     split = split_table(table, settings)
     if partition is None:
         partition = grow_partition(table, split, settings)
-    leaf = partition.apply(table.frame)
+    return run_on_leaves(table, scores, settings, split, partition, partition.apply(table.frame))
+
+
+def run_on_leaves(
+    table: Table,
+    scores: Scores,
+    settings: Settings,
+    split: Split,
+    partition: Partition,
+    leaf: Ints,
+) -> Run:
+    """Calibrate and evaluate, once every row has its role and its leaf."""
+    require_ranking(scores)
     split = usable_rows(split, scores.usable)
     calibrator = calibrate(table, scores, split, leaf, partition, settings)
     after = calibrator.predict_logit(scores.logit, leaf)

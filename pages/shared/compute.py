@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from hetcal.algorithm import Run, Settings, grow_partition, run, split_table
+from hetcal.algorithm import Run, Settings, grow_partition, run_on_leaves, split_table
+from hetcal.arrays import Ints
 from hetcal.checks import Finding, check_table
 from hetcal.curves import (
     PrecisionRecallCurve,
@@ -30,6 +31,7 @@ from hetcal.table import Roles, Table, class_balance, describe_columns, make_tab
 from pages.shared.jobs import finished_scores
 from pages.shared.state import TableFile, Workspace
 
+DIVISION = ("fractions", "seed")
 HASHES: dict[Any, Callable[[Any], Any]] = dict.fromkeys(
     (Partition, Run, Scores, Source, Table), attrgetter("digest")
 )
@@ -76,12 +78,12 @@ class Flow:
     @property
     def split(self) -> Split:
         """Train, validation, calibration and test rows."""
-        return split_of(self.table, self._only("fractions", "seed"))
+        return split_of(self.table, _division(self.workspace.settings))
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What a careful reader would remark about the data."""
-        return findings_of(self.table, self._only("fractions", "seed"))
+        return findings_of(self.table, _division(self.workspace.settings))
 
     @property
     def balance(self) -> pd.DataFrame:
@@ -105,12 +107,14 @@ class Flow:
         """The loaded partition, or the tree grown on the training rows."""
         if self.workspace.partition is not None:
             return self.workspace.partition
-        return partition_of(self.table, self._only("fractions", "seed", "max_depth", "min_leaf"))
+        return partition_of(
+            self.table, _only(self.workspace.settings, *DIVISION, "max_depth", "min_leaf")
+        )
 
     @property
     def leaves(self) -> pd.DataFrame:
         """Rule, rows and positive rate per leaf and role."""
-        return leaves_of(self.table, self.partition, self._only("fractions", "seed"))
+        return leaves_of(self.table, self.partition, _division(self.workspace.settings))
 
     @property
     def run(self) -> Run:
@@ -137,10 +141,14 @@ class Flow:
         """ROC, precision-recall and reliability curves before and after."""
         return curves_of(self.run)
 
-    def _only(self, *fields: str) -> Settings:
-        """Keep the settings that a result depends on, so that others do not recompute it."""
-        settings = self.workspace.settings
-        return replace(Settings(), **{name: getattr(settings, name) for name in fields})
+
+def _only(settings: Settings, *names: str) -> Settings:
+    """Keep the settings that a result depends on, so that others do not recompute it."""
+    return replace(Settings(), **{name: getattr(settings, name) for name in names})
+
+
+def _division(settings: Settings) -> Settings:
+    return _only(settings, *DIVISION)
 
 
 @dataclass(frozen=True)
@@ -189,19 +197,23 @@ def column_scores_of(table: Table, scoring: ColumnScoring) -> Scores:
 
 @once
 def partition_of(table: Table, settings: Settings) -> Partition:
-    return grow_partition(table, split_table(table, settings), settings)
+    return grow_partition(table, split_of(table, _division(settings)), settings)
+
+
+@once
+def leaf_of(table: Table, partition: Partition) -> Ints:
+    return partition.apply(table.frame)
 
 
 @once
 def leaves_of(table: Table, partition: Partition, settings: Settings) -> pd.DataFrame:
-    return leaf_table(
-        partition, partition.apply(table.frame), table.y, split_table(table, settings)
-    )
+    return leaf_table(partition, leaf_of(table, partition), table.y, split_of(table, settings))
 
 
 @once
 def run_of(table: Table, scores: Scores, settings: Settings, partition: Partition) -> Run:
-    return run(table, scores, settings, partition)
+    split = split_of(table, _division(settings))
+    return run_on_leaves(table, scores, settings, split, partition, leaf_of(table, partition))
 
 
 @once
