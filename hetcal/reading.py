@@ -1,7 +1,6 @@
 """Read one file into a table, with a record of what was decided on the way."""
 
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,9 +14,9 @@ from hetcal.dialect import Dialect, detect_dialect
 from hetcal.errors import TableError
 from hetcal.parquet import read_parquet
 from hetcal.text_columns import typed_column
-from hetcal.text_file import is_gzip, is_parquet
+from hetcal.text_file import is_gzip, is_parquet, is_readable
 
-__all__ = ["Dialect", "Reading", "detect_dialect", "is_parquet", "read_file"]
+__all__ = ["Dialect", "Reading", "detect_dialect", "is_parquet", "is_readable", "read_file"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def read_file(path: Path, dialect: Dialect | None = None, *, name: str | None = 
         When the file is not a table.
     """
     name = name or path.name
-    if not path.is_file() or not os.access(path, os.R_OK):
+    if not is_readable(path):
         raise TableError(
             f"There is no file '{path}' that can be read.",
             "The path must lead to a file on the machine that runs hetcal.",

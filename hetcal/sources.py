@@ -1,6 +1,7 @@
 """Where the rows come from: one file, one file per role, or a folder."""
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,8 +77,8 @@ def from_path(path: Path, dialect: Dialect | None = None) -> Source:
     TableError
         When there is nothing to read, or the files do not fit together.
     """
-    path = path.expanduser()
-    if not path.is_dir():
+    path = Path(os.path.expanduser(path))
+    if not os.path.isdir(path):
         return one_file(read_file(path, dialect))
     files = sorted(
         file

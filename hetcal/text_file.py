@@ -1,6 +1,7 @@
 """Open text files, plain or compressed, and refuse files of another kind."""
 
 import gzip
+import os
 import zlib
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -32,6 +33,11 @@ def too_large(name: str) -> TableError:
         "A delimited text file must stay below that to fit in memory.",
         "Save the table as Parquet, or keep a sample of its rows.",
     )
+
+
+def is_readable(path: Path) -> bool:
+    """Tell whether a path leads to a file that can be read, however odd the path is."""
+    return os.path.isfile(path) and os.access(path, os.R_OK)
 
 
 def is_parquet(path: Path) -> bool:

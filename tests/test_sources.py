@@ -1,6 +1,7 @@
 """One file, one file per role and folders all become one table."""
 
 import gzip
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -130,3 +131,16 @@ def test_a_folder_without_tables_is_refused(tmp_path):
 def test_a_path_to_nowhere_is_refused(tmp_path):
     with pytest.raises(TableError, match="There is no file"):
         from_path(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("path", ["a" * 5_000, "~nobody-of-that-name/table.csv", "a\0b.csv"])
+def test_a_path_that_no_system_takes_is_refused_like_any_other(path):
+    with pytest.raises(TableError, match="There is no file"):
+        from_path(Path(path))
+
+
+def test_a_file_without_permission_is_refused(folder, monkeypatch):
+    path = folder(train_csv="x\n1\n") / "train.csv"
+    monkeypatch.setattr("hetcal.text_file.os.access", lambda *_: False)
+    with pytest.raises(TableError, match="the file's permissions"):
+        from_path(path)
