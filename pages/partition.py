@@ -25,6 +25,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
     st.selectbox(
         "Smallest leaf (training rows)",
         LEAF_SIZES,
+        None,
         format_func=lambda size: f"{size:,}" + (" (paper)" if size in PAPER_LEAVES else ""),
         placeholder=f"{default_min_leaf(len(flow.split.train)):,} (by table size)",
         width=260,

@@ -6,7 +6,7 @@ import streamlit as st
 
 from hetcal.errors import HetcalError
 from hetcal.labels import guess_positive, label_values
-from hetcal.reading import Dialect, detect_dialect, is_parquet
+from hetcal.reading import Dialect, detect_dialect, is_parquet, is_readable
 from hetcal.role_guess import guess_roles
 from hetcal.sources import Source
 from hetcal.splits import ROLES
@@ -21,7 +21,7 @@ DECIMALS = {".": "point", ",": "comma"}
 def dialect_controls() -> None:
     """Show how the first text file is read, and let the user read it otherwise."""
     file = workspace().files[0]
-    if not file.path.is_file() or is_parquet(file.path):
+    if not is_readable(file.path) or is_parquet(file.path):
         return
     try:
         dialect = file.dialect or detect_dialect(file.path)
@@ -51,11 +51,12 @@ def role_controls(source: Source) -> None:
     first[2].selectbox(
         "Group (optional)",
         names,
+        None,
         placeholder="none",
         help="All rows of one group stay on one side of the split.",
         **role("group"),
     )
-    first[3].selectbox("Row weight (optional)", names, placeholder="none", **role("weight"))
+    first[3].selectbox("Row weight (optional)", names, None, placeholder="none", **role("weight"))
     st.multiselect(
         "Columns to leave out of the partition",
         [name for name in names if name != roles.label],
@@ -73,6 +74,7 @@ def split_controls(source: Source) -> None:
     column.selectbox(
         "Split column",
         list(source.frame.columns),
+        None,
         placeholder="none: divide at random",
         help="Its values are train, validation (or val), calibration (or cal) and test.",
         **role("split"),
