@@ -4,6 +4,7 @@ import streamlit as st
 
 from hetcal.artifacts import artifact_bytes
 from hetcal.report import result_json, scored_table, table_bytes
+from hetcal.scoring import ModelScoring
 from pages.shared.frame import need_run, open_page
 from pages.shared.reopen import reopen_artifact
 from pages.shared.state import workspace
@@ -24,7 +25,7 @@ with downloads:
     st.subheader("The calibrated artifact", anchor=False)
     st.markdown(
         "A zip with the manifest (settings, versions, digests of table and model), the partition, "
-        "the maps, the metrics" + (", and the model." if workspace().model is not None else ".")
+        "the maps, the metrics" + (", and the model." if isinstance(scoring, ModelScoring) else ".")
     )
     files = (
         ("artifact.zip", lambda: artifact_bytes(run, scoring), "application/zip"),

@@ -1,8 +1,10 @@
 """Cached calls into hetcal: each result is computed once for equal inputs, for one user."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -10,6 +12,7 @@ import streamlit as st
 
 from hetcal.algorithm import Run, Settings, grow_partition, run_on_leaves, split_table
 from hetcal.arrays import Ints
+from hetcal.artifacts import Artifact, open_artifact, score_with_artifact
 from hetcal.checks import Finding, check_table
 from hetcal.curves import (
     PrecisionRecallCurve,
@@ -162,7 +165,7 @@ class Curves:
 
 @once
 def source_of(files: tuple[TableFile, ...]) -> Source:
-    if len(files) == 1 and files[0].path.is_dir():
+    if len(files) == 1 and os.path.isdir(files[0].path):
         return from_path(files[0].path)
     readings = {file.role: read_file(file.path, file.dialect, name=file.name) for file in files}
     return one_file(readings[None]) if None in readings else file_per_role(readings)
@@ -250,3 +253,16 @@ def curves_of(run: Run) -> Curves:
             for make in (roc_curve, precision_recall_curve, reliability_curve)
         )
     )
+
+
+@once
+def artifact_of(path: Path) -> Artifact:
+    """Open an artifact that is kept under its digest."""
+    return open_artifact(path.read_bytes(), path.parent)
+
+
+@once
+def scored_by_artifact(artifact: Path, table: Path, name: str) -> pd.DataFrame:
+    """Score the rows of a file with an artifact, both kept under their digests."""
+    reading = read_file(table, name=name)
+    return score_with_artifact(artifact_of(artifact), reading.frame, reading.digest)

@@ -59,6 +59,8 @@ def need_scores() -> Flow:
 def need_run() -> Flow:
     """Return the flow once the whole algorithm has run on it."""
     flow = need_scores()
+    with shown_errors("pages/partition.py", "Go to Partition"):
+        _ = flow.leaves
     with st.spinner("Calibrating leaf by leaf …"), shown_errors("pages/scores.py", "Go to Scores"):
         _ = flow.run
     return flow

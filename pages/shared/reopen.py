@@ -1,15 +1,17 @@
 """Reopen an artifact: what it holds, and new rows scored with it."""
 
+from pathlib import Path
+
 import streamlit as st
 
-from hetcal.artifacts import Artifact, open_artifact, score_with_artifact
+from hetcal.artifacts import Artifact
+from hetcal.errors import HetcalError
 from hetcal.leaf_calibrator import maps_table
-from hetcal.reading import read_file
 from hetcal.report import table_bytes
 from hetcal.tree_figure import tree_figure
-from pages.shared.files import keep, session_folder
-from pages.shared.frame import shown_errors
-from pages.shared.messages import plain
+from pages.shared.compute import artifact_of, scored_by_artifact
+from pages.shared.files import keep
+from pages.shared.messages import plain, show_error
 from pages.shared.state import update
 from pages.shared.uploads import TABLE_TYPES
 
@@ -20,10 +22,14 @@ def reopen_artifact() -> None:
     if file is None:
         st.caption("The zip that this page or `python -m hetcal run` wrote.")
         return
-    with shown_errors():
-        artifact = open_artifact(file.getvalue(), session_folder())
+    path = keep(file.getvalue())
+    try:
+        artifact = artifact_of(path)
+    except HetcalError as error:
+        show_error(error)
+        return
     _show(artifact)
-    _score(artifact)
+    _score(path)
 
 
 def _show(artifact: Artifact) -> None:
@@ -42,14 +48,17 @@ def _show(artifact: Artifact) -> None:
     )
 
 
-def _score(artifact: Artifact) -> None:
+def _score(artifact: Path) -> None:
     st.subheader("Score new rows with it", anchor=False)
     table = st.file_uploader("Table (CSV, TSV or Parquet)", TABLE_TYPES, key="reopen_table")
     if table is None:
         return
-    with shown_errors(), st.spinner("Scoring …"):
-        reading = read_file(keep(table.getvalue()), name=table.name)
-        scored = score_with_artifact(artifact, reading.frame, reading.digest)
+    try:
+        with st.spinner("Scoring …"):
+            scored = scored_by_artifact(artifact, keep(table.getvalue()), table.name)
+    except HetcalError as error:
+        show_error(error)
+        return
     st.success(f"{len(scored):,} rows of {plain(table.name)} scored.", icon=":material/check:")
     st.dataframe(scored.head(8), hide_index=True)
     for name in ("scored.csv", "scored.parquet"):

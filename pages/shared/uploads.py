@@ -6,11 +6,12 @@ from typing import Any
 
 import streamlit as st
 
+from hetcal.errors import HetcalError
 from hetcal.partition import Partition
 from hetcal.splits import ROLES
 from pages.shared.files import keep
-from pages.shared.frame import shown_errors
-from pages.shared.state import TableFile, start, update
+from pages.shared.messages import show_error
+from pages.shared.state import TableFile, start, update, workspace
 
 TABLE_TYPES = ["csv", "tsv", "txt", "gz", "parquet"]
 LOCAL_ADDRESSES = ("localhost", "127.0.0.1", "::1")
@@ -33,7 +34,8 @@ def choose_table() -> None:
                 f"{role.capitalize()} rows",
                 TABLE_TYPES,
                 key=f"data_{role}",
-                on_change=_roles_brought,
+                on_change=_role_brought,
+                args=(role,),
             )
     else:
         st.text_input(
@@ -56,11 +58,15 @@ def paths_allowed() -> bool:
 def loaded_partition() -> None:
     """Let the user load a partition that was saved as JSON."""
     file = st.file_uploader("Or load a partition (JSON)", ["json"], key="partition_file")
-    if file is not None:
-        with shown_errors():
-            partition = Partition.from_json(file.getvalue().decode("utf-8", "replace"))
-        update(partition=partition)
-        st.rerun()
+    if file is None:
+        return
+    try:
+        partition = Partition.from_json(file.getvalue().decode("utf-8", "replace"))
+    except HetcalError as error:
+        show_error(error)
+        return
+    update(partition=partition)
+    st.rerun()
 
 
 def _table_file(uploaded: Any, role: str | None = None) -> TableFile:
@@ -74,18 +80,25 @@ def _file_brought() -> None:
         start(_table_file(uploaded))
 
 
-def _roles_brought() -> None:
-    uploads = {role: st.session_state[f"data_{role}"] for role in ROLES}
-    files = [_table_file(each, role) for role, each in uploads.items() if each is not None]
-    if files:
-        start(*files)
+def _role_brought(role: str) -> None:
+    """Keep the other roles' files: their uploaders forget them when the page changes."""
+    uploaded = st.session_state[f"data_{role}"]
+    brought = () if uploaded is None else (_table_file(uploaded, role),)
+    start(*(file for file in workspace().files if file.role not in (None, role)), *brought)
 
 
 def _path_named() -> None:
     text = st.session_state["data_path"].strip()
     if not text:
         return
-    path = Path(text).expanduser()
-    found = path.stat() if path.exists() else None
-    stamp = "missing" if found is None else f"{found.st_mtime_ns} {found.st_size}"
-    start(TableFile(path, path.name, f"{path} {stamp}"))
+    path = Path(os.path.expanduser(text))
+    start(TableFile(path, path.name, f"{path} {_stamp(path)}"))
+
+
+def _stamp(path: Path) -> str:
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        # Reading the file says what is wrong with the path.
+        return "missing"
+    return f"{found.st_mtime_ns} {found.st_size}"
