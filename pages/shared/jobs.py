@@ -18,7 +18,7 @@ from hetcal.training import TrainedNetwork, TrainingJob, start_training
 from hetcal.training_figure import training_figure
 from pages.shared.files import keep
 from pages.shared.messages import show_error
-from pages.shared.state import update
+from pages.shared.state import update, workspace
 
 SECONDS_BETWEEN_LOOKS = 0.5
 
@@ -85,7 +85,9 @@ def watch_job() -> None:
     if job_running():
         _look()
     elif "job_error" in st.session_state:
-        show_error(st.session_state["job_error"])
+        error, scoring = st.session_state["job_error"]
+        if scoring == workspace().scoring:  # other scores have nothing to do with it
+            show_error(error)
 
 
 @st.fragment(run_every=SECONDS_BETWEEN_LOOKS)
@@ -104,7 +106,7 @@ def _look() -> None:
     try:
         watched.finish(watched.job.result())
     except HetcalError as error:
-        st.session_state["job_error"] = error
+        st.session_state["job_error"] = error, workspace().scoring
     st.rerun()
 
 

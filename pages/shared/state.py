@@ -88,7 +88,9 @@ def update(**changes: Any) -> None:
 
 
 def start(*files: TableFile) -> None:
-    """Begin with a new table: what was chosen for another one no longer holds."""
+    """Begin with a new table: choices and work under way for another one no longer hold."""
+    for key in ("job", "job_error"):
+        st.session_state.pop(key, None)
     st.session_state["workspace"] = Workspace(files)
 
 
