@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.shared.frame import need_table, open_page, shown_errors
 from pages.shared.jobs import job_running, watch_job
+from pages.shared.messages import plain
 from pages.shared.score_controls import column_controls, model_controls, training_controls
 from pages.shared.state import workspace
 
@@ -38,7 +39,7 @@ with shown_errors():
 if scores is None:
     st.stop()
 st.divider()
-st.success(scores.how, icon=":material/check:")
+st.success(plain(scores.how), icon=":material/check:")
 cards = st.columns(4)
 cards[0].metric(
     "Rows with a score", f"{len(scores.logit) - scores.excluded:,}", border=True, height="stretch"

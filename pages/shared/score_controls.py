@@ -1,6 +1,7 @@
 """The three ways to a score: a column, a Keras model, a network trained here."""
 
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -37,6 +38,7 @@ def column_controls(flow: Flow) -> None:
     left.selectbox(
         "Score column",
         numbers,
+        None,
         placeholder="choose a column",
         **bound("scores_column", chosen.column if chosen else None, choose),
     )
@@ -72,10 +74,22 @@ def model_controls(flow: Flow) -> None:
     inputs = _confirmed_inputs(model, flow)
     output = None
     if len(model.outputs) > 1:
-        output = st.selectbox("Output that is the score", model.outputs, key="scores_output")
+        output = st.selectbox(
+            "Output that is the score",
+            model.outputs,
+            key="scores_output",
+            persist_state="session",
+        )
     unit = 1
     if model.activation == "softmax":
-        unit = st.radio("Unit of the positive class", [0, 1], 1, horizontal=True, key="scores_unit")
+        unit = st.radio(
+            "Unit of the positive class",
+            [0, 1],
+            1,
+            horizontal=True,
+            key="scores_unit",
+            persist_state="session",
+        )
     if st.button("Score the rows", type="primary", disabled=inputs is None or job_running()):
         scoring = ModelScoring(model, inputs, output, unit)
         update(scoring=scoring)
@@ -89,15 +103,23 @@ def training_controls(flow: Flow) -> None:
     categories = [name for name in table.X.columns if column_kind(table.X[name]) == "category"]
     with st.form("training"):
         first = st.columns(3)
-        size = first[0].selectbox("Size (neurons per layer)", list(SIZES), format_func=SIZES.get)
-        regularisation = first[1].selectbox("Regularisation", ["none", "batch norm", "dropout"])
-        rate = first[2].select_slider("Learning rate", LEARNING_RATES, value=1e-3)
+        size = first[0].selectbox(
+            "Size (neurons per layer)", list(SIZES), format_func=SIZES.get, **_kept("size")
+        )
+        regularisation = first[1].selectbox(
+            "Regularisation", ["none", "batch norm", "dropout"], **_kept("regularisation")
+        )
+        rate = first[2].select_slider("Learning rate", LEARNING_RATES, 1e-3, **_kept("rate"))
         second = st.columns(3)
-        batch = second[0].number_input("Batch size", 8, 8192, 128)
-        epochs = second[1].number_input("Epochs", 1, 500, 20, help="The paper trains for 100.")
-        seed = second[2].number_input("Seed", 0, 2**31 - 1, 0)
+        batch = second[0].number_input("Batch size", 8, 8192, 128, **_kept("batch"))
+        epochs = second[1].number_input(
+            "Epochs", 1, 500, 20, help="The paper trains for 100.", **_kept("epochs")
+        )
+        seed = second[2].number_input("Seed", 0, 2**31 - 1, 0, **_kept("seed"))
         embed = st.multiselect(
-            "Categories to embed (8 dimensions); the others are one-hot", categories
+            "Categories to embed (8 dimensions); the others are one-hot",
+            categories,
+            **_kept("embed"),
         )
         started = st.form_submit_button("Train", type="primary", disabled=job_running())
     if started:
@@ -114,6 +136,11 @@ def training_controls(flow: Flow) -> None:
         st.rerun()
     if workspace().network is not None and not job_running():
         _show_network()
+
+
+def _kept(name: str) -> dict[str, Any]:
+    """Keep a widget's value while other pages are looked at."""
+    return {"key": f"training_{name}", "persist_state": "session"}
 
 
 def _show_network() -> None:
@@ -147,7 +174,8 @@ def _confirmed_inputs(model: ModelFile, flow: Flow) -> InputColumns | None:
     sure = st.checkbox(
         "The model was trained on these columns, in this order",
         disabled=not complete,
-        key="scores_sure",
+        key=f"scores_sure {model.digest} {chosen}",  # another order is to be confirmed anew
+        persist_state="session",
         help="Keras takes columns in any order without a word, and gives other scores.",
     )
     return InputColumns(chosen) if complete and sure else None
@@ -160,7 +188,7 @@ def _columns_for(wanted: ModelInput, flow: Flow) -> tuple[str, ...]:
     preset = features if wanted.width == len(features) else named
     count = "columns" if wanted.width is None else f"{wanted.width} columns"
     columns = st.multiselect(
-        f"Input '{wanted.name}': {count}, in the model's order",
+        f"Input '{plain(wanted.name)}': {count}, in the model's order",
         names,
         default=preset,
         key=f"scores_input_{wanted.name}",
