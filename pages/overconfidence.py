@@ -5,7 +5,7 @@ import streamlit as st
 from hetcal.overconfidence_figure import overconfidence_figure
 from hetcal.score_figures import leaf_histogram_figure, leaf_multiples_figure
 from pages.shared.frame import how_to_read, need_run, open_page
-from pages.shared.widgets import clickable_figure, leaf_name, leaf_picker, leaf_rows
+from pages.shared.widgets import clickable_figure, leaf_name, leaf_picker, leaf_rows, shown
 
 open_page(
     "Over-confidence",
@@ -18,17 +18,17 @@ diagnosis = flow.diagnosis.set_index("leaf", drop=False)
 chosen = diagnosis.loc[leaf]
 
 left, middle, right, last = st.columns(4)
-left.metric("AUC, train rows", f"{chosen.auc_train:.3f}", border=True, height="stretch")
+left.metric("AUC, train rows", shown(chosen.auc_train, ".3f"), border=True, height="stretch")
 middle.metric(
     "AUC, test rows",
-    f"{chosen.auc_test:.3f}",
-    f"{-chosen.auc_gap:+.3f} against train",
+    shown(chosen.auc_test, ".3f"),
+    f"{shown(-chosen.auc_gap, '+.3f')} against train",
     border=True,
     height="stretch",
 )
 right.metric(
     "Over-confidence",
-    f"{chosen.confidence_gap:+.3f}",
+    shown(chosen.confidence_gap, "+.3f"),
     help="Mean probability of the predicted class minus the share of right predictions, on test "
     "rows. Above zero: over-confident.",
     border=True,
@@ -36,7 +36,7 @@ right.metric(
 )
 last.metric(
     "Calibration slope",
-    f"{chosen.slope:.2f}",
+    shown(chosen.slope, ".2f"),
     help="Slope of a logistic regression of the label on the score, on test rows. 1 is right, "
     "0.5 means that scores should be halved.",
     border=True,

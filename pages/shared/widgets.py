@@ -1,5 +1,6 @@
 """Controls that several pages share, above all the choice of a leaf."""
 
+import math
 from functools import partial
 from typing import Any
 
@@ -37,6 +38,11 @@ def leaf_picker(partition: Partition) -> int:
 def leaf_name(leaf: int) -> str:
     """Name a leaf as every page does."""
     return "All rows" if leaf == ALL_ROWS else f"Leaf {leaf}"
+
+
+def shown(value: float, form: str) -> str:
+    """Write a number, or a dash where it is not defined."""
+    return "–" if math.isnan(value) else format(value, form)
 
 
 def clickable_figure(figure: go.Figure, key: str, alt: str) -> None:
