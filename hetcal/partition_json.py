@@ -40,7 +40,7 @@ def _check_header(fields: Fields) -> None:
         raise PartitionError(
             "The file is not a partition saved by hetcal.",
             f"Its JSON has to say that it is a {KIND!r}.",
-            "Choose the file that 'Download the partition' gave, or train a tree.",
+            "Choose the file that 'Download this partition' gave, or train a tree.",
         )
     if fields.integer("format", 0, 2**31) != FORMAT:
         raise PartitionError(

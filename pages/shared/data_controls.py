@@ -33,7 +33,7 @@ def dialect_controls() -> None:
         _dialect_box("Characters", "encoding", dialect, {name: name for name in ENCODINGS})
         _dialect_box("Decimal sign", "decimal", dialect, DECIMALS)
         _dialect_tick("First row holds the names", "header", dialect)
-        _dialect_tick("Leave out rows with too many or too few fields", "skip_bad_rows", dialect)
+        _dialect_tick("Skip bad rows (too many or too few fields)", "skip_bad_rows", dialect)
 
 
 def role_controls(source: Source) -> None:

@@ -89,8 +89,9 @@ def update(**changes: Any) -> None:
 
 def start(*files: TableFile) -> None:
     """Begin with a new table: choices and work under way for another one no longer hold."""
-    for key in ("job", "job_error"):
-        st.session_state.pop(key, None)
+    st.session_state.pop("job_error", None)
+    if "job" in st.session_state:
+        st.session_state.pop("job").job.cancel()
     st.session_state["workspace"] = Workspace(files)
 
 
