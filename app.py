@@ -3,10 +3,11 @@
 import streamlit as st
 
 from hetcal.result_figures import lift_figure
-from hetcal.verdict import outcome, verdict
+from hetcal.verdict import verdict
 from pages.shared.demo_controls import demo_buttons, demo_files
 from pages.shared.frame import how_to_read, need_run, open_page
 from pages.shared.jobs import job_running, watch_job
+from pages.shared.messages import show_verdict
 from pages.shared.state import workspace
 
 NEXT = (
@@ -33,8 +34,7 @@ if not workspace().files:
 flow = need_run()
 evaluation = flow.run.evaluation
 lift = evaluation.lift
-show = {"gain": st.success, "harm": st.error, "unclear": st.info}[outcome(lift)]
-show(verdict(lift, evaluation.rows))
+show_verdict(evaluation)
 cards = st.columns(4)
 for card, label, value in zip(
     cards,

@@ -6,7 +6,8 @@ own, and so the order between leaves becomes right. The words are those of the p
 """
 
 from hetcal.algorithm import Run, Settings, run
-from hetcal.artifacts import Artifact, artifact_bytes, open_artifact, score_with_artifact
+from hetcal.artifact_reading import open_artifact
+from hetcal.artifacts import Artifact, artifact_bytes, score_with_artifact
 from hetcal.calibrators import PlattCalibrator
 from hetcal.errors import HetcalError
 from hetcal.evaluation import Evaluation, evaluate

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetcal.arrays import Bools, Floats, Ints
+from hetcal.errors import SplitError
 from hetcal.evaluation import Evaluation, evaluate
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
+from hetcal.run_checks import refuse_role_columns, require_scored_classes, require_weight
 from hetcal.scores import Scores, require_ranking, to_logits
 from hetcal.splits import (
     PAPER_FRACTIONS,
@@ -47,6 +49,14 @@ class Settings:
     min_leaf: int | None = None
     min_rows: int = 50
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**32:
+            raise SplitError(
+                f"The seed is {self.seed}.",
+                "A seed is a whole number from 0 to 4,294,967,295.",
+                "Choose such a number.",
+            )
+
 
 @dataclass(frozen=True)
 class Run:
@@ -81,6 +91,17 @@ class Run:
     evaluation: Evaluation
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know about the scores and the maps, in sentences."""
+        scores = self.scores
+        counted = (
+            (scores.excluded, "have no finite score and take no part"),
+            (scores.clipped, "have a probability of 0 or 1, pulled in by 1e-7"),
+        )
+        told = tuple(f"{n:,} of {scores.logit.size:,} rows {what}." for n, what in counted if n)
+        return (scores.how, *told, *self.calibrator.notes_)
+
+    @property
     def digest(self) -> str:
         """Changes when anything that the run was given changes."""
         parts = (self.table.digest, self.scores.digest, self.partition.digest, self.settings)
@@ -107,7 +128,9 @@ def run_on_leaves(
 ) -> Run:
     """Calibrate and evaluate, once every row has its role and its leaf."""
     require_ranking(scores)
+    refuse_role_columns(partition, table)
     split = usable_rows(split, scores.usable)
+    require_scored_classes(table, scores, split)
     calibrator = calibrate(table, scores, split, leaf, partition, settings)
     after = calibrator.predict_logit(scores.logit, leaf)
     evaluation = evaluate_run(table, scores, split, leaf, calibrator)
@@ -123,6 +146,7 @@ def split_table(table: Table, settings: Settings) -> Split:
         group = None if roles.group is None else table.frame[roles.group]
         split = split_by_fraction(table.y, settings.fractions, settings.seed, group)
     require_both_classes(split, table.y)
+    require_weight(table, split)
     return split
 
 
@@ -133,12 +157,13 @@ def usable_rows(split: Split, usable: Bools) -> Split:
 
 def grow_partition(table: Table, split: Split, settings: Settings) -> Partition:
     """Grow the tree on the training rows alone."""
+    rows = split.train
     tree = TreePartition(
         max_depth=settings.max_depth,
-        min_samples_leaf=settings.min_leaf,
+        min_samples_leaf=None if settings.min_leaf is None else min(settings.min_leaf, rows.size),
         random_state=settings.seed,
     )
-    tree.fit(table.X.iloc[split.train], table.y[split.train], _weight(table, split.train))
+    tree.fit(table.X.iloc[rows], table.y[rows], _weight(table, rows))
     return tree.partition_
 
 
@@ -183,7 +208,8 @@ def tree_alone(table: Table, split: Split, leaf: Ints, calibrator: LeafCalibrato
     """Logit of each row's leaf rate: the paper's map with slope 0.
 
     The rates are those of the calibration rows, as in Section 5.2; a leaf without
-    calibration rows has the rate of them all.
+    calibration rows has the rate of them all. A leaf of one class counts half a row of
+    the other, for no rate is certain.
     """
     rows = split.calibration
     weight = np.ones(rows.size) if table.weight is None else table.weight[rows]
@@ -192,7 +218,8 @@ def tree_alone(table: Table, split: Split, leaf: Ints, calibrator: LeafCalibrato
     positive = np.bincount(leaf[rows], weight * table.y[rows], size)
     overall = positive.sum() / total.sum()
     rate = np.divide(positive, total, out=np.full(size, overall), where=total > 0)
-    return to_logits(rate)[leaf]
+    half = 0.5 / np.maximum(np.bincount(leaf[rows], minlength=size), 1)
+    return to_logits(np.clip(rate, half, 1 - half))[leaf]
 
 
 def _roles_of(split: Split) -> Iterable[Ints]:

@@ -35,7 +35,7 @@ def result_json(run: Run) -> str:
             "excluded": run.scores.excluded,
             "largest_difference": run.scores.largest_difference,
         },
-        "notes": list(run.calibrator.notes_),
+        "notes": list(run.notes),
     }
     return to_json(document)
 
@@ -71,15 +71,20 @@ def scored_table(run: Run) -> pd.DataFrame:
 
 def table_bytes(table: pd.DataFrame, name: str) -> bytes:
     """Write a table as CSV or Parquet, by the ending of its name."""
+    require_table_name(name)
     if name.endswith(".parquet"):
         return table.to_parquet(index=False)
-    if name.endswith(".csv"):
-        return _without_formulas(table).to_csv(index=False).encode()
-    raise TableError(
-        f"The output '{name}' ends in neither .csv nor .parquet.",
-        "The ending says which format to write.",
-        "Choose a name such as scored.parquet.",
-    )
+    return _without_formulas(table).to_csv(index=False).encode()
+
+
+def require_table_name(name: str) -> None:
+    """Refuse a file name whose ending names no format that can be written."""
+    if not name.endswith((".csv", ".parquet")):
+        raise TableError(
+            f"The output '{name}' ends in neither .csv nor .parquet.",
+            "The ending says which format to write.",
+            "Choose a name such as scored.parquet.",
+        )
 
 
 def scored_test_rows(run: Run) -> pd.DataFrame:
@@ -109,7 +114,7 @@ def _without_formulas(table: pd.DataFrame) -> pd.DataFrame:
     text = table.select_dtypes(exclude="number").astype(str)
     return table.assign(
         **{
-            str(name): text[name].where(~text[name].str.match("[=+@-]"), "'" + text[name])
+            str(name): text[name].where(~text[name].str.match(r"[=+@\t\r-]"), "'" + text[name])
             for name in text
         }
     )

@@ -97,6 +97,10 @@ class Fields:
             raise self._problem(key, f"a finite number from {low:g} to {high:g}")
         return value
 
+    def fields(self, key: str) -> "Fields":
+        """Return one object."""
+        return Fields(self._get(key), repr(key))
+
     def objects(self, key: str) -> list["Fields"]:
         """Return a list of objects."""
         found = enumerate(self._list(key))

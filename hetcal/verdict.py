@@ -4,11 +4,16 @@ from typing import Literal
 
 from hetcal.delong import Lift
 
-Outcome = Literal["gain", "harm", "unclear"]
+Outcome = Literal["backwards", "gain", "harm", "unclear"]
 
 
 def outcome(lift: Lift) -> Outcome:
-    """Say whether the 95 % interval of the lift lies above, below or across zero."""
+    """Say whether the 95 % interval of the lift lies above, below or across zero.
+
+    A model whose AUC is below one half ranks backwards: turning it round is no lift.
+    """
+    if lift.before < 0.5:
+        return "backwards"
     if lift.low > 0:
         return "gain"
     return "harm" if lift.high < 0 else "unclear"
@@ -29,6 +34,8 @@ def verdict(lift: Lift, rows: int) -> str:
         f"{lift.auc:+.4f}, 95 % interval {lift.low:+.4f} to {lift.high:+.4f}"
     )
     advice = {
+        "backwards": "Check the positive value of the label and the sign of the score: the model "
+        f"ranks the test rows backwards. {measured}.",
         "gain": f"Calibrating leaf by leaf helps. {measured}.",
         "harm": f"Leave your model as it is: this calibration hurts it. {measured}.",
         "unclear": "Leave your model as it is, unless you need its probabilities to be right: "

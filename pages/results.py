@@ -10,8 +10,9 @@ from hetcal.result_figures import (
     reliability_figure,
     roc_figure,
 )
-from hetcal.verdict import outcome, verdict
+from hetcal.verdict import verdict
 from pages.shared.frame import how_to_read, need_run, open_page
+from pages.shared.messages import show_verdict
 from pages.shared.widgets import clickable_figure, leaf_picker, leaf_rows
 
 open_page("Results", "Before and after calibration, on **test rows** that no fit has seen.")
@@ -20,8 +21,7 @@ leaf = leaf_picker(flow.partition)
 evaluation, curves = flow.run.evaluation, flow.curves
 lift = evaluation.lift
 
-show = {"gain": st.success, "harm": st.error, "unclear": st.info}[outcome(lift)]
-show(verdict(lift, evaluation.rows))
+show_verdict(evaluation)
 before, after, gain, certainty = st.columns(4)
 before.metric("AUC before", f"{lift.before:.4f}", border=True, height="stretch")
 after.metric("AUC after", f"{lift.after:.4f}", f"{lift.auc:+.4f}", border=True, height="stretch")
@@ -99,8 +99,8 @@ st.dataframe(
     },
 )
 how_to_read(
-    "One map for all rows never changes the AUC, only the probabilities; the tree alone ignores "
-    "the model. Heterogeneous calibration joins the two."
+    "One increasing map for all rows keeps the AUC and mends the probabilities; the tree alone "
+    "ignores the model. Heterogeneous calibration joins the two."
 )
 
 st.subheader("Leaf by leaf", anchor=False)

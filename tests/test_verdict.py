@@ -4,10 +4,10 @@ from hetcal.delong import Lift
 from hetcal.verdict import outcome, verdict
 
 
-def lift(low, high):
+def lift(low, high, before=0.8):
     middle = (low + high) / 2
     return Lift(
-        before=0.8, after=0.8 + middle, auc=middle, percent=125 * middle,
+        before=before, after=before + middle, auc=middle, percent=125 * middle,
         se=(high - low) / 3.92, z=0.0, p=0.5, low=low, high=high,
     )  # fmt: skip
 
@@ -28,3 +28,9 @@ def test_only_an_interval_clear_of_zero_is_a_gain_or_a_harm(low, high, expected,
 
 def test_no_difference_at_all_is_unclear():
     assert outcome(lift(0.0, 0.0)) == "unclear"
+
+
+def test_a_score_that_ranks_backwards_is_no_gain():
+    turned = lift(0.55, 0.65, before=0.2)
+    assert outcome(turned) == "backwards"
+    assert "Check the positive value" in verdict(turned, 500)

@@ -12,7 +12,8 @@ import streamlit as st
 
 from hetcal.algorithm import Run, Settings, grow_partition, run_on_leaves, split_table
 from hetcal.arrays import Ints
-from hetcal.artifacts import Artifact, open_artifact, score_with_artifact
+from hetcal.artifact_reading import open_artifact
+from hetcal.artifacts import Artifact, score_with_artifact
 from hetcal.checks import Finding, check_table
 from hetcal.curves import (
     PrecisionRecallCurve,

@@ -3,6 +3,8 @@
 import streamlit as st
 
 from hetcal.errors import HetcalError
+from hetcal.evaluation import Evaluation
+from hetcal.verdict import outcome, verdict
 
 MARKDOWN_SIGNS = "\\`*_{}[]<>#$~|:"
 
@@ -11,6 +13,13 @@ def show_error(error: HetcalError) -> None:
     """Say what is wrong, what is needed and what to do."""
     text = f"**{plain(error.wrong)}**\n\n{plain(error.needed)} {plain(error.remedy)}"
     st.error(text, icon=":material/error:")
+
+
+def show_verdict(evaluation: Evaluation) -> None:
+    """Say what to do with the model, in the colour of what was found."""
+    lift = evaluation.lift
+    show = {"gain": st.success, "harm": st.error, "unclear": st.info, "backwards": st.error}
+    show[outcome(lift)](verdict(lift, evaluation.rows))
 
 
 def plain(text: str) -> str:

@@ -33,12 +33,12 @@ def reopen_artifact() -> None:
 
 
 def _show(artifact: Artifact) -> None:
-    before, after = artifact.result["before"], artifact.result["after"]
     cards = st.columns(4)
-    cards[0].metric("AUC before", f"{before['auc']:.4f}", border=True, height="stretch")
-    cards[1].metric("AUC after", f"{after['auc']:.4f}", border=True, height="stretch")
+    cards[0].metric("AUC before", f"{artifact.auc_before:.4f}", border=True, height="stretch")
+    cards[1].metric("AUC after", f"{artifact.auc_after:.4f}", border=True, height="stretch")
     cards[2].metric("Leaves", len(artifact.partition.leaves), border=True, height="stretch")
-    cards[3].metric("hetcal", artifact.manifest["hetcal"], border=True, height="stretch")
+    cards[3].metric("Test rows", f"{artifact.test_rows:,}", border=True, height="stretch")
+    st.caption(f"Saved by hetcal {plain(artifact.version)}; measured when it was saved.")
     st.plotly_chart(tree_figure(artifact.partition, None), key="reopen_tree")
     st.dataframe(maps_table(artifact.calibrator, artifact.partition), hide_index=True)
     st.button(

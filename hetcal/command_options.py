@@ -1,0 +1,125 @@
+"""The options of the command line."""
+
+import argparse
+import csv
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from hetcal.algorithm import Settings
+from hetcal.errors import HetcalError
+
+Commands = Mapping[str, Callable[[argparse.Namespace], None]]
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that says in one line what is wrong."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with exit code 2."""
+        self.exit(2, f"hetcal: {message}. See `python -m hetcal --help`.\n")
+
+
+def parse_options(commands: Commands, arguments: list[str] | None) -> argparse.Namespace:
+    """Read the command line; `options.command` is the function to call.
+
+    Parameters
+    ----------
+    commands : dict
+        The functions that carry out `run`, `score` and `demo`.
+    arguments : list of str or None
+        The words after the program's name; None takes those of this process.
+    """
+    parser = Parser(prog="hetcal", description="Heterogeneous calibration of a classifier.")
+    added = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
+    for name, add_options in (("run", _add_run), ("score", _add_score), ("demo", _add_demo)):
+        help_line = str(commands[name].__doc__).splitlines()[0]
+        one = added.add_parser(name, help=help_line, description=help_line)
+        one.set_defaults(command=commands[name])
+        add_options(one)
+    return parser.parse_args(arguments)
+
+
+def refuse_unused(options: argparse.Namespace, *, rows_have_roles: bool) -> None:
+    """Refuse options of `run` that another option makes useless: none is ignored in silence."""
+    no_model = options.model is None
+    loaded = options.partition != "tree"
+    for given, useless, why in (
+        ("inputs", no_model, "the scores come from a column, not from a model"),
+        ("output", no_model, "the scores come from a column, not from a model"),
+        ("positive_unit", no_model, "the scores come from a column, not from a model"),
+        ("score_kind", not no_model, "the scores come from a model, not from a column"),
+        ("max_depth", loaded, "the partition is loaded, no tree is grown"),
+        ("min_leaf", loaded, "the partition is loaded, no tree is grown"),
+        ("fractions", rows_have_roles, "the files say which role their rows have"),
+        ("split", rows_have_roles, "the files say which role their rows have"),
+    ):
+        if useless and getattr(options, given) is not None:
+            raise HetcalError(
+                f"The option --{given.replace('_', '-')} has no effect here: {why}.",
+                "Every option must mean something.",
+                "Leave it out.",
+            )
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("table", type=Path, metavar="TABLE", help="CSV, TSV or Parquet file, or a folder")
+    add("--label", required=True, help="column of the label")
+    add("--positive", help="value of the label that counts as positive")
+    _add_scores(parser)
+    rows = parser.add_mutually_exclusive_group()
+    rows.add_argument("--split", metavar="COL", help="column: train, validation, calibration, test")
+    rows.add_argument("--fractions", type=_fractions, metavar="a,b,c,d", help="shares of the roles")
+    add("--features", type=_names, metavar="c1,c2,…", help="columns of the partition")
+    add("--ignore", type=_names, metavar="c1,…", default=(), help="columns to leave out")
+    add("--group", metavar="COL", help="rows of one group stay on one side of the split")
+    add("--weight", metavar="COL", help="column of row weights")
+    add("--drop-unlabelled", action="store_true", help="leave rows without a label out")
+    add("--partition", default="tree", metavar="tree|FILE.json")
+    add("--max-depth", type=int, help=f"greatest depth of the tree, default {Settings.max_depth}")
+    add("--min-leaf", type=int, help="fewest training rows of a leaf, default by table size")
+    add("--calibrator", choices=("platt",), default="platt")
+    add("--seed", type=int, default=Settings.seed)
+    add("--out", type=Path, required=True, metavar="DIR")
+    parser.epilog = "A column name with a comma goes in quotes: --features 'age,\"a,b\"'."
+
+
+def _add_scores(parser: argparse.ArgumentParser) -> None:
+    scores = parser.add_mutually_exclusive_group(required=True)
+    scores.add_argument("--score", metavar="COL", help="column of scores")
+    scores.add_argument("--model", type=Path, metavar="FILE", help="Keras model (.keras, .h5)")
+    add = parser.add_argument
+    add("--score-kind", choices=("logit", "probability"), help="default: by the column's range")
+    add("--inputs", type=_names, metavar="c1,c2,…", help="columns of a matrix input, in its order")
+    add("--output", help="name of the model's output, where it has several")
+    add("--positive-unit", type=int, choices=(0, 1), help="of two output units, default 1")
+
+
+def _add_score(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("artifact", type=Path, metavar="ARTIFACT")
+    parser.add_argument("table", type=Path, metavar="TABLE")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help=".csv or .parquet")
+
+
+def _add_demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Split a list of names at its commas; names in double quotes may contain some."""
+    names = next(csv.reader([text], skipinitialspace=True), [])
+    return tuple(name.strip() for name in names if name.strip())
+
+
+def _fractions(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        message = f"fractions are four numbers such as 0.6,0.1,0.15,0.15, not {text!r}"
+        raise argparse.ArgumentTypeError(message) from None
+
+
+def given(**values: Any) -> dict[str, Any]:
+    """Keep the options that were given; the others have their defaults elsewhere."""
+    return {name: value for name, value in values.items() if value is not None}
