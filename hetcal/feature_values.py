@@ -6,20 +6,19 @@ import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Floats, Ints
+from hetcal.columns import column_kind, value_text
 from hetcal.errors import PartitionError
 
 
 def feature_kind(column: pd.Series) -> Literal["number", "category"]:
-    """Tell by its type whether a column holds numbers or categories."""
-    kind = pd.api.types
-    if kind.is_bool_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
-        return "category"
-    if kind.is_numeric_dtype(column) and not kind.is_complex_dtype(column):
-        return "number"
-    if kind.is_object_dtype(column) or kind.is_string_dtype(column):
-        return "category"
+    """Tell by its type whether a column holds numbers or categories, or refuse it."""
+    kind = column_kind(column)
+    if kind in ("number", "category"):
+        return kind
+    mixed = "lists or other values that are neither numbers nor text"
+    what = mixed if pd.api.types.is_object_dtype(column) else f"values of type {column.dtype}"
     raise PartitionError(
-        f"The column '{column.name}' holds values of type {column.dtype}.",
+        f"The column '{column.name}' holds {what}.",
         "A partition splits on numbers and on categories.",
         "Ignore the column, or turn it into a number (such as days since a date) or into text.",
     )
@@ -38,9 +37,10 @@ def number_values(column: pd.Series) -> Floats:
             "The partition splits it as a number.",
             "Give the column as numbers, with empty cells for missing values.",
         )
+    # Whole numbers take the way of fractions, since a gap elsewhere makes them such.
+    double = column.to_numpy(dtype=np.float64, na_value=np.nan)
     with np.errstate(over="ignore"):  # beyond single precision means infinite
-        single = column.to_numpy(dtype=np.float32, na_value=np.nan)
-    return single.astype(np.float64)
+        return double.astype(np.float32).astype(np.float64)
 
 
 def category_codes(column: pd.Series, categories: tuple[str, ...]) -> Ints:
@@ -61,7 +61,7 @@ def category_names(column: pd.Series) -> tuple[Ints, list[str]]:
         codes, values = column.cat.codes.to_numpy(), column.cat.categories
     else:
         codes, values = _factorize(column)
-    return codes.astype(np.int64), [_name(value) for value in values]
+    return codes.astype(np.int64), [value_text(value) for value in values]
 
 
 def _factorize(column: pd.Series) -> tuple[Ints, pd.Index]:
@@ -73,9 +73,3 @@ def _factorize(column: pd.Series) -> tuple[Ints, pd.Index]:
             "A partition splits on numbers and on categories.",
             "Ignore the column, or turn its values into text.",
         ) from error
-
-
-def _name(value: object) -> str:
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
-    return str(value)

@@ -1,6 +1,5 @@
 """A static look at a model file: nothing in it is run, and TensorFlow is not imported."""
 
-import hashlib
 import shutil
 import stat
 import struct
@@ -13,6 +12,7 @@ from typing import IO, Any, Literal
 
 import h5py
 
+from hetcal.digests import file_digest
 from hetcal.errors import ModelError
 from hetcal.keras_config import INSTEAD, MAX_CONFIG_BYTES, odd, parse_config, refuse_unknown
 from hetcal.keras_graph import ModelInput, last_activation, read_inputs, read_outputs
@@ -97,12 +97,6 @@ def inspect_model(path: Path, *, name: str | None = None) -> ModelFile:
         raise odd(name, "its description is incomplete") from error
     digest = file_digest(path)
     return ModelFile(path, name, kind, digest, inputs, outputs, activation, parameters)
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file's content."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _identify(path: Path, name: str) -> Literal["keras", "h5"]:

@@ -5,13 +5,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from hetcal.arrays import Floats
+from hetcal.columns import value_text
 from hetcal.errors import ModelError
 from hetcal.keras_graph import ModelInput
 from hetcal.model_file import ModelFile
@@ -145,15 +145,9 @@ def text_codes(column: pd.Series) -> tuple[NDArray[np.int32], list[str]]:
     Whole numbers read as "3", not "3.0".
     """
     codes, distinct = pd.factorize(column, use_na_sentinel=True)
-    names = [_text(value) for value in distinct]
+    names = [value_text(value) for value in distinct]
     codes = np.where(codes < 0, len(names), codes)
     return codes.astype(np.int32), [*names, ""]
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return str(int(value))
-    return str(value)
 
 
 def _array_type(dtype: str) -> type[np.generic]:

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from hetcal.child import Child, Limits, new_directory
+from hetcal.digests import file_digest
 from hetcal.errors import ModelError
-from hetcal.model_file import ModelFile, file_digest
+from hetcal.model_file import ModelFile
 from hetcal.model_inputs import (
     InputColumns,
     WrittenInput,

@@ -1,6 +1,5 @@
 """Read one file into a table, with a record of what was decided on the way."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ import pyarrow as pa
 
 from hetcal.delimited import WrongEncodingError, read_delimited
 from hetcal.dialect import Dialect, detect_dialect
+from hetcal.digests import file_digest
 from hetcal.errors import TableError
 from hetcal.parquet import read_parquet
 from hetcal.text_columns import typed_column
@@ -72,12 +72,7 @@ def read_file(path: Path, dialect: Dialect | None = None, *, name: str | None = 
     else:
         table, notes, dialect = _read_text(path, dialect, name)
     frame = table.to_pandas(ignore_metadata=True, date_as_object=False)
-    return Reading(frame, _digest(path), dialect, tuple(notes))
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return Reading(frame, file_digest(path), dialect, tuple(notes))
 
 
 def _read_text(

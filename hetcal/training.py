@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hetcal.arrays import Floats
 from hetcal.child import Child, Limits, new_directory
+from hetcal.columns import column_kind
 from hetcal.errors import ModelError
 from hetcal.keras_graph import ModelInput
 from hetcal.model_inputs import write_input
@@ -131,7 +132,7 @@ def start_training(
     check_settings(settings, X)
     _check_classes(y, split)
     rows = np.concatenate([split.train, split.validation])
-    kinds = [_is_number(X[name]) for name in X.columns]
+    kinds = [column_kind(X[name]) == "number" for name in X.columns]
     numbers = [str(name) for name, number in zip(X.columns, kinds, strict=True) if number]
     texts = [str(name) for name, number in zip(X.columns, kinds, strict=True) if not number]
     directory = new_directory()
@@ -193,11 +194,6 @@ def _check_classes(y: NDArray[np.integer], split: Split) -> None:
                 "rows, which choose the best epoch.",
                 "Give that role more rows, or choose another split.",
             )
-
-
-def _is_number(column: pd.Series) -> bool:
-    numeric = pd.api.types.is_numeric_dtype(column)
-    return bool(numeric and not pd.api.types.is_bool_dtype(column))
 
 
 def _limits(directory: Path) -> Limits:
