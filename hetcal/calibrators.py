@@ -29,7 +29,7 @@ class PlattCalibrator(BaseEstimator):
     slope_, intercept_ : float
         The map.
     slope_se_, intercept_se_ : float
-        Standard errors from the inverse Fisher information.
+        Standard errors, see `hetcal.platt.fit_platt`.
     """
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -38,7 +38,9 @@ class PlattCalibrator(BaseEstimator):
         labels = column_or_1d(y, warn=True)
         check_consistent_length(values, labels)
         labels = _codes(labels)
-        weight = _check_sample_weight(sample_weight, values, ensure_non_negative=True)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, values, ensure_non_negative=True)
         fit = fit_platt(values, labels, np.zeros(len(values), dtype=np.int64), [0], weight)
         require_fit(fit)
         self.slope_, self.intercept_ = float(fit.slope[0]), float(fit.intercept[0])

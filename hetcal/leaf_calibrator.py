@@ -58,9 +58,11 @@ class LeafCalibrator(BaseEstimator):
         """
         check_consistent_length(scores, y, leaf, weight)
         scores, leaf = np.asarray(scores, dtype=np.float64), np.asarray(leaf)
-        weight = np.ones(len(scores)) if weight is None else np.asarray(weight, dtype=np.float64)
-        used = np.isfinite(scores) & (weight > 0)
-        scores, y, leaf, weight = scores[used], check_labels(y)[used], leaf[used], weight[used]
+        used = np.isfinite(scores)
+        if weight is not None:
+            used &= np.asarray(weight) > 0
+            weight = np.asarray(weight, dtype=np.float64)[used]
+        scores, y, leaf = scores[used], check_labels(y)[used], leaf[used]
         ids = np.unique(leaf).tolist() if leaves is None else sorted(set(map(int, leaves)))
 
         everywhere = fit_platt(scores, y, np.zeros(len(y), dtype=np.int64), [0], weight)

@@ -105,18 +105,10 @@ def _side(y: Labels, scores: Floats, weight: Floats | None, rows: Ints) -> _Side
 def _test_fit(
     scores: Floats, y: Labels, leaf: Ints, ids: Sequence[int], weight: Floats | None
 ) -> PlattFit:
-    """Fit the Platt maps of all rows (first) and of each leaf on the test rows.
-
-    Weights are scaled in each leaf to the rows they are worth, `(Σ w)² / Σ w²`, because the
-    standard errors take a weight for a number of rows.
-    """
+    """Fit the Platt maps of all rows (first) and of each leaf on the test rows."""
     group = np.append(np.zeros(scores.size, dtype=np.int64), leaf)
-    if weight is None:
-        mass = None
-    else:
-        twice = np.tile(weight, 2)
-        mass = twice * np.bincount(group, twice)[group] / np.bincount(group, twice**2)[group]
-    return fit_platt(np.tile(scores, 2), np.tile(y, 2), group, [0, *ids], mass)
+    twice = None if weight is None else np.tile(weight, 2)
+    return fit_platt(np.tile(scores, 2), np.tile(y, 2), group, [0, *ids], twice)
 
 
 def _record(train: _Side, test: _Side) -> dict[str, float]:

@@ -28,7 +28,8 @@ class PlattFit:
     slope, intercept : array of float
         The maps.
     slope_se, intercept_se : array of float
-        Standard errors from the inverse Fisher information.
+        Standard errors: from the inverse Fisher information, or with weights from the
+        sandwich that does not depend on the unit of the weights.
     converged : array of bool
         The maximum was found.
     one_class : array of bool
@@ -50,9 +51,19 @@ class PlattFit:
 
 
 def fit_platt(
-    scores: Floats, y: Labels, leaf: Ints, leaves: Sequence[int], weight: Floats | None = None
+    scores: Floats,
+    y: Labels,
+    leaf: Ints,
+    leaves: Sequence[int],
+    weight: Floats | None = None,
+    squares: Floats | None = None,
 ) -> PlattFit:
     """Fit the maps of all leaves at once.
+
+    Without weights the standard errors are those of the inverse Fisher information `H⁻¹`.
+    With weights they are those of the sandwich `H⁻¹ (Σ w² g g') H⁻¹`, where `g` is a row's
+    gradient and `H = Σ w p (1 - p) x x'`: it holds for weights of any unit, also for those
+    that depend on the label.
 
     Parameters
     ----------
@@ -65,14 +76,24 @@ def fit_platt(
     leaves : sequence of int
         Ids of the leaves to fit, distinct.
     weight : array of float, optional
-        How many rows each row stands for; standard errors count them, too.
+        Importance weights.
+    squares : array of float, optional
+        Where an entry stands for several rows of equal score and label, `weight` is the sum
+        of their weights and `squares` that of the squares; by default `weight ** 2`.
     """
-    weight = np.ones(len(scores)) if weight is None else np.asarray(weight, dtype=np.float64)
+    given = weight is not None
+    weight = np.asarray(weight, dtype=np.float64) if given else np.ones(len(scores))
+    squares = weight**2 if squares is None else np.asarray(squares, dtype=np.float64)
     group = leaf_positions(np.asarray(leaf), leaves)
     used = (group >= 0) & (weight > 0)
-    positive = np.asarray(y)[used] == 1
-    cells = _Cells(np.asarray(scores, dtype=np.float64)[used], positive, group[used], weight[used])
-    return _fit_cells(cells, len(leaves))
+    cells = _Cells(
+        np.asarray(scores, dtype=np.float64)[used],
+        np.asarray(y)[used] == 1,
+        group[used],
+        weight[used],
+        squares[used] if given else None,
+    )
+    return _fit_cells(_worth(cells, len(leaves)), len(leaves))
 
 
 def leaf_positions(leaf: Ints, leaves: Sequence[int]) -> Ints:
@@ -88,12 +109,16 @@ def leaf_positions(leaf: Ints, leaves: Sequence[int]) -> Ints:
 
 @dataclass(frozen=True)
 class _Cells:
-    """Rows with weights; a table of counts per score has the same shape."""
+    """Rows with weights; a table of counts per score has the same shape.
+
+    `squares` are sums of squared row weights; None means rows that count once each.
+    """
 
     scores: Floats
     positive: Bools
     group: Ints
     weight: Floats
+    squares: Floats | None
 
     def of_groups(self, chosen: Bools) -> "_Cells":
         inside = chosen[self.group]
@@ -103,7 +128,20 @@ class _Cells:
             self.positive[inside],
             group[self.group[inside]],
             self.weight[inside],
+            None if self.squares is None else self.squares[inside],
         )
+
+
+def _worth(cells: _Cells, count: int) -> _Cells:
+    """Scale weights to the rows that each group is worth, `(Σ w)² / Σ w²`.
+
+    Then the size of a Newton step in standard errors does not depend on their unit.
+    """
+    if cells.squares is None:
+        return cells
+    total, squared = _sums(cells, cells.weight, count), _sums(cells, cells.squares, count)
+    unit = np.divide(total, squared, out=np.ones(count), where=squared > 0)[cells.group]
+    return replace(cells, weight=cells.weight * unit, squares=cells.squares * unit**2)
 
 
 def _fit_cells(cells: _Cells, count: int) -> PlattFit:
@@ -145,13 +183,34 @@ def _maximise(cells: _Cells, count: int) -> tuple[Floats, Bools]:
         converged |= size <= PRECISION
         if converged.all():
             break
-    mass, mean, spread = _information(scaled, place, count)
     with np.errstate(over="ignore", invalid="ignore"):
         slope = place[0] / scale
-        slope_se = 1 / (np.sqrt(spread) * scale)
-        intercept_se = np.hypot(1 / np.sqrt(mass), (centre + mean * scale) * slope_se)
-        found = np.array([slope, place[1] - slope * centre, slope_se, intercept_se])
+        errors = _errors(scaled, place, (centre, scale), count)
+        found = np.array([slope, place[1] - slope * centre, *errors])
     return found, converged & np.isfinite(found).all(axis=0)
+
+
+def _errors(
+    cells: _Cells, place: Floats, axis: tuple[Floats, Floats], count: int
+) -> tuple[Floats, Floats]:
+    """Return the standard errors of slope and intercept at the maximum.
+
+    About the Fisher-weighted mean of the scores slope and height are uncorrelated in the
+    inverse information; in the sandwich they are not.
+    """
+    mass, mean, spread = _information(cells, place, count)
+    centre, scale = axis
+    slope_se, height_se = 1 / (np.sqrt(spread) * scale), 1 / np.sqrt(mass)
+    correlation = np.zeros(count)
+    if cells.squares is not None:
+        scatter = cells.squares * _residuals(cells, place) ** 2
+        away = cells.scores - mean[cells.group]
+        wide = np.sqrt(np.maximum(_sums(cells, scatter * away**2, count), TINY))
+        high = np.sqrt(np.maximum(_sums(cells, scatter, count), TINY))
+        correlation = (_sums(cells, scatter * away, count) / wide / high).clip(-1, 1)
+        slope_se, height_se = slope_se * wide / np.sqrt(spread), height_se * high / np.sqrt(mass)
+    along = (centre + mean * scale) * slope_se - correlation * height_se
+    return slope_se, np.hypot(along, height_se * np.sqrt(1 - correlation**2))
 
 
 def _standardise(cells: _Cells, count: int) -> tuple[_Cells, Floats, Floats]:
@@ -187,6 +246,10 @@ def _logits(cells: _Cells, place: Floats) -> Floats:
     return slope[cells.group] * cells.scores + height[cells.group]
 
 
+def _residuals(cells: _Cells, place: Floats) -> Floats:
+    return cells.positive - expit(_logits(cells, place))
+
+
 def _loss(cells: _Cells, place: Floats, count: int) -> Floats:
     eta = _logits(cells, place)
     margin = np.where(cells.positive, -eta, eta)
@@ -210,7 +273,7 @@ def _newton_step(cells: _Cells, place: Floats, count: int) -> tuple[Floats, Floa
     About the weighted mean of the scores the two equations come apart.
     """
     mass, mean, spread = _information(cells, place, count)
-    residual = cells.weight * (cells.positive - expit(_logits(cells, place)))
+    residual = cells.weight * _residuals(cells, place)
     slope = _sums(cells, residual * (cells.scores - mean[cells.group]), count) / spread
     centre = _sums(cells, residual, count) / mass
     size = np.hypot(slope * np.sqrt(spread), centre * np.sqrt(mass))
@@ -220,13 +283,14 @@ def _newton_step(cells: _Cells, place: Floats, count: int) -> tuple[Floats, Floa
 def _descend(
     cells: _Cells, start: tuple[Floats, Floats], step: Floats, count: int
 ) -> tuple[Floats, Floats]:
-    """Take the longest of the steps 1, 1/2, 1/4, … that does not raise the loss."""
+    """Take the longest of the steps 1, 1/2, 1/4, … that does not raise the loss, or none."""
     place, loss = start
     length = np.ones(count)
     for _ in range(MAX_HALVINGS):
         reached = _loss(cells, place + length * step, count)
         worse = reached > loss * (1 + ROUNDING)
         if not worse.any():
-            break
+            return place + length * step, reached
         length[worse] /= 2
-    return place + length * step, reached
+    length[worse] = 0.0
+    return place + length * step, np.where(worse, loss, reached)

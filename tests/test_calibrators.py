@@ -7,6 +7,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hetcal.calibrators import PlattCalibrator, fit_platt
 from hetcal.errors import CalibrationError
+from hetcal.platt import _Cells, _descend, _loss
 
 ONE_DIMENSION = "the check asks for several columns; a calibrator takes one score per row"
 NO_OVERLAP = "the check's scores part the classes, where the likelihood has no maximum"
@@ -49,9 +50,9 @@ def sample(rows, slope, intercept, *, scale=1.0, seed=0):
     return scores, rng.binomial(1, expit(slope * scores + intercept))
 
 
-def one_leaf(scores, y, weight=None):
+def one_leaf(scores, y, weight=None, squares=None):
     scores, y = np.asarray(scores, dtype=float), np.asarray(y)
-    return fit_platt(scores, y, np.ones(len(y), dtype=int), [1], weight)
+    return fit_platt(scores, y, np.ones(len(y), dtype=int), [1], weight, squares)
 
 
 def loss(parameters, scores, y, weight):
@@ -182,22 +183,71 @@ def test_classes_that_touch_in_one_score_are_separated(scores, y, separated):
     assert one_leaf(scores, y).separated[0] == separated
 
 
-def test_a_weight_is_a_number_of_rows():
+NUMBERS = ("slope", "intercept", "slope_se", "intercept_se")
+
+
+def test_a_cell_stands_for_its_rows():
     scores, y = sample(300, 1, 0)
-    weight = np.random.default_rng(3).integers(0, 4, 300)
-    weighted, repeated = (
-        one_leaf(scores, y, weight),
-        one_leaf(*(np.repeat(v, weight) for v in (scores, y))),
-    )
-    for name in ("slope", "intercept", "slope_se", "intercept_se"):
-        assert getattr(weighted, name)[0] == pytest.approx(getattr(repeated, name)[0], rel=1e-9)
+    rng = np.random.default_rng(3)
+    count = rng.integers(0, 4, 300)
+    cell = np.repeat(np.arange(300), count)
+    weight = rng.exponential(size=cell.size)
+    rows = one_leaf(scores[cell], y[cell], weight)
+    sums, squares = (np.bincount(cell, each, 300) for each in (weight, weight**2))
+    cells = one_leaf(scores, y, sums, squares)
+    for name in NUMBERS:
+        assert getattr(cells, name)[0] == pytest.approx(getattr(rows, name)[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-20, 1e-3, 1e3])
+def test_the_unit_of_the_weights_does_not_matter(unit):
+    scores, y = sample(2_000, 0.7, -1, scale=2)
+    leaf = np.arange(2_000) % 3
+    weight = np.random.default_rng(4).exponential(size=2_000) * (1 + leaf)
+    plain, other = (fit_platt(scores, y, leaf, [0, 1, 2], w) for w in (weight, unit * weight))
+    for name in NUMBERS:
+        assert getattr(other, name) == pytest.approx(getattr(plain, name), rel=1e-12)
+
+
+def test_equal_weights_have_the_errors_of_no_weights_in_the_long_run():
+    scores, y = sample(100_000, 0.7, -1, scale=2)
+    plain, weighted = one_leaf(scores, y), one_leaf(scores, y, np.full(100_000, 5.0))
+    for name in NUMBERS:
+        assert getattr(weighted, name)[0] == pytest.approx(getattr(plain, name)[0], rel=0.01)
+
+
+def test_weighted_errors_are_those_of_the_sandwich():
+    scores, y = sample(500, 0.7, -1, scale=2)
+    scores = scores + 3
+    weight = np.random.default_rng(4).exponential(size=500)
+    fit = one_leaf(scores, y, weight)
+    x = np.column_stack([scores, np.ones(500)])
+    p = expit(fit.slope[0] * scores + fit.intercept[0])
+    bread = np.linalg.inv((x * (weight * p * (1 - p))[:, None]).T @ x)
+    gradient = x * (weight * (y - p))[:, None]
+    errors = np.sqrt(np.diag(bread @ (gradient.T @ gradient) @ bread))
+    assert [fit.slope_se[0], fit.intercept_se[0]] == pytest.approx(errors, rel=1e-9)
+
+
+def test_weighted_errors_are_those_of_the_bootstrap():
+    """Negative rows were thinned out to a fifth and stand for five each."""
+    scores, y = sample(4_000, 0.7, -1, scale=2)
+    rng = np.random.default_rng(6)
+    kept = (y == 1) | (rng.random(4_000) < 0.2)
+    scores, y = scores[kept], y[kept]
+    weight = np.where(y == 1, 1.0, 5.0)
+    fit = one_leaf(scores, y, weight)
+    drawn = rng.integers(0, y.size, (300, y.size)).ravel()
+    draw = np.repeat(np.arange(300), y.size)
+    again = fit_platt(scores[drawn], y[drawn], draw, range(300), weight[drawn])
+    assert fit.slope_se[0] == pytest.approx(again.slope.std(), rel=0.15)
+    assert fit.intercept_se[0] == pytest.approx(again.intercept.std(), rel=0.15)
 
 
 def test_standard_errors_are_those_of_the_numerical_hessian():
     scores, y = sample(500, 0.7, -1, scale=2)
-    scores = scores + 3
-    weight = np.random.default_rng(4).uniform(0.5, 2, 500)
-    fit = one_leaf(scores, y, weight)
+    scores, weight = scores + 3, 1.0
+    fit = one_leaf(scores, y)
     best, step = np.array([fit.slope[0], fit.intercept[0]]), 1e-4
     hessian = np.empty((2, 2))
     for i in range(2):
@@ -208,6 +258,18 @@ def test_standard_errors_are_those_of_the_numerical_hessian():
             hessian[i, j] = (values[0] - values[1] - values[2] + values[3]) / (4 * step**2)
     errors = np.sqrt(np.diag(np.linalg.inv(hessian)))
     assert [fit.slope_se[0], fit.intercept_se[0]] == pytest.approx(errors, rel=1e-4)
+
+
+def test_a_step_that_only_raises_the_loss_is_not_taken():
+    scores, y = sample(100, 1, 0)
+    cells = _Cells(scores, y == 1, np.repeat([0, 1], 50), np.ones(100), None)
+    place = np.array([[1.0, 1.0], [0.0, 0.0]])
+    loss = _loss(cells, place, 2)
+    step = np.array([[0.1, -1e30], [0.0, 0.0]])
+    reached, there = _descend(cells, (place, loss), step, 2)
+    assert reached[:, 1].tolist() == [1.0, 0.0]
+    assert there[1] == loss[1]
+    assert there == pytest.approx(_loss(cells, reached, 2))
 
 
 def test_no_other_optimiser_finds_a_better_map():

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
+from hetcal.calibrators import PlattCalibrator, fit_platt
 from hetcal.errors import CalibrationError
 from hetcal.leaf_calibrator import LeafCalibrator, maps_table
 from hetcal.nodes import Feature, Node
@@ -105,9 +106,17 @@ def test_leaves_without_rows_are_listed(two_leaves):
     ]
 
 
+def test_without_weights_the_errors_are_those_of_the_fisher_information(two_leaves):
+    scores, y, leaf = two_leaves
+    fit = fit_platt(scores, y, leaf, [1, 2])
+    maps = LeafCalibrator().fit(scores, y, leaf).maps_
+    assert [each.slope_se for each in maps] == fit.slope_se.tolist()
+    assert PlattCalibrator().fit(scores[leaf == 1], y[leaf == 1]).slope_se_ == maps[0].slope_se
+
+
 def test_scores_that_are_not_finite_and_weights_of_zero_are_left_out(two_leaves):
     scores, y, leaf = two_leaves
-    plain = LeafCalibrator().fit(scores, y, leaf)
+    plain = LeafCalibrator().fit(scores, y, leaf, np.ones(len(y)))
     spoiled = np.concatenate([scores, [np.nan, np.inf, -np.inf, 5.0]])
     weight = np.append(np.ones(len(y) + 3), 0.0)
     again = LeafCalibrator().fit(
