@@ -5,8 +5,8 @@ import math
 SURE = 2.0
 """Standard errors from which a difference is taken for real."""
 
-VAGUE = 0.15
-"""Largest standard error of a slope that may be called about right."""
+RIGHT = (0.8, 1.25)
+"""Where the whole interval of a slope has to lie for the scores to be called about right."""
 
 NEAR = 0.05
 """Difference from 1, or from a slope that has a name, not worth a word."""
@@ -40,6 +40,9 @@ CHANGES = {
 def scale_words(slope: float, se: float) -> str:
     """Say how the scores should change, given the slope that calibrates them.
 
+    Two standard errors to either side make an interval. An interval that contains 1 but
+    reaches beyond 0.8 or 1.25 leaves open whether the scores are right.
+
     Parameters
     ----------
     slope, se : float
@@ -67,8 +70,9 @@ def scale_words(slope: float, se: float) -> str:
 
 
 def is_right(slope: float, se: float) -> bool:
-    """Whether the slope is known well enough and is as good as 1."""
-    return se <= VAGUE and abs(slope - 1) <= max(NEAR, SURE * se)
+    """Whether the slope may be 1, or nearly is, and lies between 0.8 and 1.25 for sure."""
+    low, high = slope - SURE * se, slope + SURE * se
+    return RIGHT[0] <= low and high <= RIGHT[1] and (low <= 1 <= high or abs(slope - 1) <= NEAR)
 
 
 def _change(slope: float) -> str:

@@ -41,15 +41,29 @@ def test_words_are_never_far_from_the_slope():
         assert words.endswith("(under-confident)") == (slope > 1.05)
 
 
-def test_a_slope_two_errors_from_one_is_about_right():
-    assert scale_words(0.81, 0.1) == "test scores are about right"
-    assert scale_words(0.79, 0.1) == "test scores should be shrunk by a fifth"
+@pytest.mark.parametrize(
+    ("slope", "se"), [(1.0, 0.09), (0.92, 0.05), (1.1, 0.07), (0.96, 0.07), (1.04, 0.001)]
+)
+def test_an_interval_between_four_fifths_and_five_quarters_is_about_right(slope, se):
+    assert scale_words(slope, se) == "test scores are about right"
+    assert is_right(slope, se)
 
 
-@pytest.mark.parametrize("slope", [0.4, 1.0, 1.6])
-def test_a_slope_known_too_badly_is_not_called_right(slope):
-    assert scale_words(slope, 0.5) == "too few test rows to judge the size of the scores"
-    assert not is_right(slope, 0.5)
+@pytest.mark.parametrize(
+    ("slope", "se"),
+    [(0.72, 0.1401), (1.29, 0.149), (0.9, 0.06), (1.0, 0.13), (0.4, 0.5), (1.0, 0.5), (1.6, 0.5)],
+)
+def test_a_wider_interval_around_one_leaves_it_open(slope, se):
+    assert scale_words(slope, se) == "too few test rows to judge the size of the scores"
+    assert not is_right(slope, se)
+
+
+@pytest.mark.parametrize(
+    ("slope", "se", "words"),
+    [(0.79, 0.1, "shrunk by a fifth"), (0.9, 0.03, "shrunk by a tenth"), (0.72, 0.1, "shrunk by")],
+)
+def test_an_interval_beside_one_asks_for_a_change(slope, se, words):
+    assert scale_words(slope, se).startswith(f"test scores should be {words}")
 
 
 def test_a_slope_that_may_be_zero_promises_nothing():
