@@ -1,9 +1,10 @@
 """Columns as a tree compares them: numbers in single precision, categories by name."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hetcal.arrays import Floats, Ints
 from hetcal.columns import column_kind, value_text
@@ -22,6 +23,20 @@ def feature_kind(column: pd.Series) -> Literal["number", "category"]:
         "A partition splits on numbers and on categories.",
         "Ignore the column, or turn it into a number (such as days since a date) or into text.",
     )
+
+
+def named_columns(X: pd.DataFrame | NDArray[Any]) -> pd.DataFrame:
+    """Give every column a name of text; those of an array are x0, x1, …."""
+    if isinstance(X, pd.DataFrame):
+        return X.set_axis([str(name) for name in X.columns], axis=1)
+    values = np.asarray(X)
+    if values.ndim != 2:
+        raise PartitionError(
+            f"The rows are an array of shape {values.shape}.",
+            "A partition reads a table: rows by columns.",
+            "Give a data frame or a two-dimensional array.",
+        )
+    return pd.DataFrame(values, columns=[f"x{i}" for i in range(values.shape[1])])
 
 
 def number_values(column: pd.Series) -> Floats:

@@ -1,20 +1,20 @@
 """A partition: plain data that sends every row to one leaf."""
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.errors import PartitionError
-from hetcal.feature_values import category_codes, number_values
+from hetcal.feature_values import category_codes, named_columns, number_values
 from hetcal.nodes import Feature, Node, check_tree
 from hetcal.partition_json import read_tree, write_tree
-from hetcal.rules import Condition, anything, condition_words, narrow, paths, rule_words, shown
+from hetcal.rules import Condition, paths, rule_words, shown
 
 
 @dataclass(frozen=True)
@@ -118,29 +118,12 @@ class Partition:
         return self.nodes[0].positive_rate
 
     @cached_property
-    def split_rules(self) -> tuple[str, ...]:
-        """For each node, what sends a row left, in words; empty for a leaf."""
-        conditions = paths(self.features, self.nodes)
-        return tuple(
-            self._split_rule(node, path) for node, path in zip(self.nodes, conditions, strict=True)
-        )
-
-    def _split_rule(self, node: Node, path: Sequence[Condition]) -> str:
-        if node.feature is None:
-            return ""
-        feature = self._by_name[node.feature]
-        here = anything(feature)
-        if feature.kind == "category":  # do not name what an earlier split sent elsewhere
-            here = next((each for each in path if each.feature == feature), here)
-        return condition_words(narrow(here, node, left=True))
-
-    @cached_property
     def _by_name(self) -> dict[str, Feature]:
         return {feature.name: feature for feature in self.features}
 
-    def apply(self, X: pd.DataFrame) -> Ints:
-        """Return the leaf id of each row."""
-        values = self._values(X)
+    def apply(self, X: pd.DataFrame | NDArray[Any]) -> Ints:
+        """Return the leaf id of each row; the columns of an array are x0, x1, …."""
+        values = self._values(named_columns(X))
         leaf = np.zeros(len(X), dtype=np.int64)
         rows: dict[int, Ints] = {0: np.arange(len(X))}
         leaf_ids = {node: number for number, node in enumerate(self._leaf_nodes, start=1)}
@@ -165,7 +148,7 @@ class Partition:
         return left | np.isnan(values) if node.missing_left else left
 
     def _values(self, X: pd.DataFrame) -> dict[str, Floats | Ints]:
-        columns = [str(name) for name in X.columns]
+        columns = list(X.columns)
         absent = [feature.name for feature in self.features if columns.count(feature.name) != 1]
         if absent:
             names = "', '".join(map(shown, absent[:5]))

@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 
 from hetcal.arrays import Ints
 from hetcal.errors import PartitionError
+from hetcal.feature_values import named_columns
 from hetcal.partition import Leaf, Partition
 from hetcal.tree_encoding import encode_column, to_partition
 
@@ -107,9 +108,8 @@ class TreePartition(BaseEstimator):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if X.empty:
                 check_array(X)  # scikit-learn's words for no rows or no columns
-            return X.set_axis([str(name) for name in X.columns], axis=1)
-        values = validate_data(self, X, reset=reset, ensure_all_finite=False)
-        return pd.DataFrame(values, columns=[f"x{i}" for i in range(values.shape[1])])
+            return named_columns(X)
+        return named_columns(validate_data(self, X, reset=reset, ensure_all_finite=False))
 
     def _check_parameters(self) -> None:
         for name in ("max_depth", "min_samples_leaf"):

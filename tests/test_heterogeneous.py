@@ -103,6 +103,17 @@ def test_probabilities_are_turned_into_logits():
     assert fitted.decision_function(X) == pytest.approx(pooled.slope * scores + pooled.intercept)
 
 
+def test_a_partition_is_taken_as_it_is_also_for_arrays():
+    X, y = rows(1_000, 0)
+    partition = TreePartition(2, min_samples_leaf=100).fit(X, y).partition_
+    fitted = HeterogeneousCalibrator(partition=partition).fit(X, y)
+    assert fitted.partition_ is partition
+    assert np.array_equal(fitted.apply(X), partition.apply(pd.DataFrame(X).add_prefix("x")))
+    assert {each.leaf for each in fitted.calibrator_.maps_} == {
+        leaf.id for leaf in partition.leaves
+    }
+
+
 def test_the_second_label_is_the_positive_one():
     X, y = rows(1_000, 0)
     named = HeterogeneousCalibrator().fit(X, np.array(["no", "yes"])[y])

@@ -77,15 +77,6 @@ def test_a_set_without_few_names_is_told_by_what_is_not_in_it():
     assert rules(stump(JOB, LETTERS[:10], missing_left=True))[0] == "job is not k or l"
 
 
-def test_a_split_names_only_categories_that_can_reach_it():
-    nodes = (
-        split(JOB, ("a", "b", "c"), left=1, right=4),
-        split(JOB, ("a", "d", "e"), left=2, right=3),
-        *[Node(1, 0.0)] * 3,
-    )
-    assert Partition((JOB,), nodes).split_rules == ("job is a, b or c", "job is a", "", "", "")
-
-
 @pytest.mark.parametrize(
     ("name", "words"),
     [("", "''"), ("missing", "'missing'"), (" x", "' x'"), ("a\nb", r"'a\nb'"), ("é", "é")],
