@@ -5,7 +5,7 @@ that is not defined (no rows, or one class only where two are needed) is NaN.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
@@ -39,10 +39,6 @@ class Metrics:
     log_loss: float
     brier: float
     calibration_error: float
-
-    def as_dict(self) -> dict[str, float]:
-        """Return the measures by name."""
-        return asdict(self)
 
 
 def auc(y: Labels, scores: Floats, weight: Floats | None = None) -> float:

@@ -1,3 +1,5 @@
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -68,7 +70,7 @@ def test_a_class_without_weight_counts_as_absent():
 def test_nothing_is_defined_without_rows():
     none = np.array([])
     measured = measure(none.astype(int), none)
-    assert np.isnan(list(measured.as_dict().values())).all()
+    assert np.isnan(astuple(measured)).all()
     assert np.isnan(mean_confidence_minus_accuracy(none.astype(int), none))
 
 
@@ -132,13 +134,6 @@ def test_measure_gives_what_each_function_gives():
     y, scores, weight = sample(500, decimals=1)
     expected = Metrics(*(f(y, scores, weight) for f in [*SKLEARN, calibration_error]))
     assert measure(y, scores, weight) == expected
-    assert list(expected.as_dict()) == [
-        "auc",
-        "average_precision",
-        "log_loss",
-        "brier",
-        "calibration_error",
-    ]
 
 
 def test_rows_of_leaves_are_in_order_and_empty_where_a_leaf_has_none():
