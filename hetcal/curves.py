@@ -9,7 +9,7 @@ from hetcal.arrays import Floats, Ints
 from hetcal.metrics import auc, average_precision
 from hetcal.ranking import Labels, RankedClass, rank_classes
 
-MOST_POINTS = 990
+MOST_POINTS = 990  # so that a figure of two curves and its lines stays within 2,000 points
 LARGEST_MOVE = 1e-3
 STRIPS = 10_000
 STEPS = 500
@@ -97,9 +97,9 @@ def precision_recall_curve(
 def thin(x: Floats, y: Floats) -> Ints:
     """Choose points of a curve that draw the same curve.
 
-    A curve of up to 2,000 points is kept whole. Otherwise the first point, the last one and
-    about 1,000 in even steps between stay, and as many more as it takes for no point of the
-    full curve to be further than 0.001 from the thinned one. Should that be more than 2,000,
+    A curve of up to 990 points is kept whole. Otherwise the first point, the last one and
+    up to 500 in even steps between stay, and as many more as it takes for no point of the
+    full curve to be further than 0.001 from the thinned one. Should that be more than 990,
     the distance is doubled until it is not.
 
     Parameters

@@ -74,7 +74,7 @@ def test_a_thinned_curve_stays_within_a_thousandth_of_the_full_one(
     y, scores, _ = sample(rows, decimals, rate)
     x, height, _ = full(y, scores)
     thinned = np.column_stack(drawn(y, scores)[:2])
-    assert len(thinned) <= 1_000
+    assert len(thinned) <= 990
     assert largest_distance(np.column_stack([x, height]), thinned) <= 1e-3
 
 
@@ -132,5 +132,5 @@ def test_a_curve_too_wild_for_its_points_moves_further_but_never_exceeds_them():
     x = np.linspace(0, 1, 40_001)
     y = np.where(np.arange(x.size) // 8 % 2, 0.0, 1.0)
     kept = thin(x, y)
-    assert 2 <= kept.size <= 1_000
+    assert 2 <= kept.size <= 990
     assert (kept[0], kept[-1]) == (0, x.size - 1)
