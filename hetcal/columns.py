@@ -1,5 +1,6 @@
 """What a column of a table is: its kind, its values as text, its description."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
@@ -8,6 +9,9 @@ from numpy.typing import NDArray
 from pandas.api import types
 
 Kind = Literal["number", "category", "date", "other"]
+FeatureKind = Literal["number", "category"]
+Kinds = Mapping[str, FeatureKind]
+"""What columns are known to hold, by name; the others are judged by their values."""
 
 
 def column_kind(column: pd.Series) -> Kind:
@@ -40,6 +44,12 @@ def value_text(value: object) -> str:
     if isinstance(value, float | np.floating) and np.isfinite(value) and value == int(value):
         return str(int(value))
     return str(value)
+
+
+def as_text(column: pd.Series) -> pd.Series:
+    """Write every value of a column as text; missing values stay missing."""
+    texts = {value: value_text(value) for value in column.dropna().unique()}
+    return column.map(texts).astype("str")
 
 
 def row_count(rows: int) -> str:

@@ -1,17 +1,17 @@
 """Columns as a tree compares them: numbers in single precision, categories by name."""
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from hetcal.arrays import Floats, Ints
-from hetcal.columns import column_kind, value_text
+from hetcal.columns import FeatureKind, column_kind, value_text
 from hetcal.errors import PartitionError
 
 
-def feature_kind(column: pd.Series) -> Literal["number", "category"]:
+def feature_kind(column: pd.Series) -> FeatureKind:
     """Tell by its type whether a column holds numbers or categories, or refuse it."""
     kind = column_kind(column)
     if kind in ("number", "category"):

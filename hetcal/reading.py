@@ -1,19 +1,20 @@
 """Read one file into a table, with a record of what was decided on the way."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 
+from hetcal.columns import Kinds
 from hetcal.delimited import WrongEncodingError, read_delimited
 from hetcal.dialect import Dialect, detect_dialect
 from hetcal.digests import file_digest
 from hetcal.errors import TableError
+from hetcal.known_kinds import as_kinds, known_column
 from hetcal.parquet import read_parquet
-from hetcal.text_columns import typed_column
 from hetcal.text_file import is_gzip, is_parquet, is_readable
 
 __all__ = ["Dialect", "Reading", "detect_dialect", "is_parquet", "is_readable", "read_file"]
@@ -33,15 +34,36 @@ class Reading:
         How the text was read; None for Parquet.
     notes : tuple of str
         What was decided or repaired, naming the column.
+    path : Path
+        The file.
+    name : str
+        What the user calls it.
+    kinds : mapping
+        The columns whose kind was given.
     """
 
     frame: pd.DataFrame
     digest: str
     dialect: Dialect | None
     notes: tuple[str, ...]
+    path: Path
+    name: str
+    kinds: Kinds = field(default_factory=dict)
+
+    def with_text(self, columns: Iterable[str]) -> "Reading":
+        """Read the file again with these columns as the text that stands in it."""
+        text: Kinds = {column: "category" for column in columns}
+        kinds = {**self.kinds, **text}
+        return read_file(self.path, self.dialect, name=self.name, kinds=kinds)
 
 
-def read_file(path: Path, dialect: Dialect | None = None, *, name: str | None = None) -> Reading:
+def read_file(
+    path: Path,
+    dialect: Dialect | None = None,
+    *,
+    name: str | None = None,
+    kinds: Kinds | None = None,
+) -> Reading:
     """Read a CSV, TSV (plain or gzip) or Parquet file.
 
     Parameters
@@ -52,13 +74,16 @@ def read_file(path: Path, dialect: Dialect | None = None, *, name: str | None = 
         How to read text; detected when not given, ignored for Parquet.
     name : str, optional
         What the user calls the file, for messages; the file's own name otherwise.
+    kinds : mapping, optional
+        Columns that are known to hold numbers or categories, so that the rows of this
+        file do not decide; a category is the text that stands in the file.
 
     Raises
     ------
     TableError
         When the file is not a table.
     """
-    name = name or path.name
+    name, kinds = name or path.name, kinds or {}
     if not is_readable(path):
         raise TableError(
             f"There is no file '{path}' that can be read.",
@@ -70,14 +95,19 @@ def read_file(path: Path, dialect: Dialect | None = None, *, name: str | None = 
         table, notes = read_parquet(path, name)
         _check_names(table.column_names, name, "")
     else:
-        table, notes, dialect = _read_text(path, dialect, name)
+        dialect, table, notes = _read_text(path, dialect, name)
+        columns = [known_column(c, table[c], dialect.decimal, kinds) for c in table.column_names]
+        notes += [column.note for column in columns if column.note is not None]
+        table = pa.table([c.values for c in columns], names=table.column_names)
     frame = table.to_pandas(ignore_metadata=True, date_as_object=False)
-    return Reading(frame, file_digest(path), dialect, tuple(notes))
+    frame, more = as_kinds(frame, kinds)
+    return Reading(frame, file_digest(path), dialect, (*notes, *more), path, name, kinds)
 
 
 def _read_text(
     path: Path, dialect: Dialect | None, name: str
-) -> tuple[pa.Table, list[str], Dialect]:
+) -> tuple[Dialect, pa.Table, list[str]]:
+    """Read columns of text, with the dialect that was used and what there is to say."""
     used = _dialect_for(path, dialect, name)
     try:
         table, notes = read_delimited(path, used, name)
@@ -90,9 +120,7 @@ def _read_text(
     _check_names(table.column_names, name, _header_hint(used))
     if dialect is None:
         notes += _detection_notes(used, name)
-    columns = [typed_column(c, table[c], used.decimal) for c in table.column_names]
-    notes += [column.note for column in columns if column.note is not None]
-    return pa.table([c.values for c in columns], names=table.column_names), notes, used
+    return used, table, notes
 
 
 def _dialect_for(path: Path, dialect: Dialect | None, name: str) -> Dialect:

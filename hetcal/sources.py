@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from hetcal.columns import column_kind, value_text
+from hetcal.columns import Kinds, column_kind
 from hetcal.errors import TableError
 from hetcal.reading import Dialect, Reading, read_file
 from hetcal.splits import ROLES, role_named
@@ -58,7 +58,7 @@ def file_per_role(readings: Mapping[str, Reading]) -> Source:
         When the files have different columns.
     """
     ordered = {role: readings[role] for role in ROLES if role in readings}
-    frame, notes = _joined({f"the {role} file": r.frame for role, r in ordered.items()})
+    frame, notes = _joined({f"the {role} file": reading for role, reading in ordered.items()})
     column = "split" if "split" not in frame.columns else "split (file)"
     roles = np.repeat(list(ordered), [len(reading.frame) for reading in ordered.values()])
     frame = frame.assign(**{column: pd.Series(roles, dtype="str")})
@@ -66,11 +66,18 @@ def file_per_role(readings: Mapping[str, Reading]) -> Source:
     return Source(frame, _digest(ordered), (*told, *notes), column)
 
 
-def from_path(path: Path, dialect: Dialect | None = None) -> Source:
+def from_path(path: Path, dialect: Dialect | None = None, kinds: Kinds | None = None) -> Source:
     """Use a file or a folder.
 
     Files in a folder that are named train, validation (val), calibration (cal) or
     test are one file per role; otherwise all its tables are parts of one.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder.
+    dialect, kinds
+        As in `read_file`.
 
     Raises
     ------
@@ -79,7 +86,7 @@ def from_path(path: Path, dialect: Dialect | None = None) -> Source:
     """
     path = Path(os.path.expanduser(path))
     if not os.path.isdir(path):
-        return one_file(read_file(path, dialect))
+        return one_file(read_file(path, dialect, kinds=kinds))
     files = sorted(
         file
         for file in path.iterdir()
@@ -93,9 +100,9 @@ def from_path(path: Path, dialect: Dialect | None = None) -> Source:
         )
     by_role = _files_by_role(files)
     if len(by_role) > 1:
-        source = file_per_role({role: read_file(by_role[role], dialect) for role in by_role})
-        return _with_notes(source, _unused_note(files, by_role.values()))
-    return _parts({file.name: read_file(file, dialect) for file in files})
+        readings = {role: read_file(by_role[role], dialect, kinds=kinds) for role in by_role}
+        return _with_notes(file_per_role(readings), _unused_note(files, by_role.values()))
+    return _parts({file.name: read_file(file, dialect, kinds=kinds) for file in files})
 
 
 def _files_by_role(files: Sequence[Path]) -> dict[str, Path]:
@@ -128,7 +135,7 @@ def _parts(readings: Mapping[str, Reading]) -> Source:
     """Join files that hold parts of one table."""
     if len(readings) == 1:
         return one_file(next(iter(readings.values())))
-    frame, notes = _joined({f"'{name}'": reading.frame for name, reading in readings.items()})
+    frame, notes = _joined({f"'{name}'": reading for name, reading in readings.items()})
     told = [f"{name}: {note}" for name, reading in readings.items() for note in reading.notes]
     joined = f"{len(readings)} files were joined into one table: {', '.join(readings)}."
     return Source(frame, _digest(readings), (joined, *told, *notes), None)
@@ -136,20 +143,23 @@ def _parts(readings: Mapping[str, Reading]) -> Source:
 
 def _digest(readings: Mapping[str, Reading]) -> str:
     """Stand for the content and the way it was read: another delimiter is another table."""
-    parts = [f"{name}\n{r.digest}\n{r.dialect!r}" for name, r in readings.items()]
+    parts = [
+        f"{name}\n{r.digest}\n{r.dialect!r}\n{sorted(r.kinds.items())}"
+        for name, r in readings.items()
+    ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def _joined(frames: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, list[str]]:
-    """Put frames with the same columns one under the other."""
+def _joined(readings: Mapping[str, Reading]) -> tuple[pd.DataFrame, list[str]]:
+    """Put files with the same columns one under the other."""
+    frames = {name: reading.frame for name, reading in readings.items()}
     first_name, first = next(iter(frames.items()))
     for name, frame in frames.items():
         _check_columns(first_name, first.columns, name, frame.columns)
     mixed = [column for column in first.columns if _is_mixed(frames.values(), column)]
-    aligned = [
-        frame[list(first.columns)].assign(**{column: _as_text(frame[column]) for column in mixed})
-        for frame in frames.values()
-    ]
+    # Numbers and dates would not give back the text that they were read from.
+    texts = (reading.with_text(mixed) if mixed else reading for reading in readings.values())
+    aligned = [reading.frame[list(first.columns)] for reading in texts]
     notes = [
         f"Column '{column}' holds text in one file and other values in another; it is used as text."
         for column in mixed
@@ -177,8 +187,3 @@ def _is_mixed(frames: Iterable[pd.DataFrame], column: str) -> bool:
     kinds = {column_kind(frame[column]) for frame in frames if frame[column].notna().any()}
     empty = {column_kind(frame[column]) for frame in frames if not frame[column].notna().any()}
     return len(kinds) > 1 or (kinds == {"category"} and bool(empty - kinds))
-
-
-def _as_text(column: pd.Series) -> pd.Series:
-    texts = {value: value_text(value) for value in column.dropna().unique()}
-    return column.map(texts).astype("str")

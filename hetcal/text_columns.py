@@ -1,10 +1,13 @@
 """Turn columns of text into numbers and dates, and say what was decided."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from hetcal.arrays import Bools
+from hetcal.errors import TableError
 
 MARKERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?", "-")
 """Texts that mean "missing" in a column of numbers; a column of text keeps them."""
@@ -39,19 +42,86 @@ def typed_column(name: str, text: pa.ChunkedArray, decimal: str = ".") -> TypedC
     """
     if text.null_count == len(text):
         return TypedColumn(text.cast(pa.float64()), f"Column '{name}' has no values.")
-    plain = text if decimal == "." else _with_point(text)
+    plain = _with_point(text, decimal)
+    numbers = _cast(plain)
+    if numbers is not None:
+        return _checked_numbers(name, text, numbers)
+    return _mixed_column(name, text, _Fields(plain))
+
+
+def number_column(name: str, text: pa.ChunkedArray, decimal: str = ".") -> TypedColumn:
+    """Read a column of text that is known to hold numbers; parameters as in `typed_column`.
+
+    A few other texts become missing, as they do where the type is found.
+
+    Raises
+    ------
+    TableError
+        When more than one value in ten is no number, naming some.
+    """
+    plain = _with_point(text, decimal)
+    numbers = _cast(plain)
+    if numbers is not None:
+        return TypedColumn(numbers)
+    fields = _Fields(plain)
+    if fields.share < _NUMBER_SHARE:
+        raise TableError(
+            f"Column '{name}' holds {_quoted(fields.most_frequent(fields.other))}.",
+            "This column is read as numbers; missing values are empty cells or one of "
+            f"{', '.join(MARKERS)}.",
+            "Give numbers, or leave these cells empty.",
+        )
+    return _with_gaps(name, fields)
+
+
+def _with_point(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
+    """Write decimal commas as points; a point already there is no number any more."""
+    if decimal == ".":
+        return text
+    return pc.replace_substring(pc.replace_substring(text, ".", "~"), ",", ".")
+
+
+def _cast(text: pa.ChunkedArray | pa.Array) -> Any:
+    """Return the numbers that all fields are, whole ones if possible; else None."""
     for kind in (pa.int64(), pa.float64()):
         try:
-            numbers = plain.cast(kind)
+            return text.cast(kind)
         except pa.ArrowInvalid:
             continue
-        return _checked_numbers(name, text, numbers)
-    return _mixed_column(name, text, plain)
+    return None
 
 
-def _with_point(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Write decimal commas as points; a point already there is no number any more."""
-    return pc.replace_substring(pc.replace_substring(text, ".", "~"), ",", ".")
+class _Fields:
+    """The distinct fields of a column, trimmed: numbers, markers of missing values, others."""
+
+    def __init__(self, text: pa.ChunkedArray) -> None:
+        encoded = text.combine_chunks().dictionary_encode()
+        self.indices = encoded.indices
+        self.distinct = pc.utf8_trim_whitespace(encoded.dictionary)
+        self.rows = np.bincount(self.indices.drop_null().to_numpy(), minlength=len(self.distinct))
+        number = pc.match_substring_regex(self.distinct, _NUMBER)
+        marker = pc.is_in(self.distinct, pa.array(MARKERS, self.distinct.type))
+        self.number = number.to_numpy(zero_copy_only=False)
+        self.other = ~self.number & ~marker.to_numpy(zero_copy_only=False)
+        self.present = max(self.rows[self.number | self.other].sum(), 1)
+
+    @property
+    def share(self) -> float:
+        """Numbers among the values that no marker calls missing; 1 where there are none."""
+        return float(1 - self.rows[self.other].sum() / self.present)
+
+    @property
+    def numbers(self) -> pa.ChunkedArray:
+        """The number of each row, null where the field is none."""
+        none = pa.scalar(None, self.distinct.type)
+        numbers = _cast(pc.if_else(pa.array(self.number), self.distinct, none))
+        return pa.chunked_array([numbers.take(self.indices)])
+
+    def most_frequent(self, chosen: Bools) -> pa.Array:
+        """Up to three of the chosen fields, those with most rows first."""
+        places = np.flatnonzero(chosen)
+        order = np.argsort(-self.rows[places], kind="stable")[:3]
+        return self.distinct.take(pa.array(places[order]))
 
 
 def _first_match(text: pa.ChunkedArray, pattern: str) -> str | None:
@@ -89,40 +159,26 @@ def _large_note(name: str, example: str) -> str:
     )
 
 
-def _mixed_column(name: str, text: pa.ChunkedArray, plain: pa.ChunkedArray) -> TypedColumn:
+def _mixed_column(name: str, text: pa.ChunkedArray, fields: _Fields) -> TypedColumn:
     """Type a column of which not every field is a number, working on its distinct fields."""
-    encoded = plain.combine_chunks().dictionary_encode()
-    distinct = pc.utf8_trim_whitespace(encoded.dictionary)
-    rows = np.bincount(encoded.indices.drop_null().to_numpy(), minlength=len(distinct))
-    number = pc.match_substring_regex(distinct, _NUMBER).to_numpy(zero_copy_only=False)
-    marker = pc.is_in(distinct, pa.array(MARKERS, distinct.type)).to_numpy(zero_copy_only=False)
-    other = ~number & ~marker
-    present = max(rows[~marker].sum(), 1)
-    share = rows[number].sum() / present
-    if share < 0.5:
+    if fields.share < 0.5 or not fields.number.any():
         return _dates(name, text) or TypedColumn(text)
-    codes = other.sum() > _MOST_MARKERS and rows[other].sum() > _TYPING_ERRORS * present
-    if share < _NUMBER_SHARE or codes:
-        return TypedColumn(text, _text_note(name, share, distinct.filter(pa.array(other))))
-    numbers = pa.chunked_array([_looked_up(encoded.indices, distinct, number)])
-    checked = _checked_numbers(name, text, numbers)
-    if checked.note is not None:
-        return checked
-    lost = np.flatnonzero(~number)
-    if not lost.size:  # only spaces around the numbers stood in the way
-        return TypedColumn(numbers)
-    examples = distinct.take(pa.array(lost[np.argsort(-rows[lost], kind="stable")][:3]))
-    return TypedColumn(numbers, _missing_note(name, int(rows[lost].sum()), examples))
+    others = fields.distinct.filter(pa.array(fields.other))
+    typing_errors = fields.rows[fields.other].sum() <= _TYPING_ERRORS * fields.present
+    codes = len(others) > _MOST_MARKERS and not typing_errors
+    if fields.share < _NUMBER_SHARE or codes:
+        return TypedColumn(text, _text_note(name, fields.share, others))
+    checked = _checked_numbers(name, text, fields.numbers)
+    return checked if checked.note is not None else _with_gaps(name, fields)
 
 
-def _looked_up(indices: pa.Array, distinct: pa.Array, number: np.ndarray) -> pa.Array:
-    """Return the number of each row, null where the field is none."""
-    fields = pc.if_else(pa.array(number), distinct, pa.scalar(None, distinct.type))
-    try:
-        numbers = fields.cast(pa.int64())
-    except pa.ArrowInvalid:
-        numbers = fields.cast(pa.float64())
-    return numbers.take(indices)
+def _with_gaps(name: str, fields: _Fields) -> TypedColumn:
+    """Return the numbers, and say what became missing."""
+    lost = ~fields.number
+    if not lost.any():  # only spaces around the numbers stood in the way
+        return TypedColumn(fields.numbers)
+    note = _missing_note(name, int(fields.rows[lost].sum()), fields.most_frequent(lost))
+    return TypedColumn(fields.numbers, note)
 
 
 def _quoted(values: pa.Array) -> str:

@@ -80,6 +80,23 @@ def test_a_column_of_text_in_one_file_is_text_in_all(folder):
     assert any("'code'" in note for note in source.notes)
 
 
+def test_a_column_of_text_in_one_file_is_the_text_that_stands_in_the_others(folder):
+    path = folder(
+        train_csv="code,day,y\n1.50,2020-01-01,0\n007,2020-01-02,1\n",
+        test_csv="code,day,y\nA,unknown,0\n1.50,2020-01-01,1\n",
+    )
+    frame = file_per_role(read_all(path, "train", "test")).frame
+    assert frame["code"].tolist() == ["1.50", "007", "A", "1.50"]
+    assert frame["day"].tolist() == ["2020-01-01", "2020-01-02", "unknown", "2020-01-01"]
+
+
+def test_known_kinds_reach_every_file_of_a_folder_and_its_digest(folder):
+    path = folder(a_csv="code\n1.50\n", b_csv="code\n2.50\n")
+    source = from_path(path, kinds={"code": "category"})
+    assert source.frame["code"].tolist() == ["1.50", "2.50"]
+    assert source.digest != from_path(path).digest
+
+
 def test_an_empty_column_in_one_file_does_not_change_its_kind(folder):
     path = folder(train_csv="n,c\n1,a\n", test_csv="n,c\n,\n")
     frame = file_per_role(read_all(path, "train", "test")).frame
