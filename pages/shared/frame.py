@@ -7,6 +7,7 @@ import streamlit as st
 
 from hetcal.errors import HetcalError
 from pages.shared.compute import Flow
+from pages.shared.jobs import collect_job, job_running, watch_job
 from pages.shared.messages import show_error
 from pages.shared.state import workspace
 
@@ -34,6 +35,7 @@ def open_page(title: str, lead: str) -> None:
             st.page_link(path, label=name, icon=icon, width="stretch")
     st.title(title, anchor=False)
     st.markdown(lead)
+    collect_job()
 
 
 def need_table() -> Flow:
@@ -51,6 +53,9 @@ def need_scores() -> Flow:
     flow = need_table()
     with shown_errors("pages/scores.py", "Go to Scores"):
         missing = flow.scores is None
+    if missing and job_running():
+        watch_job()
+        st.stop()
     if missing:
         _missing("The rows have no scores yet.", "pages/scores.py", "Choose where scores come from")
     return flow

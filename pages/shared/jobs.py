@@ -80,6 +80,22 @@ def job_running() -> bool:
     return "job" in st.session_state
 
 
+def collect_job() -> None:
+    """Take the result of work that has ended, whichever page is open.
+
+    A whole run of the page does this, not the fragment that looks at the work: while a
+    fragment is busy, its next look can undo a click on the menu.
+    """
+    watched: Watched | None = st.session_state.get("job")
+    if watched is None or watched.job.running:
+        return
+    del st.session_state["job"]
+    try:
+        watched.finish(watched.job.result())
+    except HetcalError as error:
+        st.session_state["job_error"] = error, workspace().scoring
+
+
 def watch_job() -> None:
     """Show the progress of the work under way, or what went wrong with the last one."""
     if job_running():
@@ -95,19 +111,11 @@ def _look() -> None:
     watched: Watched | None = st.session_state.get("job")
     if watched is None:
         return
-    if watched.job.running:
-        with st.container(border=True):
-            watched.draw(watched.job)
-            st.button(
-                watched.cancel_label, icon=":material/stop_circle:", on_click=watched.job.cancel
-            )
-        return
-    del st.session_state["job"]
-    try:
-        watched.finish(watched.job.result())
-    except HetcalError as error:
-        st.session_state["job_error"] = error, workspace().scoring
-    st.rerun()
+    if not watched.job.running:
+        st.rerun()
+    with st.container(border=True):
+        watched.draw(watched.job)
+        st.button(watched.cancel_label, icon=":material/stop_circle:", on_click=watched.job.cancel)
 
 
 def _watch(watched: Watched) -> None:
