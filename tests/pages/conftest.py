@@ -1,0 +1,59 @@
+"""What the page tests share: sessions that leave nothing behind, tables, counted calls."""
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit import config
+from streamlit.testing.v1.local_script_runner import LocalScriptRunner
+
+from pages.shared import compute
+
+
+@pytest.fixture(autouse=True)
+def _no_session_stays():
+    """Release what a test's sessions kept, as the server does when they end."""
+    yield
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def become(monkeypatch):
+    """Say whose session the next runs are; AppTest gives every session the same name."""
+
+    def change(name):
+        owner = property(lambda runner: name, lambda runner, value: None)
+        monkeypatch.setattr(LocalScriptRunner, "_session_id", owner, raising=False)
+
+    return change
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Count the calls that the pages make to a function of hetcal."""
+
+    def count(name):
+        calls, function = [], getattr(compute, name)
+
+        def counting(*args, **kwargs):
+            calls.append(args)
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(compute, name, counting)
+        return calls
+
+    return count
+
+
+@pytest.fixture
+def customers(segments):
+    """The segments with a feature that makes every row different, so that none repeats."""
+    noise = np.random.default_rng(8).normal(size=len(segments))
+    return segments.assign(noise=noise.round(6))
+
+
+@pytest.fixture
+def served_at():
+    """Set the address that the server listens on."""
+    before = st.get_option("server.address")
+    yield lambda address: config.set_option("server.address", address)
+    config.set_option("server.address", before)

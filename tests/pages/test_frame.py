@@ -1,0 +1,173 @@
+"""The frame around every page: menu, empty state, state that survives, sessions apart."""
+
+import pytest
+from streamlit.runtime.caching import cache_resource_api
+
+from tests.pages.visit import (
+    PAGES,
+    calm,
+    choose_leaf,
+    click_point,
+    click_row,
+    go,
+    links,
+    metrics,
+    open_page,
+    the_error,
+    upload,
+    with_scores,
+    with_segment_leaves,
+    with_table,
+)
+
+LATER_PAGES = list(PAGES)[2:]
+LEAF_PAGES = list(PAGES)[3:-1]
+
+
+@pytest.mark.parametrize(("page", "title"), PAGES.items())
+def test_a_page_opened_by_its_address_has_the_frame_of_all_pages(page, title):
+    app = calm(open_page(page))
+    assert app.title[0].value == title
+    assert [each.label for each in app.sidebar.get("page_link")] == list(PAGES.values())
+
+
+@pytest.mark.parametrize("page", LATER_PAGES)
+def test_without_a_table_a_page_says_so_and_links_to_data_and_demo(page):
+    app = open_page(page)
+    assert "**There is no table yet.**" in [each.value for each in app.markdown]
+    assert links(app) == ["Bring a table", "Or start with the demo"]
+    assert not app.metric
+    assert not app.get("plotly_chart")
+
+
+@pytest.mark.parametrize("page", ["app.py", *LATER_PAGES[2:]])
+def test_without_scores_a_page_says_so_and_links_to_scores(segments, page):
+    app = calm(go(with_table(segments), page))
+    assert "**The rows have no scores yet.**" in [each.value for each in app.markdown]
+    assert "Choose where scores come from" in links(app)
+    assert not app.metric
+
+
+@pytest.mark.parametrize("page", LATER_PAGES)
+def test_a_table_that_cannot_be_used_is_explained_with_the_way_back_to_data(segments, page):
+    app = with_table(segments)
+    app.selectbox(key="role_label").select("size").run()
+    assert the_error(go(app, page)).startswith("The label column 'size' holds fractions")
+    assert links(app) == ["Go to Data"]
+
+
+@pytest.mark.parametrize("page", ["app.py", *LATER_PAGES[2:]])
+def test_scores_that_rank_nothing_are_explained_with_the_way_back_to_scores(segments, page):
+    app = go(with_scores(segments.assign(score=2.5)), page)
+    assert the_error(app).startswith("All scores are equal (2.5).")
+    assert links(app)[-1] == "Go to Scores"
+
+
+@pytest.mark.parametrize("page", list(PAGES))
+def test_a_finished_run_shows_on_every_page_without_a_message(segments, page):
+    calm(go(with_scores(segments), page))
+
+
+def test_settings_survive_page_changes(segments):
+    app = with_segment_leaves(segments)
+    app.selectbox(key="setting_min_leaf").select(100).run()
+    go(app, "pages/calibration.py").number_input(key="setting_min_rows").set_value(120).run()
+    app = go(go(app, "pages/data.py"), "pages/partition.py")
+    assert app.slider(key="setting_max_depth").value == 1
+    assert app.selectbox(key="setting_min_leaf").value == 100
+    assert go(app, "pages/calibration.py").number_input(key="setting_min_rows").value == 120
+
+
+def test_a_leaf_chosen_on_one_page_is_shown_on_all_others(segments):
+    app = choose_leaf(with_segment_leaves(segments), 2)
+    for page in ("pages/data.py", *LEAF_PAGES):
+        go(app, page)
+        if page in LEAF_PAGES:
+            assert app.sidebar.selectbox(key="leaf").value == 2
+            assert "segment is a" in [each.value for each in app.sidebar.caption]
+
+
+@pytest.mark.parametrize(
+    ("page", "table", "row", "leaf"),
+    [
+        ("pages/partition.py", "partition_leaves", 1, 2),
+        ("pages/calibration.py", "calibration_table", 1, 1),
+        ("pages/results.py", "results_table", 1, 2),
+    ],
+)
+def test_a_click_on_a_row_chooses_its_leaf(segments, page, table, row, leaf):
+    app = click_row(go(with_segment_leaves(segments), page), table, row)
+    assert calm(app).sidebar.selectbox(key="leaf").value == leaf
+    assert go(app, "pages/overconfidence.py").sidebar.selectbox(key="leaf").value == leaf
+
+
+def test_a_click_on_a_ranked_row_chooses_the_leaf_of_that_row(segments):
+    app = go(with_segment_leaves(segments), "pages/overconfidence.py")
+    ranked = list(app.dataframe[0].value["leaf"])
+    for row, leaf in enumerate(ranked):
+        click_row(app, "overconfidence_table", row)
+        assert app.sidebar.selectbox(key="leaf").value == leaf
+    assert sorted(ranked) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("page", "chart"),
+    [
+        ("pages/partition.py", "partition_tree"),
+        ("pages/overconfidence.py", "overconfidence_rank"),
+        ("pages/results.py", "results_leaves"),
+    ],
+)
+def test_a_click_in_a_picture_chooses_the_leaf(segments, page, chart):
+    app = click_point(go(with_segment_leaves(segments), page), chart, leaf=2)
+    assert calm(app).sidebar.selectbox(key="leaf").value == 2
+
+
+def test_a_leaf_that_a_smaller_tree_lacks_gives_way_to_all_rows(segments):
+    app = go(with_scores(segments), "pages/partition.py")
+    choose_leaf(app, 5)
+    app.slider(key="setting_max_depth").set_value(1).run()
+    assert calm(app).sidebar.selectbox(key="leaf").value == 0
+
+
+def test_a_setting_of_calibration_does_not_grow_the_tree_again(segments, counted):
+    grown, fitted = counted("grow_partition"), counted("run_on_leaves")
+    app = go(with_scores(segments), "pages/calibration.py")
+    app.number_input(key="setting_min_rows").set_value(200).run()
+    assert (len(grown), len(fitted)) == (1, 2)
+    go(app, "pages/partition.py").slider(key="setting_max_depth").set_value(2).run()
+    assert (len(grown), len(fitted)) == (2, 2)
+
+
+def test_a_walk_over_all_pages_and_leaves_computes_everything_once(segments, counted):
+    names = ("read_file", "split_table", "check_table", "grow_partition", "run_on_leaves")
+    calls = {name: counted(name) for name in (*names, "diagnose", "leaf_table")}
+    app = with_scores(segments)
+    for page in (*PAGES, *PAGES):
+        go(app, page)
+    for leaf in (1, 2, 0):
+        choose_leaf(go(app, "pages/overconfidence.py"), leaf)
+        go(app, "pages/results.py")
+    assert {name: len(made) for name, made in calls.items()} == dict.fromkeys(calls, 1)
+
+
+def test_two_sessions_share_nothing(segments, become, counted):
+    read = counted("read_file")
+    become("first")
+    first = with_scores(segments)
+    become("second")
+    second = open_page("pages/results.py")
+    assert "**There is no table yet.**" in [each.value for each in second.markdown]
+    upload(go(second, "pages/data.py"), "data_file", "people.csv", segments)
+    folders = {app.session_state["workspace"].files[0].path.parent for app in (first, second)}
+    assert len(folders) == len(read) == 2
+
+
+def test_a_session_that_ends_takes_its_files_along_and_leaves_the_others(segments, become):
+    become("first")
+    first = with_scores(segments)
+    become("second")
+    second = with_scores(segments.iloc[::-1])
+    cache_resource_api.clear_session_cache("first")
+    assert not first.session_state["workspace"].files[0].path.parent.exists()
+    assert "AUC before" in metrics(calm(go(second, "pages/results.py")))

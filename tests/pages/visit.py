@@ -1,0 +1,145 @@
+"""A visit to the app without a browser: open pages, bring files, read what they say."""
+
+import base64
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.testing.v1 import AppTest
+
+APP = Path(__file__).resolve().parents[2] / "app.py"
+PAGES = {
+    "app.py": "Overview",
+    "pages/data.py": "Data",
+    "pages/scores.py": "Scores",
+    "pages/partition.py": "Partition",
+    "pages/overconfidence.py": "Over-confidence",
+    "pages/calibration.py": "Calibration",
+    "pages/results.py": "Results",
+    "pages/export.py": "Export",
+}
+
+
+def open_page(page):
+    """Open a page in a new session, as a deep link does."""
+    return AppTest.from_file(APP, default_timeout=60).switch_page(page).run()
+
+
+def go(app, page):
+    return app.switch_page(page).run()
+
+
+def upload(app, key, name, content):
+    """Bring a file: bytes, or a frame that is written as CSV."""
+    data = content if isinstance(content, bytes) else content.to_csv(index=False).encode()
+    return app.file_uploader(key=key).upload(name, data).run()
+
+
+def with_table(content, name="people.csv"):
+    """Open the Data page and bring a table."""
+    return upload(open_page("pages/data.py"), "data_file", name, content)
+
+
+def with_scores(frame, column="score"):
+    """Bring a table and choose its score column; ends on the Scores page."""
+    app = go(with_table(frame), "pages/scores.py")
+    return app.selectbox(key="scores_column").select(column).run()
+
+
+def with_segment_leaves(frame):
+    """Bring a scored table whose tree has two leaves: segment b, then segment a."""
+    app = go(with_scores(frame), "pages/partition.py")
+    return app.slider(key="setting_max_depth").set_value(1).run()
+
+
+def choose_leaf(app, leaf):
+    return app.sidebar.selectbox(key="leaf").select(leaf).run()
+
+
+def press(app, label):
+    return button(app, label).click().run()
+
+
+def button(app, label):
+    return next(each for each in app.button if each.label == label)
+
+
+def wait_for_job(app, seconds=90):
+    """Look again, as the page does by itself, until the work under way has ended."""
+    return wait_until(app, lambda: "job" not in app.session_state, seconds)
+
+
+def wait_until(app, happened, seconds=90):
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, "the work did not end in time"
+        time.sleep(0.2)
+        app.run()
+    return app
+
+
+def links(app):
+    """The labels of the links on the page itself, without the menu."""
+    return [each.label for each in app.main.get("page_link")]
+
+
+def metrics(app):
+    return {each.label: each.value for each in app.metric}
+
+
+def said(elements):
+    """What alerts say, without the signs of Markdown."""
+    return [" ".join(each.value.replace("\\", "").replace("**", "").split()) for each in elements]
+
+
+def the_error(app):
+    """The one error on the page; there is no other, and no traceback."""
+    assert not app.exception
+    (text,) = said(app.error)
+    return text
+
+
+def calm(app):
+    """Neither an error nor a traceback is on the page."""
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+def table_with(app, column):
+    """The table on the page that has a column of this name."""
+    return next(each.value for each in app.dataframe if column in each.value.columns)
+
+
+def figure(app, key):
+    """The data and layout of a chart."""
+    chart = next(each for each in app.get("plotly_chart") if each.proto.id.endswith(f"-{key}"))
+    return json.loads(chart.proto.spec)
+
+
+def numbers(values):
+    """The values of a trace, which Plotly may have packed."""
+    if isinstance(values, dict):
+        return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
+    return np.asarray(values, dtype=float)
+
+
+def click_row(app, key, row):
+    """Click a row of a table; AppTest itself offers no way to do so."""
+    table = next(each for each in app.dataframe if each.proto.id.endswith(f"-{key}"))
+    return _select(app, table.proto.id, {"rows": [row], "columns": [], "cells": []})
+
+
+def click_point(app, key, leaf):
+    """Click a point of a chart that stands for a leaf."""
+    chart = next(each for each in app.get("plotly_chart") if each.proto.id.endswith(f"-{key}"))
+    points = [{"customdata": [leaf]}]
+    return _select(app, chart.proto.id, {"points": points, "point_indices": [0], "box": []})
+
+
+def _select(app, widget, selection):
+    states = app._tree.get_widget_states()
+    states.widgets.append(WidgetState(id=widget, string_value=json.dumps({"selection": selection})))
+    return app._run(states)
