@@ -1,0 +1,338 @@
+"""Data: every way to bring a table, what its columns are for, how its rows divide."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hetcal.errors import HetcalError
+from hetcal.reading import read_file
+from hetcal.splits import PAPER_FRACTIONS, ROLES, split_by_fraction
+from tests.pages.visit import (
+    calm,
+    go,
+    links,
+    open_page,
+    said,
+    table_with,
+    the_error,
+    upload,
+    with_table,
+)
+
+WAYS = ["One file", "One file per role", "Path on this machine"]
+
+
+def csv(frame, **kwargs):
+    return frame.to_csv(index=False, **kwargs).encode()
+
+
+def balance(app):
+    return table_with(app, "share_of_rows").set_index("role")
+
+
+def choose_way(app, way):
+    return app.segmented_control[0].set_value(way).run()
+
+
+def name_path(path):
+    app = choose_way(open_page("pages/data.py"), "Path on this machine")
+    return app.text_input(key="data_path").set_value(str(path)).run()
+
+
+# Empty
+
+
+def test_an_empty_page_offers_upload_and_demo_and_shows_no_table():
+    app = calm(open_page("pages/data.py"))
+    assert [each.key for each in app.file_uploader] == ["data_file"]
+    assert links(app) == ["Or start with the demo"]
+    assert not app.dataframe
+
+
+# Loaded
+
+
+def test_a_table_is_previewed_and_its_rows_are_counted_per_role(customers):
+    app = calm(with_table(customers))
+    assert app.subheader[0].value == "people.csv"
+    assert "2,400 rows, 6 columns" in [each.value for each in app.caption]
+    pd.testing.assert_frame_equal(
+        app.dataframe[0].value, customers.head(8), check_dtype=False, check_exact=False
+    )
+    positive = (customers["label"] == "yes").groupby(customers["split"])
+    shown = balance(app)
+    assert dict(shown["rows"]) == dict(positive.size())
+    assert dict(shown["positives"]) == dict(positive.sum())
+    assert shown["positive_rate"].to_dict() == pytest.approx(positive.mean().to_dict())
+    assert shown["share_of_rows"].sum() == pytest.approx(1)
+    assert links(app) == ["Next: scores"]
+
+
+def test_the_columns_are_described(customers):
+    holes = customers.assign(size=customers["size"].where(customers.index % 3 > 0))
+    shown = table_with(with_table(holes), "kind").set_index("column")
+    assert dict(shown["missing"]) == dict(holes.isna().sum())
+    assert dict(shown["distinct"]) == dict(holes.nunique())
+    assert shown.loc[["size", "segment"], "kind"].tolist() == ["number", "category"]
+
+
+def test_label_positive_value_and_split_are_guessed(segments):
+    app = with_table(segments)
+    chosen = {each.key: each.value for each in app.selectbox}
+    assert chosen["role_label"] == "label"
+    assert chosen["role_positive"] == "yes"
+    assert chosen["role_split"] == "split"
+    assert chosen["role_group"] is None
+
+
+def test_the_other_positive_value_turns_the_rates_round(segments):
+    app = with_table(segments)
+    before = balance(app)["positive_rate"]
+    app.selectbox(key="role_positive").select("no").run()
+    assert (balance(calm(app))["positive_rate"] + before).tolist() == pytest.approx([1] * 4)
+
+
+def test_a_clean_table_is_called_clean_and_a_leak_is_named(customers):
+    assert "No leakage" in said(calm(with_table(customers)).success)[0]
+    leak = np.where(customers["label"] == "yes", 5.0, 1.0) + customers["noise"] / 100
+    app = calm(with_table(customers.assign(twin=leak)))
+    assert not app.success
+    assert any("'twin'" in text for text in said(app.warning))
+    app.multiselect(key="role_ignore").set_value(["twin"]).run()
+    assert "No leakage" in said(calm(app).success)[0]
+
+
+def test_choices_survive_a_look_at_another_page(segments):
+    app = with_table(segments)
+    app.selectbox(key="role_positive").select("no").run()
+    app.multiselect(key="role_ignore").set_value(["size"]).run()
+    app = go(go(app, "pages/scores.py"), "pages/data.py")
+    assert app.selectbox(key="role_positive").value == "no"
+    assert app.multiselect(key="role_ignore").value == ["size"]
+    assert app.subheader[0].value == "people.csv"
+
+
+def test_an_optional_choice_can_be_emptied_again(segments):
+    app = with_table(segments)
+    for role, column in (("group", "segment"), ("weight", "size"), ("split", "split")):
+        box = app.selectbox(key=f"role_{role}")
+        assert not box.proto.HasField("default"), "Streamlit shows no cross to empty it"
+        box.select(column).run()
+        assert app.selectbox(key=f"role_{role}").value == column
+        app.selectbox(key=f"role_{role}").select(None).run()
+        assert calm(app).selectbox(key=f"role_{role}").value is None
+
+
+def test_without_a_split_column_the_papers_fractions_divide_the_rows(segments):
+    app = with_table(segments.drop(columns="split"))
+    y = (segments["label"] == "yes").to_numpy()
+    expected = split_by_fraction(y, PAPER_FRACTIONS, 0)
+    assert dict(balance(calm(app))["rows"]) == expected.counts
+    boxes = [app.number_input(key=f"fraction_{i}").value for i in range(4)]
+    assert boxes == pytest.approx([65, 11.9, 11.55, 11.55])
+
+    for index, percent in enumerate((40, 10, 25, 25)):
+        app.number_input(key=f"fraction_{index}").set_value(float(percent)).run()
+    app.number_input(key="setting_seed").set_value(5).run()
+    expected = split_by_fraction(y, (0.4, 0.1, 0.25, 0.25), 5)
+    assert dict(balance(calm(app))["rows"]) == expected.counts
+
+
+def test_groups_stay_whole_when_rows_are_divided(customers):
+    household = np.arange(2_400) // 3
+    app = with_table(customers.assign(household=household).drop(columns="split"))
+    app.selectbox(key="role_group").select("household").run()
+    y = (customers["label"] == "yes").to_numpy()
+    expected = split_by_fraction(y, PAPER_FRACTIONS, 0, pd.Series(household))
+    assert dict(balance(calm(app))["rows"]) == expected.counts
+    assert not any("household" in text for text in said(app.warning))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (lambda f: csv(f, sep=";", decimal=","), "semicolon-separated, utf-8, decimal comma"),
+        (lambda f: csv(f, sep="\t"), "tab-separated, utf-8, decimal point"),
+        (lambda f: gzip.compress(csv(f, sep="|")), "bar-separated, utf-8, decimal point, gzip"),
+        (lambda f: f.to_csv(index=False).encode("utf-16"), "comma-separated, utf-16"),
+    ],
+)
+def test_the_way_a_text_is_read_is_found_and_shown(segments, content, words):
+    app = calm(with_table(content(segments)))
+    assert words in app.expander[0].label
+    assert balance(app)["rows"].sum() == 2_400
+
+
+def test_parquet_has_no_text_to_be_read_otherwise(segments):
+    app = calm(with_table(segments.to_parquet(index=False), "people.parquet"))
+    assert not app.expander
+    assert balance(app)["rows"].sum() == 2_400
+
+
+def test_a_file_for_each_role_makes_one_table(segments):
+    app = choose_way(open_page("pages/data.py"), "One file per role")
+    assert [each.key for each in app.file_uploader] == [f"data_{role}" for role in ROLES]
+    parts = dict(list(segments.drop(columns="split").groupby(segments["split"])))
+    upload(app, "data_train", "train.csv", parts["train"])
+    assert "marks no rows as calibration" in the_error(app)
+    for role in ("calibration", "test", "validation"):
+        upload(app, f"data_{role}", f"{role}.csv", parts[role])
+    assert dict(balance(calm(app))["rows"]) == {role: len(parts[role]) for role in ROLES}
+
+
+def test_files_of_roles_stay_when_the_page_is_left_before_the_last_one(segments):
+    app = choose_way(open_page("pages/data.py"), "One file per role")
+    parts = dict(list(segments.drop(columns="split").groupby(segments["split"])))
+    upload(app, "data_train", "train.csv", parts["train"])
+    upload(app, "data_test", "test.csv", parts["test"])
+    app = choose_way(go(go(app, "pages/results.py"), "pages/data.py"), "One file per role")
+    upload(app, "data_calibration", "calibration.csv", parts["calibration"])
+    shown = {role: len(rows) for role, rows in parts.items() if role != "validation"}
+    assert dict(balance(calm(app))["rows"]) == {**shown, "validation": 0}
+
+
+def test_a_path_to_a_file_or_a_folder_is_read(segments, tmp_path, served_at):
+    served_at("127.0.0.1")
+    segments.to_csv(tmp_path / "all.csv", index=False)
+    app = calm(name_path(tmp_path / "all.csv"))
+    assert balance(app)["rows"].sum() == 2_400
+    folder = tmp_path / "roles"
+    folder.mkdir()
+    for role, rows in segments.groupby("split"):
+        rows.drop(columns="split").to_parquet(folder / f"{role}.parquet", index=False)
+    app.text_input(key="data_path").set_value(str(folder)).run()
+    pd.testing.assert_frame_equal(balance(calm(app)), balance(with_table(segments)))
+
+
+def test_paths_are_for_the_person_at_the_machine_alone(served_at, monkeypatch):
+    monkeypatch.delenv("HETCAL_ALLOW_PATHS", raising=False)
+    for address in ("localhost", "127.0.0.1", "::1"):
+        served_at(address)
+        assert open_page("pages/data.py").segmented_control[0].options == WAYS
+    for address in ("0.0.0.0", "192.168.0.7", None):
+        served_at(address)
+        assert open_page("pages/data.py").segmented_control[0].options == WAYS[:2]
+    monkeypatch.setenv("HETCAL_ALLOW_PATHS", "1")
+    assert open_page("pages/data.py").segmented_control[0].options == WAYS
+
+
+# Error
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (b"a,b,label\n", "no rows"),
+        (b"a,a,label\n1,2,0\n3,4,1\n", "more than one column named 'a'"),
+        (b"PK\x03\x04" + bytes(60), "people.csv"),
+        (b"a,b\n1,2\n3,4,5\n", "Line 3"),
+    ],
+    ids=["empty", "header only", "twice the same name", "zip", "ragged"],
+)
+def test_a_file_that_is_no_table_is_refused_with_the_three_sentences_of_the_core(
+    content, words, tmp_path
+):
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(HetcalError) as caught:
+        read_file(tmp_path / "file", name="people.csv")
+    app = with_table(content)
+    assert the_error(app) == str(caught.value)
+    assert words in caught.value.wrong
+    assert [each.key for each in app.file_uploader] == ["data_file"]
+
+
+def test_bad_rows_can_be_skipped_where_the_message_says_so(segments):
+    lines = csv(segments).decode().splitlines()
+    lines[7] += ",one field too many"
+    app = with_table("\n".join(lines).encode())
+    assert "tick 'skip bad rows'" in the_error(app)
+    box = app.checkbox(key="dialect_skip_bad_rows")
+    assert box.label.lower().startswith("skip bad rows")
+    box.check().run()
+    assert balance(calm(app))["rows"].sum() == 2_399
+    assert any(text.startswith("1 row") for text in said(app.info))
+    assert app.checkbox(key="dialect_skip_bad_rows").value
+
+
+def test_a_wrong_delimiter_is_explained_and_can_be_put_right(segments):
+    app = with_table(segments)
+    app.selectbox(key="dialect_delimiter").select(";").run()
+    assert the_error(app)
+    app.selectbox(key="dialect_delimiter").select(",").run()
+    assert balance(calm(app))["rows"].sum() == 2_400
+
+
+def test_a_label_with_three_values_shows_their_counts_and_waits_for_another(segments):
+    kind = np.where(segments.index % 4 == 0, "maybe", segments["label"])
+    app = with_table(segments.assign(kind=kind))
+    app.selectbox(key="role_label").select("kind").run()
+    text = the_error(app)
+    for value, rows in pd.Series(kind).value_counts().items():
+        assert f"'{value}' in {rows:,} rows" in text
+    assert "needs exactly two" in text
+    app.selectbox(key="role_label").select("label").run()
+    assert balance(calm(app))["rows"].sum() == 2_400
+
+
+def test_rows_without_a_label_are_left_out_where_the_message_says_so(segments):
+    label = segments["label"].where(segments.index >= 100)
+    app = with_table(segments.assign(label=label))
+    assert "is empty in 100 of 2,400 rows" in the_error(app)
+    box = app.checkbox(key="role_drop_unlabelled")
+    assert box.label.lower() in the_error(app).lower()
+    box.check().run()
+    assert balance(calm(app))["rows"].sum() == 2_300
+
+
+def test_a_label_that_is_also_left_out_loses_no_choice(segments):
+    app = with_table(segments)
+    app.multiselect(key="role_ignore").set_value(["segment", "size"]).run()
+    app.selectbox(key="role_label").select("segment").run()
+    assert not app.exception
+    app.selectbox(key="role_label").select("label").run()
+    assert app.multiselect(key="role_ignore").value == ["segment", "size"]
+
+
+def test_no_calibration_rows_is_said_and_fractions_help(segments):
+    split = segments["split"].replace("calibration", "train")
+    app = with_table(segments.assign(split=split))
+    assert "marks no rows as calibration" in the_error(app)
+    app.selectbox(key="role_split").select(None).run()
+    app.multiselect(key="role_ignore").set_value(["split"]).run()
+    assert (balance(calm(app))["rows"] > 0).all()
+
+
+def test_fractions_that_do_not_add_up_stay_on_the_page_until_they_do(segments):
+    app = with_table(segments.drop(columns="split"))
+    app.number_input(key="fraction_0").set_value(70.0).run()
+    assert "add up to 1.05" in the_error(app)
+    assert app.number_input(key="fraction_0").value == 70
+    app.number_input(key="fraction_1").set_value(6.9).run()
+    assert balance(calm(app))["rows"].sum() == 2_400
+
+
+def test_a_weight_below_zero_is_refused_by_name(segments):
+    app = with_table(segments.assign(cost=-1.0))
+    app.selectbox(key="role_weight").select("cost").run()
+    assert the_error(app).startswith("The weight column 'cost' is negative in 2,400 rows.")
+    assert app.selectbox(key="role_weight").value == "cost"
+
+
+@pytest.mark.parametrize("path", ["/no/such/table.csv", "a" * 5_000, "~nobody/x.csv", "a\0b"])
+def test_a_path_to_nowhere_is_refused_and_stays_to_be_corrected(path, served_at):
+    served_at("localhost")
+    app = name_path(path)
+    assert "There is no file" in the_error(app)
+    assert app.text_input(key="data_path").value == path
+
+
+def test_names_of_the_user_are_never_read_as_markdown(segments):
+    frame = segments.rename(columns={"label": "*y*"})
+    app = with_table(frame, "**bold** :red[x].csv")
+    assert app.subheader[0].value == r"\*\*bold\*\* \:red\[x\].csv"
+    app.selectbox(key="role_label").select("*y*").run()
+    app.selectbox(key="role_weight").select("*y*").run()
+    assert r"The column '\*y\*' is chosen both as label and as weight." in app.error[0].value

@@ -1,0 +1,132 @@
+"""Overview: the demo, the paper's example, and the verdict of the run at hand."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from hetcal.algorithm import Settings, run
+from hetcal.demo import demo_table, toy_table
+from hetcal.model_scores import start_scoring
+from hetcal.table import Roles, make_table
+from pages.shared import jobs
+from pages.shared.demo_controls import TOY_ROWS
+from tests.pages.visit import (
+    calm,
+    figure,
+    go,
+    links,
+    metrics,
+    open_page,
+    press,
+    said,
+    the_error,
+    wait_for_job,
+    wait_until,
+    with_scores,
+)
+
+
+def test_a_newcomer_sees_what_to_bring_and_may_download_it():
+    app = calm(open_page("app.py"))
+    assert [each.label for each in app.button] == ["Run the demo", "The paper's example"]
+    assert links(app) == ["Use my own table", "Reopen an artifact"]
+    assert [each.label for each in app.download_button] == [
+        "customers.csv",
+        "customers.keras",
+        "toy.csv",
+    ]
+    assert not app.metric
+
+
+def toy_areas():
+    """AUC before and after on the toy's test rows, by scikit-learn alone."""
+    toy = toy_table(TOY_ROWS)
+    fit, test = toy[toy["split"] == "calibration"], toy[toy["split"] == "test"]
+    after = np.empty(len(test))
+    for x in (0, 1):
+        platt = LogisticRegression(C=np.inf, tol=1e-10).fit(
+            fit.loc[fit["x"] == x, ["score"]], fit.loc[fit["x"] == x, "y"]
+        )
+        inside = (test["x"] == x).to_numpy()
+        after[inside] = platt.decision_function(test.loc[inside, ["score"]])
+    return roc_auc_score(test["y"], test["score"]), roc_auc_score(test["y"], after), len(test)
+
+
+def test_the_papers_example_lifts_the_area_as_scikit_learn_says():
+    before, after, rows = toy_areas()
+    app = calm(press(open_page("app.py"), "The paper's example"))
+    assert metrics(app) == {
+        "AUC before": f"{before:.4f}",
+        "AUC after": f"{after:.4f}",
+        "Leaves": "2",
+        "Test rows": f"{rows:,}",
+    }
+    (verdict,) = said(app.success)
+    assert verdict.startswith("Calibrating leaf by leaf helps.")
+    assert f"{after - before:+.4f}" in verdict
+    assert figure(app, "overview_lift")["data"][0]["name"] == "lift"
+    assert not app.download_button
+
+
+def test_a_tree_that_knows_nothing_is_not_called_a_gain(segments):
+    rng = np.random.default_rng(0)
+    frame = segments.assign(segment=rng.choice(["a", "b"], 2_400), size=rng.normal(size=2_400))
+    app = calm(go(with_scores(frame), "app.py"))
+    assert not app.success
+    assert f"{float(metrics(app)['AUC before']):.4f} before" in said(app.info)[0]
+
+
+def test_another_table_takes_the_place_of_the_example(segments):
+    app = go(with_scores(segments), "app.py")
+    own = metrics(app)
+    assert metrics(press(app, "The paper's example")) != own
+    assert app.session_state["workspace"].files[0].name == "toy.csv"
+
+
+@pytest.mark.network
+def test_one_click_scores_the_demo_in_a_child_and_shows_its_lift(monkeypatch):
+    started = []
+
+    def start(*args, **kwargs):
+        started.append(start_scoring(*args, **kwargs))
+        return started[-1]
+
+    monkeypatch.setattr(jobs, "start_scoring", start)
+    app = press(open_page("app.py"), "Run the demo")
+    assert calm(app).get("progress")[0].text.startswith("Starting the model")
+    assert not app.metric
+    app = calm(wait_for_job(app))
+
+    scores, frame = started[0].result(), demo_table()
+    test = (frame["split"] == "test").to_numpy()
+    y = (frame["churned"] == "yes").to_numpy()
+    roles = Roles(label="churned", positive="yes", split="split")
+    finished = run(make_table(frame, roles, ""), scores, Settings())
+    assert metrics(app) == {
+        "AUC before": f"{roc_auc_score(y[test], scores.logit[test]):.4f}",
+        "AUC after": f"{roc_auc_score(y[test], finished.after[test]):.4f}",
+        "Leaves": str(len(finished.partition.leaves)),
+        "Test rows": f"{test.sum():,}",
+    }
+    press(app, "Run the demo")
+    assert len(started) == 1, "known scores are computed a second time"
+
+
+@pytest.mark.network
+def test_a_cancelled_demo_says_so_until_another_table_comes():
+    app = press(open_page("app.py"), "Run the demo")
+    app = wait_for_job(press(app, "Cancel"))
+    assert the_error(app).startswith("The work was cancelled.")
+    assert "Choose where scores come from" in links(app)
+    assert metrics(calm(press(app, "The paper's example")))["Leaves"] == "2"
+
+
+@pytest.mark.network
+def test_a_new_table_ends_the_work_for_the_old_one():
+    app = press(open_page("app.py"), "Run the demo")
+    process = app.session_state["job"].job._child._process
+    app = calm(press(app, "The paper's example"))
+    assert metrics(app)["Leaves"] == "2"
+    assert app.session_state["workspace"].model is None
+    wait_until(app, lambda: process.poll() is not None, seconds=2)
