@@ -1,0 +1,312 @@
+"""Scores: from a column, from a Keras model in a child, from a network trained here."""
+
+import json
+import zipfile
+from io import BytesIO
+
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit, logit
+
+from tests.pages.visit import (
+    button,
+    calm,
+    go,
+    links,
+    metrics,
+    open_page,
+    press,
+    said,
+    table_with,
+    the_error,
+    upload,
+    wait_for_job,
+    wait_until,
+    with_scores,
+    with_table,
+)
+
+MODEL, TRAINING = "A Keras model", "Train the paper's network"
+COLUMNS = ["x0", "x1", "x2"]
+WEIGHTS, BIAS = np.array([1.5, -0.75, 0.5]), 0.25
+
+
+def scores_page(frame, way):
+    app = go(with_table(frame), "pages/scores.py")
+    return app.segmented_control(key="scores_way").set_value(way).run()
+
+
+def scored_head(app):
+    """The first scored rows, as the Export page shows them."""
+    return table_with(go(app, "pages/export.py"), "after")
+
+
+def layer(name, **config):
+    return {
+        "module": "keras.layers",
+        "class_name": name,
+        "config": {"name": name.lower(), **config},
+        "registered_name": None,
+    }
+
+
+def keras_file(*layers):
+    """A .keras file written by hand: three numbers in, sigmoid(x · WEIGHTS + BIAS) out."""
+    first = layer("InputLayer", batch_shape=[None, 3], dtype="float32")
+    first["config"]["name"] = "x"
+    config = {
+        "module": "keras",
+        "class_name": "Sequential",
+        "config": {"name": "net", "layers": [first, *layers]},
+        "registered_name": None,
+    }
+    weights, packed = BytesIO(), BytesIO()
+    with h5py.File(weights, "w") as store:
+        store["layers/dense/vars/0"] = WEIGHTS.astype(np.float32).reshape(3, 1)
+        store["layers/dense/vars/1"] = np.array([BIAS], np.float32)
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("config.json", json.dumps(config))
+        archive.writestr("metadata.json", json.dumps({"keras_version": "3.15.1"}))
+        archive.writestr("model.weights.h5", weights.getvalue())
+    return packed.getvalue()
+
+
+DENSE = layer("Dense", units=1, activation="sigmoid")
+NET = keras_file(DENSE)
+LAMBDA = layer("Lambda", function={"class_name": "__lambda__", "config": {"code": "4wEA"}})
+
+
+def model_rows(columns=COLUMNS):
+    """1,200 rows of three numbers whose label follows the model's own logit."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(1_200, 3)).round(3)
+    return pd.DataFrame(x, columns=columns).assign(
+        label=np.where(rng.uniform(size=1_200) < expit(x @ WEIGHTS + BIAS), "yes", "no"),
+        split=rng.choice(["train", "calibration", "test"], 1_200),
+    )
+
+
+# A column
+
+
+def test_before_a_column_is_chosen_there_are_no_scores(segments):
+    app = calm(go(with_table(segments), "pages/scores.py"))
+    assert app.segmented_control(key="scores_way").value == "A column of the table"
+    assert app.selectbox(key="scores_column").value is None
+    assert app.selectbox(key="scores_column").options == ["size", "score"]
+    assert not app.metric
+    assert not links(app)
+
+
+def test_a_column_of_logits_is_taken_as_it_stands(segments):
+    app = calm(with_scores(segments))
+    assert said(app.success) == ["Logits as they stand in column 'score'."]
+    assert metrics(app) == {
+        "Rows with a score": "2,400",
+        "Left out": "0",
+        "Clipped": "0",
+        "Largest difference": "–",
+    }
+    assert links(app) == ["Next: partition"]
+    assert scored_head(app)["score"].tolist() == pytest.approx(segments["score"].head(8).tolist())
+
+
+def test_a_column_of_probabilities_is_recognised_and_inverted(segments):
+    probability = expit(segments["score"] / 10)
+    app = calm(with_scores(segments.assign(score=probability)))
+    assert app.segmented_control(key="scores_kind").value == "probability"
+    expected = np.log(probability / (1 - probability)).head(8)
+    assert scored_head(app)["score"].tolist() == pytest.approx(expected.tolist())
+    app = go(app, "pages/scores.py")
+    app.segmented_control(key="scores_kind").set_value("logit").run()
+    assert scored_head(calm(app))["score"].tolist() == pytest.approx(probability.head(8).tolist())
+
+
+def test_missing_infinite_and_extreme_scores_are_counted(segments):
+    probability = expit(segments["score"] / 10)
+    probability[:30], probability[30:50], probability[50:57] = np.nan, 0.0, 1.0
+    shown = metrics(calm(with_scores(segments.assign(score=probability))))
+    assert (shown["Rows with a score"], shown["Left out"], shown["Clipped"]) == (
+        "2,370",
+        "30",
+        "27",
+    )
+    infinite = segments["score"].mask(segments.index < 5, np.inf)
+    assert metrics(with_scores(segments.assign(score=infinite)))["Left out"] == "5"
+
+
+def test_the_chosen_column_survives_page_changes_and_can_be_let_go(segments):
+    app = go(go(with_scores(segments), "pages/results.py"), "pages/scores.py")
+    assert app.selectbox(key="scores_column").value == "score"
+    app.selectbox(key="scores_column").select(None).run()
+    assert not calm(app).metric
+    assert "Choose where scores come from" in links(go(app, "pages/results.py"))
+
+
+def test_a_chosen_score_is_no_feature_of_the_tree(segments):
+    frame = segments.rename(columns={"score": "network"})
+    app = with_scores(frame, "network")
+    rules = table_with(go(app, "pages/partition.py"), "rule")["rule"]
+    assert not rules.str.contains("network").any()
+
+
+def test_logits_called_probabilities_are_refused_and_can_be_called_logits_again(segments):
+    app = with_scores(segments)
+    app.segmented_control(key="scores_kind").set_value("probability").run()
+    assert "values outside 0 to 1" in the_error(app)
+    app.segmented_control(key="scores_kind").set_value("logit").run()
+    assert metrics(calm(app))["Rows with a score"] == "2,400"
+
+
+@pytest.mark.parametrize(
+    ("score", "words"),
+    [(4.0, "All scores are equal (4)."), (np.inf, "None of the 2,400 rows has a finite score.")],
+)
+def test_scores_that_rank_nothing_are_refused_and_another_column_taken(segments, score, words):
+    app = with_scores(segments.assign(flat=score), "flat")
+    assert the_error(app).startswith(words)
+    assert app.selectbox(key="scores_column").value == "flat"
+    app.selectbox(key="scores_column").select("score").run()
+    assert metrics(calm(app))["Rows with a score"] == "2,400"
+
+
+def test_a_column_name_is_never_read_as_markdown(segments):
+    app = with_scores(segments.rename(columns={"score": ":red[*s*]"}), ":red[*s*]")
+    assert app.success[0].value == r"Logits as they stand in column '\:red\[\*s\*\]'."
+
+
+# A model
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"just some text", "is not a Keras model file"),
+        (b"PK\x03\x04" + bytes(40), "'net.keras'"),
+        (keras_file(LAMBDA, DENSE), "contains a Lambda layer"),
+    ],
+    ids=["text", "broken zip", "Lambda"],
+)
+def test_a_file_that_is_no_safe_model_is_refused_and_the_column_stays(segments, content, words):
+    app = with_scores(segments)
+    app.segmented_control(key="scores_way").set_value(MODEL).run()
+    upload(app, "scores_model", "net.keras", content)
+    assert words in the_error(app)
+    assert [each.key for each in app.file_uploader] == ["scores_model"]
+    app.segmented_control(key="scores_way").set_value("A column of the table").run()
+    assert metrics(calm(app))["Rows with a score"] == "2,400"
+
+
+def test_without_a_model_the_page_says_what_happens_to_one(segments):
+    app = calm(scores_page(segments, MODEL))
+    assert any("Lambda layers and unknown classes are refused" in c.value for c in app.caption)
+    assert not app.button
+
+
+@pytest.mark.network
+def test_a_matrix_model_scores_only_columns_that_were_confirmed_in_their_order():
+    frame = model_rows()
+    app = scores_page(frame, MODEL)
+    upload(app, "scores_model", "net.keras", NET)
+    assert calm(app).multiselect(key="scores_input_x").value == COLUMNS
+    assert button(app, "Score the rows").disabled
+
+    app.multiselect(key="scores_input_x").set_value(COLUMNS[:2]).run()
+    assert app.checkbox[0].disabled
+    app.multiselect(key="scores_input_x").set_value(COLUMNS[::-1]).run()
+    app.checkbox[0].check().run()
+    assert not button(app, "Score the rows").disabled
+    app.multiselect(key="scores_input_x").set_value(COLUMNS).run()
+    assert button(app, "Score the rows").disabled, "another order needs another confirmation"
+    app.checkbox[0].check().run()
+    app = go(go(app, "pages/data.py"), "pages/scores.py")
+    assert app.checkbox[0].value
+    assert app.multiselect(key="scores_input_x").value == COLUMNS
+
+    app = calm(wait_for_job(press(app, "Score the rows")))
+    assert "sigmoid" in said(app.success)[0]
+    assert metrics(app)["Rows with a score"] == "1,200"
+    assert float(metrics(app)["Largest difference"]) < 1e-6
+    expected = (frame[COLUMNS].head(8) @ WEIGHTS + BIAS).tolist()
+    assert scored_head(app)["score"].tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def test_columns_of_another_table_are_asked_for_anew():
+    app = upload(scores_page(model_rows(), MODEL), "scores_model", "net.keras", NET)
+    app.checkbox[0].check().run()
+    other = model_rows(["y0", "x1", "x2"])
+    upload(go(app, "pages/data.py"), "data_file", "other.csv", other)
+    upload(calm(go(app, "pages/scores.py")), "scores_model", "net.keras", NET)
+    assert "y0" in calm(app).multiselect(key="scores_input_x").options
+    assert "x0" not in app.multiselect(key="scores_input_x").value
+    assert not app.checkbox[0].value
+
+
+def test_text_in_a_number_column_is_refused_before_the_model_starts():
+    frame = model_rows().assign(x1="green")
+    app = scores_page(frame, MODEL)
+    upload(app, "scores_model", "net.keras", NET)
+    app.multiselect(key="scores_input_x").set_value(COLUMNS).run()
+    app.checkbox[0].check().run()
+    assert "'x1'" in the_error(press(app, "Score the rows"))
+    assert "job" not in app.session_state
+
+
+# Training
+
+
+def test_the_training_choices_are_the_papers_and_survive_page_changes(segments):
+    app = calm(scores_page(segments, TRAINING))
+    assert app.selectbox(key="training_size").options == [
+        "64 / 32 / 16",
+        "128 / 64 / 32",
+        "256 / 128 / 64",
+    ]
+    assert app.selectbox(key="training_regularisation").options == ["none", "batch norm", "dropout"]
+    assert app.multiselect(key="training_embed").options == ["segment"]
+    assert app.number_input(key="training_epochs").value == 20
+
+
+def test_training_without_validation_rows_is_refused_in_words(segments):
+    split = segments["split"].replace("validation", "train")
+    app = press(scores_page(segments.assign(split=split), TRAINING), "Train")
+    assert "validation rows" in the_error(app)
+    assert app.number_input(key="training_epochs").value == 20
+
+
+@pytest.mark.network
+def test_a_training_shows_its_progress_and_a_stop_keeps_the_best_epoch(customers):
+    app = scores_page(customers.drop(columns="score"), TRAINING)
+    app.number_input(key="training_epochs").set_value(500)
+    app.number_input(key="training_batch").set_value(32)
+    app.multiselect(key="training_embed").set_value(["segment"])
+    press(app, "Train")
+    assert calm(app).get("progress")[0].text.startswith("Starting Keras")
+    assert button(app, "Train").disabled
+
+    go(go(app, "pages/data.py"), "pages/scores.py")
+    assert app.number_input(key="training_epochs").value == 500
+    wait_until(app, lambda: any(c.proto.id.endswith("-training_live") for c in charts(app)))
+    assert "of 500 epochs done" in app.get("progress")[0].text
+    press(app, "Stop and keep the best epoch so far")
+    app = calm(wait_for_job(app))
+
+    network = app.session_state["workspace"].network
+    assert 0 < len(network.history) < 500
+    assert network.best_epoch == 1 + network.history["validation_auc"].to_numpy().argmax()
+    assert any(f"Epoch {network.best_epoch} has the best" in each.value for each in app.caption)
+    assert [e.label for e in app.download_button] == ["Download the trained model (.keras)"]
+    assert metrics(app)["Rows with a score"] == "2,400"
+    assert logit(scored_head(app)["before"]).tolist() == pytest.approx(
+        scored_head(app)["score"].tolist()
+    )
+
+
+def charts(app):
+    return app.get("plotly_chart")
+
+
+def test_the_page_opens_empty_with_the_way_to_data():
+    assert links(open_page("pages/scores.py")) == ["Bring a table", "Or start with the demo"]
