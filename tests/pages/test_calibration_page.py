@@ -1,0 +1,80 @@
+"""Calibration: one Platt map per leaf, or the pooled map with its reason."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from tests.pages.visit import (
+    calm,
+    choose_leaf,
+    figure,
+    go,
+    links,
+    said,
+    table_with,
+    the_error,
+    with_scores,
+    with_segment_leaves,
+)
+
+
+def calibration_page(frame):
+    return go(with_segment_leaves(frame), "pages/calibration.py")
+
+
+def maps(app):
+    return table_with(app, "slope_se").set_index("leaf")
+
+
+def fitted(rows):
+    rows = rows[rows["split"] == "calibration"]
+    platt = LogisticRegression(C=np.inf, tol=1e-10).fit(rows[["score"]], rows["label"])
+    return platt.coef_[0, 0], platt.intercept_[0], len(rows)
+
+
+def test_the_maps_are_those_of_scikit_learn_on_calibration_rows(segments):
+    app = calm(calibration_page(segments))
+    inside = segments["segment"] == "a"
+    for leaf, rows in enumerate((segments, segments[~inside], segments[inside])):
+        shown = maps(app).loc[leaf]
+        slope, intercept, count = fitted(rows)
+        assert (shown["slope"], shown["intercept"]) == pytest.approx((slope, intercept), abs=1e-4)
+        assert shown["rows"] == count
+    assert not app.warning
+
+
+def test_a_leaf_with_few_rows_uses_the_pooled_map_and_is_flagged(segments):
+    app = calibration_page(segments)
+    own = maps(app).loc[[1, 2], "rows"]
+    app.number_input(key="setting_min_rows").set_value(int(own.min()) + 1).run()
+    small, large = own.idxmin(), own.idxmax()
+    assert said(calm(app).warning) == [f"Uses the pooled map: leaf {small} (few rows)."]
+    assert maps(app).at[small, "slope"] == maps(app).at[0, "slope"]
+    assert maps(app).at[small, "fallback"] == "few rows"
+    assert maps(app).at[large, "slope"] != maps(app).at[0, "slope"]
+
+
+def test_a_leaf_with_one_class_uses_the_pooled_map_and_is_flagged(segments):
+    inside = (segments["segment"] == "a") & (segments["split"] == "calibration")
+    app = calm(calibration_page(segments.assign(label=segments["label"].mask(inside, "yes"))))
+    assert said(app.warning) == ["Uses the pooled map: leaf 2 (one class)."]
+
+
+def test_scores_that_point_the_wrong_way_are_warned_of(segments):
+    app = calm(calibration_page(segments.assign(score=-segments["score"])))
+    assert any("slope" in text for text in said(app.warning))
+
+
+def test_the_chosen_leaf_stands_out_in_the_maps(segments):
+    app = calibration_page(segments)
+    names = [each.get("name") for each in figure(app, "calibration_maps")["data"]]
+    assert "Leaf 2" not in names
+    choose_leaf(app, 2)
+    assert "Leaf 2" in [each.get("name") for each in figure(app, "calibration_maps")["data"]]
+
+
+def test_separated_calibration_rows_are_explained(segments):
+    sure = np.where(segments["label"] == "yes", 3.0, -3.0) + segments["score"] / 1_000
+    app = go(with_scores(segments.assign(score=sure)), "pages/calibration.py")
+    assert "calibration rows" in the_error(app)
+    assert links(app) == ["Go to Scores"]

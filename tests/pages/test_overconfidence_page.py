@@ -1,0 +1,99 @@
+"""Over-confidence: train against test, for all rows and for the chosen leaf."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss, roc_auc_score
+
+from tests.pages.visit import (
+    calm,
+    choose_leaf,
+    figure,
+    go,
+    metrics,
+    numbers,
+    table_with,
+    with_segment_leaves,
+)
+
+
+@pytest.fixture
+def app(segments):
+    return calm(go(with_segment_leaves(segments), "pages/overconfidence.py"))
+
+
+def expected(rows):
+    """The page's four numbers for some rows, by scikit-learn and numpy."""
+    train, test = (rows[rows["split"] == role] for role in ("train", "test"))
+    areas = [roc_auc_score(part["label"], part["score"]) for part in (train, test)]
+    probability = expit(test["score"])
+    confidence = np.maximum(probability, 1 - probability).mean()
+    accuracy = ((test["score"] > 0) == (test["label"] == "yes")).mean()
+    platt = LogisticRegression(C=np.inf, tol=1e-10).fit(test[["score"]], test["label"])
+    return {
+        "AUC, train rows": f"{areas[0]:.3f}",
+        "AUC, test rows": f"{areas[1]:.3f}",
+        "Over-confidence": f"{confidence - accuracy:+.3f}",
+        "Calibration slope": f"{platt.coef_[0, 0]:.2f}",
+    }
+
+
+def test_all_rows_and_each_leaf_have_the_numbers_of_scikit_learn(app, segments):
+    assert metrics(app) == expected(segments)
+    for leaf, segment in ((1, "b"), (2, "a")):
+        choose_leaf(app, leaf)
+        inside = segments[segments["segment"] == segment]
+        assert metrics(calm(app)) == expected(inside)
+        assert any(each.value.startswith(f"**Leaf {leaf}:** train AUC") for each in app.markdown)
+
+
+def test_the_table_has_the_log_loss_of_train_and_test(app, segments):
+    shown = table_with(app, "log_loss_gap").set_index("leaf")
+    for leaf, segment in ((1, "b"), (2, "a")):
+        losses = {}
+        for role in ("train", "test"):
+            part = segments[(segments["segment"] == segment) & (segments["split"] == role)]
+            losses[role] = log_loss(part["label"] == "yes", expit(part["score"]))
+            assert shown.at[leaf, f"log_loss_{role}"] == pytest.approx(losses[role])
+            assert shown.at[leaf, f"rows_{role}"] == len(part)
+        assert shown.at[leaf, "log_loss_gap"] == pytest.approx(losses["test"] - losses["train"])
+
+
+def test_bars_of_rows_add_up_to_the_rows_and_densities_do_not(app, segments):
+    used = segments["split"].isin(["train", "test"]).sum()
+
+    def height():
+        bars = [t for t in figure(app, "overconfidence_leaf")["data"] if t["type"] == "bar"]
+        return sum(np.abs(numbers(each["y"])).sum() for each in bars)
+
+    assert height() != pytest.approx(used)
+    app.segmented_control(key="overconfidence_height").set_value("Rows").run()
+    assert height() == pytest.approx(used)
+    choose_leaf(app, 1)
+    used = (segments["split"].isin(["train", "test"]) & (segments["segment"] == "b")).sum()
+    assert height() == pytest.approx(used)
+
+
+def test_the_axis_of_probabilities_runs_from_0_to_1_and_is_kept(app):
+    def positions():
+        bars = [t for t in figure(app, "overconfidence_leaf")["data"] if t["type"] == "bar"]
+        return np.concatenate([numbers(each["x"]) for each in bars])
+
+    assert positions().min() < 0
+    app.segmented_control(key="overconfidence_axis").set_value("probability").run()
+    assert positions().min() >= 0
+    assert positions().max() <= 1
+    app = go(go(app, "pages/results.py"), "pages/overconfidence.py")
+    assert app.segmented_control(key="overconfidence_axis").value == "probability"
+
+
+def test_a_leaf_without_test_rows_has_dashes_and_says_why(segments):
+    gone = (segments["segment"] == "a") & (segments["split"] == "test")
+    frame = segments.assign(split=segments["split"].mask(gone, "train"))
+    app = go(with_segment_leaves(frame), "pages/overconfidence.py")
+    shown = metrics(calm(choose_leaf(app, 2)))
+    assert shown.pop("AUC, train rows") != "–"
+    assert set(shown.values()) == {"–"}
+    assert any("no test rows" in each.value for each in app.markdown)
+    assert not any("nan" in each.delta for each in app.metric)

@@ -1,0 +1,168 @@
+"""Partition: the tree grown on training rows, or one that was saved earlier."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+from hetcal.errors import PartitionError
+from hetcal.partition import Partition
+from hetcal.tree_partition import TreePartition, default_min_leaf
+from tests.pages.visit import (
+    button,
+    calm,
+    figure,
+    go,
+    links,
+    press,
+    table_with,
+    the_error,
+    upload,
+    with_scores,
+    with_segment_leaves,
+    with_table,
+)
+
+
+def grown(frame, columns, **settings):
+    """The partition that the core grows on the training rows."""
+    train = frame[frame["split"] == "train"]
+    tree = TreePartition(**settings).fit(train[columns], (train["label"] == "yes").to_numpy())
+    return tree.partition_
+
+
+def partition_page(frame):
+    return go(with_table(frame), "pages/partition.py")
+
+
+def saved(partition):
+    return partition.to_json().encode()
+
+
+def test_a_tree_of_depth_one_counts_rows_as_pandas_does(segments):
+    app = calm(with_segment_leaves(segments))
+    shown = table_with(app, "rule").set_index("rule")
+    assert list(shown.index) == ["segment is b", "segment is a"]
+    yes = segments["label"] == "yes"
+    base = yes[segments["split"] == "train"].mean()
+    for rule, row in shown.iterrows():
+        inside = segments["segment"] == rule[-1]
+        for role in ("train", "validation", "calibration", "test"):
+            rows = yes[inside & (segments["split"] == role)]
+            assert row[f"rows_{role}"] == len(rows)
+            assert row[f"rate_{role}"] == pytest.approx(rows.mean())
+        train = yes[inside & (segments["split"] == "train")].mean()
+        assert row["distance"] == pytest.approx(train - base)
+
+
+def test_the_tree_is_that_of_scikit_learn_on_the_training_rows_alone(segments):
+    numbers = segments.drop(columns="segment")
+    app = calm(partition_page(numbers))
+    train = numbers[numbers["split"] == "train"]
+    tree = DecisionTreeClassifier(
+        max_depth=3, min_samples_leaf=default_min_leaf(len(train)), random_state=0
+    ).fit(train[["size"]].astype(np.float32), train["label"])
+    sizes = np.unique(tree.apply(train[["size"]].astype(np.float32)), return_counts=True)[1]
+    assert table_with(app, "rule")["rows_train"].tolist() == sizes.tolist()
+    assert app.subheader[0].value == f"{len(sizes)} leaves"
+
+
+def test_the_picture_has_a_line_for_every_leaf(segments):
+    app = calm(partition_page(segments))
+    leaves = next(t for t in figure(app, "partition_tree")["data"] if t.get("name") == "leaves")
+    table = table_with(app, "rule")
+    for text, row in zip(leaves["text"], table.itertuples(), strict=True):
+        assert f"Leaf {row.leaf}" in text
+        assert f"{row.rows_train:,} rows" in text
+
+
+def test_depth_and_smallest_leaf_are_obeyed(segments):
+    app = partition_page(segments)
+    box = app.selectbox(key="setting_min_leaf")
+    train_rows = (segments["split"] == "train").sum()
+    assert box.value is None
+    assert box.proto.placeholder == f"{default_min_leaf(train_rows):,} (by table size)"
+    assert [text for text in box.options if "paper" in text] == ["1,000 (paper)", "2,000 (paper)"]
+    box.select(250).run()
+    assert (table_with(calm(app), "rule")["rows_train"] >= 250).all()
+    app.selectbox(key="setting_min_leaf").select(None).run()
+    app.slider(key="setting_max_depth").set_value(2).run()
+    assert len(table_with(calm(app), "rule")) == 4
+
+
+def test_a_tree_that_may_not_split_is_one_leaf(segments):
+    app = partition_page(segments)
+    app.selectbox(key="setting_min_leaf").select(5000).run()
+    assert table_with(calm(app), "rule")["rows_train"].tolist() == [
+        (segments["split"] == "train").sum()
+    ]
+
+
+def test_a_column_that_was_left_out_splits_no_rows(segments):
+    app = with_table(segments)
+    app.multiselect(key="role_ignore").set_value(["segment"]).run()
+    rules = table_with(go(app, "pages/partition.py"), "rule")["rule"]
+    assert rules.str.contains("size").all()
+    assert not rules.str.contains("segment").any()
+
+
+def test_a_saved_partition_takes_the_place_of_the_tree_until_it_is_let_go(segments):
+    partition = grown(segments, ["size"], max_depth=1)
+    app = upload(partition_page(segments), "partition_file", "mine.json", saved(partition))
+    assert table_with(calm(app), "rule")["rule"].tolist() == [e.rule for e in partition.leaves]
+    assert app.slider(key="setting_max_depth").disabled
+    app = go(go(app, "pages/data.py"), "pages/partition.py")
+    assert len(table_with(app, "rule")) == 2
+    press(app, "Grow a tree instead")
+    assert table_with(calm(app), "rule")["rule"].str.contains("segment").any()
+    assert not app.slider(key="setting_max_depth").disabled
+
+
+def test_the_results_follow_a_saved_partition(segments):
+    app = go(with_scores(segments), "pages/partition.py")
+    partition = grown(segments, ["size"], max_depth=2)
+    upload(app, "partition_file", "mine.json", saved(partition))
+    leaf = partition.apply(segments)[(segments["split"] == "test").to_numpy()]
+    shown = go(app, "pages/results.py").dataframe[1].value
+    assert shown["rows"].tolist() == np.bincount(leaf)[1:].tolist()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"{not json", b"\xff\xfe\x00", b"[]", b'{"format": 99}', json.dumps({"nodes": []}).encode()],
+)
+def test_a_corrupt_partition_is_refused_and_the_tree_stays(segments, content):
+    app = partition_page(segments)
+    before = table_with(app, "rule")
+    upload(app, "partition_file", "broken.json", content)
+    with pytest.raises(PartitionError) as caught:
+        Partition.from_json(content.decode("utf-8", "replace"))
+    assert the_error(app) == str(caught.value)
+    pd.testing.assert_frame_equal(table_with(app, "rule"), before)
+    good = grown(segments, ["size"], max_depth=1)
+    upload(app, "partition_file", "good.json", saved(good))
+    assert len(table_with(calm(app), "rule")) == 2
+
+
+def test_a_partition_of_another_table_names_the_column_and_can_be_let_go(segments):
+    other = grown(segments.rename(columns={"size": "height"}), ["height"])
+    app = go(with_scores(segments), "pages/partition.py")
+    upload(app, "partition_file", "other.json", saved(other))
+    assert "no column 'height'" in the_error(app)
+    assert "no column 'height'" in the_error(go(app, "pages/results.py"))
+    assert links(app) == ["Go to Partition"]
+    press(go(app, "pages/partition.py"), "Grow a tree instead")
+    assert len(table_with(calm(app), "rule")) > 1
+
+
+def test_what_is_saved_loads_again(segments):
+    app = partition_page(segments)
+    assert [each.label for each in app.download_button] == ["Download this partition (JSON)"]
+    partition = grown(segments, ["segment", "size"])
+    rules = [leaf.rule for leaf in Partition.from_json(partition.to_json()).leaves]
+    assert table_with(app, "rule")["rule"].tolist() == rules
+    upload(app, "partition_file", "partition.json", saved(partition))
+    assert table_with(calm(app), "rule")["rule"].tolist() == rules
+    assert button(app, "Grow a tree instead")

@@ -1,0 +1,134 @@
+"""Results: before and after on test rows."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import (
+    average_precision_score,
+    brier_score_loss,
+    log_loss,
+    roc_auc_score,
+)
+
+from tests.pages.visit import (
+    calm,
+    choose_leaf,
+    figure,
+    go,
+    metrics,
+    numbers,
+    said,
+    table_with,
+    with_segment_leaves,
+)
+
+
+@pytest.fixture
+def app(segments):
+    return calm(go(with_segment_leaves(segments), "pages/results.py"))
+
+
+def platt(rows, test):
+    model = LogisticRegression(C=np.inf, tol=1e-10).fit(rows[["score"]], rows["label"] == "yes")
+    return model.decision_function(test[["score"]])
+
+
+@pytest.fixture
+def schemes(segments):
+    """The four logits of the test rows, by scikit-learn and pandas; and the labels."""
+    fit, test = (segments[segments["split"] == role] for role in ("calibration", "test"))
+    after, tree = np.empty(len(test)), np.empty(len(test))
+    for segment in "ab":
+        rows, inside = fit[fit["segment"] == segment], (test["segment"] == segment).to_numpy()
+        after[inside] = platt(rows, test[inside])
+        tree[inside] = logit((rows["label"] == "yes").mean())
+    logits = (test["score"].to_numpy(), platt(fit, test), tree, after)
+    return dict(zip(("model", "pooled", "tree", "after"), logits, strict=True)), (
+        test["label"] == "yes"
+    ).to_numpy()
+
+
+def test_the_cards_show_the_lift_that_scikit_learn_finds(app, schemes):
+    logits, y = schemes
+    before, after = (roc_auc_score(y, logits[name]) for name in ("model", "after"))
+    shown = metrics(app)
+    assert shown["AUC before"] == f"{before:.4f}"
+    assert shown["AUC after"] == f"{after:.4f}"
+    assert shown["Lift in percent"] == f"{100 * (after / before - 1):+.2f} %"
+    assert app.metric[1].delta == f"{after - before:+.4f}"
+    (verdict,) = said(app.success)
+    assert f"on {len(y):,} test rows" in verdict
+
+
+def test_the_four_schemes_have_the_measures_of_scikit_learn(app, schemes):
+    logits, y = schemes
+    shown = table_with(app, "scheme")
+    assert len(shown) == 4
+    for row, scores in zip(shown.itertuples(), logits.values(), strict=True):
+        probability = expit(scores)
+        assert row.auc == pytest.approx(roc_auc_score(y, scores), abs=1e-6)
+        assert row.average_precision == pytest.approx(average_precision_score(y, scores), abs=1e-4)
+        assert row.log_loss == pytest.approx(log_loss(y, probability), abs=1e-5)
+        assert row.brier == pytest.approx(brier_score_loss(y, probability), abs=1e-5)
+    assert shown["auc"][0] == shown["auc"][1], "one map for all rows changes no order"
+
+
+def test_the_leaves_share_the_lift_and_keep_their_own_area(app, schemes, segments):
+    logits, y = schemes
+    shown = table_with(app, "contribution").set_index("leaf")
+    lift = roc_auc_score(y, logits["after"]) - roc_auc_score(y, logits["model"])
+    assert shown["contribution"].sum() == pytest.approx(lift, abs=1e-6)
+    segment = segments.loc[segments["split"] == "test", "segment"].to_numpy()
+    for leaf, name in ((1, "b"), (2, "a")):
+        area = roc_auc_score(y[segment == name], logits["model"][segment == name])
+        assert shown.at[leaf, "auc_before"] == pytest.approx(area)
+        assert shown.at[leaf, "auc_after"] == pytest.approx(area)
+
+
+def test_the_curves_name_their_areas_and_end_in_the_corners(app, schemes):
+    logits, y = schemes
+    roc = {each["name"]: each for each in figure(app, "results_roc")["data"]}
+    for name, scheme in (("before", "model"), ("after", "after")):
+        curve = roc[f"{name} · AUC {roc_auc_score(y, logits[scheme]):.4f}"]
+        x, height = numbers(curve["x"]), numbers(curve["y"])
+        assert (x[0], height[0], x[-1], height[-1]) == (0, 0, 1, 1)
+        assert np.trapezoid(height, x) == pytest.approx(roc_auc_score(y, logits[scheme]), abs=1e-3)
+    assert len(figure(app, "results_pr")["data"]) == 3
+    reliability = [each["name"] for each in figure(app, "results_reliability")["data"]]
+    assert reliability[-2:] == ["before", "after"]
+
+
+def test_the_chosen_leaf_is_kept_and_changes_no_result(app):
+    before = metrics(app)
+    assert metrics(calm(choose_leaf(app, 2))) == before
+    assert app.sidebar.selectbox(key="leaf").value == 2
+
+
+def test_rows_without_a_finite_score_are_left_out(segments):
+    score = segments["score"].mask(segments.index < 300)
+    app = go(with_segment_leaves(segments.assign(score=score)), "pages/results.py")
+    test = segments[(segments["split"] == "test") & (segments.index >= 300)]
+    assert f"on {len(test):,} test rows" in said(calm(app).success)[0]
+    area = roc_auc_score(test["label"], test["score"])
+    assert metrics(app)["AUC before"] == f"{area:.4f}"
+
+
+def test_a_leaf_without_test_rows_is_no_obstacle(segments):
+    gone = (segments["segment"] == "a") & (segments["split"] == "test")
+    frame = segments.assign(split=segments["split"].mask(gone, "train"))
+    app = calm(go(with_segment_leaves(frame), "pages/results.py"))
+    shown = table_with(app, "contribution").set_index("leaf")
+    assert shown.at[2, "rows"] == 0
+    assert np.isnan(shown.at[2, "auc_before"])
+    calm(choose_leaf(app, 2))
+
+
+def test_row_weights_count_as_copies_of_a_row(segments):
+    weight = 1 + (segments["segment"] == "a") * 2
+    app = go(with_segment_leaves(segments.assign(weight=weight)), "pages/results.py")
+    test = segments["split"] == "test"
+    area = roc_auc_score(
+        segments.loc[test, "label"], segments.loc[test, "score"], sample_weight=weight[test]
+    )
+    assert metrics(calm(app))["AUC before"] == f"{area:.4f}"
