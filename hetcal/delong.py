@@ -82,7 +82,7 @@ def lift_of(y: Labels, before: Floats, after: Floats, weight: Floats | None = No
     area_before = float(np.average(before[positive], weights=w[positive]))
     area_after = float(np.average(after[positive], weights=w[positive]))
     difference = after - before
-    variance = sum(_variance_of_mean(difference[side], w[side]) for side in (positive, ~positive))
+    variance = sum(variance_of_mean(difference[side], w[side]) for side in (positive, ~positive))
     return _lift(area_before, area_after, float(np.sqrt(variance)))
 
 
@@ -93,7 +93,7 @@ def _rows_by_score(side: Bools, scores: Floats, weight: Floats | None) -> Ints:
     return rows[order]
 
 
-def _variance_of_mean(values: Floats, weight: Floats) -> float:
+def variance_of_mean(values: Floats, weight: Floats) -> float:
     """Variance of the weighted mean of independent values; NaN with fewer than two."""
     n = np.count_nonzero(weight)
     if n < 2:

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Floats, Ints
-from hetcal.delong import Lift, lift_of, paired_delong, placements
-from hetcal.metrics import Metrics, log_loss, measure, rows_of_leaves
+from hetcal.contributions import lift_contributions
+from hetcal.delong import Lift, paired_delong
+from hetcal.metrics import Metrics, auc, log_loss, measure, rows_of_leaves
 from hetcal.ranking import Labels
 
 
@@ -68,17 +69,13 @@ def evaluate(
     weight : array, optional
         Row weights.
     """
-    placed = placements(y, before, weight), placements(y, after, weight)
-    contribution = lift_contributions(y, placed[1] - placed[0], leaf, leaves, weight)
     return Evaluation(
         before=measure(y, before, weight),
         pooled=measure(y, pooled, weight),
         tree=measure(y, tree, weight),
         after=measure(y, after, weight),
-        lift=lift_of(y, *placed, weight),
-        leaves=evaluate_leaves(y, before, after, leaf, leaves, weight).assign(
-            contribution=contribution
-        ),
+        lift=paired_delong(y, before, after, weight),
+        leaves=evaluate_leaves(y, before, after, leaf, leaves, weight),
         rows=int(np.size(y)),
     )
 
@@ -117,58 +114,26 @@ def evaluate_leaves(
     -------
     DataFrame
         `leaf`, `rows`, `positives`, `auc_before`, `auc_after`, `lift` (their difference),
-        `se`, `low`, `high`, `p` (of the lift, by paired DeLong), `log_loss_before`,
-        `log_loss_after`; NaN where not defined. `Evaluation.leaves` adds `contribution`.
+        `log_loss_before`, `log_loss_after`, and the columns of
+        `hetcal.contributions.lift_contributions`; NaN where not defined.
     """
-    return pd.DataFrame(
+    inside = pd.DataFrame(
         {"leaf": i}
         | _compare(y[rows], before[rows], after[rows], None if weight is None else weight[rows])
         for i, rows in zip(leaves, rows_of_leaves(leaf, leaves), strict=True)
     )
-
-
-def lift_contributions(
-    y: Labels,
-    difference: Floats,
-    leaf: Ints,
-    leaves: Sequence[int],
-    weight: Floats | None = None,
-) -> Floats:
-    """Divide the lift in AUC among the leaves.
-
-    A pair of a positive and a negative row belongs half to the leaf of the one and half to
-    the leaf of the other, so that the contributions of all leaves add up to the lift.
-
-    Parameters
-    ----------
-    y, leaf, leaves, weight
-        As in `evaluate`.
-    difference : array
-        Placement after minus placement before of each row, see `hetcal.delong.placements`.
-    """
-    w = np.ones(difference.size) if weight is None else weight
-    size = max(int(leaf.max(initial=0)), *leaves, 0) + 1
-    halves = np.zeros(size)
-    for side in (y == 1, y != 1):
-        total = w[side].sum()
-        gained = np.bincount(leaf[side], w[side] * difference[side], size)
-        halves += gained / (2 * total) if total else np.nan
-    return halves[list(leaves)]
+    return inside.join(lift_contributions(y, before, after, leaf, leaves, weight))
 
 
 def _compare(y: Labels, before: Floats, after: Floats, weight: Floats | None) -> dict[str, float]:
     """Return the columns of `evaluate_leaves` for the rows of one leaf."""
-    lift = paired_delong(y, before, after, weight)
+    area_before, area_after = auc(y, before, weight), auc(y, after, weight)
     return {
         "rows": y.size,
         "positives": int(np.count_nonzero(y == 1)),
-        "auc_before": lift.before,
-        "auc_after": lift.after,
-        "lift": lift.auc,
-        "se": lift.se,
-        "low": lift.low,
-        "high": lift.high,
-        "p": lift.p,
+        "auc_before": area_before,
+        "auc_after": area_after,
+        "lift": area_after - area_before,
         "log_loss_before": log_loss(y, before, weight),
         "log_loss_after": log_loss(y, after, weight),
     }

@@ -138,13 +138,15 @@ def lift_figure(lift: Lift, rows: int) -> go.Figure:
 
 
 def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Figure:
-    """Draw what each leaf contributes to the lift in AUC; the bars add up to it.
+    """Draw what each leaf contributes to the lift in AUC, with 95 % intervals.
+
+    The bars add up to the lift.
 
     Parameters
     ----------
     leaves : DataFrame
-        `Evaluation.leaves`: `leaf`, `rows`, `positives`, `contribution`,
-        `log_loss_before`, `log_loss_after`.
+        `Evaluation.leaves`: `leaf`, `rows`, `positives`, `contribution` with its
+        interval, `log_loss_before`, `log_loss_after`.
     selected : int or None
         The leaf to outline.
     """
@@ -156,6 +158,11 @@ def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Fi
         y=places,
         orientation="h",
         name="contribution",
+        error_x={
+            "array": (leaves["contribution_high"] - leaves["contribution"]).tolist(),
+            "thickness": 1.2,
+            "width": 3,
+        },
         customdata=leaves["leaf"].tolist(),
         hovertext=[_leaf_words(row) for row in leaves.itertuples()],
         hovertemplate="%{hovertext}<extra></extra>",
@@ -170,7 +177,9 @@ def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Fi
     )
     add_reference(figure, x=0)
     figure.update_layout(showlegend=False, bargap=0.25, margin={"t": 15})
-    figure.update_xaxes(title="contribution to AUC after − AUC before", tickformat=".6~f")
+    figure.update_xaxes(
+        title="contribution to AUC after − AUC before, with 95 % interval", tickformat=".6~f"
+    )
     figure.update_yaxes(
         tickvals=places,
         ticktext=[leaf_name(leaf, leaf == selected) for leaf in leaves["leaf"]],
@@ -212,6 +221,7 @@ def _around_zero(low: float, high: float) -> list[float] | None:
 def _leaf_words(row: Any) -> str:
     return (
         f"<b>Leaf {row.leaf}</b><br>n = {row.rows:,} test rows, {row.positives:,} positive"
-        f"<br>contribution {number(row.contribution, sign=True)}"
+        f"<br>contribution {number(row.contribution, sign=True)}, 95 % interval "
+        f"{number(row.contribution_low, sign=True)} to {number(row.contribution_high, sign=True)}"
         f"<br>log-loss {number(row.log_loss_before)} before, {number(row.log_loss_after)} after"
     )

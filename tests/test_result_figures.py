@@ -25,6 +25,8 @@ LEAVES = pd.DataFrame(
         "rows": [1200, 300],
         "positives": [100, 200],
         "contribution": [0.03, -0.01],
+        "contribution_low": [0.01, -0.012],
+        "contribution_high": [0.05, -0.008],
         "log_loss_before": [0.5, 0.6],
         "log_loss_after": [0.4, float("nan")],
     }
@@ -132,10 +134,12 @@ def test_leaves_show_what_they_contribute():
     figure = leaf_lift_figure(LEAVES, selected=2)
     bars = figure.data[0]
     assert (list(bars.x), list(bars.customdata)) == ([0.03, -0.01], [1, 2])
+    assert list(bars.error_x.array) == pytest.approx([0.02, 0.002])
     assert list(bars.marker.line.width) == [0, 3]
     assert list(figure.layout.yaxis.ticktext) == ["Leaf 1", "<b>Leaf 2</b>"]
-    assert figure.layout.xaxis.title.text == "contribution to AUC after − AUC before"
+    assert figure.layout.xaxis.title.text.startswith("contribution to AUC after − AUC before")
     assert bars.hovertext[1] == (
-        "<b>Leaf 2</b><br>n = 300 test rows, 200 positive<br>contribution -0.0100"
+        "<b>Leaf 2</b><br>n = 300 test rows, 200 positive<br>contribution -0.0100, "
+        "95 % interval -0.0120 to -0.0080"
         "<br>log-loss 0.6000 before, – after"
     )

@@ -1,0 +1,121 @@
+"""Which leaves the lift in AUC comes from, and how sure that is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from hetcal.arrays import Bools, Floats, Ints
+from hetcal.delong import CONFIDENCE, variance_of_mean
+from hetcal.ranking import Labels, ascending_order
+
+
+def lift_contributions(
+    y: Labels,
+    before: Floats,
+    after: Floats,
+    leaf: Ints,
+    leaves: Sequence[int],
+    weight: Floats | None = None,
+) -> pd.DataFrame:
+    """Divide the lift in AUC among the leaves.
+
+    A pair of a positive and a negative row belongs half to the leaf of the one and half to
+    the leaf of the other, so that the contributions of all leaves add up to the lift. Like
+    the lift, a contribution is a mean over all pairs, whose variance by DeLong comes from the
+    mean of each row over its partners. With a single leaf it is the variance of the lift.
+
+    Returns
+    -------
+    DataFrame
+        One row per leaf: `contribution`, `contribution_se`, `contribution_low` and
+        `contribution_high` (95 % interval); NaN with one class only.
+    """
+    order = ascending_order(before)  # neighbours then look up sums that lie side by side
+    w = np.ones(order.size) if weight is None else weight[order]
+    rows = _Rows(before[order], after[order], leaf[order], w)
+    positive = np.asarray(y)[order] == 1
+    numbers = np.full((2, len(leaves)), np.nan)
+    if w[positive].any() and w[~positive].any():
+        one, zero = rows.of(positive), rows.of(~positive)
+        # A negative row gains where positive rows come to stand above it.
+        ups, downs = _Gains(one, zero), _Gains(zero.mirrored, one.mirrored)
+        for i, each in enumerate(leaves):
+            up, down = ups.shared(each), downs.shared(each)
+            variance = variance_of_mean(up, one.weight) + variance_of_mean(down, zero.weight)
+            numbers[:, i] = np.average(up, weights=one.weight), np.sqrt(variance)
+    return _table(*numbers)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    before: Floats
+    after: Floats
+    leaf: Ints
+    weight: Floats
+
+    def of(self, side: Bools) -> "_Rows":
+        return _Rows(self.before[side], self.after[side], self.leaf[side], self.weight[side])
+
+    @property
+    def mirrored(self) -> "_Rows":
+        return replace(self, before=-self.before, after=-self.after)
+
+
+class _Gains:
+    """How many of the other class the rows of one class have come to stand above."""
+
+    def __init__(self, own: _Rows, others: _Rows) -> None:
+        self._leaf = own.leaf
+        self._before = _place(own.before, others.before, others)
+        self._after = _place(own.after, others.after, others)
+        self._all = self._after.below() - self._before.below()
+
+    def shared(self, leaf: int) -> Floats:
+        """For each row the mean over its partners of what a leaf has of their pairs."""
+        with_leaf = self._after.below(leaf) - self._before.below(leaf)
+        return ((self._leaf == leaf) * self._all + with_leaf) / 2
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where the rows of one class stand among those of the other.
+
+    `leaf` and `mass` are of the others in order of score, the masses adding up to 1; `low`
+    and `high` count those below each row, without and with its equals.
+    """
+
+    leaf: Ints
+    mass: Floats
+    low: Ints
+    high: Ints
+
+    def below(self, leaf: int | None = None) -> Floats:
+        """For each row the mass of the others, or of those in a leaf, that score less.
+
+        Ties count half.
+        """
+        mass = self.mass if leaf is None else self.mass * (self.leaf == leaf)
+        summed = np.append(0.0, np.cumsum(mass))
+        return (summed[self.low] + summed[self.high]) / 2
+
+
+def _place(own: Floats, scores: Floats, others: _Rows) -> _Places:
+    order = ascending_order(scores)
+    low, high = (np.searchsorted(scores[order], own, side) for side in ("left", "right"))
+    mass = others.weight / others.weight.sum()
+    return _Places(others.leaf[order], mass[order], low, high)
+
+
+def _table(contribution: Floats, se: Floats) -> pd.DataFrame:
+    half = ndtri((1 + CONFIDENCE) / 2) * se
+    return pd.DataFrame(
+        {
+            "contribution": contribution,
+            "contribution_se": se,
+            "contribution_low": contribution - half,
+            "contribution_high": contribution + half,
+        }
+    )
