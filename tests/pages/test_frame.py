@@ -163,6 +163,21 @@ def test_two_sessions_share_nothing(segments, become, counted):
     assert len(folders) == len(read) == 2
 
 
+def test_what_one_session_has_read_is_not_handed_to_another(
+    segments, become, counted, served_at, tmp_path
+):
+    served_at("localhost")
+    segments.to_csv(tmp_path / "people.csv", index=False)
+    read = counted("read_file")
+    for name in ("first", "second", "second"):
+        become(name)
+        app = open_page("pages/data.py")
+        app.segmented_control[0].set_value("Path on this machine").run()
+        app.text_input(key="data_path").set_value(str(tmp_path / "people.csv")).run()
+        assert len(calm(app).dataframe) == 3
+    assert len(read) == 2
+
+
 def test_a_session_that_ends_takes_its_files_along_and_leaves_the_others(segments, become):
     become("first")
     first = with_scores(segments)
