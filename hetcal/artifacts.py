@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 
 from hetcal.algorithm import Run
+from hetcal.columns import FeatureKind
 from hetcal.leaf_calibrator import LeafCalibrator
-from hetcal.partition import Partition
+from hetcal.model_inputs import input_kinds
+from hetcal.partition import Partition, column_kinds
 from hetcal.report import result_json, scored_rows, to_json
 from hetcal.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
 from hetcal.version import __version__
@@ -51,6 +53,15 @@ class Artifact:
     auc_before: float
     auc_after: float
     test_rows: int
+
+    @property
+    def kinds(self) -> dict[str, FeatureKind]:
+        """Kind of each column that scoring reads: new rows are read as the old ones were."""
+        if isinstance(self.scoring, ModelScoring):
+            needed = input_kinds(self.scoring.model, self.scoring.inputs)
+        else:
+            needed = {self.scoring.column: "number"}
+        return needed | column_kinds(self.partition)
 
 
 def artifact_bytes(run: Run, scoring: Scoring) -> bytes:

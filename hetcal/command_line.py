@@ -67,7 +67,7 @@ def score_command(options: argparse.Namespace) -> None:
     require_table_name(options.out.name)
     with tempfile.TemporaryDirectory() as directory:
         artifact = open_artifact(options.artifact.read_bytes(), Path(directory))
-        source = from_path(options.table)
+        source = from_path(options.table, kinds=artifact.kinds)
         scored = score_with_artifact(artifact, source.frame, source.digest)
     options.out.write_bytes(table_bytes(scored, options.out.name))
     _say(f"{len(scored):,} {'row' if len(scored) == 1 else 'rows'} scored: {options.out}")

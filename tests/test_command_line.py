@@ -195,3 +195,27 @@ def test_a_score_that_ranks_backwards_is_said_to(segments, tmp_path, capsys):
     segments.assign(score=-segments["score"]).to_csv(path, index=False)
     assert run_command(path, tmp_path / "out", *SCORED) == 0
     assert "ranks the test rows backwards" in capsys.readouterr().out
+
+
+def test_a_row_scores_alike_alone_and_among_others(segments, tmp_path):
+    """Alone, a code looks like a number, a day like a date, and a gap like text."""
+    rng = np.random.default_rng(0)
+    n = len(segments)
+    yes = segments["label"] == "yes"
+    frame = segments.assign(
+        code=np.where(yes, rng.choice(["1.50", "X1"], n), rng.choice(["2.50", "X2"], n)),
+        day=np.where(rng.uniform(size=n) < 0.5, "2020-01-01", "unknown"),
+        size=segments["size"].astype(str).where(segments.index % 9 > 0, "?"),
+    )
+    path, alone = tmp_path / "table.csv", tmp_path / "alone.csv"
+    frame.to_csv(path, index=False)
+    arguments = (*SCORED, "--features", "code,day,size", "--max-depth", "4", "--min-leaf", "30")
+    assert run_command(path, tmp_path / "out", *arguments) == 0
+    artifact = str(tmp_path / "out" / "artifact.zip")
+    for rows, name in ((path, "whole"), (alone, "one")):
+        frame.iloc[[9]].to_csv(alone, index=False)
+        out = str(tmp_path / f"{name}.parquet")
+        assert main(["score", artifact, str(rows), "--out", out]) == 0
+    whole = pd.read_parquet(tmp_path / "whole.parquet").iloc[9].drop("row")
+    one = pd.read_parquet(tmp_path / "one.parquet").iloc[0].drop("row")
+    assert one.tolist() == whole.tolist()

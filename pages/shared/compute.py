@@ -265,5 +265,6 @@ def artifact_of(path: Path) -> Artifact:
 @once
 def scored_by_artifact(artifact: Path, table: Path, name: str) -> pd.DataFrame:
     """Score the rows of a file with an artifact, both kept under their digests."""
-    reading = read_file(table, name=name)
-    return score_with_artifact(artifact_of(artifact), reading.frame, reading.digest)
+    opened = artifact_of(artifact)
+    reading = read_file(table, name=name, kinds=opened.kinds)
+    return score_with_artifact(opened, reading.frame, reading.digest)
