@@ -1,6 +1,6 @@
 """A person at the app: reads what the pages say, and clicks with a real mouse."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -53,7 +53,14 @@ class Visitor:
 
     @property
     def menu(self) -> list[str]:
-        return self.sidebar.get_by_test_id("stPageLink").all_inner_texts()
+        """Names of the menu's entries; the word before each draws its icon."""
+        entries = self.sidebar.get_by_test_id("stPageLink").all_inner_texts()
+        return [entry.splitlines()[-1] for entry in entries]
+
+    @property
+    def leaf(self) -> Locator:
+        """The box that says which leaf every page shows."""
+        return self.sidebar.get_by_role("combobox", name="Leaf shown on every page")
 
     @property
     def exceptions(self) -> Locator:
@@ -93,6 +100,15 @@ class Visitor:
         """Choose an option of a select box."""
         self.page.get_by_role("combobox", name=label).click()
         self.page.get_by_role("option", name=option, exact=True).click()
+        self.settle()
+
+    def choose_many(self, label: str, options: Sequence[str]) -> None:
+        """Choose several options, in this order."""
+        box = self.page.get_by_role("combobox", name=label)
+        box.click()
+        for option in options:
+            self.page.get_by_role("option", name=option, exact=True).click()
+        box.press("Tab")
         self.settle()
 
     def download(self, button: str, directory: Path) -> Path:
