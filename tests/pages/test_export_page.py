@@ -147,7 +147,7 @@ def test_a_damaged_artifact_is_refused_and_the_downloads_stay(
     [
         (lambda f: f.drop(columns="score"), "no score column 'score'"),
         (lambda f: f.drop(columns="segment"), "no column 'segment'"),
-        (lambda f: f.assign(score="high"), "'high', not numbers"),
+        (lambda f: f.assign(score="high"), "'score' holds 'high'"),
     ],
 )
 def test_rows_that_the_artifact_cannot_score_are_explained(segments, artifact, change, words):
