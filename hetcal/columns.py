@@ -1,6 +1,7 @@
 """What a column of a table is: its kind, its values as text, its description."""
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -52,15 +53,36 @@ def as_text(column: pd.Series) -> pd.Series:
     return column.map(texts).astype("str")
 
 
-def row_count(rows: int) -> str:
-    """Write a number of rows.
+def counted(number: int, noun: str) -> str:
+    """Write a number of things.
 
     Examples
     --------
-    >>> row_count(1), row_count(2000)
-    ('1 row', '2,000 rows')
+    >>> counted(1, "test row"), counted(2000, "test row")
+    ('1 test row', '2,000 test rows')
     """
-    return "1 row" if rows == 1 else f"{rows:,} rows"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def row_count(rows: int) -> str:
+    """Write a number of rows."""
+    return counted(rows, "row")
+
+
+def near_names(name: str, names: Sequence[str]) -> list[str]:
+    """Return up to three names that are likely to be meant by another, nearest first.
+
+    Case and spaces around the name do not matter. Longer names that only share some
+    letters are no likely meaning.
+
+    Examples
+    --------
+    >>> near_names(" incme", ["age", "Income"]), near_names("age", ["usage_8"])
+    (['Income'], [])
+    """
+    lower = {each.lower(): each for each in reversed(names)}
+    found = difflib.get_close_matches(name.strip().lower(), list(lower), n=3, cutoff=0.75)
+    return [lower[each] for each in found]
 
 
 def value_codes(column: pd.Series) -> tuple[NDArray[np.int64], list[str]]:

@@ -12,6 +12,7 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from hetcal.columns import counted
 from hetcal.dialect import Dialect
 from hetcal.errors import TableError
 from hetcal.header import column_names
@@ -139,8 +140,8 @@ def _skipped(bad: _BadRows, rows: pa.Table, path: Path, dialect: Dialect, name: 
     columns = rows.num_columns
     if not rows.num_rows and len(bad.fields) == 1:
         raise TableError(
-            f"Every row of '{name}' has {bad.fields.pop()} fields, but its first row names "
-            f"{columns} columns.",
+            f"Every row of '{name}' has {counted(bad.fields.pop(), 'field')}, but its first row "
+            f"names {counted(columns, 'column')}.",
             "Every column needs a name, and every row as many fields as there are names.",
             "Add the missing name (often that of a first column of row numbers), "
             "or remove the extra delimiter from the rows.",
@@ -154,7 +155,7 @@ def _skipped(bad: _BadRows, rows: pa.Table, path: Path, dialect: Dialect, name: 
         )
     found = bad.texts[text]
     raise TableError(
-        f"Line {line:,} of '{name}' has {found} field{'s' * (found != 1)} instead of {columns}"
+        f"Line {line:,} of '{name}' has {counted(found, 'field')} instead of {columns}"
         f"{f' ({bad.count:,} such rows in all)' if bad.count > 1 else ''}.",
         "Every row must have as many fields as there are columns.",
         _SKIP_HINT,

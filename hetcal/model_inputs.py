@@ -1,6 +1,5 @@
 """The columns of a table as the arrays a model takes, each conversion checked and said."""
 
-import difflib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hetcal.arrays import Floats
-from hetcal.columns import FeatureKind, value_text
+from hetcal.columns import FeatureKind, counted, near_names, value_text
 from hetcal.errors import ModelError
 from hetcal.keras_graph import ModelInput
 from hetcal.model_file import ModelFile
@@ -204,8 +203,8 @@ def _check_width(model: ModelFile, spec: ModelInput, columns: tuple[str, ...]) -
     off = abs(len(columns) - width)
     way = "too many" if len(columns) > width else "too few"
     raise ModelError(
-        f"The input '{spec.name}' of the model '{model.name}' takes {width} columns, but "
-        f"{len(columns)} are chosen, {off} {way}: {_list(columns)}.",
+        f"The input '{spec.name}' of the model '{model.name}' takes {counted(width, 'column')}, "
+        f"but {len(columns)} are chosen, {off} {way}: {_list(columns)}.",
         "The columns must be those the model was trained on, in the same order.",
         f"{'Remove' if len(columns) > width else 'Add'} {off}, then confirm the order.",
     )
@@ -213,7 +212,9 @@ def _check_width(model: ModelFile, spec: ModelInput, columns: tuple[str, ...]) -
 
 def _text_notes(name: str, column: pd.Series) -> list[str]:
     missing = int(column.isna().sum())
-    return [f"{missing:,} missing values of '{name}' were given as empty text."] if missing else []
+    were = "was" if missing == 1 else "were"
+    values = counted(missing, "missing value")
+    return [f"{values} of '{name}' {were} given as empty text."] if missing else []
 
 
 def _number_notes(name: str, column: pd.Series) -> list[str]:
@@ -227,7 +228,7 @@ def _names(model: ModelFile) -> list[str]:
 
 
 def _near(missing: Sequence[str], frame: pd.DataFrame) -> str:
-    close = difflib.get_close_matches(missing[0], [str(name) for name in frame.columns], 1)
+    close = near_names(missing[0], [str(name) for name in frame.columns])
     return f" (is '{close[0]}' meant?)" if close else ""
 
 

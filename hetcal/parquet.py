@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from hetcal.columns import counted
 from hetcal.errors import TableError
 
 MAX_CELLS = 2_000_000_000
@@ -46,7 +47,7 @@ def _check_footer(file: pq.ParquetFile, name: str) -> None:
         )
     if not rows or not columns:
         raise TableError(
-            f"'{name}' has {columns:,} columns and no rows of values.",
+            f"'{name}' has {counted(columns, 'column')} and no rows of values.",
             "A table needs at least one column and one row.",
             "Choose another file, or export this one again.",
         )

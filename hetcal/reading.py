@@ -52,7 +52,7 @@ class Reading:
 
     def with_text(self, columns: Iterable[str]) -> "Reading":
         """Read the file again with these columns as the text that stands in it."""
-        text: Kinds = {column: "category" for column in columns}
+        text: Kinds = dict.fromkeys(columns, "category")
         kinds = {**self.kinds, **text}
         return read_file(self.path, self.dialect, name=self.name, kinds=kinds)
 

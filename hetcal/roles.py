@@ -1,12 +1,11 @@
 """What the columns of a table are for."""
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
-from hetcal.columns import column_kind
+from hetcal.columns import column_kind, counted, near_names
 from hetcal.errors import TableError
 
 
@@ -77,13 +76,11 @@ def _check_exists(frame: pd.DataFrame, column: str, what: str) -> None:
     if column in frame.columns:
         return
     names = [str(name) for name in frame.columns]
-    lower = {name.lower(): name for name in reversed(names)}
-    near = difflib.get_close_matches(column.strip().lower(), list(lower), n=3)
-    shown = [lower[name] for name in near] or names[:5]
-    listed = ", ".join(f"'{name}'" for name in shown)
+    near = near_names(column, names)
+    listed = ", ".join(f"'{name}'" for name in near or names[:5])
     raise TableError(
         f"There is no column '{column}' to use as {what}.",
-        f"It must be one of the table's {len(names):,} columns.",
+        f"It must be one of the table's {counted(len(names), 'column')}.",
         f"Choose {'a similar name' if near else 'one of them'}, such as {listed}.",
     )
 

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from hetcal.arrays import Floats, Ints
-from hetcal.columns import row_count, value_codes
+from hetcal.columns import counted, row_count, value_codes
 from hetcal.errors import SplitError
 from hetcal.stratified import draw, draw_groups
 
@@ -106,7 +106,7 @@ def split_by_column(column: pd.Series) -> Split:
 
 
 def _listed(counts: dict[str, int]) -> str:
-    present = [f"{n:,} {role} rows" for role, n in counts.items() if n]
+    present = [counted(n, f"{role} row") for role, n in counts.items() if n]
     return ", ".join(present) if present else "no rows with a role"
 
 

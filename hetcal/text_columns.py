@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hetcal.arrays import Bools
+from hetcal.columns import counted
 from hetcal.errors import TableError
 
 MARKERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?", "-")
@@ -186,9 +187,8 @@ def _quoted(values: pa.Array) -> str:
 
 
 def _missing_note(name: str, count: int, examples: pa.Array) -> str:
-    values = "value" if count == 1 else "values"
     return (
-        f"Column '{name}' holds numbers; {count:,} other {values} "
+        f"Column '{name}' holds numbers; {counted(count, 'other value')} "
         f"({_quoted(examples)}) became missing."
     )
 

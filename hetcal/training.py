@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hetcal.arrays import Floats
 from hetcal.child import Child, Limits, new_directory
-from hetcal.columns import column_kind
+from hetcal.columns import column_kind, counted
 from hetcal.errors import ModelError
 from hetcal.keras_graph import ModelInput
 from hetcal.model_inputs import write_input
@@ -188,8 +188,9 @@ def _check_classes(y: NDArray[np.integer], split: Split) -> None:
     for role in ("train", "validation"):
         labels = np.asarray(y)[split.of(role)]
         if np.unique(labels).size < 2:
+            do = "does" if labels.size == 1 else "do"
             raise ModelError(
-                f"The {labels.size:,} {role} rows do not contain both classes.",
+                f"The {counted(labels.size, f'{role} row')} {do} not contain both classes.",
                 "Training needs both classes among the training rows, and among the validation "
                 "rows, which choose the best epoch.",
                 "Give that role more rows, or choose another split.",

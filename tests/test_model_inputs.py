@@ -49,6 +49,7 @@ def test_an_input_without_its_column_is_not_guessed():
         (("age", "pay"), "takes 3 columns, but 2 are chosen, 1 too few: 'age', 'pay'"),
         (("age", "pay", "Sex", "job"), "4 are chosen, 1 too many"),
         (("age", "pay", "sex"), r"no column 'sex' \(is 'Sex' meant\?\)"),
+        (("age", "pay", "usage_1"), r"no column 'usage_1'\."),
     ],
 )
 def test_columns_that_do_not_fit_a_matrix_are_named(given, message):
@@ -142,5 +143,5 @@ def test_text_travels_as_codes(values, texts):
 def test_missing_text_is_said(tmp_path):
     spec = ModelInput("job", 1, "string", "job")
     written, notes = write_input(1, spec, FRAME[["job"]], tmp_path)
-    assert notes == ["1 missing values of 'job' were given as empty text."]
+    assert notes == ["1 missing value of 'job' was given as empty text."]
     assert json.loads((tmp_path / written.texts).read_text()) == [["a", ""]]
