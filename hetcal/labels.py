@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hetcal.arrays import Bools
+from hetcal.arrays import Bools, Floats
 from hetcal.columns import column_kind, row_count, value_codes, value_text
 from hetcal.errors import TableError
 
@@ -48,6 +48,19 @@ def _positivity(value: str) -> tuple[int, float, str]:
         return sign, float(word), value
     except ValueError:
         return sign, 0.0, value
+
+
+def positive_rate(y: NDArray[np.integer], weight: Floats | None = None) -> float:
+    """Return the share of positive rows, by weight if they have one; NaN without any.
+
+    Examples
+    --------
+    >>> positive_rate(np.array([1, 0, 0])), positive_rate(np.array([1, 0]), np.array([3.0, 1.0]))
+    (0.3333333333333333, 0.75)
+    """
+    total = y.size if weight is None else weight.sum()
+    positive = y.sum() if weight is None else weight @ y
+    return float(positive / total) if total else float("nan")
 
 
 def encode_label(
@@ -129,16 +142,25 @@ def _counts(values: Sequence[str], rows: NDArray[np.int64]) -> str:
 def _chosen_positive(name: str, values: Sequence[str], positive: str | None) -> str:
     if positive is None:
         return max(values, key=_positivity)
-    if positive in values:
-        return positive
-    try:
-        number = value_text(float(positive))
-    except ValueError:
-        number = positive
-    if number in values:
-        return number
+    for reading in (str, _plain, _truth):
+        meant = [value for value in values if reading(value) == reading(positive)]
+        if len(meant) == 1:
+            return meant[0]
     raise TableError(
         f"The positive value '{positive}' does not occur in the label column '{name}'.",
         f"It must be one of its values, '{values[0]}' or '{values[1]}'.",
         "Choose one of these as the positive value.",
     )
+
+
+def _plain(text: str) -> str:
+    """Read a value without regard to case, spaces around it and needless decimals."""
+    try:
+        return value_text(float(text))
+    except ValueError:
+        return text.strip().casefold()
+
+
+def _truth(text: str) -> str:
+    """Read true and false as 1 and 0."""
+    return {"true": "1", "false": "0"}.get(_plain(text), _plain(text))

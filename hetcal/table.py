@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hetcal.arrays import Floats
+from hetcal.arrays import Floats, Ints
 from hetcal.columns import column_kind, describe_columns, row_count
 from hetcal.errors import TableError
-from hetcal.labels import encode_label, guess_positive, label_values
+from hetcal.labels import encode_label, guess_positive, label_values, positive_rate
 from hetcal.roles import Roles, check_roles, feature_names
 from hetcal.splits import ROLES, Split
 
@@ -42,6 +42,8 @@ class Table:
         Row weights.
     digest : str
         Equal for equal content and roles.
+    row_numbers : int array
+        Where each row stands in the source, from 0; rows without a label may be left out.
     """
 
     frame: pd.DataFrame
@@ -49,6 +51,7 @@ class Table:
     y: NDArray[np.int8]
     weight: Floats | None
     digest: str
+    row_numbers: Ints
 
     @property
     def X(self) -> pd.DataFrame:  # noqa: N802
@@ -90,14 +93,15 @@ def make_table(source_frame: pd.DataFrame, roles: Roles, digest: str) -> Table:
         _check_group(frame[roles.group])
     weight = None if roles.weight is None else _weight(frame[roles.weight])
     fingerprint = hashlib.sha256(f"{digest}\n{resolved!r}".encode()).hexdigest()
-    return Table(frame, resolved, y, weight, fingerprint)
+    return Table(frame, resolved, y, weight, fingerprint, np.flatnonzero(labelled))
 
 
 def _check_group(column: pd.Series) -> None:
     missing = int(column.isna().sum())
     if missing:
         raise TableError(
-            f"The group column '{column.name}' is empty in {missing:,} of {len(column):,} rows.",
+            f"The group column '{column.name}' is empty in {missing:,} of "
+            f"{row_count(len(column))}.",
             "Every row must belong to a group.",
             "Fill the missing groups in, or choose another group column.",
         )
@@ -128,12 +132,16 @@ def class_balance(table: Table, split: Split) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns: role, rows, positives, positive_rate (NaN without rows) and
-        share_of_rows (of all rows of the table).
+        Columns: role, rows, positives (both count rows), positive_rate (by weight where
+        rows have one; NaN without rows or weight) and share_of_rows (of all rows of the
+        table).
     """
     rows = np.array([split.of(role).size for role in ROLES])
     positives = np.array([int(table.y[split.of(role)].sum()) for role in ROLES])
-    rate = np.divide(positives, rows, out=np.full(len(ROLES), np.nan), where=rows > 0)
+    rate = [
+        positive_rate(table.y[each], None if table.weight is None else table.weight[each])
+        for each in map(split.of, ROLES)
+    ]
     return pd.DataFrame(
         {
             "role": list(ROLES),

@@ -116,6 +116,26 @@ def test_missing_labels_may_be_left_out():
 
 
 def test_a_positive_value_that_does_not_occur_is_refused():
-    error = refusal(["no", "yes"], "Yes")
-    assert "'Yes'" in error.wrong
+    error = refusal(["no", "yes"], "maybe")
+    assert "'maybe'" in error.wrong
     assert "'no' or 'yes'" in error.needed
+
+
+@pytest.mark.parametrize(
+    ("values", "written", "meant"),
+    [
+        (["no", "yes"], "YES ", "yes"),
+        (["No", "Yes"], "yes", "Yes"),
+        ([True, False], "1", "True"),
+        ([True, False], "false", "False"),
+        ([1, 0], "true", "1"),
+        (["1", "true"], "True", "true"),
+        (["yes", "Yes"], "Yes", "Yes"),
+    ],
+)
+def test_a_positive_value_may_be_written_otherwise(values, written, meant):
+    assert encode_label(pd.Series(values, name="grade"), written, False)[2] == meant
+
+
+def test_a_positive_value_that_could_be_either_is_refused():
+    assert "'YES'" in refusal(["yes", "Yes"], "YES").wrong

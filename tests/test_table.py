@@ -44,6 +44,7 @@ def test_features_are_the_numbers_and_categories_without_another_role(frame):
     assert list(table.X.columns) == ["age", "job"]
     assert list(table.frame.columns) == list(frame.columns)
     assert table.rows == 4
+    assert table.row_numbers.tolist() == [0, 1, 2, 3]
 
 
 def test_chosen_features_keep_their_order_without_ignored_ones(frame):
@@ -59,6 +60,7 @@ def test_rows_without_a_label_are_left_out_only_when_asked(frame):
     assert table.frame.index.tolist() == [0, 1, 2]
     assert table.y.tolist() == [0, 0, 1]
     assert table.weight.tolist() == [1.0, 0.0, 1.5]
+    assert table.row_numbers.tolist() == [0, 2, 3]
     assert "empty in 1 of 4 rows" in refusal(frame, Roles("y")).wrong
     assert len(frame) == 4
 
@@ -134,3 +136,18 @@ def test_the_class_balance_counts_each_role(frame):
     assert balance.loc["train", "positive_rate"] == 0.5
     assert np.isnan(balance.loc["validation", "positive_rate"])
     assert balance["share_of_rows"].tolist() == [0.5, 0, 0.25, 0.25]
+
+
+def test_the_class_balance_counts_rows_and_weighs_rates(frame):
+    table = make_table(frame, Roles("y", weight="w"), "d")
+    split = Split(np.array([0, 1]), np.array([], dtype=np.int64), np.array([2]), np.array([3]))
+    balance = class_balance(table, split).set_index("role")
+    assert balance["rows"].tolist() == [2, 0, 1, 1]
+    assert balance["positives"].tolist() == [1, 0, 0, 1]
+    assert balance.loc["train", "positive_rate"] == pytest.approx(2 / 3)
+    assert np.isnan(balance.loc["calibration", "positive_rate"])  # its only row has weight 0
+
+
+def test_a_name_that_only_shares_letters_is_not_suggested(frame):
+    error = refusal(frame.rename(columns={"age": "usage_8"}), Roles("y", features=("age",)))
+    assert error.remedy.startswith("Choose one of them")
