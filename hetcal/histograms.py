@@ -19,7 +19,7 @@ TAIL = 0.005
 
 @dataclass(frozen=True)
 class ScoreHistograms:
-    """Counted scores; every histogram has the same bins.
+    """Counted and weighed scores; every histogram has the same bins.
 
     The bins run from the 0.5 % to the 99.5 % quantile of all train and test scores; rows
     beyond are counted in the first and in the last bin, so that no row is lost.
@@ -29,22 +29,30 @@ class ScoreHistograms:
     edges : array
         Ascending, one more than bins.
     counts : array
-        Rows (their weight, if they have one), by position in `leaves`, role (train,
-        test), label (0, 1) and bin.
+        Weight of the rows, which is their number if they have none, by position in
+        `leaves`, role (train, test), label (0, 1) and bin.
     leaves : tuple of int
         Leaf ids; the first is 0 and stands for all rows.
     axis : "logit" or "probability"
         What the edges are.
+    rows : array of int
+        Number of rows, by position as the counts.
     """
 
     edges: Floats
     counts: NDArray[Any]
     leaves: tuple[int, ...]
     axis: Axis
+    rows: Ints
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the counts are weights, and not numbers of rows."""
+        return not np.array_equal(self.counts, self.rows)
 
     @property
     def densities(self) -> Floats:
-        """The counts scaled so that each histogram has area 1; 0 where it has no rows."""
+        """The weights scaled so that each histogram has area 1; 0 where it has no rows."""
         total = self.counts.sum(axis=-1, keepdims=True)
         share = np.divide(self.counts, total, out=np.zeros(self.counts.shape), where=total > 0)
         return share / np.diff(self.edges)
@@ -75,10 +83,17 @@ def score_histograms(
     ids = (0, *leaves)
     size = max(int(leaf.max(initial=0)), *ids) + 1
     key = ((leaf[rows] * 2 + role) * 2 + y[rows]) * bins + bin_of
-    mass = None if weight is None else weight[rows]
-    counts = np.bincount(key, mass, size * 4 * bins).reshape(size, 2, 2, bins)
+    number, mass = (
+        _by_leaf(np.bincount(key, each, size * 4 * bins).reshape(size, 2, 2, bins), ids)
+        for each in (None, None if weight is None else weight[rows])
+    )
+    return ScoreHistograms(edges, mass, ids, axis, number)
+
+
+def _by_leaf(counts: NDArray[Any], ids: Sequence[int]) -> NDArray[Any]:
+    """Pick the leaves; 0, which no row has, stands for all."""
     counts[0] = counts.sum(axis=0)
-    return ScoreHistograms(edges, counts[list(ids)], ids, axis)
+    return counts[list(ids)]
 
 
 def _edges(values: Floats, axis: Axis, bins: int) -> Floats:

@@ -4,32 +4,40 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hetcal.arrays import Ints
+from hetcal.arrays import Floats, Ints
+from hetcal.labels import positive_rate
 from hetcal.partition import Partition
 from hetcal.splits import ROLES, Split
 
 
 def leaf_table(
-    partition: Partition, leaf: Ints, y: NDArray[np.integer], split: Split
+    partition: Partition,
+    leaf: Ints,
+    y: NDArray[np.integer],
+    split: Split,
+    weight: Floats | None = None,
 ) -> pd.DataFrame:
     """Count rows and positive rows per leaf and role.
 
     Returns
     -------
     DataFrame
-        One row per leaf: `leaf`, `rule`, then `rows_<role>` and `rate_<role>` (share
-        of positive rows, NaN without rows) for each role, and `distance`, the training
-        rate of the leaf minus the training rate of all leaves.
+        One row per leaf: `leaf`, `rule`, then `rows_<role>` (a count of rows) and
+        `rate_<role>` (share of positive rows, by weight if they have one; NaN without
+        rows or weight) for each role, and `distance`, the training rate of the leaf
+        minus the training rate of all leaves.
     """
+    mass = np.ones(leaf.size) if weight is None else weight
     ids = np.array([each.id for each in partition.leaves])
     columns: dict[str, object] = {"leaf": ids, "rule": [each.rule for each in partition.leaves]}
     for role in ROLES:
         rows = split.of(role)
-        total = np.bincount(leaf[rows], minlength=ids.max() + 1)[ids]
-        positive = np.bincount(leaf[rows], y[rows], minlength=ids.max() + 1)[ids]
+        inside, size = leaf[rows], int(ids.max()) + 1
+        total = np.bincount(inside, mass[rows], size)[ids]
+        positive = np.bincount(inside, mass[rows] * y[rows], size)[ids]
         rate = np.full(ids.size, np.nan)
-        columns[f"rows_{role}"] = total
+        columns[f"rows_{role}"] = np.bincount(inside, minlength=size)[ids]
         columns[f"rate_{role}"] = np.divide(positive, total, out=rate, where=total > 0)
     table = pd.DataFrame(columns)
-    table["distance"] = table["rate_train"] - np.mean(y[split.train])
+    table["distance"] = table["rate_train"] - positive_rate(y[split.train], mass[split.train])
     return table

@@ -35,11 +35,11 @@ def leaf_histogram_figure(
     leaf : int
         The leaf to draw; 0 for all rows.
     density : bool, default=False
-        Draw each label with area 1 in place of numbers of rows.
+        Draw each label with area 1 in place of numbers (or weights) of rows.
     """
-    counts = histograms.counts[histograms.leaves.index(leaf)]
+    rows = histograms.rows[histograms.leaves.index(leaf)]
     titles = [
-        f"{role} rows · n = {rows.sum():,.0f}" for role, rows in zip(ROLES, counts, strict=True)
+        f"{role} rows · n = {number.sum():,}" for role, number in zip(ROLES, rows, strict=True)
     ]
     figure = make_subplots(
         rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.11, subplot_titles=titles
@@ -51,7 +51,9 @@ def leaf_histogram_figure(
     figure.update_layout(barmode="overlay", bargap=0)
     figure.update_xaxes(title=AXIS_TITLES[histograms.axis], row=2)
     figure.update_yaxes(
-        title="density" if density else "rows", rangemode="tozero", matches="y" if density else None
+        title=_height_title(histograms, density),
+        rangemode="tozero",
+        matches="y" if density else None,
     )
     _left_titles(figure)
     return figure
@@ -96,7 +98,7 @@ def leaf_multiples_figure(
         figure.update_xaxes(showticklabels=True, row=down - 1, col=column + 1)
     figure.update_layout(margin={"b": 50})
     figure.update_yaxes(rangemode="tozero")
-    figure.update_yaxes(title="density" if density else "rows", col=1)
+    figure.update_yaxes(title=_height_title(histograms, density), col=1)
     figure.update_annotations(font={"size": 11.5})
     return figure
 
@@ -113,7 +115,7 @@ def _bars(histograms: ScoreHistograms, leaf: int, role: int, label: int, density
         name=LABELS[label],
         legendgroup=LABELS[label],
         showlegend=ROLES[role] == "test",
-        hovertext=_bin_words(histograms, counts),
+        hovertext=_bin_words(histograms, histograms.rows[place, role, label]),
         hovertemplate=f"{ROLES[role]}, {LABELS[label]}<br>%{{hovertext}}<extra></extra>",
         marker={
             "color": translucent(LABELS[label], 0.6),
@@ -151,27 +153,33 @@ def _outlines(
             fill=None if train else "tozeroy",
             fillcolor=translucent(LABELS[label], 0.35),
             customdata=[leaf] * (edges.size - 1),
-            hovertext=_bin_words(histograms, histograms.counts[place, role, label]),
+            hovertext=_bin_words(histograms, histograms.rows[place, role, label]),
             hovertemplate=f"Leaf {leaf}, {ROLES[role]}, {LABELS[label]}"
             "<br>%{hovertext}<extra></extra>",
         )
 
 
-def _bin_words(histograms: ScoreHistograms, counts: Sequence[float]) -> list[str]:
+def _height_title(histograms: ScoreHistograms, density: bool) -> str:
+    if density:
+        return "density"
+    return "weight of the rows" if histograms.weighted else "rows"
+
+
+def _bin_words(histograms: ScoreHistograms, rows: Sequence[int]) -> list[str]:
     """Say for each bin where it lies and how many rows it has; the end bins are open."""
     edges = histograms.edges
     spans = [f"{low:.3g} to {high:.3g}" for low, high in pairwise(edges)]
     spans[0], spans[-1] = f"below {edges[1]:.3g}", f"{edges[-2]:.3g} and above"
-    return [f"score {span}<br>n = {n:,.0f}" for span, n in zip(spans, counts, strict=True)]
+    return [f"score {span}<br>n = {n:,}" for span, n in zip(spans, rows, strict=True)]
 
 
 def _multiple_titles(
     histograms: ScoreHistograms, leaves: Sequence[int], selected: int | None, left_out: int
 ) -> list[str]:
-    test = histograms.counts[:, ROLES.index("test")].sum(axis=(1, 2))
+    test = histograms.rows[:, ROLES.index("test")].sum(axis=(1, 2))
     titles = [
         f"{leaf_name(leaf, leaf == selected)}"
-        f"<br>n = {test[histograms.leaves.index(leaf)]:,.0f} test rows"
+        f"<br>n = {test[histograms.leaves.index(leaf)]:,} test rows"
         for leaf in leaves
     ]
     if left_out:

@@ -54,6 +54,14 @@ def test_weights_add_up(rows):
     test = split.test
     inside = test[(leaf[test] == 2) & (y[test] == 1)]
     assert found.counts[2, 1, 1].sum() == pytest.approx(weight[inside].sum())
+    assert found.rows[2, 1, 1].sum() == inside.size
+    assert found.weighted
+
+
+def test_without_weights_the_counts_are_those_of_rows(rows):
+    found = score_histograms(*rows, [1, 2, 3])
+    assert np.array_equal(found.rows, found.counts)
+    assert not found.weighted
 
 
 def test_densities_have_area_one_where_there_are_rows(rows):

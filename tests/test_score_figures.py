@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,13 +11,13 @@ from hetcal.score_figures import leaf_histogram_figure, leaf_multiples_figure
 LEAF_1 = [[[4, 0], [1, 3]], [[2, 0], [0, 2]]]
 LEAF_2 = [[[1, 1], [0, 0]], [[1, 0], [1, 0]]]
 COUNTS = np.array([np.add(LEAF_1, LEAF_2), LEAF_1, LEAF_2])
-HISTOGRAMS = ScoreHistograms(np.array([-2.0, 0.0, 4.0]), COUNTS, (0, 1, 2), "logit")
+HISTOGRAMS = ScoreHistograms(np.array([-2.0, 0.0, 4.0]), COUNTS, (0, 1, 2), "logit", COUNTS)
 
 
 def many(leaves, bins):
     counts = np.ones((leaves + 1, 2, 2, bins), dtype=np.int64)
     return ScoreHistograms(
-        np.linspace(0, 1, bins + 1), counts, tuple(range(leaves + 1)), "probability"
+        np.linspace(0, 1, bins + 1), counts, tuple(range(leaves + 1)), "probability", counts
     )
 
 
@@ -49,6 +51,16 @@ def test_axes_say_what_they_measure():
     assert (layout.xaxis2.title.text, layout.yaxis.title.text) == ("score (logit)", "rows")
     assert leaf_histogram_figure(HISTOGRAMS, 1, True).layout.yaxis.title.text == "density"
     assert leaf_histogram_figure(many(1, 4), 1).layout.xaxis2.title.text == "score (probability)"
+
+
+def test_weights_are_drawn_but_n_is_the_number_of_rows():
+    weighted = replace(HISTOGRAMS, counts=COUNTS * 2.5)
+    figure = leaf_histogram_figure(weighted, 1)
+    assert list(figure.data[0].y) == [10, 0]
+    assert figure.data[0].hovertext[0] == "score below 0<br>n = 4"
+    assert figure.layout.yaxis.title.text == "weight of the rows"
+    assert titles(figure) == ["train rows · n = 8", "test rows · n = 4"]
+    assert "n = 4 test rows" in titles(leaf_multiples_figure(weighted))[0]
 
 
 def test_hover_tells_n_and_that_the_end_bins_are_open():
