@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from hetcal.columns import column_kind
+from hetcal.columns import column_kind, counted
 from hetcal.leakage import MAX_ROWS, separation
 from hetcal.splits import ROLES, Split
 from hetcal.table import Table
@@ -69,7 +69,8 @@ def _small_roles(table: Table, split: Split) -> Iterator[Finding]:
             yield Finding(
                 "warning",
                 None,
-                f"There are only {rows:,} {role} rows, {positives:,} positive and "
+                f"There {'is' if rows == 1 else 'are'} only {counted(rows, f'{role} row')}, "
+                f"{positives:,} positive and "
                 f"{rows - positives:,} negative. At least {MIN_ROWS} rows and {MIN_CLASS_ROWS} of "
                 f"each class are needed for steady results. Give {role} more rows.",
             )
@@ -93,8 +94,16 @@ def _leaks(table: Table, split: Split) -> Iterator[Finding]:
 
 
 def _repeated_rows(table: Table, split: Split) -> Iterator[Finding]:
-    """Compare the roles by a 64-bit hash of each row's features and label."""
-    hashes = pd.util.hash_pandas_object(table.X.assign(**{"": table.y}), index=False).to_numpy()
+    """Compare the roles by a 64-bit hash of each row, all its columns but the role.
+
+    With few features, different people have equal ones; only whole rows tell repeats.
+    """
+    columns = [
+        name
+        for name in table.frame.columns
+        if name != table.roles.split and column_kind(table.frame[name]) != "other"
+    ]
+    hashes = pd.util.hash_pandas_object(table.frame[columns], index=False).to_numpy()
     of_role = {role: hashes[split.of(role)] for role in ROLES}
     repeats = []
     for first, second in combinations(ROLES, 2):
@@ -105,7 +114,7 @@ def _repeated_rows(table: Table, split: Split) -> Iterator[Finding]:
         yield Finding(
             "warning",
             None,
-            f"Rows repeat across roles with equal features and label: {', '.join(repeats)}. "
+            f"Rows repeat across roles, equal in every column: {', '.join(repeats)}. "
             "Results on rows that were seen before look too good. "
             "Remove the repeats, or name the column they share as the group.",
         )
@@ -124,8 +133,9 @@ def _divided_groups(table: Table, split: Split) -> Iterator[Finding]:
         yield Finding(
             "warning",
             name,
-            f"{divided.sum():,} of {len(groups):,} groups in column '{name}' have rows in more "
-            f"than one role, for instance '{groups[int(divided.argmax())]}'. "
+            f"{divided.sum():,} of {len(groups):,} groups in column '{name}' "
+            f"{'has' if divided.sum() == 1 else 'have'} rows in more than one role, "
+            f"for instance '{groups[int(divided.argmax())]}'. "
             "Rows of one group resemble each other, so results look too good. "
             "Split by fractions to keep groups whole.",
         )
@@ -166,15 +176,16 @@ def _infinite(column: pd.Series) -> Iterator[Finding]:
         yield Finding(
             "warning",
             str(column.name),
-            f"Column '{column.name}' holds {count:,} infinite values. "
-            "If they stand for missing values, leave those cells empty.",
+            f"Column '{column.name}' holds {counted(count, 'infinite value')}. "
+            "If infinite values stand for missing values, leave those cells empty.",
         )
 
 
 def _unused(table: Table, split: Split) -> Iterator[Finding]:
     rows = table.rows - sum(split.counts.values())
     if rows:
-        yield Finding("note", None, f"{rows:,} rows have no role in the split and are not used.")
+        unused = "1 row has" if rows == 1 else f"{rows:,} rows have"
+        yield Finding("note", None, f"{unused} no role in the split: not used.")
     known = {*(table.roles.features or ()), *table.roles.special.values(), *table.roles.ignore}
     for name in table.frame.columns:
         kind = column_kind(table.frame[name]) if name not in known else "number"

@@ -6,6 +6,7 @@ import pytest
 
 from hetcal import checks
 from hetcal.checks import check_table
+from hetcal.demo import toy_table
 from hetcal.splits import PAPER_FRACTIONS, Split, split_by_column, split_by_fraction
 from hetcal.table import Roles, make_table
 
@@ -70,6 +71,25 @@ def test_rows_that_repeat_across_roles_are_counted_by_pair(frame):
     assert "3 of the 500 test rows in calibration" in finding.message
 
 
+def test_equal_features_of_different_rows_are_no_repeat():
+    toy = toy_table(4000)
+    roles = Roles("y", score="score", split="split")
+    assert found(toy, roles, split_by_column(toy["split"])) == ()
+
+
+def test_the_role_of_a_row_does_not_hide_that_it_repeats(frame):
+    frame.iloc[1500:1503] = frame.iloc[:3].to_numpy()
+    frame["part"] = np.repeat(["train", "calibration", "test"], [1000, 500, 500])
+    finding = only(found(frame, Roles("y", split="part"), split_by_column(frame["part"])))
+    assert "3 of the 500 test rows in train" in finding.message
+
+
+def test_a_column_without_a_name_and_one_of_lists_stand_in_nobodys_way(frame):
+    frame[""] = np.arange(ROWS) % 7
+    frame["lists"] = pd.Series([[i] for i in range(ROWS)])
+    assert [finding.column for finding in found(frame)] == ["lists"]
+
+
 def test_equal_features_with_another_label_are_no_repeat(frame):
     part = np.repeat(["train", "calibration", "test"], [1000, 500, 500])
     frame.loc[1500:1509, ["x", "job"]] = frame.loc[:9, ["x", "job"]].to_numpy()
@@ -124,6 +144,8 @@ def test_infinite_values_are_counted(frame):
     finding = only(found(frame))
     assert finding.column == "x"
     assert "2 infinite values" in finding.message
+    frame.loc[3, "x"] = 0
+    assert "1 infinite value." in only(found(frame)).message
 
 
 def test_unused_rows_and_dates_are_noted(frame):
