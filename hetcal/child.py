@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from hetcal.child_output import read_messages, told_error
 from hetcal.errors import ModelError
 
 Command = Literal["score", "train"]
@@ -117,9 +118,8 @@ class Child:
         return self._cancelled
 
     def messages(self) -> list[dict[str, Any]]:
-        """Everything the child has reported so far."""
-        lines = (self.directory / "messages").read_text(encoding="utf-8").splitlines(keepends=True)
-        return [json.loads(line) for line in lines if line.endswith("\n")]
+        """Everything the child has reported so far; what is not a JSON object is left out."""
+        return read_messages(self.directory / "messages")
 
     def ask_to_stop(self) -> None:
         """Ask the child to end soon and to keep what it has."""
@@ -139,9 +139,9 @@ class Child:
             except subprocess.TimeoutExpired:
                 continue
         code = self._process.wait()
-        said = [message["error"] for message in self.messages() if "error" in message]
-        if said:
-            raise ModelError(said[0]["wrong"], said[0]["needed"], said[0]["remedy"])
+        said = told_error(self.messages())
+        if said is not None:
+            raise said
         if code != 0:
             raise self._explain(code)
         return self.directory
@@ -159,7 +159,7 @@ class Child:
             )
         if self._late or code in _OUT_OF_TIME:
             return ModelError(
-                f"The model did not finish within {self._limits.seconds:,} seconds.",
+                f"The model did not finish within {self._limits.seconds:,} s.",
                 "A model must finish within its time limit.",
                 "Use fewer rows or a smaller model, or upload a score column instead.",
             )

@@ -6,10 +6,10 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from hetcal.child import Child, Limits, new_directory
+from hetcal.child_output import last_numbers, read_object, read_outputs, unusable
 from hetcal.digests import file_digest
 from hetcal.errors import ModelError
 from hetcal.model_file import ModelFile
@@ -52,8 +52,11 @@ class ScoringProgress:
 class ScoringJob:
     """Scoring at work; made by `start_scoring`."""
 
-    def __init__(self, child: Child, key: str, notes: list[str], positive_unit: int) -> None:
+    def __init__(
+        self, child: Child, rows: int, key: str, notes: list[str], positive_unit: int
+    ) -> None:
         self._child = child
+        self._rows = rows
         self._key = key
         self._notes = notes
         self._positive_unit = positive_unit
@@ -67,9 +70,12 @@ class ScoringJob:
     def progress(self) -> ScoringProgress | None:
         """Tell the latest state; None while Keras is being loaded."""
         if self._scores is not None:
-            return ScoringProgress(self._scores.logit.size, self._scores.logit.size, 0.0)
-        said = [message for message in self._child.messages() if "rows_done" in message]
-        return ScoringProgress(**said[-1]) if said else None
+            return ScoringProgress(self._rows, self._rows, 0.0)
+        said = last_numbers(self._child.messages(), ("rows_done", "seconds_left"))
+        if said is None:
+            return None
+        done, left = said
+        return ScoringProgress(int(min(max(done, 0), self._rows)), self._rows, max(left, 0.0))
 
     def cancel(self) -> None:
         """Stop at once; there will be no scores."""
@@ -83,15 +89,15 @@ class ScoringJob:
         return self._scores
 
     def _read(self, directory: Path) -> Scores:
-        activation = json.loads((directory / "output.json").read_text(encoding="utf-8"))
-        own = np.load(directory / "own.npy", allow_pickle=False)
-        stripped = directory / "stripped.npy"
-        found = to_logit(
-            own,
-            np.load(stripped, allow_pickle=False) if stripped.exists() else None,
-            activation["activation"],
-            self._positive_unit,
-        )
+        activation = read_object(directory / "output.json").get("activation")
+        if activation is not None and not isinstance(activation, str):
+            raise unusable("the last activation has no name")
+        own, stripped = read_outputs(directory / "own.npy", self._rows), None
+        if (directory / "stripped.npy").exists():
+            stripped = read_outputs(directory / "stripped.npy", self._rows)
+            if stripped.shape != own.shape:
+                raise unusable("the output has two shapes")
+        found = to_logit(own, stripped, activation, self._positive_unit)
         digest = hashlib.sha256(self._key.encode() + found.logit.tobytes()).hexdigest()
         return make_scores(
             found.logit,
@@ -146,7 +152,7 @@ def start_scoring(
         shutil.rmtree(directory, ignore_errors=True)
         raise
     key = json.dumps([model.digest, inputs.columns, output, positive_unit])
-    return ScoringJob(child, key, notes, positive_unit)
+    return ScoringJob(child, len(frame), key, notes, positive_unit)
 
 
 def score_model(

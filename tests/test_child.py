@@ -47,7 +47,7 @@ def test_a_stopped_child_says_that_it_was_cancelled():
 def test_a_child_that_takes_too_long_is_ended():
     child = start(seconds=1)
     began = time.monotonic()
-    with pytest.raises(ModelError, match="did not finish within 1 seconds"):
+    with pytest.raises(ModelError, match="did not finish within 1 s\\."):
         child.finish()
     assert time.monotonic() - began < 10
     child.close()
@@ -56,7 +56,7 @@ def test_a_child_that_takes_too_long_is_ended():
 def test_a_child_nobody_waits_for_is_ended_by_its_own_alarm():
     child = start(seconds=1)
     assert gone_unreaped(child)
-    with pytest.raises(ModelError, match="did not finish within 1 seconds"):
+    with pytest.raises(ModelError, match="did not finish within 1 s\\."):
         child.finish()
     child.close()
 
@@ -107,6 +107,17 @@ def test_only_whole_lines_are_messages():
     child.stop()
     (child.directory / "messages").write_text('{"rows_done": 1}\n{"rows_d')
     assert child.messages() == [{"rows_done": 1}]
+    child.close()
+
+
+def test_lines_that_are_no_messages_are_left_out():
+    child = start()
+    child.stop()
+    lines = [b"[1]", b"{", b"\xff\xfe", b"[" * 100_000, b'{"error": 1}', b'{"error": {"wrong": 1}}']
+    (child.directory / "messages").write_bytes(b"\n".join([*lines, b'{"rows_done": 1}', b""]))
+    assert child.messages() == [{"error": 1}, {"error": {"wrong": 1}}, {"rows_done": 1}]
+    with pytest.raises(ModelError, match="cancelled"):
+        child.finish()
     child.close()
 
 

@@ -151,7 +151,7 @@ def test_text_inputs_go_through_the_models_own_lookup(files):
     # 0.5 age + (admin 2, student 3, otherwise -1)
     assert scores.logit[:4] == pytest.approx([2.5, 4.0, 0.5, 1.0], abs=1e-6)
     assert scores.excluded == 1
-    assert "1 missing values of 'job'" in scores.how
+    assert "1 missing value of 'job'" in scores.how
 
 
 def test_a_chosen_output_is_scored(files, rows, truth):
