@@ -1,7 +1,7 @@
 """Train the paper's network in a child process."""
 
-import json
 import shutil
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hetcal.arrays import Floats
 from hetcal.child import Child, Limits, new_directory
+from hetcal.child_output import last_numbers, numbers_of, read_bytes, read_object, unusable
 from hetcal.columns import column_kind, counted
 from hetcal.errors import ModelError
 from hetcal.keras_graph import ModelInput
@@ -80,8 +81,7 @@ class TrainingJob:
         """One row per epoch that has ended; columns as in `TrainedNetwork.history`."""
         if self._network is not None:
             return self._network.history
-        done = [message["done"] for message in self._child.messages() if "done" in message]
-        return pd.DataFrame(done, columns=_COLUMNS)
+        return _history(message.get("done") for message in self._child.messages())
 
     def progress(self) -> TrainingProgress | None:
         """Tell the latest state; None while Keras is being loaded."""
@@ -92,10 +92,10 @@ class TrainingJob:
         if self._network is not None:
             fraction, left = 1.0, 0.0
         else:
-            said = [message for message in self._child.messages() if "fraction" in message]
-            if not said:
+            said = last_numbers(self._child.messages(), ("fraction", "seconds_left"))
+            if said is None:
                 return None
-            fraction, left = said[-1]["fraction"], said[-1]["seconds_left"]
+            fraction, left = min(max(said[0], 0.0), 1.0), max(said[1], 0.0)
         return TrainingProgress(
             len(history), self._epochs, fraction, train_auc, validation_auc, left
         )
@@ -107,15 +107,25 @@ class TrainingJob:
     def result(self) -> TrainedNetwork:
         """Wait for the network, or raise what went wrong."""
         if self._network is None:
-            directory = self._child.finish()
-            history = json.loads((directory / "history.json").read_text(encoding="utf-8"))
-            self._network = TrainedNetwork(
-                (directory / "network.keras").read_bytes(),
-                pd.DataFrame(history["epochs"], columns=_COLUMNS),
-                history["best_epoch"],
-            )
+            self._network = _read(self._child.finish())
             self._child.close()
         return self._network
+
+
+def _read(directory: Path) -> TrainedNetwork:
+    told = read_object(directory / "history.json")
+    epochs = told.get("epochs")
+    history = _history(epochs if isinstance(epochs, list) else [])
+    best = numbers_of(told, ["best_epoch"])
+    if best is None or best[0] not in range(1, len(history) + 1):
+        raise unusable("the best epoch is not among those of the training")
+    content = read_bytes(directory / "network.keras", Limits().file_bytes)
+    return TrainedNetwork(content, history, int(best[0]))
+
+
+def _history(epochs: Iterable[object]) -> pd.DataFrame:
+    rows = [row for each in epochs if (row := numbers_of(each, _COLUMNS[1:]))]
+    return pd.DataFrame([(i, *row) for i, row in enumerate(rows, start=1)], columns=_COLUMNS)
 
 
 def start_training(

@@ -16,6 +16,7 @@ from hetcal.child_output import (
 )
 from hetcal.errors import ModelError
 from hetcal.model_scores import ScoringJob
+from tests.ended_child import Ended
 
 
 @pytest.mark.parametrize("units", [1, 2])
@@ -114,24 +115,6 @@ def test_the_latest_finite_numbers_count():
     said = [{"a": 1, "b": 0.5}, {"a": 2, "b": 1}, {"c": 1}, {"a": 3, "b": float("nan")}]
     assert last_numbers(said, ("a", "b")) == [2, 1]
     assert last_numbers(said, ("c", "d")) is None
-
-
-class Ended:
-    """A child that has ended and left these files."""
-
-    running = False
-
-    def __init__(self, directory):
-        self.directory = directory
-
-    def messages(self):
-        return read_messages(self.directory / "messages")
-
-    def finish(self):
-        return self.directory
-
-    def close(self):
-        pass
 
 
 @pytest.fixture

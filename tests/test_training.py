@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import time
 
 import numpy as np
@@ -11,7 +12,8 @@ from hetcal.model_file import inspect_model
 from hetcal.model_scores import score_model, suggest_inputs
 from hetcal.network import NetworkSettings
 from hetcal.splits import Split
-from hetcal.training import start_training
+from hetcal.training import TrainingJob, start_training
+from tests.ended_child import Ended
 
 ROWS = 3000
 SETTINGS = NetworkSettings(
@@ -97,6 +99,44 @@ def test_a_cancel_keeps_the_best_weights_so_far(table):
     assert 2 <= len(network.history) < 100_000
     assert network.best_epoch == network.history["validation_auc"].idxmax() + 1
     assert network.content.startswith(b"PK")
+
+
+EPOCH = dict.fromkeys(("train_auc", "validation_auc", "train_loss", "validation_loss"), 0.5)
+EPOCH |= {"epoch": 1, "seconds": 2}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        [],
+        {},
+        {"epochs": [EPOCH]},
+        {"epochs": [EPOCH], "best_epoch": 2},
+        {"epochs": [EPOCH], "best_epoch": "1"},
+        {"epochs": [EPOCH], "best_epoch": 0.5},
+        {"epochs": [{**EPOCH, "train_auc": "0.5"}], "best_epoch": 1},
+        {"epochs": 7, "best_epoch": 1},
+    ],
+)
+def test_a_history_that_is_not_what_was_asked_for_is_refused(tmp_path, told):
+    (tmp_path / "network.keras").write_bytes(b"PK")
+    (tmp_path / "history.json").write_text(json.dumps(told))
+    with pytest.raises(ModelError, match="no usable result"):
+        TrainingJob(Ended(tmp_path), 3).result()
+
+
+def test_a_network_that_is_missing_is_told(tmp_path):
+    (tmp_path / "history.json").write_text(json.dumps({"epochs": [EPOCH], "best_epoch": 1}))
+    with pytest.raises(ModelError, match=r"'network\.keras' is missing"):
+        TrainingJob(Ended(tmp_path), 3).result()
+
+
+def test_progress_is_told_by_sound_messages_only(tmp_path):
+    said = [{"done": EPOCH}, {"fraction": 7, "seconds_left": -1}, {"done": 3}, {"fraction": "x"}]
+    (tmp_path / "messages").write_text("".join(json.dumps(each) + "\n" for each in said))
+    state = TrainingJob(Ended(tmp_path), 3).progress()
+    assert (state.epoch, state.fraction, state.seconds_left) == (1, 1, 0)
+    assert (state.train_auc, state.validation_auc) == (0.5, 0.5)
 
 
 @pytest.mark.parametrize(
