@@ -13,6 +13,7 @@ from hetcal.columns import column_kind, counted
 from hetcal.leakage import MAX_ROWS, separation
 from hetcal.splits import ROLES, Split
 from hetcal.table import Table
+from hetcal.tree_encoding import fewest_category_rows
 
 LEAK_AUC = 0.99
 MIN_ROWS = 50
@@ -53,7 +54,7 @@ def check_table(table: Table, split: Split) -> tuple[Finding, ...]:
         *_leaks(table, split),
         *_repeated_rows(table, split),
         *_divided_groups(table, split),
-        *_odd_features(table),
+        *_odd_features(table, split),
         *_unused(table, split),
     ]
     return tuple(sorted(found, key=lambda finding: finding.level != "warning"))
@@ -141,7 +142,7 @@ def _divided_groups(table: Table, split: Split) -> Iterator[Finding]:
         )
 
 
-def _odd_features(table: Table) -> Iterator[Finding]:
+def _odd_features(table: Table, split: Split) -> Iterator[Finding]:
     for name in table.roles.features or ():
         column = table.frame[name]
         distinct = column.nunique(dropna=False)
@@ -159,8 +160,25 @@ def _odd_features(table: Table) -> Iterator[Finding]:
                 "looks like an identifier. An identifier tells nothing about new rows. "
                 "Ignore this column.",
             )
+        else:
+            yield from _small_categories(column.iloc[split.train])
         if types.is_float_dtype(column):
             yield from _infinite(column)
+
+
+def _small_categories(column: pd.Series) -> Iterator[Finding]:
+    """Look at the categories of the training rows."""
+    distinct, rows = column.nunique(), int(column.notna().sum())
+    fewest = fewest_category_rows(len(column))
+    if column_kind(column) == "category" and rows < fewest * distinct:
+        yield Finding(
+            "warning",
+            str(column.name),
+            f"Column '{column.name}' has {distinct:,} categories in {rows:,} train rows, "
+            f"{rows / distinct:.3g} rows each. The tree treats categories with fewer than "
+            f"{fewest} rows like missing values, because their rates are mostly chance. "
+            "Group similar categories, or ignore this column.",
+        )
 
 
 def _is_identifier(column: pd.Series, distinct: int) -> bool:

@@ -22,13 +22,15 @@ class Feature:
     kind : {"number", "category"}
         How values are compared.
     categories : tuple of str
-        Names seen in training, sorted; empty for a number.
+        Names with enough rows in training, sorted; empty for a number.
     whole : bool
         All training values are whole numbers, so that rules can be, too.
     digits : int
         Significant digits that keep every threshold between the same training values.
     missing : bool
         Values were missing in training, so that rules have to mention them.
+    rare : bool
+        Some categories had too few training rows; they follow the missing values.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Feature:
     whole: bool = False
     digits: int = 6
     missing: bool = False
+    rare: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Node:
     categories : tuple of str
         Categories that go left, sorted; the other known ones go right.
     missing_left : bool
-        Side of the missing values and of the categories unseen in training.
+        Side of the missing values and of the categories rare or unseen in training.
     left, right : int
         Positions of the two children; 0 in a leaf.
     """

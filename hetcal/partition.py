@@ -58,8 +58,8 @@ class Leaf:
 class Partition:
     """A binary tree over the columns of a table.
 
-    A missing value goes to the side that its split chose; a category unseen in
-    training follows the missing values.
+    A missing value goes to the side that its split chose; a category rare or unseen
+    in training follows the missing values.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class Partition:
         if feature.kind == "category":
             chosen = set(node.categories)
             sides = [name in chosen for name in feature.categories]
-            # The last entry is that of code -1: missing, or unseen in training.
+            # The last entry is that of code -1: missing, rare or unseen.
             return np.array([*sides, node.missing_left], dtype=np.bool_)[values]
         limit = np.inf if node.threshold is None else node.threshold
         left = values <= limit

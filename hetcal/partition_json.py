@@ -54,7 +54,7 @@ def _check_header(fields: Fields) -> None:
 def _feature_fields(feature: Feature) -> dict[str, Any]:
     common = {"name": feature.name, "kind": feature.kind, "missing": feature.missing}
     if feature.kind == "category":
-        return {**common, "categories": list(feature.categories)}
+        return {**common, "rare": feature.rare, "categories": list(feature.categories)}
     return {**common, "whole": feature.whole, "digits": feature.digits}
 
 
@@ -66,8 +66,9 @@ def _read_feature(fields: Fields) -> Feature:
         return Feature(name, "number", (), fields.flag("whole"), digits, missing)
     if kind != "category":
         raise JsonError("a column is neither a number nor a category")
-    fields.only("name", "kind", "missing", "categories")
-    return Feature(name, "category", fields.texts("categories"), missing=missing)
+    fields.only("name", "kind", "missing", "rare", "categories")
+    names, rare = fields.texts("categories"), fields.flag("rare")
+    return Feature(name, "category", names, missing=missing, rare=rare)
 
 
 def _node_fields(node: Node, features: tuple[Feature, ...]) -> dict[str, Any]:

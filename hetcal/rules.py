@@ -27,7 +27,7 @@ class Condition:
     present : bool
         Some value that is not missing can pass.
     missing : bool
-        Missing values pass, and with them categories unseen in training.
+        Missing values pass, and with them categories rare or unseen in training.
     """
 
     feature: Feature
@@ -77,7 +77,7 @@ def rule_words(conditions: Sequence[Condition], *, full: bool = False) -> str:
 
 def restricts(condition: Condition) -> bool:
     """Tell whether any training value fails the condition."""
-    if condition.feature.missing and not condition.missing:
+    if _absent(condition.feature) and not condition.missing:
         return True
     if condition.feature.kind == "category":
         return condition.categories != condition.feature.categories
@@ -87,7 +87,8 @@ def restricts(condition: Condition) -> bool:
 def condition_words(condition: Condition, *, full: bool = False) -> str:
     """Put one condition into words.
 
-    Missing values are mentioned only if there were any in training.
+    Missing values, and categories that are rare, are mentioned only if there were any
+    in training.
 
     Examples
     --------
@@ -99,10 +100,11 @@ def condition_words(condition: Condition, *, full: bool = False) -> str:
     'job is admin. or student'
     """
     name = shown(condition.feature.name)
+    absent = _either(_absent(condition.feature) or ["missing"])
     if not condition.present:
-        return f"{name} is {'missing' if condition.missing else 'nothing'}"
+        return f"{name} is {absent if condition.missing else 'nothing'}"
     if not restricts(replace(condition, missing=True)):
-        return f"{name} is anything" if condition.missing else f"{name} is not missing"
+        return f"{name} is anything" if condition.missing else f"{name} is not {absent}"
     if condition.feature.kind == "category":
         return f"{name} is {_category_words(condition, full=full)}"
     low = "" if condition.low is None else number_words(condition.low, condition.feature)
@@ -115,16 +117,21 @@ def condition_words(condition: Condition, *, full: bool = False) -> str:
 
 def _category_words(condition: Condition, *, full: bool) -> str:
     feature, names = condition.feature, condition.categories
-    missing = ["missing"] if feature.missing else []
+    absent = _absent(feature)
     if full or len(names) <= SHORT_LIST:
-        return _either([*map(shown, names), *(missing if condition.missing else [])])
+        return _either([*map(shown, names), *(absent if condition.missing else [])])
     passing = set(names)
     excluded = [shown(name) for name in feature.categories if name not in passing]
     if len(excluded) < SHORT_LIST:
-        return "not " + _either(excluded + ([] if condition.missing else missing))
+        return "not " + _either(excluded + ([] if condition.missing else absent))
     few = ", ".join(map(shown, names[:2]))
-    listed = f"one of {len(names):,} ({few}, …)"
-    return f"{listed} or missing" if condition.missing and missing else listed
+    return _either([f"one of {len(names):,} ({few}, …)", *(absent if condition.missing else [])])
+
+
+def _absent(feature: Feature) -> list[str]:
+    """Name what followed no category in training: missing values, and rare categories."""
+    words = {"missing": feature.missing, "rare": feature.rare}
+    return [word for word, occurred in words.items() if occurred]
 
 
 def _either(words: Sequence[str]) -> str:
@@ -165,7 +172,7 @@ def shown(name: str) -> str:
     """Make a name fit for a sentence: quoted if it would be misread, shortened if long."""
     if len(name) > SHORT_NAME:
         name = name[: SHORT_NAME - 1] + "…"
-    if name == "missing" or name != name.strip() or not name.isprintable() or not name:
+    if name in ("missing", "rare") or name != name.strip() or not name.isprintable() or not name:
         return repr(name)
     return name
 

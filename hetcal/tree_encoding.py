@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from hetcal.arrays import Floats, Ints
@@ -36,8 +37,25 @@ class EncodedColumn:
     ranks: Ints
 
 
+def fewest_category_rows(rows: int) -> int:
+    """Choose the fewest training rows of a category: 50, or one in twenty of a small table.
+
+    The rates of smaller categories are mostly chance, and an order by them would part
+    the labels of the training rows better than any true feature.
+
+    Examples
+    --------
+    >>> fewest_category_rows(40_000), fewest_category_rows(300)
+    (50, 15)
+    """
+    return min(50, rows // 20)
+
+
 def encode_column(column: pd.Series, positive: Ints, weight: Floats) -> EncodedColumn:
-    """Encode a column: numbers as they are, categories by the rank of their positive rate."""
+    """Encode a column: numbers as they are, categories by the rank of their positive rate.
+
+    Categories with fewer than `fewest_category_rows` are encoded as missing values.
+    """
     if feature_kind(column) == "category":
         return _encode_category(column, positive, weight)
     # Infinite values end up on the same side of every threshold as the largest ones.
@@ -65,15 +83,27 @@ def _encode_category(column: pd.Series, positive: Ints, weight: Floats) -> Encod
     inside = np.unique(codes[known])
     names, merged = np.unique(np.array(raw, dtype=object)[inside], return_inverse=True)
     codes = np.where(known, merged[np.searchsorted(inside, codes)] if inside.size else -1, -1)
+    missing = not known.all().item()
+    codes, names, rare = _without_rare(codes, names)
+    known = codes >= 0
     total = np.bincount(codes[known], weight[known], len(names))
     hits = np.bincount(codes[known], (weight * positive)[known], len(names))
     ranks = np.empty(len(names), dtype=np.int64)
     ranks[np.argsort(hits / total, kind="stable")] = np.arange(len(names))
     values = np.append(ranks, np.nan)[codes]
     feature = Feature(
-        str(column.name), "category", tuple(names.tolist()), missing=not known.all().item()
+        str(column.name), "category", tuple(names.tolist()), missing=missing, rare=rare
     )
     return EncodedColumn(feature, values, ranks)
+
+
+def _without_rare(codes: Ints, names: NDArray[Any]) -> tuple[Ints, NDArray[Any], bool]:
+    """Leave categories with few rows out, their rows with code -1; also tell if there are any."""
+    rows = np.bincount(codes[codes >= 0], minlength=len(names))
+    kept = np.flatnonzero(rows >= fewest_category_rows(codes.size))
+    position = np.full(len(names) + 1, -1)  # the last entry is that of code -1
+    position[kept] = np.arange(kept.size)
+    return position[codes], names[kept], kept.size < len(names)
 
 
 def to_partition(fitted: DecisionTreeClassifier, columns: list[EncodedColumn]) -> Partition:

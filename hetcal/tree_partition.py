@@ -39,7 +39,8 @@ class TreePartition(BaseEstimator):
     Categories are ordered by their positive rate in training, so that a split is
     a set of names. Missing values go to the side that lowers the impurity most;
     where training had none, they go to the side with more rows. A category
-    unseen in training follows the missing values.
+    unseen in training follows the missing values, and so does one that is rare:
+    with fewer than 50 training rows, or than one in twenty of a small table.
 
     Parameters
     ----------

@@ -139,6 +139,15 @@ def test_identifiers_are_named(frame, values):
     assert "identifier" in finding.message
 
 
+def test_categories_with_few_rows_each_are_named(frame):
+    frame["town"] = pd.Series([f"t{i % 40}" for i in range(ROWS)], dtype="str")
+    finding = only(found(frame))  # 1,300 train rows in 40 towns
+    assert (finding.level, finding.column) == ("warning", "town")
+    assert "40 categories in 1,300 train rows, 32.5 rows each" in finding.message
+    frame["town"] = pd.Series([f"t{i % 20}" for i in range(ROWS)], dtype="str")
+    assert found(frame) == ()
+
+
 def test_infinite_values_are_counted(frame):
     frame.loc[[3, 5], "x"] = [np.inf, -np.inf]
     finding = only(found(frame))

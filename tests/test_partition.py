@@ -133,6 +133,12 @@ def test_json_gives_back_the_same_partition(partition):
     assert np.array_equal(again.apply(frame), partition.apply(frame))
 
 
+def test_json_remembers_that_categories_are_rare():
+    job = Feature("job", "category", ("a", "b"), rare=True)
+    nodes = (Node(2, 0.5, "job", None, ("a",), False, 1, 2), Node(1, 0.1), Node(1, 0.7))
+    assert Partition.from_json(Partition((job,), nodes).to_json()).features == (job,)
+
+
 @pytest.mark.parametrize("threshold", [0.1, 1 / 3, 5e-324, -1.7976931348623157e308, -0.0])
 def test_thresholds_survive_bit_for_bit(threshold):
     nodes = (Node(2, 1 / 3, "x", threshold, (), True, 1, 2), Node(1, 0.1), Node(1, 0.7))

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -58,6 +60,25 @@ def test_missing_values_are_not_mentioned_where_training_had_none():
 def test_missing_values_alone_have_words():
     assert rules(stump(AGE, None)) == ["age is not missing", "age is missing"]
     assert rules(stump(JOB, LETTERS)) == ["job is not missing", "job is missing"]
+
+
+def test_rare_categories_are_mentioned_where_training_had_some():
+    job = replace(JOB, missing=False, rare=True)
+    both = replace(JOB, rare=True)
+    assert rules(stump(job, ("a", "b"))) == ["job is a or b", "job is not a or b"]
+    assert rules(stump(job, ("a", "b"), missing_left=True)) == [
+        "job is a, b or rare",
+        "job is not a, b or rare",
+    ]
+    assert rules(stump(both, LETTERS)) == ["job is not missing or rare", "job is missing or rare"]
+    assert rules(stump(both, LETTERS[:7], missing_left=True))[0] == (
+        "job is one of 7 (a, b, …), missing or rare"
+    )
+
+
+def test_a_category_named_rare_is_quoted():
+    steak = Feature("steak", "category", ("done", "rare"), rare=True)
+    assert rules(stump(steak, ("rare",))) == ["steak is 'rare'", "steak is done or rare"]
 
 
 def test_long_sets_are_shortened_and_available_in_full():

@@ -6,6 +6,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hetcal.errors import PartitionError
+from hetcal.tree_encoding import fewest_category_rows
 from hetcal.tree_partition import TreePartition, default_min_leaf
 
 
@@ -135,6 +136,42 @@ def test_an_unseen_category_follows_the_missing_values():
         y[400:] = 1 - y[400:] if flip else y[400:]
         fitted = TreePartition(1, min_samples_leaf=10).fit(X, y)
         assert fitted.apply(pd.DataFrame({"job": ["never seen"]})).tolist() == [expected]
+
+
+@pytest.mark.parametrize("levels", [2_000, 500, 300])
+def test_a_category_of_pure_noise_does_not_take_over(levels):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=10_000)
+    y = rng.random(10_000) < expit(0.3 * x)
+    noise = pd.Series(rng.integers(0, levels, 10_000).astype(str), dtype="str")
+    fitted = TreePartition().fit(pd.DataFrame({"noise": noise, "x": x}), y)
+    assert {node.feature for node in fitted.partition_.nodes} == {"x", None}
+
+
+def test_a_rare_category_follows_the_missing_values():
+    X, y = jobs()
+    X = pd.concat([X, pd.DataFrame({"job": ["e"] * 24 + ["f"] * 26}, dtype="str")])
+    y = np.append(y, [0] * 24 + [1] * 26)  # 550 rows: 27 are too few
+    fitted = TreePartition(1, min_samples_leaf=10).fit(X, y)
+    assert [leaf.rule for leaf in fitted.leaves_] == [
+        "job is b or d",
+        "job is a, c, missing or rare",
+    ]
+    new = pd.DataFrame({"job": ["e", "f", "b", None]}, dtype="str")
+    assert fitted.apply(new).tolist() == [2, 2, 1, 2]
+    assert fitted.leaves_[1].rows == 350
+
+
+def test_a_column_of_rare_categories_alone_splits_nothing():
+    rng = np.random.default_rng(6)
+    X = pd.DataFrame({"name": rng.permutation(1_000).astype(str)}, dtype="str")
+    fitted = TreePartition().fit(X, rng.integers(0, 2, 1_000))
+    assert [leaf.rule for leaf in fitted.leaves_] == ["all rows"]
+
+
+@pytest.mark.parametrize(("rows", "fewest"), [(1_000_000, 50), (1_000, 50), (999, 49), (19, 0)])
+def test_the_smallest_category_grows_with_the_rows(rows, fewest):
+    assert fewest_category_rows(rows) == fewest
 
 
 def test_missing_values_can_be_alone():
