@@ -5,10 +5,11 @@ import streamlit as st
 from hetcal.result_figures import lift_figure
 from hetcal.verdict import verdict
 from pages.shared.demo_controls import demo_buttons, demo_files
-from pages.shared.frame import how_to_read, need_run, open_page
+from pages.shared.frame import need_run, open_page
 from pages.shared.jobs import job_running, watch_job
 from pages.shared.messages import show_verdict
 from pages.shared.state import workspace
+from pages.shared.widgets import cards, chart
 
 NEXT = (
     ("pages/overconfidence.py", "See where the model is over-confident"),
@@ -35,17 +36,17 @@ flow = need_run()
 evaluation = flow.run.evaluation
 lift = evaluation.lift
 show_verdict(evaluation)
-cards = st.columns(4)
-for card, label, value in zip(
-    cards,
-    ("AUC before", "AUC after", "Leaves", "Test rows"),
-    (f"{lift.before:.4f}", f"{lift.after:.4f}", len(flow.partition.leaves), f"{evaluation.rows:,}"),
-    strict=True,
-):
-    card.metric(label, value, border=True)
-st.plotly_chart(
-    lift_figure(lift, evaluation.rows), key="overview_lift", alt=verdict(lift, evaluation.rows)
+cards(
+    ("AUC before", f"{lift.before:.4f}"),
+    ("AUC after", f"{lift.after:.4f}"),
+    ("Leaves", f"{len(flow.partition.leaves)}"),
+    ("Test rows", f"{evaluation.rows:,}"),
 )
-how_to_read("The bar is the 95 % interval of the lift. Only a bar clear of zero is a gain.")
+chart(
+    lift_figure(lift, evaluation.rows),
+    key="overview_lift",
+    alt=verdict(lift, evaluation.rows),
+    how="The bar is the 95 % interval of the lift. Only a bar clear of zero is a gain.",
+)
 for page, label in NEXT:
     st.page_link(page, label=label, icon=":material/arrow_forward:")

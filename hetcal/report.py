@@ -51,7 +51,7 @@ def scored_rows(rows: Ints, leaf: Ints, scores: Floats, after: Floats) -> pd.Dat
     Returns
     -------
     DataFrame
-        `row` (number of the row in its table, from 0), `leaf`, `score` (logit),
+        `row` (number of the row in its file, from 0), `leaf`, `score` (logit),
         `before` and `after` (probability before and after calibration).
     """
     return pd.DataFrame(
@@ -61,8 +61,7 @@ def scored_rows(rows: Ints, leaf: Ints, scores: Floats, after: Floats) -> pd.Dat
 
 def scored_table(run: Run) -> pd.DataFrame:
     """Score all rows of a run; columns as in `scored_rows`, with `role` and `label` added."""
-    rows = np.arange(run.table.rows)
-    scored = scored_rows(rows, run.leaf, run.scores.logit, run.after)
+    scored = scored_rows(run.table.row_numbers, run.leaf, run.scores.logit, run.after)
     label = run.table.roles.label
     scored.insert(1, "role", run.split.names(run.table.rows))
     scored.insert(2, "label", run.table.frame[label].to_numpy())
@@ -89,12 +88,13 @@ def require_table_name(name: str) -> None:
 
 def scored_test_rows(run: Run) -> pd.DataFrame:
     """Score the test rows of a run; columns as in `scored_rows`."""
-    rows = run.split.test
-    return scored_rows(rows, run.leaf[rows], run.scores.logit[rows], run.after[rows])
+    rows, numbers = run.split.test, run.table.row_numbers
+    return scored_rows(numbers[rows], run.leaf[rows], run.scores.logit[rows], run.after[rows])
 
 
 def _leaves(run: Run) -> list[dict[str, object]]:
-    counts = leaf_table(run.partition, run.leaf, run.table.y, run.split).set_index("leaf")
+    table = run.table
+    counts = leaf_table(run.partition, run.leaf, table.y, run.split, table.weight).set_index("leaf")
     return [
         {
             "id": each.leaf,

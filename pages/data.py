@@ -4,10 +4,12 @@ import streamlit as st
 
 from pages.shared.compute import Flow
 from pages.shared.data_controls import dialect_controls, role_controls, split_controls
-from pages.shared.frame import how_to_read, open_page, shown_errors
-from pages.shared.messages import plain
+from pages.shared.frame import open_page, shown_errors
+from pages.shared.messages import plain, show_finding
 from pages.shared.state import workspace
+from pages.shared.tables import BALANCE
 from pages.shared.uploads import choose_table
+from pages.shared.widgets import how_to_read
 
 PREVIEW_ROWS = 8
 
@@ -42,27 +44,13 @@ split_controls(source)
 flow = Flow(workspace())
 with shown_errors(), st.spinner("Checking the rows …"):
     balance, findings = flow.balance, flow.findings
-percent = st.column_config.NumberColumn
-st.dataframe(
-    balance,
-    hide_index=True,
-    column_config={
-        "rows": percent("rows", format="localized"),
-        "positives": percent("positive rows", format="localized"),
-        "positive_rate": percent("positive rate", format="percent"),
-        "share_of_rows": percent("share of all rows", format="percent"),
-    },
-)
+st.dataframe(balance, hide_index=True, column_config=BALANCE)
 how_to_read(
     "The network learns on train and is chosen on validation; the tree grows on train; the maps "
     "are fitted on calibration; every result is measured on test."
 )
 for finding in findings:
-    show = st.warning if finding.level == "warning" else st.info
-    show(
-        plain(finding.message),
-        icon=":material/warning:" if finding.level == "warning" else ":material/info:",
-    )
+    show_finding(finding)
 if not findings:
     st.success("No leakage, no repeated rows, every role is large enough.", icon=":material/check:")
 st.page_link("pages/scores.py", label="Next: scores", icon=":material/arrow_forward:")

@@ -4,10 +4,11 @@ import streamlit as st
 
 from hetcal.tree_figure import tree_figure
 from hetcal.tree_partition import default_min_leaf
-from pages.shared.frame import how_to_read, need_table, open_page, shown_errors
+from pages.shared.frame import need_table, open_page, shown_errors
 from pages.shared.state import setting, update, workspace
+from pages.shared.tables import LEAVES
 from pages.shared.uploads import loaded_partition
-from pages.shared.widgets import clickable_figure, leaf_picker, leaf_rows, role_columns
+from pages.shared.widgets import leaf_chart, leaf_picker, leaf_rows
 
 PAPER_LEAVES = (1000, 2000)
 LEAF_SIZES = (25, 50, 100, 250, 500, *PAPER_LEAVES, 5000)
@@ -44,32 +45,15 @@ with shown_errors(), st.spinner("Growing the tree …"):
     partition, leaves = flow.partition, flow.leaves
 leaf = leaf_picker(partition)
 
-clickable_figure(
+leaf_chart(
     tree_figure(partition, leaf),
     key="partition_tree",
     alt="Tree of the partition: split rules, and for each leaf its rows and positive rate",
+    how="Read from the top: each indent asks one more question. Leaves far from the base rate are "
+    "the heterogeneity that an over-confident model under-uses.",
 )
-how_to_read(
-    "Read from the top: each indent asks one more question. Leaves far from the base rate are "
-    "the heterogeneity that an over-confident model under-uses. Click a leaf to choose it."
-)
-
 st.subheader(f"{len(partition.leaves)} leaves", anchor=False)
-number = st.column_config.NumberColumn
-leaf_rows(
-    leaves,
-    key="partition_leaves",
-    columns={
-        "leaf": number("leaf", width=50),
-        "rule": st.column_config.TextColumn("rule", width=260),
-        **role_columns(),
-        "distance": number(
-            "from base rate",
-            format="%+.3f",
-            help="Positive rate of the leaf minus that of all training rows",
-        ),
-    },
-)
+leaf_rows(leaves, key="partition_leaves", columns=LEAVES)
 st.caption(
     "n: rows; %: share of positive rows. A missing value goes to the side that the split says; "
     "a category that training never saw goes the way of missing values."

@@ -7,6 +7,7 @@ from pages.shared.jobs import job_running, watch_job
 from pages.shared.messages import plain
 from pages.shared.score_controls import column_controls, model_controls, training_controls
 from pages.shared.state import workspace
+from pages.shared.widgets import cards
 
 WAYS = {
     "A column of the table": column_controls,
@@ -40,29 +41,15 @@ if scores is None:
     st.stop()
 st.divider()
 st.success(plain(scores.how), icon=":material/check:")
-cards = st.columns(4)
-cards[0].metric(
-    "Rows with a score", f"{len(scores.logit) - scores.excluded:,}", border=True, height="stretch"
-)
-cards[1].metric(
-    "Left out",
-    f"{scores.excluded:,}",
-    help="Rows whose score is missing or infinite; no later step uses them.",
-    border=True,
-    height="stretch",
-)
-cards[2].metric(
-    "Clipped",
-    f"{scores.clipped:,}",
-    help="Probabilities of exactly 0 or 1 (within 1e-7), pulled in so that their logit is finite.",
-    border=True,
-    height="stretch",
-)
-cards[3].metric(
-    "Largest difference",
-    "–" if scores.largest_difference is None else f"{scores.largest_difference:.1e}",
-    help="Between the model's own output and the sigmoid of the logit, over all rows.",
-    border=True,
-    height="stretch",
+difference = scores.largest_difference
+cards(
+    ("Rows with a score", f"{len(scores.logit) - scores.excluded:,}"),
+    ("Left out", f"{scores.excluded:,}", "Rows whose score is missing or infinite"),
+    ("Clipped", f"{scores.clipped:,}", "Probabilities within 1e-7 of 0 or 1, pulled in by that"),
+    (
+        "Largest difference",
+        "–" if difference is None else f"{difference:.1e}",
+        "Between the model's own output and the sigmoid of the logit, over all rows",
+    ),
 )
 st.page_link("pages/partition.py", label="Next: partition", icon=":material/arrow_forward:")

@@ -219,3 +219,12 @@ def test_a_row_scores_alike_alone_and_among_others(segments, tmp_path):
     whole = pd.read_parquet(tmp_path / "whole.parquet").iloc[9].drop("row")
     one = pd.read_parquet(tmp_path / "one.parquet").iloc[0].drop("row")
     assert one.tolist() == whole.tolist()
+
+
+def test_rows_keep_their_numbers_when_others_are_left_out(segments, tmp_path):
+    path = tmp_path / "table.csv"
+    segments.assign(label=segments["label"].where(segments.index >= 100)).to_csv(path, index=False)
+    assert run_command(path, tmp_path / "out", *SCORED, "--drop-unlabelled") == 0
+    scored = pd.read_parquet(tmp_path / "out" / "scored.parquet")
+    assert np.array_equal(scored["score"], segments["score"].iloc[scored["row"]])
+    assert scored["row"].min() >= 100

@@ -211,7 +211,9 @@ def leaf_of(table: Table, partition: Partition) -> Ints:
 
 @once
 def leaves_of(table: Table, partition: Partition, settings: Settings) -> pd.DataFrame:
-    return leaf_table(partition, leaf_of(table, partition), table.y, split_of(table, settings))
+    return leaf_table(
+        partition, leaf_of(table, partition), table.y, split_of(table, settings), table.weight
+    )
 
 
 @once

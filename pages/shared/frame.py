@@ -83,11 +83,6 @@ def shown_errors(page: str | None = None, label: str = "") -> Iterator[None]:
         st.stop()
 
 
-def how_to_read(text: str) -> None:
-    """Add the one line that says how to read the chart above it."""
-    st.caption(f":material/lightbulb: {text}")
-
-
 def _missing(what: str, page: str, label: str) -> None:
     with st.container(border=True):
         st.markdown(f"**{what}**")

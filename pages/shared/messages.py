@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from hetcal.checks import Finding
 from hetcal.errors import HetcalError
 from hetcal.evaluation import Evaluation
 from hetcal.verdict import outcome, verdict
@@ -20,6 +21,14 @@ def show_verdict(evaluation: Evaluation) -> None:
     lift = evaluation.lift
     show = {"gain": st.success, "harm": st.error, "unclear": st.info, "backwards": st.error}
     show[outcome(lift)](verdict(lift, evaluation.rows))
+
+
+def show_finding(finding: Finding) -> None:
+    """Show what a careful reader would remark about the data."""
+    if finding.level == "warning":
+        st.warning(plain(finding.message), icon=":material/warning:")
+    else:
+        st.info(plain(finding.message), icon=":material/info:")
 
 
 def plain(text: str) -> str:

@@ -13,7 +13,9 @@ from pages.shared.compute import artifact_of, scored_by_artifact
 from pages.shared.files import keep
 from pages.shared.messages import plain, show_error
 from pages.shared.state import update
+from pages.shared.tables import MAPS
 from pages.shared.uploads import TABLE_TYPES
+from pages.shared.widgets import cards
 
 
 def reopen_artifact() -> None:
@@ -33,14 +35,17 @@ def reopen_artifact() -> None:
 
 
 def _show(artifact: Artifact) -> None:
-    cards = st.columns(4)
-    cards[0].metric("AUC before", f"{artifact.auc_before:.4f}", border=True, height="stretch")
-    cards[1].metric("AUC after", f"{artifact.auc_after:.4f}", border=True, height="stretch")
-    cards[2].metric("Leaves", len(artifact.partition.leaves), border=True, height="stretch")
-    cards[3].metric("Test rows", f"{artifact.test_rows:,}", border=True, height="stretch")
+    cards(
+        ("AUC before", f"{artifact.auc_before:.4f}"),
+        ("AUC after", f"{artifact.auc_after:.4f}"),
+        ("Leaves", f"{len(artifact.partition.leaves)}"),
+        ("Test rows", f"{artifact.test_rows:,}"),
+    )
     st.caption(f"Saved by hetcal {plain(artifact.version)}; measured when it was saved.")
     st.plotly_chart(tree_figure(artifact.partition, None), key="reopen_tree")
-    st.dataframe(maps_table(artifact.calibrator, artifact.partition), hide_index=True)
+    st.dataframe(
+        maps_table(artifact.calibrator, artifact.partition), hide_index=True, column_config=MAPS
+    )
     st.button(
         "Use its partition for the table at hand",
         on_click=update,

@@ -14,10 +14,10 @@ from hetcal.scoring import ColumnScoring, ModelScoring
 from hetcal.training_figure import training_figure
 from pages.shared.compute import Flow
 from pages.shared.files import keep
-from pages.shared.frame import how_to_read
 from pages.shared.jobs import job_running, start_scoring_job, start_training_job
 from pages.shared.messages import plain
 from pages.shared.state import bound, update, workspace
+from pages.shared.widgets import chart
 
 LEARNING_RATES = (5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
 SIZES = {1: "64 / 32 / 16", 2: "128 / 64 / 32", 4: "256 / 128 / 64"}
@@ -145,10 +145,12 @@ def _kept(name: str) -> dict[str, Any]:
 
 def _show_network() -> None:
     network = workspace().network
-    st.plotly_chart(training_figure(network.history, network.best_epoch), key="training_done")
-    how_to_read(
-        f"Epoch {network.best_epoch} has the best validation AUC and is kept. A train curve that "
-        "climbs on while validation falls is over-fitting."
+    chart(
+        training_figure(network.history, network.best_epoch),
+        key="training_done",
+        alt="AUC on train and validation rows after every epoch",
+        how=f"Epoch {network.best_epoch} has the best validation AUC and is kept. A train curve "
+        "that climbs on while validation falls is over-fitting.",
     )
     st.download_button(
         "Download the trained model (.keras)",

@@ -11,8 +11,7 @@ import streamlit as st
 from hetcal.partition import Partition
 from pages.shared.messages import plain
 from pages.shared.state import ALL_ROWS, choose_leaf, leaf_choice, workspace
-
-ROLE_NAMES = {"train": "train", "validation": "valid.", "calibration": "calib.", "test": "test"}
+from pages.shared.tables import Columns
 
 
 def leaf_picker(partition: Partition) -> int:
@@ -45,14 +44,38 @@ def shown(value: float, form: str) -> str:
     return "–" if math.isnan(value) else format(value, form)
 
 
-def clickable_figure(figure: go.Figure, key: str, alt: str) -> None:
-    """Draw a figure in which a click on a leaf chooses it."""
-    st.plotly_chart(
-        figure, key=key, on_select=partial(_figure_clicked, key), selection_mode="points", alt=alt
+def one_of(label: str, options: tuple[str, ...], key: str) -> str:
+    """Offer a few ways to draw; the choice lasts across pages."""
+    return st.segmented_control(
+        label, options, default=options[0], required=True, key=key, persist_state="session"
     )
 
 
-def leaf_rows(table: pd.DataFrame, key: str, columns: dict[str, Any]) -> None:
+def cards(*numbers: tuple[str, str] | tuple[str, str, str]) -> None:
+    """Draw numbers side by side: label, value and, where a word needs it, an explanation."""
+    for column, (label, value, *more) in zip(st.columns(len(numbers)), numbers, strict=True):
+        column.metric(label, value, help=more[0] if more else None, border=True, height="stretch")
+
+
+def chart(figure: go.Figure, key: str, alt: str, how: str) -> None:
+    """Draw a figure, with a text for those who cannot see it and one line on how to read it."""
+    st.plotly_chart(figure, key=key, alt=alt)
+    how_to_read(how)
+
+
+def leaf_chart(figure: go.Figure, key: str, alt: str, how: str) -> None:
+    """Draw a figure in which a click on a leaf chooses it."""
+    clicked = partial(_figure_clicked, key)
+    st.plotly_chart(figure, key=key, on_select=clicked, selection_mode="points", alt=alt)
+    how_to_read(f"{how} Click a leaf to choose it.")
+
+
+def how_to_read(text: str) -> None:
+    """Add the one line that says how to read what stands above it."""
+    st.caption(f":material/lightbulb: {text}")
+
+
+def leaf_rows(table: pd.DataFrame, key: str, columns: Columns) -> None:
     """Draw a table with one row per leaf, in which a click on a row chooses it."""
     rates = [name for name in table.columns if name.startswith("rate_")]
     st.dataframe(
@@ -64,16 +87,6 @@ def leaf_rows(table: pd.DataFrame, key: str, columns: dict[str, Any]) -> None:
         on_select=partial(_row_clicked, key, tuple(table["leaf"])),
         selection_mode="single-row",
     )
-
-
-def role_columns() -> dict[str, Any]:
-    """Describe the columns `rows_<role>` and `rate_<role>` of a leaf table."""
-    number = st.column_config.NumberColumn
-    return {
-        f"{kind}_{role}": number(f"{name} {'n' if kind == 'rows' else '%'}", width=62, format=form)
-        for role, name in ROLE_NAMES.items()
-        for kind, form in (("rows", "localized"), ("rate", None))
-    }
 
 
 def _figure_clicked(key: str) -> None:
