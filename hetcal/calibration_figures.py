@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from scipy.special import expit
 
 from hetcal.arrays import Floats
+from hetcal.columns import counted
 from hetcal.figures import MAX_POINTS, NOT_DIMMED, colour, new_figure, translucent
 from hetcal.leaf_map import LeafMap
 
@@ -174,7 +175,8 @@ def _interval(standard_errors: Sequence[float]) -> dict[str, object]:
 
 def _map_words(leaf_map: LeafMap, name: str | None = None) -> str:
     words = (
-        f"<b>{name or f'Leaf {leaf_map.leaf}'}</b><br>n = {leaf_map.rows:,} calibration rows"
+        f"<b>{name or f'Leaf {leaf_map.leaf}'}</b><br>"
+        f"n = {counted(leaf_map.rows, 'calibration row')}"
         f"<br>slope {leaf_map.slope:.3f}, intercept {leaf_map.intercept:+.3f}"
     )
     if leaf_map.fallback is not None:

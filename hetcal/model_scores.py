@@ -10,6 +10,7 @@ import pandas as pd
 
 from hetcal.child import Child, Limits, new_directory
 from hetcal.child_output import last_numbers, read_object, read_outputs, unusable
+from hetcal.columns import counted
 from hetcal.digests import file_digest
 from hetcal.errors import ModelError
 from hetcal.model_file import ModelFile
@@ -174,9 +175,9 @@ def _check_output(model: ModelFile, output: str | None) -> None:
     if (output is None and len(model.outputs) == 1) or output in model.outputs:
         return
     listed = ", ".join(f"'{name}'" for name in model.outputs)
-    said = "" if output is None else f", none of which is '{output}'"
+    said = "" if output is None else f"; none is called '{output}'"
     raise ModelError(
-        f"The model '{model.name}' has {len(model.outputs)} outputs: {listed}{said}.",
+        f"The model '{model.name}' has {counted(len(model.outputs), 'output')}: {listed}{said}.",
         "One of them must be the score.",
         "Choose the output to use.",
     )

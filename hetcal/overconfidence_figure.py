@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
+from hetcal.columns import counted
 from hetcal.figures import NOT_DIMMED, colour, leaf_name, new_figure, translucent, wrapped_text
 
 ROLES = ("train", "test")
@@ -70,5 +71,5 @@ def _gap_lines(ranked: pd.DataFrame) -> go.Scatter:
 def _diagnosis_words(row: Any) -> str:
     return (
         f"{leaf_name(row.leaf, chosen=True)}<br>{wrapped_text(row.sentence)}"
-        f"<br>n = {row.rows_train:,} train rows, {row.rows_test:,} test rows"
+        f"<br>n = {counted(row.rows_train, 'train row')}, {counted(row.rows_test, 'test row')}"
     )

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
+from hetcal.columns import counted
 from hetcal.curves import PrecisionRecallCurve, RocCurve
 from hetcal.delong import Lift
 from hetcal.figures import (
@@ -121,7 +122,7 @@ def lift_figure(lift: Lift, rows: int) -> go.Figure:
         hovertemplate=f"AUC {number(lift.before)} before, {number(lift.after)} after"
         "<br>%{x:+.4f}" + f" ({lift.percent:+.2f} %)"
         f"<br>95 % interval {lift.low:+.4f} to {lift.high:+.4f}, p = {lift.p:.2g}"
-        f"<br>n = {rows:,} test rows<extra></extra>",
+        f"<br>n = {counted(rows, 'test row')}<extra></extra>",
     )
     add_reference(figure, x=0)
     figure.add_annotation(
@@ -220,7 +221,7 @@ def _around_zero(low: float, high: float) -> list[float] | None:
 
 def _leaf_words(row: Any) -> str:
     return (
-        f"<b>Leaf {row.leaf}</b><br>n = {row.rows:,} test rows, {row.positives:,} positive"
+        f"<b>Leaf {row.leaf}</b><br>n = {counted(row.rows, 'test row')}, {row.positives:,} positive"
         f"<br>contribution {number(row.contribution, sign=True)}, 95 % interval "
         f"{number(row.contribution_low, sign=True)} to {number(row.contribution_high, sign=True)}"
         f"<br>log-loss {number(row.log_loss_before)} before, {number(row.log_loss_after)} after"

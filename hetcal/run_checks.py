@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from hetcal.columns import row_count
 from hetcal.errors import PartitionError, ScoreError, SplitError
 from hetcal.partition import Partition
 from hetcal.scores import Scores
@@ -31,7 +32,7 @@ def require_scored_classes(table: Table, scores: Scores, split: Split) -> None:
                 f"Too few {role} rows have a finite score: of the {rows.size:,} that are left, "
                 "none or only one class.",
                 f"Positive and negative {role} rows with a score are needed; "
-                f"{scores.excluded:,} rows of the table have none.",
+                f"there is none for {row_count(scores.excluded)} of the table.",
                 "Fill the missing scores, or divide the rows otherwise.",
             )
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logit
 
 from hetcal.arrays import Bools, Floats
+from hetcal.columns import counted
 from hetcal.errors import ScoreError
 
 ScoreKind = Literal["logit", "probability"]
@@ -137,7 +138,7 @@ def _refuse_improbable(values: Floats, name: str) -> None:
     outside = finite[(finite < 0) | (finite > 1)]
     if outside.size:
         raise ScoreError(
-            f"The score column '{name}' has {outside.size:,} values outside 0 to 1, "
+            f"The score column '{name}' has {counted(outside.size, 'value')} outside 0 to 1, "
             f"such as {outside[0]:.6g}.",
             "A probability lies between 0 and 1.",
             "Say that the column holds logits, or choose another column.",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+from hetcal.columns import counted, row_count
 from hetcal.figures import (
     DIVERGING,
     NOT_DIMMED,
@@ -44,13 +45,14 @@ class _Placed:
     def hover(self) -> str:
         title = f"{leaf_name(self.line.leaf, True)}<br>" if self.line.leaf else ""
         return (
-            f"{title}{wrapped_text(self.line.full_rule)}<br>n = {self.line.rows:,} training rows"
+            f"{title}{wrapped_text(self.line.full_rule)}<br>"
+            f"n = {counted(self.line.rows, 'training row')}"
             f"<br>positive rate {self.line.positive_rate:.1%}"
         )
 
     def size(self, selected: int | None) -> str:
         name = leaf_name(self.line.leaf, self.line.leaf == selected)
-        return f"{name} · {self.line.rows:,} rows · {self.line.positive_rate:.1%}"
+        return f"{name} · {row_count(self.line.rows)} · {self.line.positive_rate:.1%}"
 
 
 def tree_figure(partition: Partition, selected: int | None = None) -> go.Figure:

@@ -160,6 +160,8 @@ def test_a_chosen_output_is_scored(files, rows, truth):
     assert set(model.outputs) == {"chance", "size"}
     with pytest.raises(ModelError, match="has 2 outputs"):
         start_scoring(model, rows, inputs)
+    with pytest.raises(ModelError, match="none is called 'luck'"):
+        start_scoring(model, rows, inputs, output="luck")
     scores = score_model(model, rows, inputs, output="chance")
     assert scores.logit == pytest.approx(truth["logits"][:, 0], abs=1e-5)
 

@@ -122,6 +122,7 @@ def test_hover_on_the_lift_tells_the_percent_and_n():
     hover = lift_figure(LIFT, 1234).data[0].hovertemplate
     assert "(+2.50 %)" in hover
     assert "n = 1,234 test rows" in hover
+    assert "n = 1 test row<" in lift_figure(LIFT, 1).data[0].hovertemplate
 
 
 @pytest.mark.parametrize("value", [0.0, float("nan")])

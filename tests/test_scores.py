@@ -56,7 +56,7 @@ def test_values_between_zero_and_one_are_taken_for_probabilities(values, kind):
 @pytest.mark.parametrize(
     ("values", "kind", "words"),
     [
-        ((0.2, 1.5), "probability", "'risk' has 1 values outside 0 to 1, such as 1.5"),
+        ((0.2, 1.5), "probability", "'risk' has 1 value outside 0 to 1, such as 1.5"),
         (("low", "high"), "logit", "'risk' holds 'low', not numbers"),
         ((True, False), "logit", "not numbers"),
     ],
