@@ -1,11 +1,10 @@
 """A running app and a real Chromium for the tests of this folder."""
 
 import pytest
-from tests.browser.server import serve
-from tests.browser.visitor import Visitor, launched
-from tests.chromium import find_chromium
 
-WINDOW = {"width": 1440, "height": 1000}
+from tests.browser.server import serve
+from tests.browser.visitor import WINDOW, Visitor, launched
+from tests.chromium import find_chromium
 
 
 @pytest.fixture(scope="package")

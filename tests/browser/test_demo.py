@@ -16,12 +16,3 @@ def test_one_click_ends_in_a_verdict_and_fills_every_page(visitor):
     for name in MENU:
         visitor.walk_to(name)
         expect(visitor.page.get_by_text("Or start with the demo")).to_have_count(0)
-
-
-def test_results_come_up_on_the_page_where_they_are_waited_for(visitor):
-    visitor.open()
-    visitor.press("Run the demo")
-    expect(visitor.page.get_by_role("progressbar")).to_be_visible()
-    visitor.walk_to("Results")
-    expect(visitor.page.get_by_text("Calibrating leaf by leaf helps")).to_be_visible()
-    expect(visitor.page.get_by_role("heading", name="Results", level=1)).to_be_visible()

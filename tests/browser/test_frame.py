@@ -4,26 +4,12 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.server import serve
-from tests.browser.visitor import MENU, Visitor
+from tests.browser.visitor import MENU, WINDOW, Visitor
 
 pytestmark = pytest.mark.browser
 
-ADDRESSES = dict(
-    zip(
-        MENU,
-        (
-            "",
-            "data",
-            "scores",
-            "partition",
-            "overconfidence",
-            "calibration",
-            "results",
-            "export",
-        ),
-        strict=True,
-    )
-)
+FILES = ("", "data", "scores", "partition", "overconfidence", "calibration", "results", "export")
+ADDRESSES = dict(zip(MENU, FILES, strict=True))
 FRESH = ("Partition", "Export")
 
 
@@ -36,10 +22,17 @@ def frame(visitor):
     return visitor.page.title(), visitor.menu, links, text
 
 
-def by_clicking(visitor, name):
-    visitor.open()
-    visitor.walk_to(name)
-    return frame(visitor)
+@pytest.fixture(scope="module")
+def reached(chromium, server):
+    """The frame of every page, reached by clicking through the menu."""
+    with chromium.new_context(viewport=WINDOW) as context:
+        visitor = Visitor(context.new_page(), server.address)
+        visitor.open()
+        frames = {}
+        for name in MENU:
+            visitor.walk_to(name)
+            frames[name] = frame(visitor)
+    return frames
 
 
 def by_address(visitor, name):
@@ -50,16 +43,15 @@ def by_address(visitor, name):
 
 
 @pytest.mark.parametrize("name", MENU)
-def test_a_deep_link_shows_the_page_that_a_click_shows(visitor, name):
-    reached = by_clicking(visitor, name)
-    assert reached[0] == f"{name} · hetcal"
-    assert tuple(reached[1]) == MENU
-    assert by_address(visitor, name) == reached
+def test_a_deep_link_shows_the_page_that_a_click_shows(visitor, reached, name):
+    title, menu, *_ = reached[name]
+    assert title == f"{name} · hetcal"
+    assert tuple(menu) == MENU
+    assert by_address(visitor, name) == reached[name]
 
 
 @pytest.mark.parametrize("name", FRESH)
-def test_the_first_visit_of_a_new_server_may_be_a_deep_link(chromium, visitor, tmp_path, name):
-    with serve(tmp_path) as new, chromium.new_context(viewport=visitor.page.viewport_size) as tab:
-        first = by_address(Visitor(tab.new_page(), new.address), name)
+def test_the_first_visit_of_a_new_server_may_be_a_deep_link(chromium, reached, tmp_path, name):
+    with serve(tmp_path) as new, chromium.new_context(viewport=WINDOW) as context:
+        assert by_address(Visitor(context.new_page(), new.address), name) == reached[name]
         assert new.tracebacks == ""
-    assert first == by_clicking(visitor, name)

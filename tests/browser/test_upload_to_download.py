@@ -64,9 +64,9 @@ def confirm_columns(visitor):
     expect(score).to_be_enabled()
 
 
-def score(visitor, how):
+def score(visitor):
     visitor.press("Score the rows")
-    expect(visitor.page.get_by_test_id("stAlert")).to_contain_text(how)
+    expect(visitor.page.get_by_test_id("stAlert")).to_contain_text("sigmoid")
     visitor.settle()
 
 
@@ -121,7 +121,7 @@ def test_the_app_the_command_line_and_the_reopened_artifact_agree_bit_for_bit(
 ):
     bring(visitor, customers, model_files() / "sigmoid.keras")
     confirm_columns(visitor)
-    score(visitor, "sigmoid")
+    score(visitor)
     choose_by_picture(visitor, 1)
     see_everywhere(visitor, "Leaf 2")
     choose_by_row(visitor, 2)
@@ -145,10 +145,16 @@ def test_the_app_the_command_line_and_the_reopened_artifact_agree_bit_for_bit(
     assert auc[1] > auc[0] + 0.02
 
 
-def test_a_model_with_named_inputs_finds_its_columns_by_name(visitor, tmp_path):
+def test_named_inputs_find_their_columns_and_results_come_where_they_are_waited_for(
+    visitor, tmp_path
+):
     table, model, _ = write_demo(tmp_path / "demo")
     bring(visitor, table, model)
     expect(visitor.page.get_by_text("inputs is named after a column")).to_be_visible()
-    score(visitor, "is the logit itself")
+    visitor.press("Score the rows")
+    expect(visitor.page.get_by_role("progressbar")).to_be_visible()
+    visitor.walk_to("Results")
+    expect(visitor.page.get_by_text("Calibrating leaf by leaf helps")).to_be_visible()
+    expect(visitor.page.get_by_role("heading", name="Results", level=1)).to_be_visible()
     artifact, scored = download(visitor, tmp_path)
     assert bits(scored) == bits(score_by_command_line(artifact, table, tmp_path))

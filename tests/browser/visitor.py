@@ -24,6 +24,7 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
+WINDOW = {"width": 1440, "height": 1000}
 PATIENCE = 60_000  # milliseconds
 ROW_HEIGHT = 35  # pixels of a row, and of the header, of Streamlit's tables
 
