@@ -53,8 +53,9 @@ def one_of(label: str, options: tuple[str, ...], key: str) -> str:
 
 def cards(*numbers: tuple[str, str] | tuple[str, str, str]) -> None:
     """Draw numbers side by side: label, value and, where a word needs it, an explanation."""
-    for column, (label, value, *more) in zip(st.columns(len(numbers)), numbers, strict=True):
-        column.metric(label, value, help=more[0] if more else None, border=True, height="stretch")
+    with st.container(horizontal=True):  # unlike columns, it wraps before a number is cut off
+        for label, value, *more in numbers:
+            st.metric(label, value, help=more[0] if more else None, border=True, height="stretch")
 
 
 def chart(figure: go.Figure, key: str, alt: str, how: str) -> None:

@@ -5,9 +5,14 @@ from playwright.sync_api import expect
 
 from tests.browser.visitor import MENU
 
-pytestmark = [pytest.mark.browser, pytest.mark.network]
+pytestmark = pytest.mark.browser
+
+NARROW = {"width": 800, "height": 1000}
+CUT = """card => [...card.querySelectorAll('*')].some(part =>
+    getComputedStyle(part).overflowX === 'hidden' && part.scrollWidth > part.clientWidth)"""
 
 
+@pytest.mark.network
 def test_one_click_ends_in_a_verdict_and_fills_every_page(visitor):
     visitor.open()
     visitor.press("Run the demo")
@@ -16,3 +21,15 @@ def test_one_click_ends_in_a_verdict_and_fills_every_page(visitor):
     for name in MENU:
         visitor.walk_to(name)
         expect(visitor.page.get_by_text("Or start with the demo")).to_have_count(0)
+
+
+def test_no_number_is_cut_off_in_a_narrow_window(visitor):
+    visitor.page.set_viewport_size(NARROW)
+    visitor.open()
+    visitor.press("The paper's example")
+    expect(visitor.page.get_by_text("AUC before")).to_be_visible()
+    for name in ("Overview", "Scores", "Over-confidence", "Results"):
+        visitor.walk_to(name)
+        cards = visitor.page.get_by_test_id("stMetric")
+        expect(cards).to_have_count(4)
+        assert not any(card.evaluate(CUT) for card in cards.all())
