@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hetcal.artifacts import FORMAT, Artifact
+from hetcal.columns import FeatureKind
 from hetcal.errors import ArtifactError, HetcalError
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.model_file import inspect_model
@@ -51,6 +52,7 @@ def open_artifact(data: bytes, directory: Path) -> Artifact:
             auc_before=metrics.fields("before").number("auc", 0, 1),
             auc_after=metrics.fields("after").number("auc", 0, 1),
             test_rows=metrics.fields("rows").integer("test", 1, 2**62),
+            kinds=_kinds(manifest.fields("kinds")),
         )
 
 
@@ -79,6 +81,13 @@ def _scoring(manifest: Fields, archive: zipfile.ZipFile, directory: Path) -> Sco
         None if scoring.is_null("output") else scoring.text("output"),
         scoring.integer("positive_unit", 0, 1),
     )
+
+
+def _kinds(fields: Fields) -> dict[str, FeatureKind]:
+    kinds = {name: fields.text(name) for name in fields.names}
+    if not set(kinds.values()) <= {"number", "category"}:
+        raise JsonError("the kind of a column is neither number nor category")
+    return kinds  # type: ignore[return-value]
 
 
 def _entry(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 
 from hetcal.algorithm import Run
-from hetcal.columns import FeatureKind
+from hetcal.columns import FeatureKind, column_kind
 from hetcal.leaf_calibrator import LeafCalibrator
-from hetcal.model_inputs import input_kinds
-from hetcal.partition import Partition, column_kinds
+from hetcal.partition import Partition
 from hetcal.report import result_json, scored_rows, to_json
 from hetcal.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
 from hetcal.version import __version__
@@ -44,6 +43,9 @@ class Artifact:
         As measured then.
     test_rows : int
         Number of rows that they were measured on.
+    kinds : dict
+        Whether a column that scoring reads held numbers or categories; new rows are to be
+        read alike.
     """
 
     version: str
@@ -53,15 +55,7 @@ class Artifact:
     auc_before: float
     auc_after: float
     test_rows: int
-
-    @property
-    def kinds(self) -> dict[str, FeatureKind]:
-        """Kind of each column that scoring reads: new rows are read as the old ones were."""
-        if isinstance(self.scoring, ModelScoring):
-            needed = input_kinds(self.scoring.model, self.scoring.inputs)
-        else:
-            needed = {self.scoring.column: "number"}
-        return needed | column_kinds(self.partition)
+    kinds: dict[str, FeatureKind]
 
 
 def artifact_bytes(run: Run, scoring: Scoring) -> bytes:
@@ -99,6 +93,7 @@ def _manifest(run: Run, scoring: Scoring) -> dict[str, object]:
         "roles": asdict(run.table.roles),
         "settings": asdict(run.settings),
         "scoring": _scoring_document(scoring),
+        "kinds": _kinds(run, scoring),
         "rows": run.split.counts,
     }
 
@@ -112,6 +107,12 @@ def _scoring_document(scoring: Scoring) -> dict[str, object]:
         "output": scoring.output,
         "positive_unit": scoring.positive_unit,
     }
+
+
+def _kinds(run: Run, scoring: Scoring) -> dict[str, str]:
+    needed = {feature.name for feature in run.partition.features}
+    needed |= set(scoring.inputs.needed if isinstance(scoring, ModelScoring) else [scoring.column])
+    return {name: column_kind(run.table.frame[name]) for name in sorted(needed)}
 
 
 def _model_entry(scoring: ModelScoring) -> str:

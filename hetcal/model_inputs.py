@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hetcal.arrays import Floats
-from hetcal.columns import FeatureKind, counted, near_names, value_text
+from hetcal.columns import counted, near_names, value_text
 from hetcal.errors import ModelError
 from hetcal.keras_graph import ModelInput
 from hetcal.model_file import ModelFile
@@ -67,18 +67,6 @@ def matrix_input(model: ModelFile, columns: Sequence[str]) -> InputColumns:
             "Name the table's columns like the inputs.",
         )
     return InputColumns(((model.inputs[0].name, tuple(columns)),))
-
-
-def input_kinds(model: ModelFile, inputs: InputColumns) -> dict[str, FeatureKind]:
-    """Return how the columns of a model have to be read: a text input takes categories.
-
-    A column that also feeds a number input has to be a number.
-    """
-    kinds: dict[str, FeatureKind] = {}
-    for each in sorted(model.inputs, key=lambda spec: spec.dtype != "string"):
-        kind: FeatureKind = "category" if each.dtype == "string" else "number"
-        kinds |= dict.fromkeys(inputs.of(each.name), kind)
-    return kinds
 
 
 def check_inputs(model: ModelFile, frame: pd.DataFrame, inputs: InputColumns) -> None:

@@ -10,7 +10,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hetcal.arrays import Bools, Floats, Ints
-from hetcal.columns import FeatureKind
 from hetcal.errors import PartitionError
 from hetcal.feature_values import category_codes, named_columns, number_values
 from hetcal.nodes import Feature, Node, check_tree
@@ -182,8 +181,3 @@ class Partition:
     def from_json(cls, text: str | bytes) -> Self:
         """Read a partition back; anything unsound is a `PartitionError`."""
         return cls(*read_tree(text))
-
-
-def column_kinds(partition: Partition) -> dict[str, FeatureKind]:
-    """Return how the columns that a partition splits on have to be read."""
-    return {feature.name: feature.kind for feature in partition.features}

@@ -57,6 +57,11 @@ class Fields:
     def __contains__(self, key: str) -> bool:
         return key in self._content
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the fields."""
+        return tuple(self._content)
+
     def only(self, *keys: str) -> None:
         """Refuse any field beyond `keys`."""
         if not self._content.keys() <= set(keys):

@@ -56,7 +56,7 @@ st.subheader(f"{len(partition.leaves)} leaves", anchor=False)
 leaf_rows(leaves, key="partition_leaves", columns=LEAVES)
 st.caption(
     "n: rows; %: share of positive rows. A missing value goes to the side that the split says; "
-    "a category that training never saw goes the way of missing values."
+    "a category that is rare or new goes the way of missing values."
 )
 st.download_button(
     "Download this partition (JSON)",

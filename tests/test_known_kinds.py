@@ -6,7 +6,6 @@ import pytest
 
 from hetcal.errors import TableError
 from hetcal.known_kinds import as_kinds
-from hetcal.partition import column_kinds
 from hetcal.reading import read_file
 from hetcal.tree_partition import TreePartition
 
@@ -32,13 +31,14 @@ def test_a_row_alone_reaches_the_leaf_that_it_reaches_among_others(tmp_path, fie
     partition = TreePartition(5, min_samples_leaf=30).fit(frame[["c"]], frame["y"]).partition_
     assert len(partition.leaves) > 1
     together = partition.apply(frame)[: len(rows)]
+    kinds = {feature.name: feature.kind for feature in partition.features}
     for row, leaf in zip(rows, together, strict=True):
         file.write_text(f"c,y\n{row}\n")
         if row.startswith("n.a."):
             with pytest.raises(TableError, match=r"'c' holds 'n.a.'"):
-                read_file(file, kinds=column_kinds(partition))
+                read_file(file, kinds=kinds)
         else:
-            alone = read_file(file, kinds=column_kinds(partition)).frame
+            alone = read_file(file, kinds=kinds).frame
             assert partition.apply(alone).tolist() == [leaf]
 
 

@@ -11,7 +11,6 @@ from hetcal.model_file import ModelFile
 from hetcal.model_inputs import (
     InputColumns,
     check_inputs,
-    input_kinds,
     matrix_input,
     suggest_inputs,
     text_codes,
@@ -65,13 +64,6 @@ def test_every_input_needs_its_columns():
 def test_one_list_of_columns_does_not_fit_two_inputs():
     with pytest.raises(ModelError, match="has 2 inputs: 'age', 'job'"):
         matrix_input(COLUMNS, ["age", "job"])
-
-
-def test_a_text_input_takes_categories_and_every_other_one_numbers():
-    columns = InputColumns((("age", ("age",)), ("job", ("job",))))
-    assert input_kinds(COLUMNS, columns) == {"age": "number", "job": "category"}
-    shared = InputColumns((("age", ("age",)), ("job", ("age",))))
-    assert input_kinds(COLUMNS, shared) == {"age": "number"}
 
 
 def test_a_table_without_rows_is_refused():
