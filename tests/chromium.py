@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 APT = "apt-get update && apt-get install -y --no-install-recommends chromium"
@@ -28,12 +29,15 @@ def _playwright_chromium() -> str | None:
 
     with sync_playwright() as playwright:
         path = playwright.chromium.executable_path
-    return path if os.path.exists(path) else None
+    return path if Path(path).exists() else None
 
 
 def _download() -> str | None:
-    command = [sys.executable, "-m", "playwright", "install", "--with-deps", "chromium"]
-    subprocess.run(command, check=False, timeout=600)
+    """Let Playwright fetch its browser and the libraries that it needs; None where it cannot."""
+    for step in ("install", "install-deps"):
+        command = [sys.executable, "-m", "playwright", step, "chromium"]
+        if subprocess.run(command, check=False, timeout=600).returncode != 0:
+            return None
     return _playwright_chromium()
 
 
