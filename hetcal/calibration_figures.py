@@ -84,7 +84,7 @@ def slope_intercept_figure(
     if fallback:
         figure.add_trace(_fallback_markers(fallback, selected, largest))
     figure.add_trace(_pooled_marker(pooled))
-    figure.update_xaxes(title="slope (below 1: the model is over-confident)")
+    figure.update_xaxes(title="slope (1: as it is)")
     figure.update_yaxes(title="intercept (logit)")
     return figure
 

@@ -36,7 +36,7 @@ if flagged:
     names = ", ".join(f"leaf {each.leaf} ({each.fallback})" for each in flagged)
     st.warning(f"Uses the pooled map: {names}.", icon=":material/flag:")
 
-left, right = st.columns(2, gap="large")
+left, right = st.columns(2, gap="medium")
 with left:
     st.subheader("The maps", anchor=False)
     chart(
@@ -47,7 +47,7 @@ with left:
         "rows of the leaf are more or less often positive than the score says.",
     )
 with right:
-    st.subheader("Between the network and the tree", anchor=False)
+    st.subheader("Network or tree?", anchor=False)
     chart(
         slope_intercept_figure(calibrator.pooled_, calibrator.maps_, leaf or None),
         key="calibration_plane",

@@ -36,7 +36,7 @@ chart(
     how="The bar is the 95 % interval of the lift. Only a bar clear of zero is a gain.",
 )
 
-left, right = st.columns(2, gap="large")
+left, right = st.columns(2, gap="medium")
 with left:
     st.subheader("ROC", anchor=False)
     chart(

@@ -21,12 +21,16 @@ PAGES = (
     ("pages/results.py", "Results", ":material/trending_up:"),
     ("pages/export.py", "Export", ":material/download:"),
 )
+SIDEBAR_WIDTH = 240  # pixels; the default leaves charts too little room in a narrow window
 
 
 def open_page(title: str, lead: str) -> None:
     """Draw the frame: the same for a click in the menu and for a deep link."""
     st.set_page_config(
-        page_title=f"{title} · hetcal", page_icon=":material/ssid_chart:", layout="wide"
+        page_title=f"{title} · hetcal",
+        page_icon=":material/ssid_chart:",
+        layout="wide",
+        initial_sidebar_state=SIDEBAR_WIDTH,
     )
     with st.sidebar:
         st.markdown("### hetcal")
