@@ -8,6 +8,8 @@ from hetcal.errors import HetcalError
 from hetcal.labels import guess_positive, label_values
 from hetcal.reading import Dialect, detect_dialect, is_parquet, is_readable
 from hetcal.role_guess import guess_roles
+from hetcal.scores import guess_kind
+from hetcal.scoring import ColumnScoring
 from hetcal.sources import Source
 from hetcal.splits import ROLES
 from hetcal.table import Roles
@@ -39,7 +41,7 @@ def dialect_controls() -> None:
 def role_controls(source: Source) -> None:
     """Let the user say what each column is for."""
     if workspace().roles is None:
-        update(roles=guess_roles(source.frame, source.split_column))
+        _guess(source)
     roles: Roles = workspace().roles
     names = list(source.frame.columns)
     first = st.columns(4)
@@ -66,6 +68,14 @@ def role_controls(source: Source) -> None:
     )
     if source.frame[roles.label].hasnans:
         st.checkbox("Leave rows without a label out", **role("drop_unlabelled"))
+
+
+def _guess(source: Source) -> None:
+    roles = guess_roles(source.frame, source.split_column)
+    update(roles=roles)
+    if roles.score is not None:
+        kind = guess_kind(source.frame[roles.score])
+        update(scoring=ColumnScoring(roles.score, kind))
 
 
 def split_controls(source: Source) -> None:

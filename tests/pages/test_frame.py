@@ -42,7 +42,8 @@ def test_without_a_table_a_page_says_so_and_links_to_data_and_demo(page):
 
 @pytest.mark.parametrize("page", ["app.py", *LATER_PAGES[2:]])
 def test_without_scores_a_page_says_so_and_links_to_scores(segments, page):
-    app = calm(go(with_table(segments), page))
+    unknown = segments.rename(columns={"score": "margin"})
+    app = calm(go(with_table(unknown), page))
     assert "**The rows have no scores yet.**" in [each.value for each in app.markdown]
     assert "Choose where scores come from" in links(app)
     assert not app.metric

@@ -92,12 +92,19 @@ def model_rows(columns=COLUMNS):
 
 
 def test_before_a_column_is_chosen_there_are_no_scores(segments):
-    app = calm(go(with_table(segments), "pages/scores.py"))
+    unknown = segments.rename(columns={"score": "margin"})
+    app = calm(go(with_table(unknown), "pages/scores.py"))
     assert app.segmented_control(key="scores_way").value == "A column of the table"
     assert app.selectbox(key="scores_column").value is None
-    assert app.selectbox(key="scores_column").options == ["size", "score"]
+    assert app.selectbox(key="scores_column").options == ["size", "margin"]
     assert not app.metric
     assert not links(app)
+
+
+def test_a_column_that_is_named_like_a_score_is_offered_as_one(segments):
+    app = calm(go(with_table(segments), "pages/scores.py"))
+    assert app.selectbox(key="scores_column").value == "score"
+    assert said(app.success) == ["Logits as they stand in column 'score'."]
 
 
 def test_a_column_of_logits_is_taken_as_it_stands(segments):
