@@ -39,7 +39,8 @@ def main() -> None:
         command(request, report)
     except HetcalError as error:
         _fail(report, error)
-    except MemoryError:
+    except (MemoryError, SystemError):
+        # Compiled code that gets no memory may end without saying so, as a SystemError.
         _fail(report, _out_of_memory())
     except Exception as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
