@@ -46,6 +46,11 @@ def number_values(column: pd.Series) -> Floats:
     change sides if it is compared in double precision. The result is in double
     precision again so that the threshold itself is not rounded.
     """
+    return single_values(column).astype(np.float64)
+
+
+def single_values(column: pd.Series) -> NDArray[np.float32]:
+    """Return the values in single precision; missing values are NaN."""
     if not pd.api.types.is_numeric_dtype(column) and not column.isna().all():
         raise PartitionError(
             f"The column '{column.name}' holds text or other values that are not numbers.",
@@ -55,7 +60,7 @@ def number_values(column: pd.Series) -> Floats:
     # Whole numbers take the way of fractions, since a gap elsewhere makes them such.
     double = column.to_numpy(dtype=np.float64, na_value=np.nan)
     with np.errstate(over="ignore"):  # beyond single precision means infinite
-        return double.astype(np.float32).astype(np.float64)
+        return double.astype(np.float32)
 
 
 def category_codes(column: pd.Series, categories: tuple[str, ...]) -> Ints:

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.tree import DecisionTreeClassifier
 
 from hetcal.arrays import Floats, Ints
-from hetcal.feature_values import category_names, feature_kind, number_values
+from hetcal.feature_values import category_names, feature_kind, single_values
+from hetcal.grown_tree import GrownTree
 from hetcal.nodes import Feature, Node
 from hetcal.partition import Partition
 from hetcal.rules import needed_digits
 
-LARGEST = float(np.finfo(np.float32).max)
+LARGEST = np.finfo(np.float32).max
 EXACT = 2.0**24  # whole numbers up to here are exact in single precision
 
 
@@ -26,14 +26,14 @@ class EncodedColumn:
     ----------
     feature : Feature
         What the partition has to know about the column.
-    values : array of float
+    values : array of float32
         What the tree sees; NaN where the value is missing.
     ranks : array of int
         For each category, its number in `values`; empty for a number column.
     """
 
     feature: Feature
-    values: Floats
+    values: NDArray[np.float32]
     ranks: Ints
 
 
@@ -59,21 +59,22 @@ def encode_column(column: pd.Series, positive: Ints, weight: Floats) -> EncodedC
     if feature_kind(column) == "category":
         return _encode_category(column, positive, weight)
     # Infinite values end up on the same side of every threshold as the largest ones.
-    values = np.clip(number_values(column), -LARGEST, LARGEST)
+    values = np.clip(single_values(column), -LARGEST, LARGEST)
     missing = bool(np.isnan(values).any())
-    feature = Feature(str(column.name), "number", whole=_is_whole(column, values), missing=missing)
+    whole = _is_whole(column, values, missing)
+    feature = Feature(str(column.name), "number", whole=whole, missing=missing)
     return EncodedColumn(feature, values, np.empty(0, dtype=np.int64))
 
 
-def _is_whole(column: pd.Series, values: Floats) -> bool:
+def _is_whole(column: pd.Series, values: NDArray[np.float32], missing: bool) -> bool:
     """Tell whether the column is certain to count in whole numbers.
 
     pandas turns whole numbers with gaps into floats, so those are believed; floats
     without gaps may hold fractions in other rows.
     """
-    known = values[~np.isnan(values)]
-    if not pd.api.types.is_integer_dtype(column) and known.size == values.size:
+    if not pd.api.types.is_integer_dtype(column) and not missing:
         return False
+    known = values[~np.isnan(values)]
     return bool((np.abs(known) <= EXACT).all() and (known == np.floor(known)).all())
 
 
@@ -90,7 +91,7 @@ def _encode_category(column: pd.Series, positive: Ints, weight: Floats) -> Encod
     hits = np.bincount(codes[known], (weight * positive)[known], len(names))
     ranks = np.empty(len(names), dtype=np.int64)
     ranks[np.argsort(hits / total, kind="stable")] = np.arange(len(names))
-    values = np.append(ranks, np.nan)[codes]
+    values = np.append(ranks, np.nan).astype(np.float32)[codes]
     feature = Feature(
         str(column.name), "category", tuple(names.tolist()), missing=missing, rare=rare
     )
@@ -106,33 +107,44 @@ def _without_rare(codes: Ints, names: NDArray[Any]) -> tuple[Ints, NDArray[Any],
     return position[codes], names[kept], kept.size < len(names)
 
 
-def to_partition(fitted: DecisionTreeClassifier, columns: list[EncodedColumn]) -> Partition:
-    """Write scikit-learn's tree as a partition with the same nodes in the same order."""
-    tree = fitted.tree_
+def encode_columns(
+    frame: pd.DataFrame, positive: Ints, weight: Floats
+) -> tuple[NDArray[np.float32], list[EncodedColumn]]:
+    """Encode all columns, and put them next to each other for a tree."""
+    matrix = np.empty(frame.shape, dtype=np.float32, order="F")
+    columns = []
+    for i, (_, column) in enumerate(frame.items()):
+        encoded = encode_column(column, positive, weight)
+        matrix[:, i] = encoded.values
+        columns.append(replace(encoded, values=matrix[:, i]))
+    return matrix, columns
+
+
+def to_partition(tree: GrownTree, columns: list[EncodedColumn]) -> Partition:
+    """Write a tree as a partition with the same nodes in the same order."""
     used = sorted(set(tree.feature[tree.feature >= 0].tolist()))
     features = [_with_digits(columns[i], tree.threshold[tree.feature == i]) for i in used]
-    return Partition(
-        tuple(features), tuple(_node(tree, i, columns) for i in range(tree.node_count))
-    )
+    nodes = (_node(tree, i, columns) for i in range(tree.feature.size))
+    return Partition(tuple(features), tuple(nodes))
 
 
 def _with_digits(column: EncodedColumn, thresholds: Floats) -> Feature:
     if column.feature.kind == "category":
         return column.feature
-    known = np.unique(column.values[~np.isnan(column.values)])
+    ordered = np.sort(column.values).astype(np.float64)
     digits = [4]
     for threshold in thresholds[np.isfinite(thresholds)].tolist():
-        above = int(np.searchsorted(known, threshold, side="right"))
-        digits.append(needed_digits(threshold, float(known[above - 1]), float(known[above])))
+        above = int(np.searchsorted(ordered, threshold, side="right"))
+        digits.append(needed_digits(threshold, ordered[above - 1].item(), ordered[above].item()))
     return replace(column.feature, digits=max(digits))
 
 
-def _node(tree: Any, position: int, columns: list[EncodedColumn]) -> Node:
-    rows, rate = int(tree.n_node_samples[position]), float(tree.value[position, 0, 1])
+def _node(tree: GrownTree, position: int, columns: list[EncodedColumn]) -> Node:
+    rows, rate = int(tree.rows[position]), float(tree.rate[position])
     if tree.feature[position] < 0:
         return Node(rows, rate)
     column = columns[tree.feature[position]]
-    # An infinite threshold is scikit-learn's way to part the missing values from the rest.
+    # An infinite threshold parts the missing values from the rest.
     threshold = float(tree.threshold[position])
     number = column.feature.kind == "number" and np.isfinite(threshold)
     names = zip(column.feature.categories, column.ranks.tolist(), strict=True)
@@ -142,7 +154,7 @@ def _node(tree: Any, position: int, columns: list[EncodedColumn]) -> Node:
         column.feature.name,
         threshold if number else None,
         tuple(name for name, rank in names if rank <= threshold),
-        bool(tree.missing_go_to_left[position]),
-        int(tree.children_left[position]),
-        int(tree.children_right[position]),
+        bool(tree.missing_left[position]),
+        int(tree.left[position]),
+        int(tree.right[position]),
     )

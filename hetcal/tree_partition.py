@@ -1,7 +1,7 @@
-"""Grow a partition: scikit-learn's decision tree on the training rows."""
+"""Grow a partition: a decision tree on the training rows."""
 
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -15,11 +15,14 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from hetcal.arrays import Ints
+from hetcal.arrays import Floats, Ints
+from hetcal.binning import Singles
 from hetcal.errors import PartitionError
 from hetcal.feature_values import named_columns
+from hetcal.grown_tree import GrownTree
+from hetcal.histogram_tree import Growth, grow_tree
 from hetcal.partition import Leaf, Partition
-from hetcal.tree_encoding import encode_column, to_partition
+from hetcal.tree_encoding import encode_columns, to_partition
 
 
 def default_min_leaf(rows: int) -> int:
@@ -49,14 +52,16 @@ class TreePartition(BaseEstimator):
     min_samples_leaf : int or None, default=None
         Fewest training rows of a leaf; None means `default_min_leaf`.
     random_state : int, default=0
-        Decides between splits that are equally good.
+        Decides in scikit-learn between splits that are equally good. hetcal's own tree
+        takes the first column, then the lowest threshold.
+    grower : {"histogram", "scikit-learn"}, default="histogram"
+        What grows the tree: hetcal, or scikit-learn's `DecisionTreeClassifier`. The
+        results are equal unless two splits are equally good.
 
     Attributes
     ----------
     partition_ : Partition
         The tree as plain data.
-    tree_ : DecisionTreeClassifier
-        scikit-learn's fitted tree.
     """
 
     def __init__(
@@ -65,10 +70,12 @@ class TreePartition(BaseEstimator):
         *,
         min_samples_leaf: int | None = None,
         random_state: int | None = 0,
+        grower: Literal["histogram", "scikit-learn"] = "histogram",
     ) -> None:
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
         self.random_state = random_state
+        self.grower = grower
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the tree on training rows with labels of two classes."""
@@ -78,12 +85,13 @@ class TreePartition(BaseEstimator):
         check_consistent_length(frame, y)
         weight = _check_sample_weight(sample_weight, frame, ensure_non_negative=True)
         used = weight > 0
-        frame, positive, weight = frame[used], _two_classes(y[used]), weight[used]
-        columns = [encode_column(column, positive, weight) for _, column in frame.items()]
-        matrix = np.column_stack([column.values for column in columns]).astype(np.float32)
-        with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds up huge values
-            self.tree_ = self._tree(len(frame)).fit(matrix, positive, sample_weight=weight)
-        self.partition_: Partition = to_partition(self.tree_, columns)
+        if not used.all():
+            frame, y, weight = frame[used], y[used], weight[used]
+        positive = _two_classes(y)
+        matrix, columns = encode_columns(frame, positive, weight)
+        grow = self._histogram_tree if self.grower == "histogram" else self._scikit_learn_tree
+        tree = grow(matrix, positive, None if sample_weight is None else weight)
+        self.partition_: Partition = to_partition(tree, columns)
         return self
 
     def apply(self, X: Any) -> Ints:
@@ -96,13 +104,22 @@ class TreePartition(BaseEstimator):
         """The leaves from left to right."""
         return self.partition_.leaves
 
-    def _tree(self, rows: int) -> DecisionTreeClassifier:
-        leaf = self.min_samples_leaf
-        return DecisionTreeClassifier(
+    def _histogram_tree(self, X: Singles, positive: Ints, weight: Floats | None) -> GrownTree:
+        growth = Growth(self.max_depth, self._min_leaf(len(X)))
+        return grow_tree(X, positive, weight, growth=growth)[0]
+
+    def _scikit_learn_tree(self, X: Singles, positive: Ints, weight: Floats | None) -> GrownTree:
+        tree = DecisionTreeClassifier(
             max_depth=self.max_depth,
-            min_samples_leaf=default_min_leaf(rows) if leaf is None else leaf,
+            min_samples_leaf=self._min_leaf(len(X)),
             random_state=self.random_state,
         )
+        with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds up huge values
+            tree.fit(X, positive, sample_weight=weight)
+        return GrownTree.from_scikit_learn(tree.tree_)
+
+    def _min_leaf(self, rows: int) -> int:
+        return default_min_leaf(rows) if self.min_samples_leaf is None else self.min_samples_leaf
 
     def _frame(self, X: Any, *, reset: bool) -> pd.DataFrame:
         if isinstance(X, pd.DataFrame):
@@ -122,6 +139,12 @@ class TreePartition(BaseEstimator):
                     "It has to be a whole number of at least 1.",
                     "Choose such a number.",
                 )
+        if self.grower not in ("histogram", "scikit-learn"):
+            raise PartitionError(
+                f"The parameter 'grower' of the tree is {self.grower!r}.",
+                "It has to be 'histogram' or 'scikit-learn'.",
+                "Choose one of the two.",
+            )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -135,7 +158,7 @@ class TreePartition(BaseEstimator):
 
 def _two_classes(y: Any) -> Ints:
     missing = int(pd.isna(y).sum())
-    classes, codes = np.unique(y, return_inverse=True) if not missing else (np.array([]), y)
+    classes = np.array([]) if missing else np.unique(y)
     if classes.size != 2:
         found = "one class" if classes.size == 1 else f"{classes.size:,} classes"
         raise PartitionError(
@@ -143,4 +166,4 @@ def _two_classes(y: Any) -> Ints:
             "A tree is trained on labels of exactly two classes.",
             "Choose training rows of both classes, and another label column if it has more.",
         )
-    return codes.astype(np.int64)
+    return np.asarray(y == classes[1]).astype(np.int64)

@@ -10,7 +10,13 @@ from hetcal.tree_encoding import fewest_category_rows
 from hetcal.tree_partition import TreePartition, default_min_leaf
 
 
-@parametrize_with_checks([TreePartition(), TreePartition(2, min_samples_leaf=1)])
+@parametrize_with_checks(
+    [
+        TreePartition(),
+        TreePartition(2, min_samples_leaf=1),
+        TreePartition(2, grower="scikit-learn"),
+    ]
+)
 def test_keeps_the_contract_of_scikit_learn(estimator, check):
     check(estimator)
 
@@ -28,7 +34,8 @@ def test_numbers_with_gaps_reach_the_leaf_of_scikit_learn(seed):
     X[:, 1] = np.round(X[:, 1], 1)
     X[rng.random(X.shape) < rng.choice([0, 0.2], size=4)] = np.nan
     y = (np.nan_to_num(X[:, 0], nan=3e-9) > 0) ^ (rng.random(len(X)) < 0.3)
-    fitted = TreePartition(5, min_samples_leaf=10).fit(X, y)
+    # In leaves as small as these splits tie, so the tree has to be scikit-learn's own.
+    fitted = TreePartition(5, min_samples_leaf=10, grower="scikit-learn").fit(X, y)
     rival = DecisionTreeClassifier(max_depth=5, min_samples_leaf=10, random_state=0).fit(X, y)
     new = rng.permuted(X, axis=0)
     new[rng.random(new.shape) < 0.1] = np.nan
@@ -86,6 +93,24 @@ def test_a_numeric_frame_gives_the_tree_of_scikit_learn():
         splits
     ].tolist()
     assert [node.rows for node in nodes] == rival.tree_.n_node_samples.tolist()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_both_growers_give_the_same_partition(seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(6_000, 3)), columns=["a", "b", "c"])
+    X["c"] = X["c"].where(X["c"] > -1)
+    X["d"] = rng.choice(list("uvwxyz"), 6_000)
+    y = rng.random(6_000) < expit(X["a"] + X["d"].map(dict(zip("uvwxyz", range(6), strict=True))))
+    for weight in (None, rng.uniform(0.5, 2, 6_000)):
+        ours, theirs = (
+            TreePartition(4, min_samples_leaf=200, grower=grower).fit(X, y, weight).partition_
+            for grower in ("histogram", "scikit-learn")
+        )
+        assert len(ours.leaves) > 8
+        if weight is None:
+            assert ours == theirs
+        assert np.array_equal(ours.apply(X), theirs.apply(X))
 
 
 def test_each_leaf_knows_its_training_rows_and_rate():
@@ -247,7 +272,9 @@ def test_labels_need_two_classes(y, message):
         TreePartition().fit(np.zeros((60, 1)), y)
 
 
-@pytest.mark.parametrize("parameters", [{"max_depth": 0}, {"min_samples_leaf": 0.5}])
+@pytest.mark.parametrize(
+    "parameters", [{"max_depth": 0}, {"min_samples_leaf": 0.5}, {"grower": "oak"}]
+)
 def test_parameters_are_checked_in_fit(parameters):
     with pytest.raises(PartitionError, match=next(iter(parameters))):
         TreePartition(**parameters).fit(np.zeros((60, 1)), [0, 1] * 30)

@@ -1,0 +1,52 @@
+"""The nodes of a grown decision tree as arrays, whoever grew it."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from hetcal.arrays import Bools, Floats, Ints
+
+
+@dataclass(frozen=True)
+class GrownTree:
+    """The nodes of a tree: each node first, then its left part, then its right part.
+
+    Parameters
+    ----------
+    feature : array of int
+        Column that a node cuts; -1 for a leaf.
+    threshold : array of float
+        Values up to it go left; infinity parts the missing values from the rest. NaN
+        for a leaf.
+    missing_left : array of bool
+        Side of the missing values; False for a leaf.
+    left, right : arrays of int
+        The children; 0 for a leaf.
+    rows : array of int
+        Training rows of each node.
+    rate : array of float
+        Share of positive labels among them, by weight.
+    """
+
+    feature: Ints
+    threshold: Floats
+    missing_left: Bools
+    left: Ints
+    right: Ints
+    rows: Ints
+    rate: Floats
+
+    @classmethod
+    def from_scikit_learn(cls, tree: Any) -> Self:
+        """Take over the `tree_` of a fitted `DecisionTreeClassifier` for labels 0 and 1."""
+        inner = tree.feature >= 0
+        return cls(
+            np.where(inner, tree.feature, -1),
+            np.where(inner, tree.threshold, np.nan),
+            inner & (tree.missing_go_to_left != 0),
+            np.where(inner, tree.children_left, 0),
+            np.where(inner, tree.children_right, 0),
+            tree.n_node_samples,
+            tree.value[:, 0, 1],
+        )

@@ -1,0 +1,181 @@
+"""A decision tree grown from histograms that equals scikit-learn's, split for split.
+
+Every column is put into bins. A node adds up its rows per bin, judges the
+cuts between bins, and looks only into the bins that could hold a better cut.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetcal.arrays import Floats, Ints
+from hetcal.binning import BinnedRows, Bytes, Singles, choose_bins, column_by_column, number_of_bins
+from hetcal.grown_tree import GrownTree
+from hetcal.kernels import use_compiled
+from hetcal.magnifier import RowMagnifier
+from hetcal.row_passes import REFERENCE, Passes, Rows, compiled_passes
+from hetcal.runs import Judge, Runs
+from hetcal.split_criteria import Criterion, Gini
+from hetcal.split_search import Cut, best_cut
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What decides how a tree grows.
+
+    Parameters
+    ----------
+    max_depth : int
+        Most cuts on a path.
+    min_samples_leaf : int
+        Fewest rows of a leaf.
+    criterion : Criterion
+        What makes a cut good.
+    """
+
+    max_depth: int
+    min_samples_leaf: int = 1
+    criterion: Criterion = field(default_factory=Gini)
+
+
+def grow_tree(
+    X: Singles,
+    y: NDArray[np.integer],
+    weight: Floats | None = None,
+    *,
+    growth: Growth,
+    compiled: bool | None = None,
+) -> tuple[GrownTree, Ints]:
+    """Grow a tree; of equally good cuts the first column wins, then the lowest threshold.
+
+    Parameters
+    ----------
+    X : array of float32, rows x columns
+        Finite values, NaN where a value is missing. It is copied unless in Fortran order.
+    y : array of int
+        Labels 0 and 1.
+    weight : array of float or None
+        Row weights, all above 0.
+    growth : Growth
+        Limits and criterion.
+    compiled : bool or None
+        Whether to compile the passes over rows; None means if numba is there.
+
+    Returns
+    -------
+    tree : GrownTree
+        The nodes.
+    leaf : array of int
+        For each row, the node that it ends in.
+    """
+    compiled = use_compiled() if compiled is None else compiled
+    passes = compiled_passes() if compiled else REFERENCE
+    X = column_by_column(X)
+    many = number_of_bins(len(X))
+    table = passes.bin_rows(X, [choose_bins(column, many) for column in X.T])
+    values = np.empty((0, len(X))) if weight is None else weight[None]
+    return _Grower(table, y.astype(np.uint8), values, growth, passes).grow()
+
+
+@dataclass(frozen=True)
+class _Branch:
+    """The rows of a node with their sums; those per bin are None for a leaf."""
+
+    rows: Rows
+    total: Floats
+    depth: int
+    sums: Floats | None
+
+
+class _Grower:
+    def __init__(
+        self, table: BinnedRows, y: Bytes, values: Floats, growth: Growth, passes: Passes
+    ) -> None:
+        self.table, self.y, self.values = table, y, values
+        self.growth, self.passes = growth, passes
+
+    def grow(self) -> tuple[GrownTree, Ints]:
+        leaf = np.empty(len(self.y), dtype=np.int64)
+        nodes: list[tuple[_Branch, Cut | None]] = []
+        children: list[list[int]] = []
+        waiting: list[tuple[_Branch, list[int]]] = [(self._root(), [])]
+        while waiting:
+            branch, siblings = waiting.pop()
+            siblings.append(len(nodes))
+            cut = self._cut(branch)
+            nodes.append((branch, cut))
+            children.append([])
+            if cut is None:
+                leaf[branch.rows] = siblings[-1]
+            else:
+                left, right = self._divide(branch, cut)
+                waiting += [(right, children[-1]), (left, children[-1])]
+        return _as_tree(nodes, children), leaf
+
+    def _root(self) -> _Branch:
+        rows = np.arange(len(self.y), dtype=self.passes.row_type)
+        sums = self._add_up(rows)
+        total = sums[:, :, 0].sum(axis=-1)
+        return _Branch(rows, total, 0, sums if self._grows(total, 0) else None)
+
+    def _grows(self, total: Floats, depth: int) -> bool:
+        enough = total[0].sum() >= max(2, 2 * self.growth.min_samples_leaf)
+        pure = self.growth.criterion.finished(total)
+        return bool(depth < self.growth.max_depth and enough and not pure)
+
+    def _cut(self, branch: _Branch) -> Cut | None:
+        if branch.sums is None:
+            return None
+        missing = branch.sums[..., -1]
+        growth, table = self.growth, self.table
+        judge = Judge(growth.criterion, growth.min_samples_leaf, branch.total, missing)
+        magnifier = RowMagnifier(table, self.y, self.values, branch.rows, self.passes)
+        return best_cut(judge, Runs.of_bins(branch.sums, table.only), magnifier)
+
+    def _divide(self, branch: _Branch, cut: Cut) -> tuple[_Branch, _Branch]:
+        column = self.table.X[:, cut.feature]
+        rows = self.passes.divide(column, branch.rows, cut.last, cut.missing_left)
+        totals = cut.left, branch.total - cut.left
+        depth = branch.depth + 1
+        sums = self._child_sums(branch, rows, [self._grows(total, depth) for total in totals])
+        left, right = map(_Branch, rows, totals, (depth, depth), sums)
+        return left, right
+
+    def _child_sums(
+        self, parent: _Branch, rows: tuple[Rows, Rows], grows: list[bool]
+    ) -> list[Floats | None]:
+        """Add up the smaller child: the other one is what it leaves of its parent.
+
+        Sums of weights are added up anew, because differences would pile up rounding.
+        """
+        small = int(rows[1].size < rows[0].size)
+        sums: list[Floats | None] = [None, None]
+        if grows[small] or (grows[1 - small] and not len(self.values)):
+            sums[small] = self._add_up(rows[small])
+        if grows[1 - small]:
+            fewer = None if len(self.values) else sums[small]
+            sums[1 - small] = (
+                self._add_up(rows[1 - small])
+                if fewer is None or parent.sums is None
+                else parent.sums - fewer
+            )
+        return [each if its else None for each, its in zip(sums, grows, strict=True)]
+
+    def _add_up(self, rows: Rows) -> Floats:
+        return self.passes.add_up(self.table, rows, self.y, self.values)
+
+
+def _as_tree(nodes: list[tuple[_Branch, Cut | None]], children: list[list[int]]) -> GrownTree:
+    cuts = [cut for _, cut in nodes]
+    pairs = np.array([each or [0, 0] for each in children])
+    mass = np.array([branch.total[-1] for branch, _ in nodes])
+    return GrownTree(
+        np.array([-1 if cut is None else cut.feature for cut in cuts]),
+        np.array([np.nan if cut is None else cut.threshold for cut in cuts]),
+        np.array([cut is not None and cut.missing_left for cut in cuts]),
+        pairs[:, 0],
+        pairs[:, 1],
+        np.array([branch.rows.size for branch, _ in nodes]),
+        mass[:, 1] / mass.sum(axis=1),
+    )

@@ -1,0 +1,81 @@
+"""What makes a cut good: criteria that read nothing but sums of rows.
+
+Sums are arrays of shape (channels, labels, ...). Channel 0 counts rows; each further
+channel adds up one value per row. Everything after the first two axes is free, so that
+one call judges many cuts.
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from hetcal.arrays import Bools, Floats
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+class Criterion(Protocol):
+    """A score of cuts from the sums on their left side; the largest score wins."""
+
+    def score(self, left: Floats, total: Floats) -> Floats:
+        """Return the score of each cut."""
+
+    def bound(self, start: Floats, end: Floats, total: Floats) -> Floats:
+        """Return what no cut between the sums `start` and the sums `end` can exceed."""
+
+    def finished(self, total: Floats) -> bool:
+        """Tell whether a node needs no cut."""
+
+
+class Gini:
+    """scikit-learn's Gini criterion for two classes, in its own order of operations.
+
+    The mass of a class is its last channel: the weight if rows have weights, else the
+    number of rows.
+    """
+
+    def score(self, left: Floats, total: Floats) -> Floats:
+        """Return minus the impurity of both sides."""
+        mass = left[-1]
+        return -_impurity(_like(total, left)[-1] - mass) - _impurity(mass)
+
+    def bound(self, start: Floats, end: Floats, total: Floats) -> Floats:
+        """Return the largest score over all orders in which the rows in between can come.
+
+        The score is convex in the masses of the two classes on the left, so over the
+        rectangle that these can reach it is largest at one of the four corners.
+        """
+        (low0, low1), (high0, high1) = start[-1], end[-1]
+        whole = total[-1].reshape(2, *[1] * low0.ndim)
+        best = np.full(low0.shape, -np.inf)
+        for corner in ((low0, low1), (low0, high1), (high0, low1), (high0, high1)):
+            mass = np.stack(corner)
+            np.maximum(best, -_impurity(whole - mass) - _impurity(mass), out=best)
+        return best
+
+    def finished(self, total: Floats) -> bool:
+        """Tell whether the rows are of one class, or as good as that by their weights.
+
+        Rows are counted exactly, while sums of weights may leave a trace of a class that
+        has gone.
+        """
+        pure = _impurity(total[-1]) <= EPSILON * total[-1].sum()
+        return bool(pure or total[0].min() == 0)
+
+
+def _impurity(mass: Floats) -> Floats:
+    """Return mass times Gini impurity; 0 where there is no mass."""
+    zero, one = mass
+    both = zero + one
+    squares = np.divide(
+        zero * zero + one * one, both * both, out=np.zeros_like(both), where=_some(both)
+    )
+    return both * (1.0 - squares)
+
+
+def _some(mass: Floats) -> Bools:
+    return np.asarray(mass > 0)
+
+
+def _like(total: Floats, sums: Floats) -> Floats:
+    return total.reshape(*total.shape, *[1] * (sums.ndim - 2))
