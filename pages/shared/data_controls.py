@@ -13,6 +13,7 @@ from hetcal.scoring import ColumnScoring
 from hetcal.sources import Source
 from hetcal.splits import ROLES
 from hetcal.table import Roles
+from pages.shared.compute import Flow
 from pages.shared.state import bound, role, setting, update, workspace
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
@@ -30,12 +31,22 @@ def dialect_controls() -> None:
     except HetcalError:
         # Reading the file says the same in full; there is nothing to override here.
         return
-    with st.expander(f"How the text is read: {_in_words(dialect)}"), st.container(horizontal=True):
+    how = st.expander(f"How the text is read: {_in_words(dialect)}", expanded=_unreadable())
+    with how, st.container(horizontal=True):
         _dialect_box("Columns are separated by", "delimiter", dialect, DELIMITERS)
         _dialect_box("Characters", "encoding", dialect, {name: name for name in ENCODINGS})
         _dialect_box("Decimal sign", "decimal", dialect, DECIMALS)
         _dialect_tick("First row holds the names", "header", dialect)
         _dialect_tick("Skip bad rows (too many or too few fields)", "skip_bad_rows", dialect)
+
+
+def _unreadable() -> bool:
+    """Tell whether reading fails, since then the user looks for another way to read."""
+    try:
+        _ = Flow(workspace()).source
+    except HetcalError:
+        return True
+    return False
 
 
 def role_controls(source: Source) -> None:
