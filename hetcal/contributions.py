@@ -1,25 +1,20 @@
 """Which leaves the lift in AUC comes from, and how sure that is."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
 from hetcal.arrays import Bools, Floats, Ints
-from hetcal.delong import CONFIDENCE, variance_of_mean
-from hetcal.ranking import Labels, ascending_order
+from hetcal.cells import Cells
+from hetcal.delong import CONFIDENCE
+from hetcal.rank_statistics import class_variance
+from hetcal.ranking import ascending_order
 
 
-def lift_contributions(
-    y: Labels,
-    before: Floats,
-    after: Floats,
-    leaf: Ints,
-    leaves: Sequence[int],
-    weight: Floats | None = None,
-) -> pd.DataFrame:
+def lift_contributions(before: Cells, after: Cells, leaves: Sequence[int]) -> pd.DataFrame:
     """Divide the lift in AUC among the leaves.
 
     A pair of a positive and a negative row belongs half to the leaf of the one and half to
@@ -27,16 +22,24 @@ def lift_contributions(
     the lift, a contribution is a mean over all pairs, whose variance by DeLong comes from the
     mean of each row over its partners. With a single leaf it is the variance of the lift.
 
+    Parameters
+    ----------
+    before, after : Cells
+        The same cells with the scores before and after.
+    leaves : sequence of int
+        The leaves to divide it among.
+
     Returns
     -------
     DataFrame
         One row per leaf: `contribution`, `contribution_se`, `contribution_low` and
         `contribution_high` (95 % interval); NaN with one class only.
     """
-    order = ascending_order(before)  # neighbours then look up sums that lie side by side
-    w = np.ones(order.size) if weight is None else weight[order]
-    rows = _Rows(before[order], after[order], leaf[order], w)
-    positive = np.asarray(y)[order] == 1
+    order = ascending_order(before.centre)  # neighbours then look up sums that lie side by side
+    cells = before.chosen(order)
+    w, squares = cells.weight, cells.squares
+    rows = _Rows(cells.centre, after.centre[order], cells.leaf, w, squares, cells.rows)
+    positive = cells.y == 1
     numbers = np.full((2, len(leaves)), np.nan)
     if w[positive].any() and w[~positive].any():
         one, zero = rows.of(positive), rows.of(~positive)
@@ -44,7 +47,7 @@ def lift_contributions(
         ups, downs = _Gains(one, zero), _Gains(zero.mirrored, one.mirrored)
         for i, each in enumerate(leaves):
             up, down = ups.shared(each), downs.shared(each)
-            variance = variance_of_mean(up, one.weight) + variance_of_mean(down, zero.weight)
+            variance = one.variance(up) + zero.variance(down)
             numbers[:, i] = np.average(up, weights=one.weight), np.sqrt(variance)
     return _table(*numbers)
 
@@ -55,9 +58,15 @@ class _Rows:
     after: Floats
     leaf: Ints
     weight: Floats
+    squares: Floats
+    counts: Ints
 
     def of(self, side: Bools) -> "_Rows":
-        return _Rows(self.before[side], self.after[side], self.leaf[side], self.weight[side])
+        return _Rows(*(getattr(self, each.name)[side] for each in fields(self)))
+
+    def variance(self, values: Floats) -> float:
+        """Return the variance of the weighted mean of some values."""
+        return class_variance(values, self.weight, self.squares, float(self.counts.sum()))
 
     @property
     def mirrored(self) -> "_Rows":

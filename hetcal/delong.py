@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from hetcal.arrays import Bools, Floats, Ints
+from hetcal.rank_statistics import class_variance, count_below, counted_up
 from hetcal.ranking import Labels, ascending_order, rank_class
 
 CONFIDENCE = 0.95
@@ -44,12 +45,20 @@ class Lift:
     high: float
 
 
-def paired_delong(y: Labels, before: Floats, after: Floats, weight: Floats | None = None) -> Lift:
-    """Compare the AUC of two scores of the same rows.
+def paired_delong(
+    y: Labels,
+    before: Floats,
+    after: Floats,
+    weight: Floats | None = None,
+    squares: Floats | None = None,
+    rows: Ints | None = None,
+) -> Lift:
+    """Compare the AUC of two scores of the same rows, or of the same cells.
 
     All is NaN with one class only; the standard error is NaN with a single row of a class.
     """
-    return lift_of(y, placements(y, before, weight), placements(y, after, weight), weight)
+    placed = placements(y, before, weight), placements(y, after, weight)
+    return lift_of(y, *placed, weight, squares, rows)
 
 
 def placements(y: Labels, scores: Floats, weight: Floats | None = None) -> Floats:
@@ -59,31 +68,60 @@ def placements(y: Labels, scores: Floats, weight: Floats | None = None) -> Float
     """
     positive = np.asarray(y) == 1
     ones, zeros = (_rows_by_score(side, scores, weight) for side in (positive, ~positive))
-    one, zero = (
-        rank_class(scores[rows], None if weight is None else weight[rows]) for rows in (ones, zeros)
-    )
     placed = np.full(scores.size, np.nan)
-    if one.total * zero.total:
-        placed[ones] = zero.below(one.scores) / zero.total
-        placed[zeros] = 1 - one.below(zero.scores) / one.total
+    if weight is None:
+        one, zero = scores[ones], scores[zeros]
+        if one.size and zero.size:
+            below, not_above = count_below(one, zero)
+            lost = counted_up(below, zero.size) + counted_up(not_above, zero.size)
+            placed[ones] = (below + not_above) / (2 * zero.size)
+            placed[zeros] = 1 - lost / (2 * one.size)
+        return placed
+    upper, lower = (rank_class(scores[each], weight[each]) for each in (ones, zeros))
+    if upper.total * lower.total:
+        placed[ones] = lower.below(upper.scores) / lower.total
+        placed[zeros] = 1 - upper.below(lower.scores) / upper.total
     return placed
 
 
-def lift_of(y: Labels, before: Floats, after: Floats, weight: Floats | None = None) -> Lift:
+def lift_of(
+    y: Labels,
+    before: Floats,
+    after: Floats,
+    weight: Floats | None = None,
+    squares: Floats | None = None,
+    rows: Ints | None = None,
+) -> Lift:
     """Compare two scores by the `placements` they give to the same rows.
 
-    With weights the variance of each class is `n/(n-1) Σ w² (d - mean)² / (Σ w)²`, where `d`
-    is the difference in placement and `n` the rows with a weight.
+    The variance of each class is `n/(n-1) Σ w² (d - mean)² / (Σ w)²`, where `d` is the
+    difference in placement and `n` the rows with a weight.
+
+    Parameters
+    ----------
+    y : array of 0 and 1
+        Labels.
+    before, after : array
+        Placements.
+    weight : array, optional
+        Weights.
+    squares, rows : array, optional
+        For cells of several rows: sum of the squared weights and number of rows.
     """
     positive = np.asarray(y) == 1
     if positive.all() or not positive.any() or np.isnan(before).any():
         return Lift(*[float("nan")] * 9)
     w = np.ones(positive.size) if weight is None else weight
+    squares = w**2 if squares is None else squares
+    rows = np.ones(w.size, dtype=np.int64) if rows is None else rows
     area_before = float(np.average(before[positive], weights=w[positive]))
     area_after = float(np.average(after[positive], weights=w[positive]))
-    difference = after - before
-    variance = sum(variance_of_mean(difference[side], w[side]) for side in (positive, ~positive))
-    return _lift(area_before, area_after, float(np.sqrt(variance)))
+    difference, counted = after - before, np.where(w > 0, rows, 0)
+    variance = sum(
+        class_variance(difference[side], w[side], squares[side], float(counted[side].sum()))
+        for side in (positive, ~positive)
+    )
+    return lift_between(area_before, area_after, float(np.sqrt(variance)))
 
 
 def _rows_by_score(side: Bools, scores: Floats, weight: Floats | None) -> Ints:
@@ -93,18 +131,8 @@ def _rows_by_score(side: Bools, scores: Floats, weight: Floats | None) -> Ints:
     return rows[order]
 
 
-def variance_of_mean(values: Floats, weight: Floats) -> float:
-    """Variance of the weighted mean of independent values; NaN with fewer than two."""
-    n = np.count_nonzero(weight)
-    if n < 2:
-        return float("nan")
-    total = weight.sum()
-    mean = np.sum(weight * values) / total
-    return float(n / (n - 1) * np.sum((weight * (values - mean)) ** 2) / total**2)
-
-
-def _lift(before: float, after: float, se: float) -> Lift:
-    """Fill in what follows from the two areas and the standard error of their difference."""
+def lift_between(before: float, after: float, se: float) -> Lift:
+    """Tell all that follows from two areas and the standard error of their difference."""
     gain = after - before
     certain = math.copysign(math.inf, gain) if gain else 0.0
     z = gain / se if se else certain

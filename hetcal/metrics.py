@@ -11,7 +11,9 @@ import numpy as np
 from scipy.special import expit
 
 from hetcal.arrays import Floats, Ints
-from hetcal.ranking import Labels, RankedClass, rank_classes
+from hetcal.cells import Cells
+from hetcal.rank_statistics import RankStatistics, rank_statistics
+from hetcal.ranking import Labels
 
 CALIBRATION_BINS = 15
 
@@ -49,12 +51,12 @@ def auc(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
     >>> auc(np.array([0, 0, 1, 1]), np.array([-1.0, 0.5, 0.5, 2.0]))
     0.875
     """
-    return _auc(*rank_classes(y, scores, weight))
+    return rank_statistics(y, scores, weight).auc
 
 
 def average_precision(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
     """Mean over the positive rows of the precision at their own score."""
-    return _average_precision(*rank_classes(y, scores, weight))
+    return rank_statistics(y, scores, weight).average_precision
 
 
 def log_loss(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
@@ -68,16 +70,19 @@ def brier(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
     return _mean((expit(scores) - y) ** 2, weight)
 
 
-def calibration_error(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
+def calibration_error(
+    y: Labels, scores: Floats, weight: Floats | None = None, ranked_by: Floats | None = None
+) -> float:
     """Root of the weighted mean squared gap of predicted and observed rate over 15 bins.
 
     The bins hold equal weight, except that rows with equal scores stay together. This
-    is the paper's L2 calibration error.
+    is the paper's L2 calibration error. `ranked_by` makes the bins in place of the scores.
     """
     if scores.size == 0:
         return float("nan")
     w = np.ones(scores.size) if weight is None else weight
-    bin_of = equal_mass_bins(scores, CALIBRATION_BINS, weight)
+    ranked = scores if ranked_by is None else ranked_by
+    bin_of = equal_mass_bins(ranked, CALIBRATION_BINS, weight)
     mass = np.bincount(bin_of, w)
     gap = np.bincount(bin_of, w * (expit(scores) - y))
     used = mass > 0
@@ -98,15 +103,26 @@ def mean_confidence_minus_accuracy(
 
 
 def measure(y: Labels, scores: Floats, weight: Floats | None = None) -> Metrics:
+    """Compute every measure of `Metrics`; rows of weight 0 are left out."""
+    return measure_cells(Cells.of_rows(scores, y, np.zeros(len(y), dtype=np.int64), weight))
+
+
+def measure_cells(cells: Cells) -> Metrics:
     """Compute every measure of `Metrics`, sorting the scores once per class."""
-    positive, negative = rank_classes(y, scores, weight)
+    ranked = order_of_cells(cells)
+    y, score, weight = cells.y, cells.score, cells.given_weight
     return Metrics(
-        auc=_auc(positive, negative),
-        average_precision=_average_precision(positive, negative),
-        log_loss=log_loss(y, scores, weight),
-        brier=brier(y, scores, weight),
-        calibration_error=calibration_error(y, scores, weight),
+        auc=ranked.auc,
+        average_precision=ranked.average_precision,
+        log_loss=log_loss(y, score, weight),
+        brier=brier(y, score, weight),
+        calibration_error=calibration_error(y, score, weight, cells.centre),
     )
+
+
+def order_of_cells(cells: Cells) -> RankStatistics:
+    """Compare the cells of either class, those of one interval being tied."""
+    return rank_statistics(cells.y, cells.centre, cells.given_weight, cells.squares, cells.rows)
 
 
 def equal_mass_bins(scores: Floats, bins: int, weight: Floats | None = None) -> Ints:
@@ -133,25 +149,6 @@ def rows_of_leaves(leaf: Ints, leaves: Sequence[int]) -> Iterator[Ints]:
     starts = np.append(0, ends)
     for i in leaves:
         yield order[starts[i] : ends[i]]
-
-
-def _auc(positive: RankedClass, negative: RankedClass) -> float:
-    """Area under the ROC curve of two ranked classes."""
-    pairs = positive.total * negative.total
-    if not pairs:
-        return float("nan")
-    own = -np.diff(positive.weight_from)
-    return float(np.sum(own * negative.below(positive.scores)) / pairs)
-
-
-def _average_precision(positive: RankedClass, negative: RankedClass) -> float:
-    """Average precision of two ranked classes."""
-    if not positive.total * negative.total:
-        return float("nan")
-    own = -np.diff(positive.weight_from)
-    true = positive.at_or_above(positive.scores)
-    precision = true / (true + negative.at_or_above(positive.scores))
-    return float(np.sum(own * precision) / positive.total)
 
 
 def _mean(values: Floats, weight: Floats | None) -> float:

@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 
 from hetcal.arrays import Floats, Ints
 
+FEW_ROWS = 4096
+LOW_HALF = 2**32 - 1
+
 Labels = NDArray[np.integer[Any]]
 """Labels 0 and 1 of any integer type."""
 
@@ -64,11 +67,30 @@ def ascending_order(scores: Floats) -> Ints:
     Then tied weights are added in one order only, and scores that rank the rows alike give
     sums that are equal to the last bit.
     """
-    order = np.argsort(scores)
-    ranked = scores[order]
-    # The stable sort is several times slower, and needed only where there are ties.
-    tied = (ranked[1:] == ranked[:-1]).any()
-    return np.argsort(scores, kind="stable") if tied else order
+    falls = np.count_nonzero(scores[1:] < scores[:-1])
+    if scores.size < FEW_ROWS or scores.size >= 2**32 or falls < scores.size / 8:
+        return np.argsort(scores, kind="stable")  # fast where most rows are in order already
+    packed = _packed(scores)
+    packed.sort()
+    order, top = packed & LOW_HALF, packed >> 32
+    same = top[1:] == top[:-1]
+    # Rows whose upper halves are equal stand together: their own order is all that is missing.
+    close = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    rows = order[close]
+    order[close] = rows[np.argsort(scores[rows], kind="stable")]
+    return order
+
+
+def _packed(scores: Floats) -> Ints:
+    """Return the upper half of each score and its row number as one number that sorts alike.
+
+    Sorting numbers is several times faster than sorting row numbers by score.
+    """
+    bits = (scores + 0.0).view(np.int64)  # minus zero becomes zero
+    bits ^= (bits >> 63) & np.int64(2**63 - 1)
+    bits &= ~np.int64(LOW_HALF)
+    bits |= np.arange(scores.size)
+    return bits
 
 
 def rank_classes(

@@ -2,10 +2,16 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from hetcal.cells import Cells
 from hetcal.contributions import lift_contributions
 from hetcal.delong import paired_delong
 
 LEAVES = [1, 2, 3, 4]
+
+
+def divided(y, before, after, leaf, leaves, weight=None):
+    cells = (Cells.of_rows(scores, y, leaf, weight) for scores in (before, after))
+    return lift_contributions(*cells, leaves)
 
 
 def sample(rows, seed=0):
@@ -27,7 +33,7 @@ def pair_gains(y, before, after):
 def test_a_contribution_is_a_mean_over_pairs_with_the_variance_of_delong(weighted):
     y, before, after, leaf = sample(300)
     weight = np.random.default_rng(1).exponential(size=300) if weighted else None
-    found = lift_contributions(y, before, after, leaf, LEAVES, weight)
+    found = divided(y, before, after, leaf, LEAVES, weight)
     w = np.ones(300) if weight is None else weight
     w1, w0 = w[y == 1] / w[y == 1].sum(), w[y == 0] / w[y == 0].sum()
     for i, each in enumerate(LEAVES):
@@ -47,7 +53,7 @@ def test_a_single_leaf_contributes_the_lift(weighted):
     y, before, after, leaf = sample(500)
     weight = np.random.default_rng(1).exponential(size=500) if weighted else None
     lift = paired_delong(y, before, after, weight)
-    found = lift_contributions(y, before, after, np.ones_like(leaf), [1], weight)
+    found = divided(y, before, after, np.ones_like(leaf), [1], weight)
     assert found.loc[0].tolist() == pytest.approx([lift.auc, lift.se, lift.low, lift.high])
 
 
@@ -57,10 +63,10 @@ def test_the_error_of_a_contribution_is_that_of_the_bootstrap():
     drawn = []
     for _ in range(400):
         chosen = rng.integers(0, 600, 600)
-        again = lift_contributions(*(each[chosen] for each in rows), LEAVES)
+        again = divided(*(each[chosen] for each in rows), LEAVES)
         drawn.append(again["contribution"].to_numpy())
     spread = np.std(drawn, axis=0)
-    found = lift_contributions(*rows, LEAVES)
+    found = divided(*rows, LEAVES)
     assert found["contribution_se"].to_numpy() == pytest.approx(spread, rel=0.15)
 
 
@@ -68,7 +74,7 @@ def test_scores_that_rank_alike_contribute_exactly_nothing():
     y, before, _, leaf = sample(500)
     weight = np.random.default_rng(1).exponential(size=500)
     for w in (None, weight):
-        found = lift_contributions(y, before, 3 * before - 1, leaf, LEAVES, w)
+        found = divided(y, before, 3 * before - 1, leaf, LEAVES, w)
         assert (found == 0).all().all()
 
 
@@ -76,20 +82,20 @@ def test_rows_without_weight_do_not_count():
     y, before, after, leaf = sample(400)
     weight = (np.arange(400) < 300).astype(float)
     kept = (each[:300] for each in (y, before, after, leaf))
-    found = lift_contributions(y, before, after, leaf, LEAVES, weight)
-    assert found.to_numpy() == pytest.approx(lift_contributions(*kept, LEAVES).to_numpy())
+    found = divided(y, before, after, leaf, LEAVES, weight)
+    assert found.to_numpy() == pytest.approx(divided(*kept, LEAVES).to_numpy())
 
 
 @pytest.mark.parametrize("label", [0, 1])
 def test_one_class_has_no_lift_to_divide(label):
     y, before, after, leaf = sample(50)
-    found = lift_contributions(np.full_like(y, label), before, after, leaf, LEAVES)
+    found = divided(np.full_like(y, label), before, after, leaf, LEAVES)
     assert found.isna().all().all()
 
 
 def test_a_single_positive_row_has_a_contribution_without_an_error():
     y, before, after, leaf = sample(50)
     y = (np.arange(50) == 7).astype(int)
-    found = lift_contributions(y, before, after, leaf, LEAVES)
+    found = divided(y, before, after, leaf, LEAVES)
     assert found["contribution"].notna().all()
     assert found[["contribution_se", "contribution_low", "contribution_high"]].isna().all().all()

@@ -140,3 +140,14 @@ def test_lift_from_placements_is_the_lift_from_scores():
     y, before, after, weight = paired_sample()
     given = lift_of(y, placements(y, before, weight), placements(y, after, weight), weight)
     assert given == paired_delong(y, before, after, weight)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cells_of_equal_scores_have_the_lift_of_their_rows(weighted):
+    y, before, after, weight = paired_sample(3_000, decimals=0)
+    weight = weight if weighted else np.ones(y.size)
+    keys, cell = np.unique(np.column_stack([y, before, after]), axis=0, return_inverse=True)
+    sums = [np.bincount(cell, each) for each in (weight, weight**2)]
+    found = paired_delong(*keys.T, *sums, np.bincount(cell))
+    assert keys.shape[0] < 200
+    assert vars(found) == pytest.approx(vars(paired_delong(y, before, after, weight)), rel=1e-10)

@@ -33,6 +33,21 @@ def test_tied_rows_are_ordered_by_number():
     assert ascending_order(scores).tolist() == expected
 
 
+@pytest.mark.parametrize("rows", [5_000, 20_000])
+@pytest.mark.parametrize("kind", ["close", "tied", "wide", "signed zeros"])
+def test_many_rows_are_ordered_as_a_stable_sort_orders_them(rows, kind):
+    rng = np.random.default_rng(1)
+    scores = rng.normal(size=rows)
+    scores = {
+        "close": 1 + 1e-12 * scores,
+        "tied": np.round(scores, 1),
+        "wide": scores * 10.0 ** rng.integers(-300, 300, rows),
+        "signed zeros": rng.choice([0.0, -0.0, 1.0, -np.inf, np.inf], rows),
+    }[kind]
+    expected = np.argsort(scores, kind="stable")
+    assert np.array_equal(ascending_order(scores), expected)
+
+
 def test_distinct_scores_are_in_ascending_order():
     scores = np.random.default_rng(0).normal(size=500)
     assert np.all(np.diff(scores[ascending_order(scores)]) > 0)

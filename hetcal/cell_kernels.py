@@ -1,0 +1,178 @@
+"""Loops over rows and cells, compiled by numba; the numpy code beside each caller is the reference.
+
+Imported only when a kernel is called for the first time.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from hetcal.kernels import compiled
+
+
+@compiled
+def count_rows(
+    scores: Any, y: Any, position: Any, weight: Any, grid: Any, counts: Any, sums: Any
+) -> tuple[float, float]:
+    """Add rows to the arrays of a sketch; return the lowest and the highest finite score."""
+    reach, per_unit = grid
+    rows, excluded = counts
+    total, weights, squares = sums
+    bins, weighted = rows.shape[1], weight.size > 0
+    low, high = np.inf, -np.inf
+    for i in range(scores.size):
+        p = position[i]
+        if p < 0 or (weighted and not weight[i] > 0):
+            continue
+        s, k = np.float64(scores[i]), np.int64(y[i])
+        if not math.isfinite(s):
+            excluded[p, k] += 1
+            continue
+        b = min(np.int64(math.floor(min(max(s, -reach), reach) * per_unit)) + bins // 2, bins - 1)
+        rows[p, b, k] += 1
+        if weighted:
+            total[p, b, k] += weight[i] * s
+            weights[p, b, k] += weight[i]
+            squares[p, b, k] += weight[i] ** 2
+        else:
+            total[p, b, k] += s
+        low, high = min(low, s), max(high, s)
+    return low, high
+
+
+@compiled
+def part_classes(scores: Any, positive: Any, one: Any, zero: Any) -> bool:
+    """Put the scores of either class into `one` and `zero`; False if these are too short for it.
+
+    Both have a spare place: every score is written to both, and stays in one of them.
+    """
+    i, j = 0, 0
+    for k in range(scores.size):
+        up: Any = np.int64(positive[k])
+        one[i] = scores[k]
+        zero[j] = scores[k]
+        if (one[i] if up else zero[j]) != scores[k]:
+            return False
+        i += up
+        j += 1 - up
+    return True
+
+
+@compiled
+def merge_classes(one: Any, zero: Any) -> tuple[float, float, float]:
+    """Return AUC, average precision and DeLong's variance of two sorted classes."""
+    near = _rough_area(one, zero)  # sums of squares about it lose no digits
+    i, j, pairs, precision = 0, 0, 0, 0.0
+    squares_one, squares_zero = 0.0, 0.0
+    per_one, per_zero = 1.0 / one.size, 1.0 / zero.size
+    while i < one.size:
+        value, start = one[i], j
+        while j < zero.size and zero[j] < value:
+            j += 1
+        left = one.size - i
+        squares_zero += (j - start) * (left * per_one - near) ** 2
+        a, b = 1, 0  # rows of either class that are tied at this score
+        while a < left and one[i + a] == value:
+            a += 1
+        while j + b < zero.size and zero[j + b] == value:
+            b += 1
+        pairs += a * (2 * j + b)
+        squares_one += a * ((j + 0.5 * b) * per_zero - near) ** 2
+        squares_zero += b * ((left - 0.5 * a) * per_one - near) ** 2
+        precision += a * (left / (left + zero.size - j))
+        i, j = i + a, j + b
+    squares_zero += (zero.size - j) * near**2
+    area = pairs / (2.0 * one.size * zero.size)
+    return (
+        area,
+        precision * per_one,
+        (
+            _variance(squares_one, one.size, area - near)
+            + _variance(squares_zero, zero.size, area - near)
+        ),
+    )
+
+
+@compiled
+def _variance(squares: float, rows: int, shift: float) -> float:
+    if rows < 2:
+        return np.nan
+    return max(squares - rows * shift**2, 0.0) / (rows - 1) / rows
+
+
+@compiled
+def _rough_area(one: Any, zero: Any) -> float:
+    """Return the AUC of at most 200 rows of each class."""
+    step_one, step_zero = one.size // 200 + 1, zero.size // 200 + 1
+    pairs, count = 0.0, 0
+    for i in range(0, one.size, step_one):
+        for j in range(0, zero.size, step_zero):
+            pairs += 1.0 if one[i] > zero[j] else 0.5 if one[i] == zero[j] else 0.0
+            count += 1
+    return pairs / count
+
+
+@compiled
+def add_newton_sums(
+    scores: Any, y: Any, position: Any, weight: Any, place: Any, centre: Any, sums: Any
+) -> None:
+    """Add residuals, Fisher weights and their moments about the centres to sums by leaf."""
+    for i in range(scores.size):
+        k = position[i]
+        distance = scores[i] - centre[k]
+        p = 1.0 / (1.0 + math.exp(-(place[0, k] * distance + place[1, k])))
+        w = weight[i] if weight.size else 1.0
+        residual, fisher = w * (y[i] - p), w * p * (1.0 - p)
+        sums[0, k] += residual
+        sums[1, k] += residual * distance
+        sums[2, k] += fisher
+        sums[3, k] += fisher * distance
+        sums[4, k] += fisher * distance * distance
+
+
+@compiled
+def replicate_sums(weight: Any, distance: Any, positive: Any, starts: Any, place: Any) -> Any:
+    """Add up residuals, Fisher weights and their moments by replicate and group."""
+    count, shared = starts.size, place.shape[1] == 1
+    sums = np.zeros((5, weight.shape[0], count))
+    factors = np.empty((2, distance.size))
+    for r in range(weight.shape[0]):
+        for g in range(count):
+            stop = starts[g + 1] if g + 1 < count else distance.size
+            slope, height = (
+                (place[0, 0, g], place[1, 0, g])
+                if shared
+                else (
+                    place[0, r, g],
+                    place[1, r, g],
+                )
+            )
+            a, b, c, d, e = 0.0, 0.0, 0.0, 0.0, 0.0
+            for i in range(starts[g], stop):
+                if r == 0 or not shared:
+                    p = 1.0 / (1.0 + math.exp(-(slope * distance[i] + height)))
+                    factors[0, i], factors[1, i] = positive[i] - p, p * (1.0 - p)
+                residual, fisher = weight[r, i] * factors[0, i], weight[r, i] * factors[1, i]
+                a += residual
+                b += residual * distance[i]
+                c += fisher
+                d += fisher * distance[i]
+                e += fisher * distance[i] * distance[i]
+            sums[0, r, g], sums[1, r, g], sums[2, r, g] = a, b, c
+            sums[3, r, g], sums[4, r, g] = d, e
+    return sums
+
+
+@compiled
+def replicate_areas(zeros: Any, ones: Any, order: Any) -> Any:
+    """Return the AUC by replicate of weights by replicate and place, in the given orders."""
+    found = np.empty(zeros.shape[0])
+    for r in range(zeros.shape[0]):
+        below, right, total = 0.0, 0.0, 0.0
+        for i in order[r]:
+            right += ones[r, i] * (below + 0.5 * zeros[r, i])
+            below += zeros[r, i]
+            total += ones[r, i]
+        found[r] = right / (below * total) if below * total > 0 else np.nan
+    return found

@@ -1,0 +1,31 @@
+"""From leaf ids to positions in a list of leaves."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hetcal.arrays import Ints
+
+LARGEST_TABLE = 2**20
+
+
+def leaf_positions(leaf: Ints, leaves: Sequence[int]) -> Ints:
+    """Return the position of each leaf id in `leaves`; -1 where it is not there.
+
+    Examples
+    --------
+    >>> leaf_positions(np.array([3, 7, 1]), [1, 2, 3]).tolist()
+    [2, -1, 0]
+    """
+    ids = np.asarray(leaves, dtype=np.int64)
+    if ids.size == 0 or len(leaf) == 0:
+        return np.full(len(leaf), -1, dtype=np.int64)
+    largest = max(int(ids.max()), int(leaf.max()))
+    if min(int(ids.min()), int(leaf.min())) >= 0 and largest < LARGEST_TABLE:
+        table = np.full(largest + 1, -1, dtype=np.int64)
+        table[ids] = np.arange(ids.size)
+        return table[leaf]
+    order = np.argsort(ids)
+    place = np.searchsorted(ids, leaf, sorter=order).clip(max=len(ids) - 1)
+    found = order[place]
+    return np.where(ids[found] == leaf, found, -1)

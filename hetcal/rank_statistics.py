@@ -1,0 +1,188 @@
+"""AUC, average precision and DeLong's variance from one sort of each class."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetcal.arrays import Bools, Floats, Ints
+from hetcal.kernels import use_compiled
+from hetcal.ranking import Labels, ascending_order, rank_class
+
+
+@dataclass(frozen=True)
+class RankStatistics:
+    """What the order of the scores says; NaN with one class only.
+
+    Parameters
+    ----------
+    auc : float
+        Chance that a positive row scores above a negative one, ties counting half.
+    average_precision : float
+        Mean over the positive rows of the precision at their own score.
+    variance : float
+        DeLong's variance of `auc`; NaN with a single row of a class.
+    """
+
+    auc: float
+    average_precision: float
+    variance: float
+
+
+UNDEFINED = RankStatistics(float("nan"), float("nan"), float("nan"))
+
+
+def rank_statistics(
+    y: Labels,
+    scores: Floats,
+    weight: Floats | None = None,
+    squares: Floats | None = None,
+    rows: Ints | None = None,
+) -> RankStatistics:
+    """Compare every positive row with every negative one.
+
+    Parameters
+    ----------
+    y, scores, weight
+        As everywhere.
+    squares, rows : array, optional
+        For cells of several rows: sum of the squared weights and number of rows.
+    """
+    positive = np.asarray(y) == 1
+    if weight is not None:
+        return _weighted(positive, scores, weight, squares, rows)
+    count = np.count_nonzero(positive)
+    if count in (0, positive.size):
+        return UNDEFINED
+    return (_compiled if use_compiled() else _plain)(positive, scores)
+
+
+def count_below(ones: NDArray[np.floating], zeros: NDArray[np.floating]) -> tuple[Ints, Ints]:
+    """For each of the sorted `ones`, count the sorted `zeros` below, and those not above.
+
+    The smaller array is looked up in the larger one.
+    """
+    if ones.size > zeros.size:
+        not_below, above = _look_up(zeros, ones)
+        return counted_up(above, ones.size), counted_up(not_below, ones.size)
+    return _look_up(ones, zeros)
+
+
+def counted_up(places: Ints, size: int) -> Ints:
+    """For each of the places 0, 1, … count the entries of `places` that are not above it."""
+    return np.cumsum(np.bincount(places, minlength=size + 1)[:size])
+
+
+def class_variance(values: Floats, weight: Floats, squares: Floats, rows: float) -> float:
+    """Variance of the weighted mean of independent values; NaN with fewer than two rows.
+
+    It is `n/(n-1) Σ squares (value - mean)² / (Σ weight)²` with `n` rows.
+    """
+    if rows < 2:
+        return float("nan")
+    total = weight.sum()
+    mean = np.sum(weight * values) / total
+    return float(rows / (rows - 1) * np.sum(squares * (values - mean) ** 2) / total**2)
+
+
+def _look_up(needles: NDArray[np.floating], hay: NDArray[np.floating]) -> tuple[Ints, Ints]:
+    """Count the sorted `hay` below each needle, and that not above it."""
+    below = np.searchsorted(hay, needles, "left")
+    tied = hay[np.minimum(below, hay.size - 1)] == needles if hay.size else np.zeros(0, np.bool_)
+    if not tied.any():
+        return below, below
+    not_above = below.copy()
+    not_above[tied] = np.searchsorted(hay, needles[tied], "right")
+    return below, not_above
+
+
+def _plain(positive: Bools, scores: Floats) -> RankStatistics:
+    values = _shortest(scores)
+    one, zero = np.compress(positive, values), np.compress(~positive, values)
+    one.sort()
+    zero.sort()
+    below, not_above = count_below(one, zero)
+    true = one.size - np.maximum.accumulate(_starts(one))
+    precision = np.mean(true / (true + (zero.size - below)))
+    pairs = below + not_above
+    area = float(pairs.sum()) / (2 * one.size * zero.size)
+    variance = _variance_of_ones(pairs / (2 * zero.size), area)
+    variance += _variance_of_zeros(below, not_above, zero.size, area)
+    return RankStatistics(area, float(precision), variance)
+
+
+def _variance_of_ones(placed: Floats, area: float) -> float:
+    """Variance of the mean of the placements of the positive rows."""
+    if placed.size < 2:
+        return float("nan")
+    placed -= area
+    return float(np.sum(placed**2)) / (placed.size - 1) / placed.size
+
+
+def _variance_of_zeros(below: Ints, not_above: Ints, count: int, area: float) -> float:
+    """Variance of the mean of the placements of the negative rows.
+
+    They fall by half a positive row at every entry of `below` and of `not_above`, and are
+    equal in between, so that a sum over the positive rows is enough.
+    """
+    if count < 2:
+        return float("nan")
+    steps = np.empty(2 * below.size + 2, dtype=np.int64)
+    steps[0], steps[1:-1:2], steps[2::2], steps[-1] = 0, below, not_above, count
+    steps.sort(kind="stable")  # they are in order unless positive rows are tied
+    lost = np.arange(steps.size - 1) / (steps.size - 2)
+    return float(np.sum(np.diff(steps) * (1 - area - lost) ** 2)) / (count - 1) / count
+
+
+def _shortest(scores: Floats) -> NDArray[np.floating]:
+    """Return the scores in single precision if that loses nothing: they sort faster."""
+    with np.errstate(over="ignore"):
+        short = scores.astype(np.float32)
+    return short if np.array_equal(short, scores) else scores
+
+
+def _starts(ranked: NDArray[np.floating]) -> Ints:
+    """Return each number's own place where it first occurs, and 0 where it occurs again."""
+    places = np.arange(ranked.size)
+    places[1:][ranked[1:] == ranked[:-1]] = 0
+    return places
+
+
+def _compiled(positive: Bools, scores: Floats) -> RankStatistics:
+    from hetcal.cell_kernels import merge_classes, part_classes
+
+    count = np.count_nonzero(positive)
+    for precision in (np.float32, np.float64):  # single where it loses nothing: it sorts faster
+        one = np.empty(count + 1, precision)
+        zero = np.empty(positive.size - count + 1, precision)
+        if part_classes(scores, positive, one, zero):
+            break
+    one, zero = one[:-1], zero[:-1]
+    one.sort()
+    zero.sort()
+    return RankStatistics(*merge_classes(one, zero))
+
+
+def _weighted(
+    positive: Bools, scores: Floats, weight: Floats, squares: Floats | None, rows: Ints | None
+) -> RankStatistics:
+    squares = weight**2 if squares is None else squares
+    rows = np.ones(scores.size, dtype=np.int64) if rows is None else rows
+    sides = []
+    for side in (positive & (weight > 0), ~positive & (weight > 0)):
+        places = np.flatnonzero(side)
+        sides.append(places[ascending_order(scores[places])])
+    ones, zeros = sides
+    if not ones.size or not zeros.size:
+        return UNDEFINED
+    one, zero = (rank_class(scores[each], weight[each]) for each in sides)
+    placed = zero.below(one.scores) / zero.total
+    others = 1 - one.below(zero.scores) / one.total
+    true, false = one.at_or_above(one.scores), zero.at_or_above(one.scores)
+    variance = sum(
+        class_variance(values, weight[each], squares[each], float(rows[each].sum()))
+        for values, each in ((placed, ones), (others, zeros))
+    )
+    w = weight[ones]
+    precision = float(np.sum(w * true / (true + false)) / w.sum())
+    return RankStatistics(float(np.sum(w * placed) / w.sum()), precision, float(variance))

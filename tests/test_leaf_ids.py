@@ -1,0 +1,17 @@
+import numpy as np
+import pytest
+
+from hetcal.leaf_ids import leaf_positions
+
+
+@pytest.mark.parametrize("offset", [0, 2**40, -5], ids=["small", "large", "negative"])
+def test_positions_are_those_of_a_search(offset):
+    leaves = [offset + each for each in (4, 1, 9, 0)]
+    leaf = offset + np.array([9, 0, 3, 4, 1, 12, 4])
+    expected = [leaves.index(each) if each in leaves else -1 for each in leaf]
+    assert leaf_positions(leaf, leaves).tolist() == expected
+
+
+def test_without_leaves_there_is_no_position():
+    assert leaf_positions(np.array([1, 2]), []).tolist() == [-1, -1]
+    assert leaf_positions(np.array([], dtype=np.int64), [1]).tolist() == []
