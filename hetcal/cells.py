@@ -1,0 +1,105 @@
+"""Weighted cells: the one shape of data that everything after the first pass works on.
+
+A cell stands for rows with the same label in the same leaf whose scores lie close together.
+A row is a cell of its own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetcal.arrays import Floats, Ints
+from hetcal.ranking import Labels
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Rows, or groups of rows, as arrays of equal length.
+
+    Parameters
+    ----------
+    score : array
+        Mean score of the rows of a cell: what sums over rows are computed from.
+    y : array of 0 and 1
+        Label.
+    leaf : array of int
+        Leaf id.
+    weight, squares : array
+        Sum of the weights of the rows, and of their squares.
+    rows : array of int
+        Number of rows.
+    low, high : array
+        All scores of the cell lie from `low` to `high`, both included.
+    """
+
+    score: Floats
+    y: Labels
+    leaf: Ints
+    weight: Floats
+    squares: Floats
+    rows: Ints
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of_rows(
+        cls, scores: Floats, y: Labels, leaf: Ints, weight: Floats | None = None
+    ) -> "Cells":
+        """Make every row a cell; rows without a finite score or without weight are left out."""
+        used = np.isfinite(scores) if weight is None else np.isfinite(scores) & (weight > 0)
+        score = np.asarray(scores, dtype=np.float64)[used]
+        w = np.ones(score.size) if weight is None else weight[used].astype(np.float64)
+        rows = np.ones(score.size, dtype=np.int64)
+        return cls(score, np.asarray(y)[used], leaf[used], w, w**2, rows, score, score)
+
+    @cached_property
+    def centre(self) -> Floats:
+        """Middle of the interval: what cells are ranked by.
+
+        Both labels of a bin share it and so are tied, while their mean scores are not, and
+        would put all rows of the one above all rows of the other.
+        """
+        return np.where(self.low == self.high, self.low, self.low / 2 + self.high / 2)
+
+    @cached_property
+    def counted(self) -> bool:
+        """Whether every row counts once."""
+        return np.array_equal(self.weight, self.rows) and np.array_equal(self.squares, self.rows)
+
+    @property
+    def given_weight(self) -> Floats | None:
+        """The weights; None where every cell is a row that counts once.
+
+        What takes no weights then takes its shorter way.
+        """
+        return None if self.counted and bool(np.all(self.rows == 1)) else self.weight
+
+    def chosen(self, which: NDArray[Any]) -> "Cells":
+        """Return some of the cells, by a mask or by numbers."""
+        return Cells(*(getattr(self, each.name)[which] for each in fields(self)))
+
+    def inside(self, leaf: int) -> "Cells":
+        """Return the cells of one leaf."""
+        return self.chosen(self.leaf == leaf)
+
+    def mapped(self, logit: Callable[[Floats, Ints], Floats]) -> "Cells":
+        """Return the cells with other scores.
+
+        Parameters
+        ----------
+        logit : callable
+            Takes scores and leaves and gives logits, for example
+            `LeafCalibrator.predict_logit`. It must be monotone in every leaf. The mean score
+            of a cell becomes the mean of its logits where the map is a straight line.
+        """
+        if self.low is self.score is self.high:  # rows: one pass over them is enough
+            score = logit(self.score, self.leaf)
+            return replace(self, score=score, low=score, high=score)
+        one, other = logit(self.low, self.leaf), logit(self.high, self.leaf)
+        low, high = np.minimum(one, other), np.maximum(one, other)
+        score = np.clip(logit(self.score, self.leaf), low, high)
+        return replace(self, score=score, low=low, high=high)

@@ -1,0 +1,193 @@
+"""A sketch: rows counted by leaf, logit bin and label, small whatever the number of rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetcal.arrays import Floats, Ints
+from hetcal.cells import Cells
+from hetcal.errors import CalibrationError
+from hetcal.grid import Grid
+from hetcal.kernels import use_compiled
+from hetcal.leaf_ids import leaf_positions
+from hetcal.ranking import Labels
+
+CHUNK = 2**20  # rows per step of the pass: bounds the memory it takes
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """What is kept of the rows; two sketches add up to the sketch of all their rows.
+
+    Parameters
+    ----------
+    grid : Grid
+        The bins.
+    leaves : tuple of int
+        Leaf ids, in the order of the first axis of the arrays.
+    rows : array of int
+        Number of rows by leaf, bin and label, as of all arrays of this shape.
+    total : array
+        Weighted sum of scores.
+    weight, squares : array or None
+        Sum of weights and of their squares; None where every row counts once.
+    excluded : array of int
+        Rows by leaf and label whose score is not finite; they are in no cell.
+    lowest, highest : float
+        The extreme finite scores; plus and minus infinity without rows.
+    """
+
+    grid: Grid
+    leaves: tuple[int, ...]
+    rows: Ints
+    total: Floats
+    weight: Floats | None
+    squares: Floats | None
+    excluded: Ints
+    lowest: float
+    highest: float
+
+    def __add__(self, other: "Sketch") -> "Sketch":
+        same = self.grid == other.grid and self.leaves == other.leaves
+        if not same or (self.weight is None) != (other.weight is None):
+            raise CalibrationError(
+                "Two sketches cannot be added up.",
+                "Both need the same bins, the same leaves, and weights in both or in neither.",
+                "Make both with the same grid and the same leaves.",
+            )
+        return Sketch(
+            self.grid,
+            self.leaves,
+            self.rows + other.rows,
+            self.total + other.total,
+            _sum(self.weight, other.weight),
+            _sum(self.squares, other.squares),
+            self.excluded + other.excluded,
+            min(self.lowest, other.lowest),
+            max(self.highest, other.highest),
+        )
+
+    def coarser(self, bins: int) -> "Sketch":
+        """Join neighbouring bins until there are `bins` of them."""
+        grid = Grid(self.grid.reach, min(bins, self.grid.bins))
+
+        def joined(values: NDArray[Any]) -> NDArray[Any]:
+            return values.reshape(len(self.leaves), grid.bins, -1, 2).sum(axis=2)
+
+        rows, total = joined(self.rows), joined(self.total)
+        weight = None if self.weight is None else joined(self.weight)
+        squares = None if self.squares is None else joined(self.squares)
+        return Sketch(
+            grid,
+            self.leaves,
+            rows,
+            total,
+            weight,
+            squares,
+            self.excluded,
+            self.lowest,
+            self.highest,
+        )
+
+    def cells(self) -> Cells:
+        """Return the cells that hold rows, by leaf, bin and label."""
+        flat = np.flatnonzero(self.rows)
+        position, bins, y = np.unravel_index(flat, self.rows.shape)
+        rows, total = self.rows.ravel()[flat], self.total.ravel()[flat]
+        weight = rows.astype(np.float64) if self.weight is None else self.weight.ravel()[flat]
+        squares = weight if self.squares is None else self.squares.ravel()[flat]
+        low = np.maximum(self.grid.low(bins), self.lowest)
+        high = np.minimum(self.grid.high(bins), self.highest)
+        with np.errstate(over="ignore"):
+            score = np.clip(total / weight, low, high)  # a mean may be rounded out of its bin
+        if self.weight is None:  # a row that is alone in its cell is known exactly
+            low, high = np.where(rows == 1, score, low), np.where(rows == 1, score, high)
+        leaf = np.asarray(self.leaves, dtype=np.int64)[position]
+        return Cells(score, y.astype(np.int8), leaf, weight, squares, rows, low, high)
+
+
+def sketch_rows(
+    scores: Floats,
+    y: Labels,
+    leaf: Ints,
+    leaves: Sequence[int],
+    grid: Grid,
+    weight: Floats | None = None,
+) -> Sketch:
+    """Count rows in one pass.
+
+    Rows without weight, and rows of leaves that are not among `leaves`, are left out.
+    """
+    sketch = _empty(tuple(map(int, leaves)), grid, weight is not None)
+    count = _count_compiled if use_compiled() else _count
+    for start in range(0, len(scores), CHUNK):
+        rows = slice(start, start + CHUNK)
+        part = None if weight is None else weight[rows]
+        position = leaf_positions(leaf[rows], leaves)
+        sketch += count(sketch, scores[rows], np.asarray(y[rows]), position, part)
+    return sketch
+
+
+def _empty(leaves: tuple[int, ...], grid: Grid, weighted: bool) -> Sketch:
+    shape = len(leaves), grid.bins, 2
+    rows, excluded = np.zeros(shape, dtype=np.int64), np.zeros((len(leaves), 2), dtype=np.int64)
+    weight, squares = (np.zeros(shape), np.zeros(shape)) if weighted else (None, None)
+    return Sketch(grid, leaves, rows, np.zeros(shape), weight, squares, excluded, np.inf, -np.inf)
+
+
+def _count(
+    like: Sketch, scores: Floats, y: Labels, position: Ints, weight: Floats | None
+) -> Sketch:
+    """Sketch some rows with the grid and the leaves of another sketch."""
+    shape, finite = like.rows.shape, np.isfinite(scores)
+    inside = position >= 0 if weight is None else (position >= 0) & (weight > 0)
+    lost = inside & ~finite
+    excluded = np.bincount(position[lost] * 2 + y[lost], minlength=2 * shape[0])
+    used = inside & finite
+    if not used.all():
+        scores, y, position = scores[used], y[used], position[used]
+        weight = None if weight is None else weight[used]
+    values = scores.astype(np.float64)
+    key = (position * shape[1] + like.grid.bin_of(values)) * 2 + y
+
+    def summed(values: Floats | None) -> NDArray[Any]:
+        return np.bincount(key, values, like.rows.size).reshape(shape)
+
+    return Sketch(
+        like.grid,
+        like.leaves,
+        summed(None),
+        summed(values if weight is None else weight * values),
+        None if weight is None else summed(weight),
+        None if weight is None else summed(weight**2),
+        excluded.reshape(-1, 2),
+        float(values.min(initial=np.inf)) + 0.0,  # zero has one sign only
+        float(values.max(initial=-np.inf)) + 0.0,
+    )
+
+
+def _count_compiled(
+    like: Sketch, scores: Floats, y: Labels, position: Ints, weight: Floats | None
+) -> Sketch:
+    """Do what `_count` does in one loop over the rows."""
+    from hetcal.cell_kernels import count_rows
+
+    part = _empty(like.leaves, like.grid, weight is not None)
+    unused = np.zeros((0, 0, 0))
+    lowest, highest = count_rows(
+        scores,
+        y,
+        position,
+        np.zeros(0) if weight is None else weight,
+        (like.grid.reach, 1 / like.grid.width),
+        (part.rows, part.excluded),
+        (part.total, *(unused if each is None else each for each in (part.weight, part.squares))),
+    )
+    return replace(part, lowest=lowest + 0.0, highest=highest + 0.0)
+
+
+def _sum(one: Floats | None, other: Floats | None) -> Floats | None:
+    return None if one is None or other is None else one + other
