@@ -1,0 +1,134 @@
+"""Measures of cells, each with bounds between which the measure of the rows lies for certain.
+
+All that is known of the rows of a cell is their mean score and the interval that holds them;
+the proofs use nothing else. They hold up to the rounding of the sums.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from hetcal.arrays import Floats
+from hetcal.cells import Cells
+from hetcal.metrics import CALIBRATION_BINS, equal_mass_bins
+from hetcal.rank_bounds import (
+    UNDEFINED,
+    Bounded,
+    CellRanks,
+    auc,
+    average_precision,
+    rank_cells,
+)
+from hetcal.ranking import Labels
+
+__all__ = [
+    "Bounded",
+    "BoundedMetrics",
+    "auc",
+    "average_precision",
+    "bounded_metrics",
+    "brier",
+    "calibration_error",
+    "log_loss",
+]
+
+BEND_OF_SIGMOID = 1 / (6 * np.sqrt(3))  # largest second derivative of the sigmoid
+BEND_OF_BRIER = 0.1541  # the same of its square: the largest |4p² - 10p³ + 6p⁴|
+
+
+@dataclass(frozen=True)
+class BoundedMetrics:
+    """The measures of `hetcal.metrics.Metrics` with their bounds."""
+
+    auc: Bounded
+    average_precision: Bounded
+    log_loss: Bounded
+    brier: Bounded
+    calibration_error: Bounded
+
+
+def bounded_metrics(cells: Cells, ranks: CellRanks | None = None) -> BoundedMetrics:
+    """Compute all measures of some cells; `ranks` are those of `rank_cells` if at hand."""
+    ranks = rank_cells(cells) if ranks is None else ranks
+    return BoundedMetrics(
+        ranks.auc,
+        ranks.average_precision,
+        log_loss(cells),
+        brier(cells),
+        calibration_error(cells),
+    )
+
+
+def log_loss(cells: Cells) -> Bounded:
+    """Mean negative log-likelihood in nats.
+
+    The loss is convex in the score: its mean over the rows of a cell is not below the loss at
+    their mean score (Jensen), and not above the chord between the ends of the interval.
+    """
+    if not cells.score.size:
+        return UNDEFINED
+    at, left, right = (_loss(cells.y, each) for each in (cells.score, cells.low, cells.high))
+    with np.errstate(invalid="ignore"):
+        share = (cells.score / 2 - cells.low / 2) / (cells.high / 2 - cells.low / 2)
+        chord = np.where(cells.low == cells.high, at, left + share * (right - left))
+    low = _mean(cells, at)
+    return Bounded(low, low, _mean(cells, np.where(np.isnan(chord), np.inf, chord)))
+
+
+def brier(cells: Cells) -> Bounded:
+    """Mean squared difference of probability and label.
+
+    A row's loss is off the tangent at the cell's mean score by at most half the largest second
+    derivative times the squared distance, and the mean of that is at most
+    `(high - mean) (mean - low)` (Bhatia and Davis). It also lies between its values at the ends.
+    """
+    if not cells.score.size:
+        return UNDEFINED
+    at, *ends = ((expit(each) - cells.y) ** 2 for each in (cells.score, cells.low, cells.high))
+    low, high = _around(cells, at, ends, BEND_OF_BRIER)
+    return Bounded(_mean(cells, at), _mean(cells, low), _mean(cells, high))
+
+
+def calibration_error(cells: Cells) -> Bounded:
+    """Root mean squared gap of predicted and observed rate over 15 bins of whole cells.
+
+    The observed rates of such bins are exact, and the mean probability of a cell has the
+    bounds of `brier`, with the sigmoid itself in place of its square. So every gap has bounds,
+    and with them its square.
+    """
+    if not cells.score.size:
+        return UNDEFINED
+    at, *ends = (expit(each) for each in (cells.score, cells.low, cells.high))
+    around = _around(cells, at, ends, BEND_OF_SIGMOID)
+    bin_of = equal_mass_bins(cells.centre, CALIBRATION_BINS, cells.weight)
+    mass = np.bincount(bin_of, cells.weight)
+    gap, low, high = (
+        np.bincount(bin_of, cells.weight * (each - cells.y)) for each in (at, *around)
+    )
+    nearest = np.maximum(np.maximum(low, -high), 0)
+    squares = gap**2, nearest**2, np.maximum(low**2, high**2)
+    used = mass > 0
+    return Bounded(
+        *(float(np.sqrt(np.sum(each[used] / mass[used]) / mass.sum())) for each in squares)
+    )
+
+
+def _around(cells: Cells, at: Floats, ends: Sequence[Floats], bend: float) -> tuple[Floats, Floats]:
+    """Bound the mean over each cell of a monotone function with a bounded second derivative."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        off = bend / 2 * (cells.high - cells.score) * (cells.score - cells.low)
+    # fmax and fmin pass over NaN, which stands for an interval without end.
+    low = np.fmax(at - off, np.minimum(*ends))
+    high = np.fmin(at + off, np.maximum(*ends))
+    return low, high
+
+
+def _loss(y: Labels, scores: Floats) -> Floats:
+    towards = np.where(y == 1, scores, -scores)
+    return np.log1p(np.exp(-np.abs(towards))) - np.minimum(towards, 0)
+
+
+def _mean(cells: Cells, values: Floats) -> float:
+    return float(np.sum(cells.weight * values) / cells.weight.sum())
