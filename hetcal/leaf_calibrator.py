@@ -1,6 +1,7 @@
 """The paper's t(score, leaf): one map of the logit in every leaf."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Self
 
@@ -12,9 +13,12 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from hetcal.arrays import Floats, Ints
 from hetcal.calibrators import check_labels, require_fit
+from hetcal.cells import Cells
+from hetcal.leaf_ids import leaf_positions
 from hetcal.leaf_map import FALLBACKS, LeafMap, map_logits, read_maps, write_maps
 from hetcal.partition import Partition
-from hetcal.platt import PlattFit, fit_platt, leaf_positions
+from hetcal.platt import PlattFit, fit_platt_cells
+from hetcal.platt_polish import polish
 from hetcal.ranking import Labels
 from hetcal.rules import ALL_ROWS
 
@@ -36,6 +40,9 @@ class LeafCalibrator(BaseEstimator):
         The map of all rows together.
     maps_ : tuple of LeafMap
         The map of each leaf, in the order of the ids.
+    own_, fit_ : tuple of LeafMap, PlattFit
+        What was fitted in each leaf, whether or not it can be trusted; a calibrator that was
+        read back has neither.
     notes_ : tuple of str
         What a person should know about the fit.
     """
@@ -57,26 +64,63 @@ class LeafCalibrator(BaseEstimator):
         lists the ids that get a map even if no row is in them.
         """
         check_consistent_length(scores, y, leaf, weight)
-        scores, leaf = np.asarray(scores, dtype=np.float64), np.asarray(leaf)
-        used = np.isfinite(scores)
-        if weight is not None:
-            used &= np.asarray(weight) > 0
-            weight = np.asarray(weight, dtype=np.float64)[used]
-        scores, y, leaf = scores[used], check_labels(y)[used], leaf[used]
-        ids = np.unique(leaf).tolist() if leaves is None else sorted(set(map(int, leaves)))
-
-        everywhere = fit_platt(scores, y, np.zeros(len(y), dtype=np.int64), [0], weight)
-        require_fit(everywhere)
-        self.pooled_ = _leaf_map(everywhere, 0, 0, (len(y), int(y.sum())))
-        group = leaf_positions(leaf, ids)
-        rows = np.bincount(group[group >= 0], minlength=len(ids))
-        positives = np.bincount(group[(group >= 0) & (y == 1)], minlength=len(ids))
-        fit = fit_platt(scores, y, leaf, ids, weight)
-        self.maps_ = tuple(
-            self._own_or_pooled(_leaf_map(fit, position, number, counts), fit, position)
-            for position, (number, *counts) in enumerate(zip(ids, rows, positives, strict=True))
+        weight = None if weight is None else np.asarray(weight, dtype=np.float64)
+        cells = Cells.of_rows(
+            np.asarray(scores, dtype=np.float64), check_labels(y), np.asarray(leaf), weight
         )
+        ids = np.unique(cells.leaf).tolist() if leaves is None else leaves
+        return self.fit_cells(cells, ids)
+
+    def fit_cells(
+        self, cells: Cells, leaves: Sequence[int], polish_with: Cells | None = None
+    ) -> Self:
+        """Fit on cells of calibration rows.
+
+        Parameters
+        ----------
+        cells : Cells
+            Raw scores.
+        leaves : sequence of int
+            Ids that get a map even if no row is in them.
+        polish_with : Cells, optional
+            The rows that the cells were made of. One pass over them gives the maps that a
+            fit on the rows gives.
+        """
+        ids = sorted(set(map(int, leaves)))
+        everywhere = _fit(_in_one_leaf(cells), [0], polish_with and _in_one_leaf(polish_with))
+        require_fit(everywhere)
+        group, one = leaf_positions(cells.leaf, ids), cells.y == 1
+        rows, positives = (
+            np.bincount(group[side], cells.rows[side], len(ids)).astype(np.int64)
+            for side in (group >= 0, (group >= 0) & one)
+        )
+        counts = int(cells.rows.sum()), int(cells.rows[one].sum())
+        self.pooled_ = _leaf_map(everywhere, 0, 0, counts)
+        self.fit_ = _fit(cells, ids, polish_with)
+        self.own_ = tuple(
+            _leaf_map(self.fit_, position, number, numbers)
+            for position, (number, *numbers) in enumerate(zip(ids, rows, positives, strict=True))
+        )
+        self._choose()
         return self
+
+    def with_min_rows(self, min_rows: int) -> Self:
+        """Return the calibrator that `fit` would give with another `min_rows`.
+
+        The maps are not fitted again: only whether a leaf uses its own may change.
+        """
+        check_is_fitted(self, "own_")
+        other = copy(self)
+        other.min_rows = min_rows
+        other._choose()
+        return other
+
+    def _choose(self) -> None:
+        """Give every leaf its own map or that of all rows."""
+        self.maps_ = tuple(
+            self._own_or_pooled(each, self.fit_, position)
+            for position, each in enumerate(self.own_)
+        )
 
     def _own_or_pooled(self, own: LeafMap, fit: PlattFit, position: int) -> LeafMap:
         reasons = (
@@ -135,6 +179,17 @@ class LeafCalibrator(BaseEstimator):
         calibrator = cls(min_rows=min_rows)
         calibrator.pooled_, calibrator.maps_ = pooled, maps
         return calibrator
+
+
+def _fit(cells: Cells, leaves: Sequence[int], rows: Cells | None) -> PlattFit:
+    fit = fit_platt_cells(cells, leaves)
+    if rows is None:
+        return fit
+    return polish(fit, rows.score, rows.y, rows.leaf, leaves, rows.given_weight)
+
+
+def _in_one_leaf(cells: Cells) -> Cells:
+    return replace(cells, leaf=np.zeros_like(cells.leaf))
 
 
 def _leaf_map(fit: PlattFit, position: int, leaf: int, counts: Sequence[int]) -> LeafMap:

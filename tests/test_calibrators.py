@@ -7,7 +7,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hetcal.calibrators import PlattCalibrator, fit_platt
 from hetcal.errors import CalibrationError
-from hetcal.platt import _Cells, _descend, _loss
+from hetcal.platt_newton import GroupedRows, _descend, _Point
 
 ONE_DIMENSION = "the check asks for several columns; a calibrator takes one score per row"
 NO_OVERLAP = "the check's scores part the classes, where the likelihood has no maximum"
@@ -262,14 +262,12 @@ def test_standard_errors_are_those_of_the_numerical_hessian():
 
 def test_a_step_that_only_raises_the_loss_is_not_taken():
     scores, y = sample(100, 1, 0)
-    cells = _Cells(scores, y == 1, np.repeat([0, 1], 50), np.ones(100), None)
-    place = np.array([[1.0, 1.0], [0.0, 0.0]])
-    loss = _loss(cells, place, 2)
-    step = np.array([[0.1, -1e30], [0.0, 0.0]])
-    reached, there = _descend(cells, (place, loss), step, 2)
-    assert reached[:, 1].tolist() == [1.0, 0.0]
-    assert there[1] == loss[1]
-    assert there == pytest.approx(_loss(cells, reached, 2))
+    rows = GroupedRows(scores, y == 1, np.repeat([0, 1], 50), np.ones(100))
+    start = _Point.at(rows, np.array([[1.0, 1.0], [0.0, 0.0]]))
+    reached = _descend(rows, start, np.array([[0.1, -1e30], [0.0, 0.0]]))
+    assert reached.place[:, 1].tolist() == [1.0, 0.0]
+    assert reached.loss[1] == start.loss[1]
+    assert reached.loss == pytest.approx(_Point.at(rows, reached.place).loss)
 
 
 def test_no_other_optimiser_finds_a_better_map():

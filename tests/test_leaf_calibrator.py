@@ -9,10 +9,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from hetcal.calibrators import PlattCalibrator, fit_platt
+from hetcal.cells import Cells
 from hetcal.errors import CalibrationError
+from hetcal.grid import Grid
 from hetcal.leaf_calibrator import LeafCalibrator, maps_table
 from hetcal.nodes import Feature, Node
 from hetcal.partition import Partition
+from hetcal.sketch import sketch_rows
 
 
 def logistic(scores, y):
@@ -199,3 +202,47 @@ def test_the_table_lists_all_rows_and_then_the_leaves(two_leaves):
     assert shown["leaf"].tolist() == [0, 1, 2]
     assert shown["fallback"].tolist() == ["", "few rows", "few rows"]
     assert shown["slope"].tolist() == [fitted.pooled_.slope] * 3
+
+
+@pytest.fixture(scope="module")
+def many_rows():
+    """Leaf 1 needs half the slope, leaf 2 is right, leaf 3 has 70 rows."""
+    rng = np.random.default_rng(3)
+    leaf = rng.permutation(np.repeat([1, 2, 3], [30_000, 20_000, 70]))
+    scores = rng.normal(scale=2, size=leaf.size)
+    return scores, rng.binomial(1, expit(np.array([0, 0.5, 1, 1])[leaf] * scores - 0.5)), leaf
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cells_polished_with_their_rows_have_the_maps_of_the_rows(many_rows, weighted):
+    weight = np.random.default_rng(4).exponential(size=50_070) if weighted else None
+    cells = sketch_rows(*many_rows, [1, 2, 3], Grid(16.0, 256), weight).cells()
+    rows = Cells.of_rows(*many_rows, weight)
+    exact = LeafCalibrator().fit(*many_rows, weight)
+    polished = LeafCalibrator().fit_cells(cells, [1, 2, 3], polish_with=rows)
+    rough = LeafCalibrator().fit_cells(cells, [1, 2, 3])
+    pairs = zip((polished.pooled_, *polished.maps_), (exact.pooled_, *exact.maps_), strict=True)
+    for found, expected in pairs:
+        assert (found.rows, found.positives) == (expected.rows, expected.positives)
+        assert found.slope == pytest.approx(expected.slope, abs=1e-9)
+        assert found.intercept == pytest.approx(expected.intercept, abs=1e-9)
+        assert found.slope_se == pytest.approx(expected.slope_se, rel=0.02)
+    assert rough.maps_[0].slope != pytest.approx(exact.maps_[0].slope, abs=1e-9)
+
+
+def test_the_rows_of_a_cell_count_and_not_the_cell(many_rows):
+    cells = sketch_rows(*many_rows, [1, 2, 3], Grid(16.0, 256)).cells()
+    assert np.count_nonzero(cells.leaf == 1) < 1_000
+    few = LeafCalibrator(min_rows=1_000).fit_cells(cells, [1, 2, 3])
+    assert [each.fallback for each in few.maps_] == [None, None, "few rows"]
+
+
+def test_another_min_rows_chooses_other_maps_without_a_fit(many_rows, monkeypatch):
+    fitted = LeafCalibrator().fit(*many_rows)
+    expected = LeafCalibrator(min_rows=71).fit(*many_rows)
+    monkeypatch.setattr("hetcal.leaf_calibrator.fit_platt_cells", None)
+    stricter = fitted.with_min_rows(71)
+    assert (stricter.min_rows, stricter.maps_) == (71, expected.maps_)
+    assert fitted.min_rows == 50
+    assert fitted.maps_[2].fallback is None
+    assert stricter.with_min_rows(50).maps_ == fitted.maps_
