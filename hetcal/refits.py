@@ -1,0 +1,135 @@
+"""Platt maps fitted again in every replicate of a bootstrap, all leaves at once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from hetcal.arrays import Bools, Floats, Ints
+from hetcal.cells import Cells
+from hetcal.kernels import use_compiled
+from hetcal.platt import fit_platt
+from hetcal.platt_newton import TINY
+
+MOST_STEPS = 4
+SMALL_STEP = 0.02  # in standard errors; what is left after it is a small part of its square
+FEW = 0.02  # share of maps that is cheaper to fit one by one than by a step of all
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Cells in the order of the groups that share a map, and the maps of all rows drawn once.
+
+    Parameters
+    ----------
+    score : array
+        Mean scores.
+    positive : array of bool
+        Whether the label is 1.
+    starts : array of int
+        First cell of each group; every group has cells.
+    slope, intercept : array
+        The map of each group, where Newton's steps start.
+    """
+
+    score: Floats
+    positive: Bools
+    starts: Ints
+    slope: Floats
+    intercept: Floats
+
+    @classmethod
+    def of(cls, cells: Cells, starts: Ints, slope: Floats, intercept: Floats) -> "Groups":
+        """Make groups of cells that are in order."""
+        return cls(cells.score, cells.y == 1, starts, slope, intercept)
+
+    @property
+    def sizes(self) -> Ints:
+        """Number of cells in each group."""
+        return np.diff(np.append(self.starts, self.score.size))
+
+    def refit(self, weight: Floats) -> tuple[Floats, Floats]:
+        """Fit all maps to the weights of each replicate.
+
+        Parameters
+        ----------
+        weight : array
+            By replicate and cell.
+
+        Returns
+        -------
+        slope, intercept : array
+            By replicate and group; NaN where there is no map or its slope is not positive.
+        """
+        if not self.starts.size:
+            nothing = np.zeros((len(weight), 0))
+            return nothing, nothing
+        sizes = self.sizes
+        centre = np.add.reduceat(self.score, self.starts) / sizes
+        distance = self.score - np.repeat(centre, sizes)
+        place = np.empty((2, len(weight), sizes.size))
+        place[:] = np.array([self.slope, self.intercept + self.slope * centre])[:, None]
+        open_ = np.ones(place.shape[1:], dtype=np.bool_)
+        for number in range(MOST_STEPS):
+            sums = self._newton_sums(weight, distance, place, shared=number == 0)
+            step, size = _newton_step(sums)
+            place += step
+            open_ = ~(size <= SMALL_STEP)
+            if open_.mean() <= FEW:
+                break
+        slope, intercept = place[0], place[1] - place[0] * centre
+        self._fit_one_by_one(open_, weight, slope, intercept)
+        lost = ~(slope > 0)
+        slope[lost], intercept[lost] = np.nan, np.nan
+        return slope, intercept
+
+    def _newton_sums(
+        self, weight: Floats, distance: Floats, place: Floats, *, shared: bool
+    ) -> Floats:
+        """Add up residuals, Fisher weights and their moments by replicate and group.
+
+        In the first step all replicates have the same map.
+        """
+        place = place[:, :1] if shared else place
+        if use_compiled():
+            from hetcal.cell_kernels import replicate_sums
+
+            return replicate_sums(weight, distance, self.positive, self.starts, place)
+        sizes = self.sizes
+        p = expit(np.repeat(place[0], sizes, 1) * distance + np.repeat(place[1], sizes, 1))
+        residual, fisher = self.positive - p, p * (1 - p)
+        first = fisher * distance
+        sums = np.empty((5, len(weight), sizes.size))
+        for i, each in enumerate((residual, residual * distance, fisher, first, first * distance)):
+            sums[i] = np.add.reduceat(weight * each, self.starts, axis=1)
+        return sums
+
+    def _fit_one_by_one(
+        self, chosen: Bools, weight: Floats, slope: Floats, intercept: Floats
+    ) -> None:
+        """Fit the maps that Newton's steps have not found, group by group."""
+        for group in np.flatnonzero(chosen.any(axis=0)):
+            which = np.flatnonzero(chosen[:, group])
+            cells = slice(self.starts[group], self.starts[group] + self.sizes[group])
+            own, count = weight[which, cells], self.sizes[group]
+            fit = fit_platt(
+                np.tile(self.score[cells], which.size),
+                np.tile(self.positive[cells].astype(np.int8), which.size),
+                np.repeat(np.arange(which.size), count),
+                range(which.size),
+                own.ravel(),
+            )
+            slope[which, group] = np.where(fit.converged, fit.slope, np.nan)
+            intercept[which, group] = np.where(fit.converged, fit.intercept, np.nan)
+
+
+def _newton_step(sums: Floats) -> tuple[Floats, Floats]:
+    """Return the steps of slope and height, and their size in standard errors."""
+    residual, moment, mass, first, second = sums
+    mass = np.maximum(mass, TINY)
+    mean = first / mass
+    spread = np.maximum(second - mass * mean**2, TINY)
+    with np.errstate(over="ignore", invalid="ignore"):
+        slope = (moment - mean * residual) / spread
+        size = np.hypot(slope * np.sqrt(spread), residual / np.sqrt(mass))
+        return np.array([slope, residual / mass - slope * mean]), size
