@@ -3,16 +3,18 @@
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-
-import numpy as np
+from functools import cached_property, partial
 
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.errors import SplitError
 from hetcal.evaluation import Evaluation, evaluate
+from hetcal.exactness import evaluate_sketch, exactness
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
+from hetcal.role_cells import RoleCells, role_cells, row_cells
+from hetcal.row_answers import RowAnswers
 from hetcal.run_checks import refuse_role_columns, require_scored_classes, require_weight
-from hetcal.scores import Scores, require_ranking, to_logits
+from hetcal.scores import Scores, require_ranking
 from hetcal.splits import (
     PAPER_FRACTIONS,
     Split,
@@ -22,6 +24,7 @@ from hetcal.splits import (
 )
 from hetcal.table import Table
 from hetcal.tree_partition import TreePartition
+from hetcal.ways import Ways, score_in_four_ways
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,28 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class FirstPass:
+    """What is kept of the rows once they have their roles and their leaves.
+
+    Parameters
+    ----------
+    split : Split
+        The rows of each role whose score is finite.
+    cells : RoleCells
+        Their scores.
+    calibrator : LeafCalibrator
+        Fitted on the calibration rows, with the default `min_rows`.
+    rows : RowAnswers or None
+        The test rows, for what their cells are too coarse for; None if rows are cells.
+    """
+
+    split: Split
+    cells: RoleCells
+    calibrator: LeafCalibrator
+    rows: RowAnswers | None
+
+
+@dataclass(frozen=True)
 class Run:
     """One finished run: what the pages show and the artifact saves.
 
@@ -72,12 +97,12 @@ class Run:
         Grown on the training rows, or loaded.
     leaf : array of int
         Leaf of every row of the table.
+    cells : RoleCells
+        The scores of each role.
     calibrator : LeafCalibrator
         Fitted on the calibration rows.
-    after : array of float
-        Calibrated logit of every row of the table.
-    evaluation : Evaluation
-        Measured on the test rows.
+    rows : RowAnswers or None
+        The test rows, for what their cells are too coarse for; None if rows are cells.
     """
 
     table: Table
@@ -86,9 +111,31 @@ class Run:
     split: Split
     partition: Partition
     leaf: Ints
+    cells: RoleCells
     calibrator: LeafCalibrator
-    after: Floats
-    evaluation: Evaluation
+    rows: RowAnswers | None
+
+    @cached_property
+    def ways(self) -> Ways:
+        """The test cells scored in the ways that are compared."""
+        return score_in_four_ways(self.cells.test, self.cells.calibration, self.calibrator)
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """What the ways are worth."""
+        if self.rows is None:
+            return evaluate(self.ways, [each.leaf for each in self.calibrator.maps_])
+        return evaluate_sketch(self.ways, self.rows, self.calibrator)
+
+    @property
+    def exactness(self) -> str:
+        """How exact the numbers of the evaluation are, in a sentence."""
+        return exactness(self.evaluation.errors)
+
+    @cached_property
+    def after(self) -> Floats:
+        """Calibrated logit of every row of the table; only exports need it."""
+        return self.calibrator.predict_logit(self.scores.logit, self.leaf)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -115,26 +162,41 @@ def run(
     split = split_table(table, settings)
     if partition is None:
         partition = grow_partition(table, split, settings)
-    return run_on_leaves(table, scores, settings, split, partition, partition.apply(table.frame))
+    leaf = partition.apply(table.frame)
+    passed = first_pass(table, scores, split, partition, leaf)
+    return run_on_leaves(table, scores, settings, partition, leaf, passed)
+
+
+def first_pass(
+    table: Table, scores: Scores, split: Split, partition: Partition, leaf: Ints
+) -> FirstPass:
+    """Turn rows into cells and fit the maps of all leaves."""
+    require_ranking(scores)
+    refuse_role_columns(partition, table)
+    split = usable_rows(split, scores.usable)
+    require_scored_classes(table, scores, split)
+    leaves = [each.id for each in partition.leaves]
+    cells = role_cells(table, scores, split, leaf, leaves)
+    if cells.exact:
+        return FirstPass(split, cells, LeafCalibrator().fit_cells(cells.calibration, leaves), None)
+    rows = row_cells(table, scores, split.calibration, leaf)
+    calibrator = LeafCalibrator().fit_cells(cells.calibration, leaves, polish_with=rows)
+    make_test = partial(row_cells, table, scores, split.test, leaf)
+    return FirstPass(split, cells, calibrator, RowAnswers(make_test, cells.calibration))
 
 
 def run_on_leaves(
     table: Table,
     scores: Scores,
     settings: Settings,
-    split: Split,
     partition: Partition,
     leaf: Ints,
+    passed: FirstPass,
 ) -> Run:
-    """Calibrate and evaluate, once every row has its role and its leaf."""
-    require_ranking(scores)
-    refuse_role_columns(partition, table)
-    split = usable_rows(split, scores.usable)
-    require_scored_classes(table, scores, split)
-    calibrator = calibrate(table, scores, split, leaf, partition, settings)
-    after = calibrator.predict_logit(scores.logit, leaf)
-    evaluation = evaluate_run(table, scores, split, leaf, calibrator)
-    return Run(table, scores, settings, split, partition, leaf, calibrator, after, evaluation)
+    """Choose the maps, once the rows have been passed over."""
+    calibrator = passed.calibrator.with_min_rows(settings.min_rows)
+    parts = passed.split, partition, leaf, passed.cells, calibrator, passed.rows
+    return Run(table, scores, settings, *parts)
 
 
 def split_table(table: Table, settings: Settings) -> Split:
@@ -165,61 +227,6 @@ def grow_partition(table: Table, split: Split, settings: Settings) -> Partition:
     )
     tree.fit(table.X.iloc[rows], table.y[rows], _weight(table, rows))
     return tree.partition_
-
-
-def calibrate(
-    table: Table,
-    scores: Scores,
-    split: Split,
-    leaf: Ints,
-    partition: Partition,
-    settings: Settings,
-) -> LeafCalibrator:
-    """Fit one map per leaf on the calibration rows."""
-    rows = split.calibration
-    return LeafCalibrator(min_rows=settings.min_rows).fit(
-        scores.logit[rows],
-        table.y[rows],
-        leaf[rows],
-        _weight(table, rows),
-        leaves=[each.id for each in partition.leaves],
-    )
-
-
-def evaluate_run(
-    table: Table, scores: Scores, split: Split, leaf: Ints, calibrator: LeafCalibrator
-) -> Evaluation:
-    """Compare the model, one map for all rows, the tree alone and the leaf maps on test rows."""
-    rows = split.test
-    before, inside = scores.logit[rows], leaf[rows]
-    return evaluate(
-        table.y[rows],
-        before=before,
-        pooled=calibrator.pooled_.logit(before),
-        tree=tree_alone(table, split, leaf, calibrator)[rows],
-        after=calibrator.predict_logit(before, inside),
-        leaf=inside,
-        leaves=[each.leaf for each in calibrator.maps_],
-        weight=_weight(table, rows),
-    )
-
-
-def tree_alone(table: Table, split: Split, leaf: Ints, calibrator: LeafCalibrator) -> Floats:
-    """Logit of each row's leaf rate: the paper's map with slope 0.
-
-    The rates are those of the calibration rows, as in Section 5.2; a leaf without
-    calibration rows has the rate of them all. A leaf of one class counts half a row of
-    the other, for no rate is certain.
-    """
-    rows = split.calibration
-    weight = np.ones(rows.size) if table.weight is None else table.weight[rows]
-    size = 1 + max(int(leaf.max()), *(each.leaf for each in calibrator.maps_))
-    total = np.bincount(leaf[rows], weight, size)
-    positive = np.bincount(leaf[rows], weight * table.y[rows], size)
-    overall = positive.sum() / total.sum()
-    rate = np.divide(positive, total, out=np.full(size, overall), where=total > 0)
-    half = 0.5 / np.maximum(np.bincount(leaf[rows], minlength=size), 1)
-    return to_logits(np.clip(rate, half, 1 - half))[leaf]
 
 
 def _roles_of(split: Split) -> Iterable[Ints]:

@@ -6,8 +6,9 @@ import numpy as np
 from scipy.special import expit
 
 from hetcal.arrays import Floats, Ints
-from hetcal.metrics import auc, average_precision
-from hetcal.ranking import Labels, RankedClass, rank_classes
+from hetcal.cells import Cells
+from hetcal.metrics import order_of_cells
+from hetcal.ranking import RankedClass, rank_classes
 
 MOST_POINTS = 990  # so that a figure of two curves and its lines stays within 2,000 points
 LARGEST_MOVE = 1e-3
@@ -67,30 +68,32 @@ class PrecisionRecallCurve:
     rows: int
 
 
-def roc_curve(name: str, y: Labels, scores: Floats, weight: Floats | None = None) -> RocCurve:
-    """Draw up the ROC curve, thinned as `thin` says."""
-    positive, negative = rank_classes(y, scores, weight)
+def roc_curve(name: str, cells: Cells, area: float | None = None) -> RocCurve:
+    """Draw up the ROC curve, thinned as `thin` says; `area` is its AUC if at hand."""
+    positive, negative = rank_classes(cells.y, cells.centre, cells.given_weight)
     threshold, true, false = _passed(positive, negative)
     if threshold.size:
         true, false = true / positive.total, false / negative.total
     kept = thin(false, true)
-    area = auc(y, scores, weight)
-    return RocCurve(name, false[kept], true[kept], expit(threshold[kept]), area, scores.size)
+    area = order_of_cells(cells).auc if area is None else area
+    rows = int(cells.rows.sum())
+    return RocCurve(name, false[kept], true[kept], expit(threshold[kept]), area, rows)
 
 
 def precision_recall_curve(
-    name: str, y: Labels, scores: Floats, weight: Floats | None = None
+    name: str, cells: Cells, area: float | None = None
 ) -> PrecisionRecallCurve:
-    """Draw up the precision-recall curve, thinned as `thin` says."""
-    positive, negative = rank_classes(y, scores, weight)
+    """Draw up the precision-recall curve; `area` is its average precision if at hand."""
+    positive, negative = rank_classes(cells.y, cells.centre, cells.given_weight)
     threshold, true, false = _passed(positive, negative)
     # Nothing passes the first threshold: its precision is 1 by convention.
     precision = np.divide(true, true + false, out=np.ones(true.size), where=true + false > 0)
     recall = true / positive.total if threshold.size else true
     kept = thin(recall, precision)
-    area = average_precision(y, scores, weight)
+    area = order_of_cells(cells).average_precision if area is None else area
+    rows = int(cells.rows.sum())
     return PrecisionRecallCurve(
-        name, recall[kept], precision[kept], expit(threshold[kept]), area, scores.size
+        name, recall[kept], precision[kept], expit(threshold[kept]), area, rows
     )
 
 

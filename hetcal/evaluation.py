@@ -3,14 +3,32 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-import numpy as np
 import pandas as pd
 
-from hetcal.arrays import Floats, Ints
+from hetcal.cells import Cells
 from hetcal.contributions import lift_contributions
 from hetcal.delong import Lift, paired_delong
-from hetcal.metrics import Metrics, auc, log_loss, measure, rows_of_leaves
-from hetcal.ranking import Labels
+from hetcal.metrics import Metrics, log_loss, measure_cells, order_of_cells, rows_of_leaves
+from hetcal.ways import Ways
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How far numbers from cells are off at most; 0 for numbers from rows.
+
+    Parameters
+    ----------
+    before, pooled, tree, after : Metrics
+        Bounds of the fields of the same name in `Evaluation`.
+    lift : float
+        Bound of the lift in AUC.
+    """
+
+    before: Metrics
+    pooled: Metrics
+    tree: Metrics
+    after: Metrics
+    lift: float
 
 
 @dataclass(frozen=True)
@@ -33,6 +51,8 @@ class Evaluation:
         One row per leaf, see `evaluate_leaves`.
     rows : int
         Number of test rows.
+    errors : Errors or None
+        How far the numbers are off at most, leaf by leaf apart; None if all are exact.
     """
 
     before: Metrics
@@ -42,42 +62,34 @@ class Evaluation:
     lift: Lift
     leaves: pd.DataFrame
     rows: int
+    errors: Errors | None = None
 
 
-def evaluate(
-    y: Labels,
-    before: Floats,
-    pooled: Floats,
-    tree: Floats,
-    after: Floats,
-    leaf: Ints,
-    leaves: Sequence[int],
-    weight: Floats | None = None,
-) -> Evaluation:
+def evaluate(ways: Ways, leaves: Sequence[int]) -> Evaluation:
     """Compare four logits of the same test rows.
 
     Parameters
     ----------
-    y : array of 0 and 1
-        Labels.
-    before, pooled, tree, after : array
-        Logits of the model, of one map for all rows, of the tree alone, and of the leaf maps.
-    leaf : array of int
-        Leaf id of each row.
+    ways : Ways
+        The test rows.
     leaves : sequence of int
         Ids of all leaves, also of those without test rows.
-    weight : array, optional
-        Row weights.
     """
     return Evaluation(
-        before=measure(y, before, weight),
-        pooled=measure(y, pooled, weight),
-        tree=measure(y, tree, weight),
-        after=measure(y, after, weight),
-        lift=paired_delong(y, before, after, weight),
-        leaves=evaluate_leaves(y, before, after, leaf, leaves, weight),
-        rows=int(np.size(y)),
+        before=measure_cells(ways.before),
+        pooled=measure_cells(ways.pooled),
+        tree=measure_cells(ways.tree),
+        after=measure_cells(ways.after),
+        lift=lift_of_cells(ways.before, ways.after),
+        leaves=evaluate_leaves(ways.before, ways.after, leaves),
+        rows=int(ways.before.rows.sum()),
     )
+
+
+def lift_of_cells(before: Cells, after: Cells) -> Lift:
+    """Compare the AUC of the same cells before and after."""
+    weight = before.given_weight
+    return paired_delong(before.y, before.centre, after.centre, weight, before.squares, before.rows)
 
 
 def metrics_table(evaluation: Evaluation) -> pd.DataFrame:
@@ -97,14 +109,7 @@ def metrics_table(evaluation: Evaluation) -> pd.DataFrame:
     return pd.DataFrame({"scheme": name} | asdict(each) for name, each in schemes.items())
 
 
-def evaluate_leaves(
-    y: Labels,
-    before: Floats,
-    after: Floats,
-    leaf: Ints,
-    leaves: Sequence[int],
-    weight: Floats | None = None,
-) -> pd.DataFrame:
+def evaluate_leaves(before: Cells, after: Cells, leaves: Sequence[int]) -> pd.DataFrame:
     """Compare the logits before and after within each leaf.
 
     An increasing map leaves the order within a leaf as it is, so the lift there is 0; what a
@@ -118,22 +123,22 @@ def evaluate_leaves(
         `hetcal.contributions.lift_contributions`; NaN where not defined.
     """
     inside = pd.DataFrame(
-        {"leaf": i}
-        | _compare(y[rows], before[rows], after[rows], None if weight is None else weight[rows])
-        for i, rows in zip(leaves, rows_of_leaves(leaf, leaves), strict=True)
+        {"leaf": i} | _compare(before.chosen(cells), after.chosen(cells))
+        for i, cells in zip(leaves, rows_of_leaves(before.leaf, leaves), strict=True)
     )
-    return inside.join(lift_contributions(y, before, after, leaf, leaves, weight))
+    return inside.join(lift_contributions(before, after, leaves))
 
 
-def _compare(y: Labels, before: Floats, after: Floats, weight: Floats | None) -> dict[str, float]:
-    """Return the columns of `evaluate_leaves` for the rows of one leaf."""
-    area_before, area_after = auc(y, before, weight), auc(y, after, weight)
+def _compare(before: Cells, after: Cells) -> dict[str, float]:
+    """Return the columns of `evaluate_leaves` for the cells of one leaf."""
+    area_before, area_after = order_of_cells(before).auc, order_of_cells(after).auc
+    y, weight = before.y, before.given_weight
     return {
-        "rows": y.size,
-        "positives": int(np.count_nonzero(y == 1)),
+        "rows": int(before.rows.sum()),
+        "positives": int(before.rows[y == 1].sum()),
         "auc_before": area_before,
         "auc_after": area_after,
         "lift": area_after - area_before,
-        "log_loss_before": log_loss(y, before, weight),
-        "log_loss_after": log_loss(y, after, weight),
+        "log_loss_before": log_loss(y, before.score, weight),
+        "log_loss_after": log_loss(y, after.score, weight),
     }

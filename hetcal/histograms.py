@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from hetcal.arrays import Floats, Ints
-from hetcal.ranking import Labels
-from hetcal.splits import Split
+from hetcal.cells import Cells
 
 Axis = Literal["logit", "probability"]
 
@@ -59,34 +58,37 @@ class ScoreHistograms:
 
 
 def score_histograms(
-    scores: Floats,
-    y: Labels,
-    leaf: Ints,
-    split: Split,
+    train: Cells,
+    test: Cells,
     leaves: Sequence[int],
     *,
     axis: Axis = "logit",
     bins: int = 40,
-    weight: Floats | None = None,
 ) -> ScoreHistograms:
     """Count the scores of train and test rows, all leaves in one pass.
 
-    Rows whose score is not finite are left out.
+    A cell is counted in the bin of its mean score.
     """
-    rows = np.concatenate([split.train, split.test])
-    role = np.repeat([0, 1], [split.train.size, split.test.size])
-    usable = np.isfinite(scores[rows])
-    rows, role = rows[usable], role[usable]
-    values = scores[rows] if axis == "logit" else expit(scores[rows])
-    edges = _edges(values, axis, bins)
+    role = np.repeat([0, 1], [train.score.size, test.score.size])
+    score, y, leaf, rows = (
+        np.concatenate([getattr(each, name) for each in (train, test)])
+        for name in ("score", "y", "leaf", "rows")
+    )
+    values = score if axis == "logit" else expit(score)
+    edges = _edges(values, rows, axis, bins)
     bin_of = np.searchsorted(edges[1:-1], values, "right")
     ids = (0, *leaves)
     size = max(int(leaf.max(initial=0)), *ids) + 1
-    key = ((leaf[rows] * 2 + role) * 2 + y[rows]) * bins + bin_of
-    number, mass = (
-        _by_leaf(np.bincount(key, each, size * 4 * bins).reshape(size, 2, 2, bins), ids)
-        for each in (None, None if weight is None else weight[rows])
-    )
+    key = ((leaf * 2 + role) * 2 + y) * bins + bin_of
+
+    def summed(weight: NDArray[Any]) -> NDArray[Any]:
+        counts = np.bincount(key, weight, size * 4 * bins).reshape(size, 2, 2, bins)
+        return _by_leaf(counts, ids)
+
+    number = summed(rows).astype(np.int64)
+    if train.counted and test.counted:
+        return ScoreHistograms(edges, number, ids, axis, number)
+    mass = summed(np.append(train.weight, test.weight))
     return ScoreHistograms(edges, mass, ids, axis, number)
 
 
@@ -96,9 +98,22 @@ def _by_leaf(counts: NDArray[Any], ids: Sequence[int]) -> NDArray[Any]:
     return counts[list(ids)]
 
 
-def _edges(values: Floats, axis: Axis, bins: int) -> Floats:
+def _edges(values: Floats, rows: Ints, axis: Axis, bins: int) -> Floats:
     """Return equal steps between the outer quantiles, or about the only value there is."""
-    low, high = np.quantile(values, [TAIL, 1 - TAIL]) if values.size else (0.0, 0.0)
+    low, high = _tails(values, rows) if values.size else (0.0, 0.0)
     if high - low <= 1e-9 * max(1.0, abs(low)):
         low, high = (low - 0.5, low + 0.5) if axis == "logit" else (0.0, 1.0)
     return np.linspace(low, high, bins + 1)
+
+
+def _tails(values: Floats, rows: Ints) -> tuple[float, float]:
+    """Return the outer quantiles of values that stand for several rows each."""
+    order = np.argsort(values)
+    ends = np.cumsum(rows[order])
+    place = (ends[-1] - 1) * np.array([TAIL, 1 - TAIL])
+    below, above = (
+        values[order][np.searchsorted(ends, each, "right")]
+        for each in (np.floor(place), np.ceil(place))
+    )
+    low, high = below + (place % 1) * (above - below)
+    return float(low), float(high)

@@ -1,38 +1,34 @@
 """Where the model is over-confident: train against test, leaf by leaf, in words."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
 from hetcal.arrays import Floats, Ints
-from hetcal.metrics import auc, log_loss, mean_confidence_minus_accuracy, rows_of_leaves
+from hetcal.cells import Cells
+from hetcal.metrics import (
+    log_loss,
+    mean_confidence_minus_accuracy,
+    order_of_cells,
+    rows_of_leaves,
+)
 from hetcal.partition import Leaf
-from hetcal.platt import PlattFit, fit_platt
-from hetcal.ranking import Labels
+from hetcal.platt import PlattFit, fit_platt_cells
 from hetcal.scale_words import SURE, is_right, scale_words
-from hetcal.splits import Split
 
 SHIFTED = 0.1  # a difference in log-odds worth a word
 
 
-def diagnose(
-    scores: Floats,
-    y: Labels,
-    leaf: Ints,
-    split: Split,
-    leaves: Sequence[Leaf],
-    weight: Floats | None = None,
-) -> pd.DataFrame:
+def diagnose(train: Cells, test: Cells, leaves: Sequence[Leaf]) -> pd.DataFrame:
     """Compare the scores of train and test rows in each leaf and in all rows.
 
     A model is over-confident where it does worse on test rows than it did on the rows it
     learned from. Leaves are ranked by `log_loss_gap`, which counts both a lost order and
     scores that are too large; the largest gap has rank 1, ties go by leaf id, and leaves
-    without a gap come last. Rows without weight or a
-    finite score are left out.
+    without a gap come last.
 
     Returns
     -------
@@ -45,15 +41,10 @@ def diagnose(
         (of the Platt map fitted on test rows), `rank` (0 for all rows), `sentence`.
     """
     ids = [each.id for each in leaves]
-    usable = np.isfinite(scores) if weight is None else np.isfinite(scores) & (weight > 0)
-    train, test = (rows[usable[rows]] for rows in (split.train, split.test))
     sides = [
-        (_side(y, scores, weight, a), _side(y, scores, weight, b))
-        for a, b in zip(_groups(leaf, train, ids), _groups(leaf, test, ids), strict=True)
+        (_side(a), _side(b)) for a, b in zip(_groups(train, ids), _groups(test, ids), strict=True)
     ]
-    fit = _test_fit(
-        scores[test], y[test], leaf[test], ids, None if weight is None else weight[test]
-    )
+    fit = _test_fit(test, ids)
     table = pd.DataFrame(_record(a, b) for a, b in sides)
     table.insert(0, "leaf", [0, *ids])
     table.insert(1, "rule", ["all rows", *(each.rule for each in leaves)])
@@ -77,38 +68,35 @@ class _Side:
     shift: float  # of the mean probability from the rate of positives, in standard errors
 
 
-def _groups(leaf: Ints, rows: Ints, ids: Sequence[int]) -> list[Ints]:
-    """Return the row numbers of all leaves together and of each leaf."""
-    return [rows, *(rows[inside] for inside in rows_of_leaves(leaf[rows], ids))]
+def _groups(cells: Cells, ids: Sequence[int]) -> Iterator[Cells]:
+    """Yield the cells of all leaves together and of each leaf."""
+    yield cells
+    yield from (cells.chosen(inside) for inside in rows_of_leaves(cells.leaf, ids))
 
 
-def _side(y: Labels, scores: Floats, weight: Floats | None, rows: Ints) -> _Side:
-    label, s = y[rows], scores[rows]
-    w = np.ones(rows.size) if weight is None else weight[rows]
-    given = None if weight is None else w
+def _side(cells: Cells) -> _Side:
+    y, s, w, given = cells.y, cells.score, cells.weight, cells.given_weight
     probability = expit(s)
     total = w.sum() if w.any() else np.nan
-    excess = float(np.sum(w * (probability - label)))
-    doubt = float(np.sqrt(np.sum(w**2 * probability * (1 - probability))))
+    excess = float(np.sum(w * (probability - y)))
+    doubt = float(np.sqrt(np.sum(cells.squares * probability * (1 - probability))))
     return _Side(
-        rows=rows.size,
-        positives=int(np.count_nonzero(label == 1)),
-        auc=auc(label, s, given),
-        log_loss=log_loss(label, s, given),
-        confidence_gap=mean_confidence_minus_accuracy(label, s, given),
+        rows=int(cells.rows.sum()),
+        positives=int(cells.rows[y == 1].sum()),
+        auc=order_of_cells(cells).auc,
+        log_loss=log_loss(y, s, given),
+        confidence_gap=mean_confidence_minus_accuracy(y, s, given),
         mean_probability=float(np.sum(w * probability) / total),
-        positive_rate=float(np.sum(w * label) / total),
+        positive_rate=float(np.sum(w * y) / total),
         shift=excess / doubt if doubt else 0.0,
     )
 
 
-def _test_fit(
-    scores: Floats, y: Labels, leaf: Ints, ids: Sequence[int], weight: Floats | None
-) -> PlattFit:
+def _test_fit(test: Cells, ids: Sequence[int]) -> PlattFit:
     """Fit the Platt maps of all rows (first) and of each leaf on the test rows."""
-    group = np.append(np.zeros(scores.size, dtype=np.int64), leaf)
-    twice = None if weight is None else np.tile(weight, 2)
-    return fit_platt(np.tile(scores, 2), np.tile(y, 2), group, [0, *ids], twice)
+    twice = test.chosen(np.tile(np.arange(test.leaf.size), 2))
+    leaf = np.append(np.zeros_like(test.leaf), test.leaf)
+    return fit_platt_cells(replace(twice, leaf=leaf), [0, *ids])
 
 
 def _record(train: _Side, test: _Side) -> dict[str, float]:

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from hetcal.arrays import Floats, Ints
+from hetcal.cells import Cells
 from hetcal.metrics import CALIBRATION_BINS, equal_mass_bins
-from hetcal.ranking import Labels
 
 CONFIDENCE = 0.95
 
@@ -36,27 +36,21 @@ class ReliabilityCurve:
     count: Ints
 
 
-def reliability_curve(
-    name: str,
-    y: Labels,
-    scores: Floats,
-    weight: Floats | None = None,
-    *,
-    bins: int = CALIBRATION_BINS,
-) -> ReliabilityCurve:
+def reliability_curve(name: str, cells: Cells, *, bins: int = CALIBRATION_BINS) -> ReliabilityCurve:
     """Compare predicted and observed rates in bins of equal weight.
 
     Rows with equal scores share a bin and empty bins are left out, so there may be fewer
     than `bins`. Weighted rows count as `(Σ w)² / Σ w²` rows in the interval.
     """
-    bin_of = equal_mass_bins(scores, bins, weight) if scores.size else np.array([], dtype=np.int64)
-    w = np.ones(scores.size) if weight is None else weight
-    count, mass = np.bincount(bin_of), np.bincount(bin_of, w)
+    bin_of, w = np.zeros(0, dtype=np.int64), cells.weight
+    if w.size:
+        bin_of = equal_mass_bins(cells.centre, bins, cells.given_weight)
+    count, mass = np.bincount(bin_of, cells.rows).astype(np.int64), np.bincount(bin_of, w)
     used = mass > 0
     mass = mass[used]
-    predicted = np.bincount(bin_of, w * expit(scores))[used] / mass
-    observed = np.bincount(bin_of, w * y)[used] / mass
-    rows = mass**2 / np.bincount(bin_of, w**2)[used]
+    predicted = np.bincount(bin_of, w * expit(cells.score))[used] / mass
+    observed = np.bincount(bin_of, w * cells.y)[used] / mass
+    rows = mass**2 / np.bincount(bin_of, cells.squares)[used]
     low, high = wilson_interval(observed, rows)
     return ReliabilityCurve(name, predicted, observed, low, high, count[used])
 

@@ -35,7 +35,7 @@ def result_json(run: Run) -> str:
             "excluded": run.scores.excluded,
             "largest_difference": run.scores.largest_difference,
         },
-        "notes": list(run.notes),
+        "notes": [*run.notes, *([] if run.cells.exact else [run.exactness])],
     }
     return to_json(document)
 

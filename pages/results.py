@@ -23,6 +23,7 @@ evaluation, curves = flow.run.evaluation, flow.curves
 lift = evaluation.lift
 
 show_verdict(evaluation)
+st.caption(flow.run.exactness)
 cards(
     ("AUC before", f"{lift.before:.4f}"),
     ("AUC after", f"{lift.after:.4f}"),

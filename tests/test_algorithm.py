@@ -8,10 +8,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 
-from hetcal.algorithm import Settings, run, tree_alone
+from hetcal.algorithm import Settings, run
 from hetcal.demo import toy_table
 from hetcal.scores import scores_from_column
 from hetcal.table import Roles, make_table
+from hetcal.ways import tree_alone
 
 SHARED = Path(__file__).parents[2] / "shared"
 ROLES = Roles(label="label", split="split", score="score")
@@ -46,7 +47,7 @@ def test_rows_without_a_finite_score_take_no_part(segments):
 
 def test_the_tree_alone_gives_each_leaf_its_calibration_rate(segments):
     finished = run_on(segments)
-    logits = tree_alone(finished.table, finished.split, finished.leaf, finished.calibrator)
+    logits = tree_alone(finished.cells.calibration, finished.leaf)
     calibration = finished.split.calibration
     for leaf in np.unique(finished.leaf):
         inside = calibration[finished.leaf[calibration] == leaf]

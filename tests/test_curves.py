@@ -3,8 +3,13 @@ import pytest
 from scipy.special import expit
 from sklearn import metrics as sklearn_metrics
 
+from hetcal.cells import Cells
 from hetcal.curves import precision_recall_curve, roc_curve, thin
 from hetcal.metrics import auc, average_precision
+
+
+def cells(y, scores, weight=None):
+    return Cells.of_rows(scores, y, np.ones(y.size, dtype=int), weight)
 
 
 def sample(rows, decimals=9, rate=0.3, seed=0):
@@ -28,12 +33,12 @@ def full_precision_recall(y, scores, weight=None):
 
 
 def roc_points(*rows):
-    curve = roc_curve("before", *rows)
+    curve = roc_curve("before", cells(*rows))
     return curve.false_positive_rate, curve.true_positive_rate, curve.threshold
 
 
 def precision_recall_points(*rows):
-    curve = precision_recall_curve("before", *rows)
+    curve = precision_recall_curve("before", cells(*rows))
     return curve.recall, curve.precision, curve.threshold
 
 
@@ -97,7 +102,7 @@ def test_kept_points_carry_their_own_threshold():
 
 def test_first_and_last_points_are_kept():
     y, scores, _ = sample(50_000)
-    roc, pr = roc_curve("a", y, scores), precision_recall_curve("a", y, scores)
+    roc, pr = roc_curve("a", cells(y, scores)), precision_recall_curve("a", cells(y, scores))
     assert (roc.false_positive_rate[0], roc.true_positive_rate[0], roc.threshold[0]) == (0, 0, 1)
     assert (roc.false_positive_rate[-1], roc.true_positive_rate[-1]) == (1, 1)
     assert roc.threshold[-1] == expit(scores.min())
@@ -107,7 +112,7 @@ def test_first_and_last_points_are_kept():
 
 def test_areas_and_rows_are_those_of_all_rows():
     rows = sample(5_000)
-    roc, pr = roc_curve("after", *rows), precision_recall_curve("after", *rows)
+    roc, pr = roc_curve("after", cells(*rows)), precision_recall_curve("after", cells(*rows))
     assert (roc.name, roc.auc, roc.rows) == ("after", auc(*rows), 5_000)
     assert (pr.name, pr.average_precision, pr.rows) == ("after", average_precision(*rows), 5_000)
     drawn = np.trapezoid(roc.true_positive_rate, roc.false_positive_rate)
@@ -115,7 +120,7 @@ def test_areas_and_rows_are_those_of_all_rows():
 
 
 def test_a_threshold_can_be_read_everywhere():
-    roc = roc_curve("a", *sample(50_000)[:2])
+    roc = roc_curve("a", cells(*sample(50_000)[:2]))
     steps = np.hypot(np.diff(roc.false_positive_rate), np.diff(roc.true_positive_rate))
     assert steps.max() < 0.01
 
@@ -123,7 +128,7 @@ def test_a_threshold_can_be_read_everywhere():
 @pytest.mark.parametrize("label", [0, 1])
 def test_one_class_draws_an_empty_curve(label):
     y, scores = np.full(3, label), np.arange(3.0)
-    roc, pr = roc_curve("a", y, scores), precision_recall_curve("a", y, scores)
+    roc, pr = roc_curve("a", cells(y, scores)), precision_recall_curve("a", cells(y, scores))
     assert (roc.threshold.size, pr.threshold.size) == (0, 0)
     assert np.isnan([roc.auc, pr.average_precision]).all()
 

@@ -5,9 +5,11 @@ import pytest
 from scipy.special import expit, logit
 from sklearn.metrics import log_loss, roc_auc_score
 
+from hetcal.cells import Cells
 from hetcal.delong import paired_delong
 from hetcal.evaluation import evaluate
 from hetcal.metrics import measure
+from hetcal.ways import Ways
 
 
 @pytest.fixture
@@ -27,9 +29,16 @@ LEAVES = [1, 2, 3, 4]
 WEIGHTS = [None, np.random.default_rng(5).exponential(size=900)]
 
 
+def evaluated(rows, weight=None):
+    """Evaluate the rows as cells."""
+    y, leaf = rows["y"], rows["leaf"]
+    ways = (rows[name] for name in ("before", "pooled", "tree", "after"))
+    return evaluate(Ways(*(Cells.of_rows(scores, y, leaf, weight) for scores in ways)), LEAVES)
+
+
 @pytest.mark.parametrize("weight", WEIGHTS, ids=["plain", "weighted"])
 def test_each_way_of_scoring_is_measured_on_the_same_rows(rows, weight):
-    result = evaluate(**rows, leaves=LEAVES, weight=weight)
+    result = evaluated(rows, weight)
     for name in ("before", "pooled", "tree", "after"):
         assert getattr(result, name) == measure(rows["y"], rows[name], weight)
     assert result.lift == paired_delong(rows["y"], rows["before"], rows["after"], weight)
@@ -38,7 +47,7 @@ def test_each_way_of_scoring_is_measured_on_the_same_rows(rows, weight):
 
 @pytest.mark.parametrize("weight", WEIGHTS, ids=["plain", "weighted"])
 def test_leaf_contributions_add_up_to_the_lift(rows, weight):
-    result = evaluate(**rows, leaves=LEAVES, weight=weight)
+    result = evaluated(rows, weight)
     assert result.leaves["contribution"].sum() == pytest.approx(result.lift.auc, abs=1e-12)
     truth = roc_auc_score(rows["y"], rows["after"], sample_weight=weight) - roc_auc_score(
         rows["y"], rows["before"], sample_weight=weight
@@ -47,7 +56,7 @@ def test_leaf_contributions_add_up_to_the_lift(rows, weight):
 
 
 def test_an_increasing_map_lifts_no_leaf_but_lowers_its_loss(rows):
-    leaves = evaluate(**rows, leaves=LEAVES).leaves.set_index("leaf")
+    leaves = evaluated(rows).leaves.set_index("leaf")
     assert leaves.at[1, "lift"] == 0
     inside = rows["leaf"] == 1
     for when in ("before", "after"):
@@ -57,7 +66,7 @@ def test_an_increasing_map_lifts_no_leaf_but_lowers_its_loss(rows):
 
 
 def test_a_leaf_is_compared_on_its_own_rows(rows):
-    leaves = evaluate(**rows, leaves=LEAVES).leaves.set_index("leaf")
+    leaves = evaluated(rows).leaves.set_index("leaf")
     inside = rows["leaf"] == 3
     y, before, after = (rows[name][inside] for name in ("y", "before", "after"))
     areas = [roc_auc_score(y, before), roc_auc_score(y, after)]
@@ -67,14 +76,14 @@ def test_a_leaf_is_compared_on_its_own_rows(rows):
 
 
 def test_a_leaf_without_test_rows_has_no_measures_and_no_contribution(rows):
-    empty = evaluate(**rows, leaves=LEAVES).leaves.set_index("leaf").loc[4]
+    empty = evaluated(rows).leaves.set_index("leaf").loc[4]
     assert empty[["rows", "positives", "contribution"]].tolist() == [0, 0, 0]
     assert empty[["auc_before", "lift", "log_loss_before", "log_loss_after"]].isna().all()
 
 
 def test_one_class_leaves_the_lift_open_but_not_the_loss(rows):
     rows["y"] = np.ones(900, dtype=int)
-    result = evaluate(**rows, leaves=LEAVES)
+    result = evaluated(rows)
     assert np.isnan(astuple(result.lift)).all()
     assert result.leaves["contribution"].isna().all()
     assert np.isfinite(result.after.log_loss)

@@ -4,6 +4,7 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
+from hetcal.cells import Cells
 from hetcal.metrics import auc, log_loss, mean_confidence_minus_accuracy
 from hetcal.overconfidence import diagnose
 from hetcal.partition import Leaf
@@ -12,6 +13,15 @@ from hetcal.splits import Split
 
 def leaves(count):
     return [Leaf(i, f"x is {i}", 1, i, 0, 0.5, ()) for i in range(1, count + 1)]
+
+
+def diagnosed(scores, y, leaf, split, leaves, weight=None):
+    """Diagnose the rows as cells."""
+    sides = (
+        Cells.of_rows(scores[i], y[i], leaf[i], None if weight is None else weight[i])
+        for i in (split.train, split.test)
+    )
+    return diagnose(*sides, leaves)
 
 
 def half_train_half_test(rows):
@@ -36,7 +46,7 @@ def four_leaves():
 
 @pytest.fixture(scope="module")
 def diagnosis(four_leaves):
-    return diagnose(*four_leaves, leaves(4)).set_index("leaf")
+    return diagnosed(*four_leaves, leaves(4)).set_index("leaf")
 
 
 def test_every_number_is_that_of_the_leafs_own_rows(four_leaves, diagnosis):
@@ -85,7 +95,7 @@ def test_the_largest_loss_gap_ranks_first(diagnosis):
 
 
 def test_unit_weights_change_nothing(four_leaves, diagnosis):
-    weighted = diagnose(*four_leaves, leaves(4), np.ones(160_000)).set_index("leaf")
+    weighted = diagnosed(*four_leaves, leaves(4), np.ones(160_000)).set_index("leaf")
     numbers = diagnosis.columns.drop(["rule", "sentence", "slope_se"])
     pd.testing.assert_frame_equal(weighted[numbers], diagnosis[numbers])
     # Where one map holds for all rows, as within a leaf, both errors agree in the long run.
@@ -97,14 +107,14 @@ def test_unit_weights_change_nothing(four_leaves, diagnosis):
 
 def test_the_unit_of_the_weights_does_not_matter(four_leaves):
     weight = np.random.default_rng(2).exponential(size=160_000)
-    plain, thousands = (diagnose(*four_leaves, leaves(4), unit * weight) for unit in (1.0, 1e3))
+    plain, thousands = (diagnosed(*four_leaves, leaves(4), unit * weight) for unit in (1.0, 1e3))
     pd.testing.assert_frame_equal(plain, thousands, rtol=1e-9)
 
 
 def small_case(scores, y, leaf):
     """Rows alternate between train and test."""
     scores, y, leaf = np.array(scores, dtype=float), np.array(y), np.array(leaf)
-    return diagnose(scores, y, leaf, half_train_half_test(y.size), leaves(3)).set_index("leaf")
+    return diagnosed(scores, y, leaf, half_train_half_test(y.size), leaves(3)).set_index("leaf")
 
 
 def test_what_is_not_defined_is_said():
@@ -144,7 +154,7 @@ def test_scores_of_the_right_spread_in_the_wrong_place_are_not_called_right():
     rng = np.random.default_rng(1)
     scores = rng.normal(scale=2, size=40_000)
     y = rng.binomial(1, expit(scores - 1))
-    table = diagnose(
+    table = diagnosed(
         scores, y, np.ones(y.size, dtype=np.int64), half_train_half_test(y.size), leaves(1)
     )
     test = slice(1, None, 2)
@@ -159,7 +169,7 @@ def test_rows_without_a_score_or_weight_are_left_out(four_leaves):
     holes, weight = scores.copy(), np.ones(y.size)
     holes[:1_000] = np.nan
     weight[1_000:2_000] = 0
-    table = diagnose(holes, y, leaf, split, leaves(4), weight)
+    table = diagnosed(holes, y, leaf, split, leaves(4), weight)
     assert table.loc[0, ["rows_train", "rows_test"]].tolist() == [79_000, 79_000]
     kept = split.test[split.test >= 2_000]
     assert table.at[0, "auc_test"] == pytest.approx(auc(y[kept], scores[kept]), abs=1e-12)

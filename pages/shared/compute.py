@@ -10,23 +10,25 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from hetcal.algorithm import Run, Settings, grow_partition, run_on_leaves, split_table
+from hetcal.algorithm import (
+    FirstPass,
+    Run,
+    Settings,
+    first_pass,
+    grow_partition,
+    run_on_leaves,
+    split_table,
+)
 from hetcal.arrays import Ints
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import Artifact, score_with_artifact
 from hetcal.checks import Finding, check_table
-from hetcal.curves import (
-    PrecisionRecallCurve,
-    RocCurve,
-    precision_recall_curve,
-    roc_curve,
-)
 from hetcal.histograms import ScoreHistograms, score_histograms
 from hetcal.leaves import leaf_table
 from hetcal.overconfidence import diagnose
 from hetcal.partition import Partition
 from hetcal.reading import read_file
-from hetcal.reliability import ReliabilityCurve, reliability_curve
+from hetcal.result_curves import Curves, result_curves
 from hetcal.scores import Scores, require_ranking, scores_from_column
 from hetcal.scoring import ColumnScoring, ModelScoring
 from hetcal.sources import Source, file_per_role, from_path, one_file
@@ -126,9 +128,14 @@ class Flow:
         return run_of(self.table, self.scores, self.workspace.settings, self.partition)
 
     @property
+    def _passed(self) -> tuple[Table, Scores | None, Settings, Partition]:
+        """What the pass over the rows depends on."""
+        return self.table, self.scores, _division(self.workspace.settings), self.partition
+
+    @property
     def diagnosis(self) -> pd.DataFrame:
         """How over-confident each leaf is."""
-        return diagnosis_of(self.run)
+        return diagnosis_of(*self._passed)
 
     @property
     def score_range(self) -> tuple[float, float]:
@@ -138,10 +145,10 @@ class Flow:
 
     def histograms(self, axis: str, bins: int = 40) -> ScoreHistograms:
         """Score histograms of every leaf by role and label."""
-        return histograms_of(self.run, axis, bins)
+        return histograms_of(*self._passed, axis, bins)
 
     @property
-    def curves(self) -> "Curves":
+    def curves(self) -> Curves:
         """ROC, precision-recall and reliability curves before and after."""
         return curves_of(self.run)
 
@@ -153,15 +160,6 @@ def _only(settings: Settings, *names: str) -> Settings:
 
 def _division(settings: Settings) -> Settings:
     return _only(settings, *DIVISION)
-
-
-@dataclass(frozen=True)
-class Curves:
-    """The curves of the test rows; each pair is before and after."""
-
-    roc: tuple[RocCurve, ...]
-    precision_recall: tuple[PrecisionRecallCurve, ...]
-    reliability: tuple[ReliabilityCurve, ...]
 
 
 @once
@@ -217,45 +215,39 @@ def leaves_of(table: Table, partition: Partition, settings: Settings) -> pd.Data
 
 
 @once
+def first_pass_of(
+    table: Table, scores: Scores, settings: Settings, partition: Partition
+) -> FirstPass:
+    leaf = leaf_of(table, partition)
+    return first_pass(table, scores, split_of(table, settings), partition, leaf)
+
+
+@once
 def run_of(table: Table, scores: Scores, settings: Settings, partition: Partition) -> Run:
-    split = split_of(table, _division(settings))
-    return run_on_leaves(table, scores, settings, split, partition, leaf_of(table, partition))
+    passed = first_pass_of(table, scores, _division(settings), partition)
+    return run_on_leaves(table, scores, settings, partition, leaf_of(table, partition), passed)
 
 
 @once
-def diagnosis_of(run: Run) -> pd.DataFrame:
-    return diagnose(
-        run.scores.logit, run.table.y, run.leaf, run.split, run.partition.leaves, run.table.weight
-    )
+def diagnosis_of(
+    table: Table, scores: Scores, settings: Settings, partition: Partition
+) -> pd.DataFrame:
+    cells = first_pass_of(table, scores, settings, partition).cells
+    return diagnose(cells.train, cells.test, partition.leaves)
 
 
 @once
-def histograms_of(run: Run, axis: str, bins: int) -> ScoreHistograms:
-    leaves = [each.id for each in run.partition.leaves]
-    return score_histograms(
-        run.scores.logit,
-        run.table.y,
-        run.leaf,
-        run.split,
-        leaves,
-        axis=axis,
-        bins=bins,
-        weight=run.table.weight,
-    )
+def histograms_of(
+    table: Table, scores: Scores, settings: Settings, partition: Partition, axis: str, bins: int
+) -> ScoreHistograms:
+    cells = first_pass_of(table, scores, settings, partition).cells
+    leaves = [each.id for each in partition.leaves]
+    return score_histograms(cells.train, cells.test, leaves, axis=axis, bins=bins)
 
 
 @once
 def curves_of(run: Run) -> Curves:
-    rows = run.split.test
-    weight = None if run.table.weight is None else run.table.weight[rows]
-    pairs = (("before", run.scores.logit[rows]), ("after", run.after[rows]))
-    y = run.table.y[rows]
-    return Curves(
-        *(
-            tuple(make(name, y, scores, weight) for name, scores in pairs)
-            for make in (roc_curve, precision_recall_curve, reliability_curve)
-        )
-    )
+    return result_curves(run.ways, run.evaluation)
 
 
 @once

@@ -1,5 +1,7 @@
 """Results: before and after on test rows."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.special import expit, logit
@@ -11,6 +13,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
+from hetcal.role_cells import role_cells
 from tests.pages.visit import (
     calm,
     choose_leaf,
@@ -132,3 +135,19 @@ def test_row_weights_count_as_copies_of_a_row(segments):
         segments.loc[test, "label"], segments.loc[test, "score"], sample_weight=weight[test]
     )
     assert metrics(calm(app))["AUC before"] == f"{area:.4f}"
+
+
+def test_the_page_says_how_exact_its_numbers_are(app):
+    assert "All numbers are exact." in said(app.caption)
+
+
+def test_a_sketched_table_has_the_same_results_and_names_their_errors(app, segments, monkeypatch):
+    exact = metrics(app)
+    monkeypatch.setattr("hetcal.algorithm.role_cells", partial(role_cells, sketched_from=100))
+    sketched = go(with_segment_leaves(segments.assign(extra=1)), "pages/results.py")
+    assert any("off by at most" in each for each in said(calm(sketched).caption))
+    shown = metrics(sketched)
+    for name in ("AUC before", "AUC after"):
+        assert float(shown[name]) == pytest.approx(float(exact[name]), abs=2e-3)
+    for page in ("pages/calibration.py", "pages/overconfidence.py"):
+        calm(go(sketched, page))

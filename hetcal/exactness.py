@@ -1,0 +1,144 @@
+"""Numbers from cells are believed while they are surer than the data itself.
+
+A number from cells has a proven bound of its error. It stands while that is below the number's
+standard error; otherwise the rows are asked.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit
+
+from hetcal.arrays import Floats
+from hetcal.bounds import bounded_metrics
+from hetcal.cells import Cells
+from hetcal.delong import Lift, lift_between, lift_of
+from hetcal.evaluation import Errors, Evaluation, evaluate_leaves
+from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.metrics import Metrics
+from hetcal.rank_bounds import CellRanks, rank_cells
+from hetcal.rank_statistics import class_variance
+from hetcal.ranking import Labels
+from hetcal.row_answers import RowAnswers, RowWay
+from hetcal.ways import Ways
+
+ORDER = ("auc", "average_precision")  # what follows from the order of the rows alone
+NAMES = {
+    "auc": "AUC",
+    "average_precision": "average precision",
+    "log_loss": "log-loss",
+    "brier": "Brier score",
+    "calibration_error": "calibration error",
+}
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Measures, and how far each is off at most; 0 for those of rows."""
+
+    values: Metrics
+    errors: Metrics
+
+
+def evaluate_sketch(ways: Ways, rows: RowAnswers, calibrator: LeafCalibrator) -> Evaluation:
+    """Compare four logits of the same cells, and ask the rows where cells are too coarse.
+
+    Parameters
+    ----------
+    ways : Ways
+        The test cells.
+    rows : RowAnswers
+        The test rows; asked only if they are needed.
+    calibrator : LeafCalibrator
+        What the ways were made with.
+    """
+    ranks = {name: rank_cells(cells) for name, cells in vars(ways).items()}
+    lift = _lift(ways.before, ranks["before"], ranks["after"])
+    apart = (ranks["after"].auc - ranks["before"].auc).error
+    checked = {
+        name: check(cells, ranks[name], RowWay(rows, name, calibrator), apart >= lift.se)
+        for name, cells in vars(ways).items()
+    }
+    before, after = checked["before"].values.auc, checked["after"].values.auc
+    errors = {name: each.errors for name, each in checked.items()}
+    return Evaluation(
+        **{name: each.values for name, each in checked.items()},
+        lift=lift_between(before, after, lift.se),
+        leaves=evaluate_leaves(ways.before, ways.after, [each.leaf for each in calibrator.maps_]),
+        rows=int(ways.before.rows.sum()),
+        errors=Errors(**errors, lift=errors["before"].auc + errors["after"].auc),
+    )
+
+
+def check(cells: Cells, ranks: CellRanks, rows: RowWay, doubt_order: bool = False) -> Checked:
+    """Measure cells, or their rows where a bound is not below its standard error."""
+    bounded, ses = bounded_metrics(cells, ranks), standard_errors(cells, ranks)
+    values = Metrics(**{name: getattr(bounded, name).value for name in NAMES})
+    errors = Metrics(**{name: getattr(bounded, name).error for name in NAMES})
+    doubtful = {
+        name
+        for name in NAMES
+        if getattr(errors, name) > 0 and not getattr(errors, name) < getattr(ses, name)
+    }
+    if doubtful - set(ORDER):
+        return Checked(rows.measures, Metrics(*[0.0] * len(NAMES)))
+    if doubtful or (doubt_order and max(errors.auc, errors.average_precision) > 0):
+        found = rows.order
+        values = replace(values, auc=found.auc, average_precision=found.average_precision)
+        errors = replace(errors, auc=0.0, average_precision=0.0)
+    return Checked(values, errors)
+
+
+def standard_errors(cells: Cells, ranks: CellRanks) -> Metrics:
+    """Return the standard error of every measure.
+
+    That of the AUC is DeLong's; that of average precision is `sqrt(AP (1 - AP) / n)` with `n`
+    positive rows. Log-loss and Brier score are means over rows. The calibration error is the
+    length of the vector of gaps and changes no faster than a gap does, so its error is taken to
+    be that of the mean gap.
+    """
+    one = cells.y == 1
+    auc = sum(_variance(cells.chosen(side), ranks.placed[side]) for side in (one, ~one))
+    precision = ranks.average_precision.value
+    worth = np.sum(cells.weight[one]) ** 2 / max(np.sum(cells.squares[one]), 1e-300)
+    gap = expit(cells.score) - cells.y
+    return Metrics(
+        auc=float(np.sqrt(auc)),
+        average_precision=float(np.sqrt(precision * (1 - precision) / max(worth, 1.0))),
+        log_loss=float(np.sqrt(_variance(cells, _loss(cells.y, cells.score)))),
+        brier=float(np.sqrt(_variance(cells, gap**2))),
+        calibration_error=float(np.sqrt(_variance(cells, gap))),
+    )
+
+
+def exactness(errors: Errors | None) -> str:
+    """Say in a sentence how exact the numbers of an evaluation are."""
+    if errors is None:
+        return "All numbers are exact."
+    ways = (errors.before, errors.pooled, errors.tree, errors.after)
+    largest = {name: max(getattr(each, name) for each in ways) for name in NAMES}
+    off = [f"{_rounded_up(largest[key])} ({NAMES[key]})" for key in NAMES if largest[key] > 0]
+    exact = [NAMES[key] for key in NAMES if not largest[key] > 0]
+    told = f"Computed from cells of rows, off by at most {', '.join(off)}" if off else ""
+    if largest["calibration_error"] > 0:
+        told += ", the last in bins of whole cells"
+    told += f"; exact: {', '.join(exact)}." if off and exact else "." if off else ""
+    return told or "All numbers are exact."
+
+
+def _lift(before: Cells, one: CellRanks, other: CellRanks) -> Lift:
+    return lift_of(before.y, one.placed, other.placed, before.weight, before.squares, before.rows)
+
+
+def _variance(cells: Cells, values: Floats) -> float:
+    return class_variance(values, cells.weight, cells.squares, float(cells.rows.sum()))
+
+
+def _loss(y: Labels, scores: Floats) -> Floats:
+    return np.logaddexp(0, np.where(y == 1, -scores, scores))
+
+
+def _rounded_up(value: float) -> str:
+    """Write an upper bound with one digit, never below its value."""
+    unit = 10.0 ** np.floor(np.log10(value))
+    return f"{np.ceil(value / unit) * unit:.1g}"

@@ -1,0 +1,61 @@
+"""What the test rows say where cells are too coarse; the same question is answered once."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from hetcal.cells import Cells
+from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.metrics import Metrics, measure_cells, order_of_cells
+from hetcal.rank_statistics import RankStatistics
+from hetcal.ways import score_in
+
+
+class RowAnswers:
+    """The test rows, and what they have answered so far.
+
+    Parameters
+    ----------
+    make_rows : callable
+        Gives the test rows as cells; not called before the first question.
+    calibration : Cells
+        The calibration rows, or cells of them.
+    """
+
+    def __init__(self, make_rows: Callable[[], Cells], calibration: Cells) -> None:
+        self._make_rows = make_rows
+        self._calibration = calibration
+        self._kept: dict[Hashable, Any] = {}
+
+    @cached_property
+    def _rows(self) -> Cells:
+        return self._make_rows()
+
+    def answer(self, question: Callable[[Cells], Any], way: str, calibrator: LeafCalibrator) -> Any:
+        """Put a question to the rows, scored in the way of this name."""
+        maps = {"pooled": (calibrator.pooled_,), "after": calibrator.maps_}.get(way, ())
+        key = question, way, maps
+        if key not in self._kept:
+            scored = score_in(way, self._rows, self._calibration, calibrator)
+            self._kept[key] = question(scored)
+        return self._kept[key]
+
+
+@dataclass(frozen=True)
+class RowWay:
+    """The test rows, scored in one way with the maps of a calibrator."""
+
+    rows: RowAnswers
+    way: str
+    calibrator: LeafCalibrator
+
+    @property
+    def order(self) -> RankStatistics:
+        """What the order of the rows says."""
+        return self.rows.answer(order_of_cells, self.way, self.calibrator)
+
+    @property
+    def measures(self) -> Metrics:
+        """All measures of the rows."""
+        return self.rows.answer(measure_cells, self.way, self.calibrator)

@@ -1,0 +1,117 @@
+from dataclasses import astuple, fields
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.metrics import roc_auc_score
+
+from hetcal.cells import Cells
+from hetcal.evaluation import evaluate
+from hetcal.exactness import check, evaluate_sketch, exactness, standard_errors
+from hetcal.grid import Grid
+from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.metrics import measure
+from hetcal.rank_bounds import rank_cells
+from hetcal.row_answers import RowAnswers, RowWay
+from hetcal.sketch import sketch_rows
+from hetcal.ways import score_in_four_ways
+
+LEAVES = [1, 2, 3]
+
+
+def sample(rows, seed=0):
+    rng = np.random.default_rng(seed)
+    leaf = rng.integers(1, 4, rows)
+    scores = rng.normal(scale=1.5, size=rows)
+    return scores, rng.binomial(1, expit(np.array([0, 0.5, 1, 2])[leaf] * scores - 1)), leaf
+
+
+def evaluated(rows, bins):
+    """Evaluate a sketch and its rows; tell whether the sketch asked the rows."""
+    test, calibration = Cells.of_rows(*sample(rows)), Cells.of_rows(*sample(5_000, seed=1))
+    calibrator = LeafCalibrator().fit_cells(calibration, LEAVES)
+    cells = sketch_rows(*sample(rows), LEAVES, Grid(16.0, bins)).cells()
+    asked = []
+    rows_asked = RowAnswers(lambda: asked.append(True) or test, calibration)
+    ways = score_in_four_ways(cells, calibration, calibrator)
+    found = evaluate_sketch(ways, rows_asked, calibrator)
+    exact = evaluate(score_in_four_ways(test, calibration, calibrator), LEAVES)
+    return found, exact, asked
+
+
+def rows_before(scores, y, leaf):
+    rows = Cells.of_rows(scores, y, leaf)
+    return RowWay(RowAnswers(lambda: rows, rows), "before", LeafCalibrator().fit(scores, y, leaf))
+
+
+@pytest.mark.parametrize(("rows", "bins"), [(3_000, 2**16), (20_000, 4096), (20_000, 64)])
+def test_numbers_are_those_of_the_rows_within_their_errors(rows, bins):
+    found, exact, _ = evaluated(rows, bins)
+    for way in ("before", "pooled", "tree", "after"):
+        off = np.subtract(astuple(getattr(found, way)), astuple(getattr(exact, way)))
+        # The bins of the calibration error consist of whole cells: it is another number.
+        bound = np.array(astuple(getattr(found.errors, way)))
+        assert np.all(np.abs(off[:4]) <= bound[:4] + 1e-12)
+    assert abs(found.lift.auc - exact.lift.auc) <= found.errors.lift + 1e-12
+    assert found.lift.se == pytest.approx(exact.lift.se, rel=0.05)
+    assert found.rows == exact.rows == rows
+
+
+def test_fine_cells_are_believed():
+    found, _, asked = evaluated(3_000, 2**16)
+    assert asked == []
+    assert 0 < found.errors.lift < found.lift.se
+
+
+def test_coarse_cells_give_way_to_the_rows():
+    found, exact, asked = evaluated(20_000, 64)
+    assert asked == [True]
+    assert found.errors.lift == 0
+    assert (found.lift.before, found.lift.after) == (exact.before.auc, exact.after.auc)
+
+
+def test_no_number_is_off_by_more_than_its_standard_error():
+    scores, y, leaf = sample(20_000)
+    for bins in (16, 256, 4096):
+        cells = sketch_rows(scores, y, leaf, LEAVES, Grid(16.0, bins)).cells()
+        ranks = rank_cells(cells)
+        checked = check(cells, ranks, rows_before(scores, y, leaf))
+        for each in fields(checked.errors):
+            error = getattr(checked.errors, each.name)
+            assert error < getattr(standard_errors(cells, ranks), each.name)
+
+
+def test_standard_errors_are_those_of_the_bootstrap():
+    scores, y, leaf = sample(2_000)
+    cells = Cells.of_rows(scores, y, leaf)
+    found = standard_errors(cells, rank_cells(cells))
+    rng = np.random.default_rng(2)
+    drawn = []
+    for _ in range(300):
+        i = rng.integers(0, 2_000, 2_000)
+        drawn.append(astuple(measure(y[i], scores[i])))
+    spread = np.std(drawn, axis=0)
+    assert [found.auc, found.log_loss, found.brier] == pytest.approx(spread[[0, 2, 3]], rel=0.15)
+    # The other two are rules of thumb.
+    assert [found.average_precision, found.calibration_error] == pytest.approx(
+        spread[[1, 4]], rel=0.5
+    )
+
+
+def test_rows_that_are_asked_are_exact():
+    scores, y, leaf = sample(20_000)
+    cells = sketch_rows(scores, y, leaf, LEAVES, Grid(16.0, 64)).cells()
+    checked = check(cells, rank_cells(cells), rows_before(scores, y, leaf))
+    assert checked.values.auc == pytest.approx(roc_auc_score(y, scores), abs=1e-12)
+
+
+def test_the_sentence_tells_the_largest_errors():
+    assert exactness(None) == "All numbers are exact."
+    found, _, _ = evaluated(3_000, 2**16)
+    assert exactness(found.errors).startswith("Computed from cells of rows, off by at most ")
+    assert "exact" not in exactness(found.errors)
+    asked, _, _ = evaluated(20_000, 4096)
+    assert asked.errors.before.auc == 0
+    assert "log-loss" in exactness(asked.errors)
+    # Bins of whole cells are not those of the rows, which the bound says nothing about.
+    assert "(calibration error), the last in bins of whole cells" in exactness(asked.errors)

@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from hetcal.cells import Cells
+from hetcal.evaluation import evaluate
+from hetcal.grid import Grid
+from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.result_curves import result_curves
+from hetcal.sketch import sketch_rows
+from hetcal.ways import score_in_four_ways
+
+
+def curves_and_evaluation(cells, rows, calibrator):
+    evaluation = evaluate(score_in_four_ways(rows, rows, calibrator), [1, 2])
+    return result_curves(score_in_four_ways(cells, rows, calibrator), evaluation), evaluation
+
+
+def test_curves_of_cells_are_those_of_their_rows_and_carry_the_areas_of_the_evaluation():
+    rng = np.random.default_rng(0)
+    leaf = rng.integers(1, 3, 20_000)
+    scores = rng.normal(size=20_000)
+    y = rng.binomial(1, expit(np.array([0, 2.0, 0.5])[leaf] * scores + leaf - 1.5))
+    rows, calibrator = Cells.of_rows(scores, y, leaf), LeafCalibrator().fit(scores, y, leaf)
+    cells = sketch_rows(scores, y, leaf, [1, 2], Grid()).cells()
+    exact, evaluation = curves_and_evaluation(rows, rows, calibrator)
+    found, _ = curves_and_evaluation(cells, rows, calibrator)
+    assert [each.name for each in found.roc] == ["before", "after"]
+    assert found.roc[1].auc == evaluation.after.auc
+    assert found.precision_recall[0].average_precision == evaluation.before.average_precision
+    for one, other in zip(found.roc, exact.roc, strict=True):
+        assert one.rows == other.rows == 20_000
+        at = np.linspace(0, 1, 101)
+        heights = (
+            np.interp(at, each.false_positive_rate, each.true_positive_rate)
+            for each in (one, other)
+        )
+        assert next(heights) == pytest.approx(next(heights), abs=0.01)
+    for one, other in zip(found.reliability, exact.reliability, strict=True):
+        assert one.count.sum() == other.count.sum() == 20_000
+        assert one.predicted == pytest.approx(other.predicted, abs=0.005)
+        assert one.observed == pytest.approx(other.observed, abs=0.02)

@@ -1,0 +1,115 @@
+from dataclasses import astuple, replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+
+from hetcal.algorithm import Settings, first_pass, run, run_on_leaves
+from hetcal.bounds import bounded_metrics
+from hetcal.metrics import measure
+from hetcal.role_cells import role_cells
+from hetcal.scores import scores_from_column
+from hetcal.splits import split_by_fraction
+from hetcal.table import Roles, make_table
+
+ROWS = 300_000
+MEASURES = ("auc", "average_precision", "log_loss", "brier")
+
+
+@pytest.fixture(scope="module")
+def many_rows():
+    """Table, scores, split and leaf of rows whose slope differs from leaf to leaf."""
+    rng = np.random.default_rng(0)
+    leaf = rng.integers(1, 5, ROWS)
+    score = rng.normal(scale=1.5, size=ROWS)
+    y = rng.binomial(1, expit(np.array([0, 0.5, 1.0, 2.0, 0.3])[leaf] * score - 1))
+    frame = pd.DataFrame({"label": y, "score": score, "x": leaf})
+    table = make_table(frame, Roles(label="label", score="score"), "digest")
+    scores = scores_from_column(frame["score"], "logit", "digest")
+    return table, scores, split_by_fraction(table.y, (0.4, 0.0, 0.3, 0.3), 0), leaf
+
+
+def test_rows_of_small_tables_are_cells_themselves(many_rows):
+    table, scores, split, leaf = many_rows
+    cells = role_cells(*many_rows, [1, 2, 3, 4], sketched_from=ROWS)
+    assert cells.exact
+    for role in ("train", "calibration", "test"):
+        found, rows = getattr(cells, role), split.of(role)
+        assert np.array_equal(found.score, scores.logit[rows])
+        assert np.array_equal(found.y, table.y[rows])
+        assert np.array_equal(found.leaf, leaf[rows])
+        assert found.given_weight is None
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sketched_rows_have_the_measures_of_the_rows_within_their_bounds(many_rows, weighted):
+    table, scores, split, leaf = many_rows
+    weight = np.random.default_rng(1).exponential(size=ROWS) if weighted else None
+    table = replace(table, weight=weight)
+    cells = role_cells(table, scores, split, leaf, [1, 2, 3, 4])
+    assert not cells.exact
+    assert cells.test.counted != weighted
+    for role in ("train", "calibration", "test"):
+        found, rows = getattr(cells, role), split.of(role)
+        assert found.score.size < rows.size / 2
+        assert found.rows.sum() == rows.size
+        w = None if weight is None else weight[rows]
+        exact = astuple(measure(table.y[rows], scores.logit[rows], w))[:4]
+        bounds = [getattr(bounded_metrics(found), name) for name in MEASURES]
+        for value, bound in zip(exact, bounds, strict=True):
+            assert bound.low - 1e-12 <= value <= bound.high + 1e-12
+
+
+def test_a_sketched_run_has_the_numbers_of_an_exact_one(many_rows, monkeypatch):
+    table, scores, _, _ = many_rows
+    sketched = run(table, scores, Settings(max_depth=2))
+    monkeypatch.setattr("hetcal.algorithm.role_cells", partial(role_cells, sketched_from=ROWS))
+    exact = run(table, scores, Settings(max_depth=2))
+    assert (sketched.cells.exact, exact.cells.exact) == (False, True)
+    assert exact.exactness == "All numbers are exact."
+    assert "off by at most" in sketched.exactness
+    assert sketched.partition == exact.partition
+    maps = zip(sketched.calibrator.maps_, exact.calibrator.maps_, strict=True)
+    for found, expected in maps:
+        assert astuple(found)[1:3] == pytest.approx(astuple(expected)[1:3], abs=1e-9)
+        assert (found.rows, found.positives) == (expected.rows, expected.positives)
+    found, expected = sketched.evaluation, exact.evaluation
+    for way in ("before", "pooled", "tree", "after"):
+        off = np.subtract(astuple(getattr(found, way)), astuple(getattr(expected, way)))
+        assert np.all(np.abs(off[:4]) <= np.array(astuple(getattr(found.errors, way)))[:4] + 1e-9)
+    assert abs(found.lift.auc - expected.lift.auc) <= found.errors.lift + 1e-9
+    assert found.lift.se == pytest.approx(expected.lift.se, rel=0.01)
+    assert found.rows == expected.rows
+    counts = ["leaf", "rows", "positives"]
+    assert found.leaves[counts].equals(expected.leaves[counts])
+    assert found.leaves["contribution"].to_numpy() == pytest.approx(
+        expected.leaves["contribution"].to_numpy(), abs=1e-5
+    )
+
+
+@pytest.mark.parametrize("change", ["wild", "narrow"])
+def test_cells_stay_fine_whatever_the_scale_of_the_scores(many_rows, change):
+    table, scores, split, leaf = many_rows
+    logit = scores.logit.copy() if change == "wild" else scores.logit / 1000
+    if change == "wild":
+        logit[:10] = 1e6
+    cells = role_cells(table, replace(scores, logit=logit), split, leaf, [1, 2, 3, 4])
+    rows = split.test
+    found, exact = bounded_metrics(cells.test).auc, measure(table.y[rows], logit[rows]).auc
+    assert found.value == pytest.approx(exact, abs=1e-5)
+    assert found.error < 1e-3
+
+
+def test_another_least_number_of_rows_does_not_touch_the_rows(many_rows):
+    table, scores, split, leaf = many_rows
+    grown = run(table, scores, Settings(max_depth=2))
+    partition, leaf = grown.partition, grown.leaf
+    passed = first_pass(table, scores, split, partition, leaf)
+    blind = replace(scores, logit=np.zeros(0)), replace(table, y=np.zeros(0, dtype=np.int8))
+    few = run_on_leaves(blind[1], blind[0], Settings(min_rows=50), partition, leaf[:0], passed)
+    many = run_on_leaves(blind[1], blind[0], Settings(min_rows=10**6), partition, leaf[:0], passed)
+    assert {each.fallback for each in few.calibrator.maps_} == {None}
+    assert {each.fallback for each in many.calibrator.maps_} == {"few rows"}
+    assert few.ways.after.score.size == passed.cells.test.score.size
