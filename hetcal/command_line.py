@@ -31,7 +31,12 @@ BAD_INPUT = 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; bad input ends with exit code 2 and one message."""
-    commands = {"run": run_command, "score": score_command, "demo": demo_command}
+    commands = {
+        "run": run_command,
+        "score": score_command,
+        "demo": demo_command,
+        "speed": speed_command,
+    }
     options = parse_options(commands, None if arguments is None else list(arguments))
     try:
         options.command(options)
@@ -77,6 +82,22 @@ def demo_command(options: argparse.Namespace) -> None:
     """Write the files of the demo, ready to be uploaded or run."""
     for path in write_demo(options.out):
         _say(str(path))
+
+
+def speed_command(options: argparse.Namespace) -> None:
+    """Measure how fast hetcal is, next to scikit-learn and to what memory allows."""
+    from hetcal.speed import measure_speed
+    from hetcal.speed_table import NOTES, Measured, heading, table_line, to_json
+
+    measured: list[Measured] = []
+    _say(heading())
+    for each in measure_speed(options.rows, compiled=options.compiled):
+        _say(table_line(each, measured))
+        sys.stdout.flush()
+        measured.append(each)
+    _say("\n".join(NOTES))
+    if options.json is not None:
+        options.json.write_text(to_json(measured), encoding="utf-8")
 
 
 def _write(finished: Run, scoring: Scoring, out: Path) -> None:

@@ -9,6 +9,8 @@ from typing import Any, NoReturn
 from hetcal.algorithm import Settings
 from hetcal.errors import HetcalError
 
+FEWEST_ROWS, MOST_ROWS = 2_000, 1_000_000_000  # of the speed test
+
 Commands = Mapping[str, Callable[[argparse.Namespace], None]]
 
 
@@ -26,13 +28,18 @@ def parse_options(commands: Commands, arguments: list[str] | None) -> argparse.N
     Parameters
     ----------
     commands : dict
-        The functions that carry out `run`, `score` and `demo`.
+        The functions that carry out `run`, `score`, `demo` and `speed`.
     arguments : list of str or None
         The words after the program's name; None takes those of this process.
     """
     parser = Parser(prog="hetcal", description="Heterogeneous calibration of a classifier.")
     added = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
-    for name, add_options in (("run", _add_run), ("score", _add_score), ("demo", _add_demo)):
+    for name, add_options in (
+        ("run", _add_run),
+        ("score", _add_score),
+        ("demo", _add_demo),
+        ("speed", _add_speed),
+    ):
         help_line = str(commands[name].__doc__).splitlines()[0]
         one = added.add_parser(name, help=help_line, description=help_line)
         one.set_defaults(command=commands[name])
@@ -106,6 +113,13 @@ def _add_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
 
 
+def _add_speed(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--rows", type=_sizes, metavar="n,…", default="1e5,1e6,1e7", help="default %(default)s")
+    add("--compiled", action="store_true", help="with compiled kernels, which need numba")
+    add("--json", type=Path, metavar="FILE", help="also write the table as JSON")
+
+
 def _names(text: str) -> tuple[str, ...]:
     """Split a list of names at its commas; names in double quotes may contain some."""
     names = next(csv.reader([text], skipinitialspace=True), [])
@@ -118,6 +132,20 @@ def _fractions(text: str) -> tuple[float, ...]:
     except ValueError:
         message = f"fractions are four numbers such as 0.6,0.1,0.15,0.15, not {text!r}"
         raise argparse.ArgumentTypeError(message) from None
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    """Read numbers of rows such as 1e5,1e6 and put them in order."""
+    try:
+        sizes = [float(part) for part in text.split(",")]
+    except ValueError:
+        sizes = []
+    if not sizes or not all(FEWEST_ROWS <= size <= MOST_ROWS for size in sizes):
+        message = (
+            f"rows are numbers from {FEWEST_ROWS:,} to {MOST_ROWS:,} such as 1e5,1e6, not {text!r}"
+        )
+        raise argparse.ArgumentTypeError(message)
+    return tuple(sorted({int(size) for size in sizes}))
 
 
 def given(**values: Any) -> dict[str, Any]:

@@ -1,0 +1,188 @@
+"""How fast hetcal is: against common ways of doing the same, and against physical limits."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property, partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from hetcal import speed_jobs, speed_rivals
+from hetcal.arrays import Floats, Ints
+from hetcal.errors import HetcalError
+from hetcal.rank_statistics import rank_statistics
+from hetcal.speed_clock import PATIENCE, Timed, timed
+from hetcal.speed_data import Rows, make_rows
+from hetcal.speed_jobs import HISTOGRAM_BINS, Calibrated
+from hetcal.speed_table import Measured
+
+REPLICATES = 1000
+MANY_ROWS = 2_000_000
+DRAWS, DRAWS_OF_MANY = 20, 3
+
+
+def measure_speed(sizes: Sequence[int], *, compiled: bool = False) -> Iterator[Measured]:
+    """Yield the jobs, size by size.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Numbers of rows.
+    compiled : bool
+        Use compiled kernels; otherwise NumPy alone.
+    """
+    if compiled and find_spec("numba") is None:
+        raise HetcalError(
+            "Compiled kernels cannot be measured: numba is not installed.",
+            "The option --compiled needs numba.",
+            "Install hetcal[compiled], or leave the option out.",
+        )
+    with _kernels(compiled), threadpool_limits(1):  # one thread, for rivals as well
+        for size in sizes:
+            yield from _Comparison(make_rows(size), compiled).lines()
+
+
+@contextmanager
+def _kernels(compiled: bool) -> Iterator[None]:
+    """Switch compiled kernels on or off for a while."""
+    name = "HETCAL_COMPILED"
+    before = os.environ.get(name)
+    os.environ[name] = str(int(compiled))
+    try:
+        yield
+    finally:
+        del os.environ[name]
+        if before is not None:
+            os.environ[name] = before
+
+
+class _Comparison:
+    """All jobs on the same rows."""
+
+    def __init__(self, rows: Rows, compiled: bool) -> None:
+        self.rows, self.compiled = rows, compiled
+        self.limits = {
+            "stream": timed(lambda: rows.X.sum()).seconds,
+            "sort": timed(lambda: np.sort(rows.scores)).seconds,
+        }
+        self.their_tree = _rival(lambda: speed_rivals.grow(rows))
+        self.recomputed = _rival(
+            lambda: speed_rivals.recompute(rows, self.their_tree.result, self.edges)
+        )
+
+    @cached_property
+    def done(self) -> Calibrated:
+        """What hetcal makes of the rows."""
+        return speed_jobs.calibrate(self.rows)
+
+    @cached_property
+    def edges(self) -> Floats:
+        """The edges of the histograms."""
+        reach = self.done.sketch.grid.reach
+        return np.linspace(-reach, reach, HISTOGRAM_BINS + 1)
+
+    @cached_property
+    def their_leaf(self) -> Ints:
+        """The leaf of each row in scikit-learn's tree, numbered from left to right."""
+        return np.unique(self.their_tree.result.apply(self.rows.X), return_inverse=True)[1] + 1
+
+    def lines(self) -> Iterator[Measured]:
+        """Do all jobs, one after the other."""
+        yield self.whole_job()
+        yield self.auc()
+        yield self.slider()
+        yield self.interval()
+        yield self.apply()
+        yield self.tree()
+        yield from self.others()
+
+    def whole_job(self) -> Measured:
+        """Measure tree, routing, maps, measures before and after, and histograms."""
+        ours = timed(lambda: speed_jobs.whole_job(self.rows))
+        tree, rest = self.their_tree, self.recomputed
+        theirs = Timed(tree.seconds + rest.seconds, min(tree.runs, rest.runs), 0, None)
+        difference = ours.result.difference(rest.result)
+        return self._line("whole-job", ours, "scikit-learn loop", theirs, difference)
+
+    def auc(self) -> Measured:
+        """Measure exact AUC and average precision; hetcal also gives the variance."""
+        y, scores = self.rows.y, self.rows.scores
+        ours = timed(lambda: rank_statistics(y, scores))
+        theirs = _rival(lambda: speed_rivals.ranks(y, scores))
+        pair = ours.result.auc, ours.result.average_precision
+        difference = float(np.max(np.abs(np.subtract(pair, theirs.result))))
+        return self._line("auc", ours, "roc_auc, average_precision", theirs, difference, "sort")
+
+    def slider(self) -> Measured:
+        """Measure all that follows a moved control, from the sketch."""
+        ours = timed(lambda: speed_jobs.slide(self.done.sketch))
+        difference = ours.result[0].difference(self.recomputed.result)
+        rival = "scikit-learn loop, no tree"
+        return self._line("slider", ours, rival, self.recomputed, difference, "sort")
+
+    def interval(self) -> Measured:
+        """Measure the bootstrap of the lift; the difference is that of the standard errors."""
+        draws = DRAWS if len(self.rows.y) <= MANY_ROWS else DRAWS_OF_MANY
+        ours = timed(lambda: speed_jobs.interval(self.done.sketch, REPLICATES))
+        few = timed(lambda: speed_rivals.bootstrap(self.rows, self.their_leaf, draws), repeats=1)
+        theirs = Timed(few.seconds * REPLICATES / draws, 1, 0, few.result)
+        difference = abs(ours.result.se - few.result)
+        remark = f"from {draws} of {REPLICATES:,} draws"
+        return self._line("interval", ours, "naive bootstrap", theirs, difference, "sort", remark)
+
+    def apply(self) -> Measured:
+        """Measure the way from features and score to a calibrated probability."""
+        scores, y = self.rows.scores.astype(np.float64), self.rows.y
+        tree = self.their_tree.result
+        models = speed_rivals.fit(scores, y, tree.apply(self.rows.X))
+        ours = timed(lambda: speed_jobs.apply(self.rows, self.done))
+        theirs = _rival(lambda: speed_rivals.LeafModels(tree, models).apply(self.rows))
+        difference = float(np.max(np.abs(ours.result - theirs.result)))
+        return self._line("apply", ours, "apply, predict_proba", theirs, difference)
+
+    def tree(self) -> Measured:
+        """Measure the tree; the difference is the share of rows in another leaf."""
+        ours = timed(lambda: speed_jobs.grow(self.rows))
+        leaf = ours.result.apply(self.rows.frame)
+        difference = float(np.mean(leaf != self.their_leaf))
+        return self._line("tree", ours, "DecisionTreeClassifier", self.their_tree, difference)
+
+    def others(self) -> Iterator[Measured]:
+        """Measure fit and predict against calibrators that give other results."""
+        ours: Timed[Calibrated] | None = None
+        for name, work in speed_rivals.other_calibrators(len(self.rows.y)):
+            ours = ours or timed(lambda: speed_jobs.calibrate(self.rows))
+            theirs = _rival(partial(work, self.rows))
+            yield self._line("fit", ours, name, theirs, None)
+
+    def _line(
+        self,
+        name: str,
+        ours: Timed[Any],
+        rival: str,
+        theirs: Timed[Any],
+        difference: float | None,
+        limit: str = "stream",
+        remark: str = "",
+    ) -> Measured:
+        return Measured(
+            name=name,
+            rows=len(self.rows.y),
+            compiled=self.compiled,
+            seconds=ours.seconds,
+            rival=rival,
+            rival_seconds=theirs.seconds,
+            ratio=theirs.seconds / ours.seconds,
+            limit_ratio=ours.seconds / self.limits[limit],
+            limit=limit,
+            difference=difference,
+            memory=ours.memory,
+            remark=remark or ("once" if theirs.runs == 1 else ""),
+        )
+
+
+def _rival(work: Callable[[], Any]) -> Timed[Any]:
+    return timed(work, patience=PATIENCE)

@@ -1,0 +1,116 @@
+"""The jobs whose speed is measured, as hetcal does them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from hetcal import bounds
+from hetcal.arrays import Floats, Ints
+from hetcal.bootstrap import BootstrapLift, bootstrap_lift
+from hetcal.cells import Cells
+from hetcal.delong import Lift, lift_of
+from hetcal.grid import grid_for
+from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.leaf_map import map_logits
+from hetcal.partition import Partition
+from hetcal.platt import PlattFit, fit_platt
+from hetcal.platt_polish import polish
+from hetcal.rank_bounds import rank_cells
+from hetcal.rank_statistics import RankStatistics, rank_statistics
+from hetcal.sketch import Sketch, sketch_rows
+from hetcal.speed_data import DEPTH, Outcome, Rows
+from hetcal.tree_partition import TreePartition
+
+HISTOGRAM_BINS = 64
+BOOTSTRAP_BINS = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """Rows in leaves with a map each."""
+
+    partition: Partition
+    leaf: Ints
+    sketch: Sketch
+    fit: PlattFit
+    logits: Floats
+    probability: Floats
+
+
+def grow(rows: Rows) -> Partition:
+    """Grow the tree."""
+    tree = TreePartition(DEPTH, min_samples_leaf=rows.min_leaf)
+    return tree.fit(rows.frame, rows.y).partition_
+
+
+def calibrate(rows: Rows) -> Calibrated:
+    """Grow the tree, send the rows to its leaves, fit the maps exactly and apply them."""
+    partition = grow(rows)
+    leaf = partition.apply(rows.frame)
+    leaves = range(1, len(partition.leaves) + 1)
+    sketch = sketch_rows(rows.scores, rows.y, leaf, leaves, grid_for(rows.scores))
+    fit = polish(_fit(sketch.cells(), sketch), rows.scores, rows.y, leaf, leaves)
+    logits = _map(fit, rows.scores, leaf)
+    return Calibrated(partition, leaf, sketch, fit, logits, expit(logits))
+
+
+def whole_job(rows: Rows) -> Outcome:
+    """Calibrate and measure before and after: ranks exactly from rows, the rest from cells."""
+    done = calibrate(rows)
+    cells = done.sketch.cells()
+    before = _measures(rank_statistics(rows.y, rows.scores), cells)
+    after = _measures(rank_statistics(rows.y, done.logits), _mapped(cells, done.fit))
+    return _outcome(done.fit, before + after, done.sketch)
+
+
+def slide(sketch: Sketch) -> tuple[Outcome, Lift]:
+    """Do all that a moved control asks for: maps, measures with bounds, lift, histograms."""
+    cells = sketch.cells()
+    fit = _fit(cells, sketch)
+    mapped = _mapped(cells, fit)
+    ranks = rank_cells(cells), rank_cells(mapped)
+    measures = []
+    for each, ranked in zip((cells, mapped), ranks, strict=True):
+        found = bounds.bounded_metrics(each, ranked)
+        three = found.auc, found.average_precision, found.log_loss
+        measures += [number.value for number in three]
+    before, after = (each.placed for each in ranks)
+    lift = lift_of(cells.y, before, after, cells.weight, cells.squares, cells.rows)
+    return _outcome(fit, measures, sketch), lift
+
+
+def interval(sketch: Sketch, replicates: int) -> BootstrapLift:
+    """Find the interval of the lift, every map refitted in every replicate."""
+    cells = sketch.coarser(BOOTSTRAP_BINS).cells()
+    calibrator = LeafCalibrator()
+    calibrator.fit(cells.score, cells.y, cells.leaf, cells.weight, sketch.leaves)
+    return bootstrap_lift(cells, cells, calibrator, replicates=replicates)
+
+
+def apply(rows: Rows, done: Calibrated) -> Floats:
+    """Send rows to their leaves and return calibrated probabilities."""
+    return expit(_map(done.fit, rows.scores, done.partition.apply(rows.frame)))
+
+
+def _fit(cells: Cells, sketch: Sketch) -> PlattFit:
+    return fit_platt(cells.score, cells.y, cells.leaf, sketch.leaves, cells.weight, cells.squares)
+
+
+def _map(fit: PlattFit, scores: Floats, leaf: Ints) -> Floats:
+    return map_logits(scores, fit.slope[leaf - 1], fit.intercept[leaf - 1])
+
+
+def _mapped(cells: Cells, fit: PlattFit) -> Cells:
+    return cells.mapped(lambda scores, leaf: _map(fit, scores, leaf))
+
+
+def _measures(ranked: RankStatistics, cells: Cells) -> list[float]:
+    bounds.brier(cells)  # part of the job, but the rival has no equal number to compare with
+    bounds.calibration_error(cells)
+    return [ranked.auc, ranked.average_precision, bounds.log_loss(cells).value]
+
+
+def _outcome(fit: PlattFit, measures: list[float], sketch: Sketch) -> Outcome:
+    counts = sketch.coarser(HISTOGRAM_BINS).rows
+    return Outcome(np.array([fit.slope, fit.intercept]), np.array(measures), counts)
