@@ -11,7 +11,7 @@ from hetcal.evaluation import Evaluation, evaluate
 from hetcal.exactness import evaluate_sketch, exactness
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
-from hetcal.role_cells import RoleCells, role_cells, row_cells
+from hetcal.role_cells import SKETCHED_FROM, RoleCells, role_cells, row_cells
 from hetcal.row_answers import RowAnswers
 from hetcal.run_checks import refuse_role_columns, require_scored_classes, require_weight
 from hetcal.scores import Scores, require_ranking
@@ -158,25 +158,33 @@ class Run:
 def run(
     table: Table, scores: Scores, settings: Settings, partition: Partition | None = None
 ) -> Run:
-    """Run Algorithm 1; a given partition takes the place of the tree."""
+    """Run Algorithm 1; a given partition takes the place of the tree.
+
+    Every row is a cell of its own here, so that all numbers are exact at any size.
+    """
     split = split_table(table, settings)
     if partition is None:
         partition = grow_partition(table, split, settings)
     leaf = partition.apply(table.frame)
-    passed = first_pass(table, scores, split, partition, leaf)
+    passed = first_pass(table, scores, split, partition, leaf, sketched_from=table.rows)
     return run_on_leaves(table, scores, settings, partition, leaf, passed)
 
 
 def first_pass(
-    table: Table, scores: Scores, split: Split, partition: Partition, leaf: Ints
+    table: Table,
+    scores: Scores,
+    split: Split,
+    partition: Partition,
+    leaf: Ints,
+    sketched_from: int = SKETCHED_FROM,
 ) -> FirstPass:
-    """Turn rows into cells and fit the maps of all leaves."""
+    """Turn rows into cells, sketched in larger tables, and fit the maps of all leaves."""
     require_ranking(scores)
     refuse_role_columns(partition, table)
     split = usable_rows(split, scores.usable)
     require_scored_classes(table, scores, split)
     leaves = [each.id for each in partition.leaves]
-    cells = role_cells(table, scores, split, leaf, leaves)
+    cells = role_cells(table, scores, split, leaf, leaves, sketched_from)
     if cells.exact:
         return FirstPass(split, cells, LeafCalibrator().fit_cells(cells.calibration, leaves), None)
     rows = row_cells(table, scores, split.calibration, leaf)

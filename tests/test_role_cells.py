@@ -1,12 +1,11 @@
 from dataclasses import astuple, replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit
 
-from hetcal.algorithm import Settings, first_pass, run, run_on_leaves
+from hetcal.algorithm import Settings, first_pass, run, run_on_leaves, split_table
 from hetcal.bounds import bounded_metrics
 from hetcal.metrics import measure
 from hetcal.role_cells import role_cells
@@ -62,15 +61,16 @@ def test_sketched_rows_have_the_measures_of_the_rows_within_their_bounds(many_ro
             assert bound.low - 1e-12 <= value <= bound.high + 1e-12
 
 
-def test_a_sketched_run_has_the_numbers_of_an_exact_one(many_rows, monkeypatch):
+def test_a_sketched_run_has_the_numbers_of_an_exact_one(many_rows):
     table, scores, _, _ = many_rows
-    sketched = run(table, scores, Settings(max_depth=2))
-    monkeypatch.setattr("hetcal.algorithm.role_cells", partial(role_cells, sketched_from=ROWS))
-    exact = run(table, scores, Settings(max_depth=2))
+    settings = Settings(max_depth=2)
+    exact = run(table, scores, settings)
+    split = split_table(table, settings)
+    passed = first_pass(table, scores, split, exact.partition, exact.leaf)
+    sketched = run_on_leaves(table, scores, settings, exact.partition, exact.leaf, passed)
     assert (sketched.cells.exact, exact.cells.exact) == (False, True)
     assert exact.exactness == "All numbers are exact."
     assert "off by at most" in sketched.exactness
-    assert sketched.partition == exact.partition
     maps = zip(sketched.calibrator.maps_, exact.calibrator.maps_, strict=True)
     for found, expected in maps:
         assert astuple(found)[1:3] == pytest.approx(astuple(expected)[1:3], abs=1e-9)
