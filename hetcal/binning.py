@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hetcal.arrays import Ints
+from hetcal.arrays import Ints, Singles
 
-Singles = NDArray[np.float32]
 Codes = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
 Bins = NDArray[np.unsignedinteger[Any]]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hetcal.arrays import Floats, Ints
+from hetcal.arrays import Ints, Singles
 from hetcal.columns import FeatureKind, column_kind, value_text
 from hetcal.errors import PartitionError
 
@@ -39,17 +39,23 @@ def named_columns(X: pd.DataFrame | NDArray[Any]) -> pd.DataFrame:
     return pd.DataFrame(values, columns=[f"x{i}" for i in range(values.shape[1])])
 
 
-def number_values(column: pd.Series) -> Floats:
-    """Return the values rounded to single precision; missing values are NaN.
+def single_limit(threshold: float) -> np.float32:
+    """Return the largest single-precision number that is not above a threshold.
 
-    scikit-learn's trees see single precision, so a value next to a threshold can
-    change sides if it is compared in double precision. The result is in double
-    precision again so that the threshold itself is not rounded.
+    A value in single precision is at most the threshold if it is at most this, so that rows
+    need not be widened to be compared exactly as scikit-learn does.
+
+    Examples
+    --------
+    >>> float(single_limit(0.5)), float(single_limit(0.1)) < 0.1
+    (0.5, True)
     """
-    return single_values(column).astype(np.float64)
+    with np.errstate(over="ignore"):
+        near = np.float32(threshold)
+    return near if float(near) <= threshold else np.nextafter(near, np.float32(-np.inf))
 
 
-def single_values(column: pd.Series) -> NDArray[np.float32]:
+def single_values(column: pd.Series) -> Singles:
     """Return the values in single precision; missing values are NaN."""
     if not pd.api.types.is_numeric_dtype(column) and not column.isna().all():
         raise PartitionError(
@@ -57,6 +63,8 @@ def single_values(column: pd.Series) -> NDArray[np.float32]:
             "The partition splits it as a number.",
             "Give the column as numbers, with empty cells for missing values.",
         )
+    if column.dtype == np.float32:
+        return column.to_numpy()
     # Whole numbers take the way of fractions, since a gap elsewhere makes them such.
     double = column.to_numpy(dtype=np.float64, na_value=np.nan)
     with np.errstate(over="ignore"):  # beyond single precision means infinite

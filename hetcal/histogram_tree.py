@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hetcal.arrays import Floats, Ints
-from hetcal.binning import BinnedRows, Bytes, Singles, choose_bins, column_by_column, number_of_bins
+from hetcal.arrays import Floats, Ints, Singles
+from hetcal.binning import BinnedRows, Bytes, choose_bins, column_by_column, number_of_bins
 from hetcal.grown_tree import GrownTree
 from hetcal.kernels import use_compiled
 from hetcal.magnifier import RowMagnifier

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from hetcal.arrays import Floats, Ints
-from hetcal.binning import PARTS, BinnedRows, Bytes, Singles, order_codes
+from hetcal.arrays import Floats, Ints, Singles
+from hetcal.binning import PARTS, BinnedRows, Bytes, order_codes
 from hetcal.row_passes import Passes, Rows
 from hetcal.runs import Runs
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetcal import tree_kernels
-from hetcal.arrays import Floats, Ints
-from hetcal.binning import PARTS, BinnedRows, Bytes, ColumnBins, Singles, order_codes
+from hetcal.arrays import Floats, Ints, Singles
+from hetcal.binning import PARTS, BinnedRows, Bytes, ColumnBins, order_codes
 from hetcal.kernels import compiled
 
 Rows = NDArray[np.integer]

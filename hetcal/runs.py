@@ -10,8 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from hetcal.arrays import Bools, Floats, Ints
-from hetcal.binning import Singles
+from hetcal.arrays import Bools, Floats, Ints, Singles
 from hetcal.split_criteria import Criterion
 
 CLOSE = np.float32(1e-7)  # scikit-learn does not cut between values as close as this

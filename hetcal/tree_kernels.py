@@ -8,8 +8,8 @@ other modules are arguments. What a loop does is told by its namesake in `row_pa
 import numpy as np
 from numpy.typing import NDArray
 
-from hetcal.arrays import Floats, Ints
-from hetcal.binning import Bins, Bytes, Codes, Singles
+from hetcal.arrays import Floats, Ints, Singles
+from hetcal.binning import Bins, Bytes, Codes
 
 Rows = NDArray[np.integer]
 BLOCK, NEAR = 1024, 512  # rows at a time, so that what they need stays in the cache

@@ -15,8 +15,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from hetcal.arrays import Floats, Ints
-from hetcal.binning import Singles
+from hetcal.arrays import Floats, Ints, Singles
 from hetcal.errors import PartitionError
 from hetcal.feature_values import named_columns
 from hetcal.grown_tree import GrownTree
