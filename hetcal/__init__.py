@@ -3,6 +3,33 @@
 A tree divides the feature space into leaves, the score is calibrated in every leaf on its
 own, and so the order between leaves becomes right. The words are those of the paper
 (Durfee, Gupta, Basu: Heterogeneous Calibration).
+
+The core stands on one idea, weighted cells
+-------------------------------------------
+A *cell* (`hetcal.cells.Cells`) stands for rows of one leaf and one label whose scores lie
+close together: their mean score, the interval that holds them, their number, and the sums of
+their weights and squared weights. A row is a cell of its own. Whatever takes rows takes
+cells, so there is one path for exact and for sketched data.
+
+1. **One pass over the rows** (`role_cells`): every row gets its leaf (`Partition.apply`). Up
+   to 200,000 rows become cells themselves. More rows are *sketched* (`sketch`): counted in
+   4,096 logit bins per leaf and label, a few MB at any number of rows; sketches of parts of
+   the data add up to the sketch of the whole.
+2. **Maps** (`platt`, `leaf_calibrator`): Newton's method from slope 0 fits the Platt maps of
+   all leaves at once on cells; `platt_polish` then takes a step over the rows, so that slopes
+   and intercepts are the exact maximum likelihood.
+3. **Ranks** (`rank_statistics`): the values of each class are sorted, never the rows. One
+   sort gives AUC, average precision and DeLong's variance, ties exact. Cells are ranked by
+   the middle of their interval and summed by their mean score.
+4. **Bounds** (`bounds`, `rank_bounds`): what the rows inside their intervals could change. A
+   number from cells is shown while its bound is below its standard error; otherwise the rows
+   are asked (`exactness`, `row_answers`), once for each set of maps.
+5. **The tree** (`histogram_tree`): bins of every column are counted per node; a bin is looked
+   into only if the best cut could lie inside, so the tree is scikit-learn's, split for split,
+   wherever no two splits tie.
+
+numpy is the reference. Where numba is installed the passes over rows are compiled, with equal
+results; the variable HETCAL_COMPILED=0 switches that off.
 """
 
 from hetcal.algorithm import Run, Settings, run
