@@ -81,11 +81,13 @@ class Visitor:
         expect(self.exceptions).to_have_count(0)
 
     def settle(self) -> None:
-        """Wait until the page's script has ended and nothing it drew is stale."""
+        """Wait until the page's script has ended and all that it drew is there."""
         self.page.wait_for_timeout(150)
         app = self.page.get_by_test_id("stApp")
         expect(app).to_have_attribute("data-test-script-state", "notRunning")
-        expect(self.page.get_by_test_id("stSpinner")).to_have_count(0)
+        # Parts of a page whose own script is still being loaded are skeletons.
+        for unfinished in ("stSpinner", "stSkeleton"):
+            expect(self.page.get_by_test_id(unfinished)).to_have_count(0)
 
     def press(self, button: str) -> None:
         """Click a button."""
