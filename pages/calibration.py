@@ -14,7 +14,7 @@ open_page(
     "Calibration",
     "In every leaf a logistic regression turns the logit *s* into a probability, "
     "σ(slope · *s* + intercept). It is fitted by plain maximum likelihood on the "
-    "**calibration rows**, which neither the network nor the tree has seen.",
+    "**calibration rows**, which the tree has not seen and the network should not have.",
 )
 flow = need_run()
 leaf = leaf_picker(flow.partition)
