@@ -1,0 +1,116 @@
+"""The paper's rates at a threshold, where a draw decides on the rows that tie with it.
+
+Without ties the rates are the usual ones. With them, the share q of tied rows that pass
+makes every false positive rate reachable, and the curves through all (threshold, q) are the
+ROC curve joined by straight lines and what follows from it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetcal.arrays import Floats
+from hetcal.ranking import Labels, RankedClass, rank_classes
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """One way to call rows positive.
+
+    Parameters
+    ----------
+    threshold : float
+        Rows that score above it are called positive.
+    tied_share : float
+        The share q of the rows that score exactly the threshold and are called positive.
+    true_positive_rate, false_positive_rate : float
+        Of the positive and of the negative rows, the share called positive.
+    """
+
+    threshold: float
+    tied_share: float
+    true_positive_rate: float
+    false_positive_rate: float
+
+    @property
+    def balanced_precision(self) -> float:
+        """The paper's precision, TPR / (TPR + FPR): that of classes of equal weight."""
+        passed = self.true_positive_rate + self.false_positive_rate
+        return self.true_positive_rate / passed if passed else 1.0
+
+
+def operating_point(
+    y: Labels, scores: Floats, threshold: float, tied_share: float, weight: Floats | None = None
+) -> OperatingPoint:
+    """Return the rates at (threshold, q); NaN with one class only.
+
+    Examples
+    --------
+    >>> operating_point(np.array([0, 0, 1, 1]), np.array([-1.0, 0.5, 0.5, 2.0]), 0.5, 0.25)
+    OperatingPoint(threshold=0.5, tied_share=0.25, true_positive_rate=0.625, \
+false_positive_rate=0.125)
+    """
+    true, false = (_rate(each, threshold, tied_share) for each in rank_classes(y, scores, weight))
+    return OperatingPoint(threshold, tied_share, true, false)
+
+
+def at_false_positive_rate(
+    y: Labels, scores: Floats, rate: float, weight: Floats | None = None
+) -> OperatingPoint:
+    """Return the operating point with this false positive rate.
+
+    Where positive rows lie between two negative ones, every threshold between these has the
+    same false positive rate; the lowest is taken, which passes the most positive rows.
+    """
+    positive, negative = rank_classes(y, scores, weight)
+    if not positive.total * negative.total:
+        return OperatingPoint(float("nan"), float("nan"), float("nan"), float("nan"))
+    # The weight that scores more than each negative row falls along the ascending scores.
+    above = negative.above(negative.scores)
+    place = int(np.searchsorted(-above, -rate * negative.total, "left"))
+    place = min(place, negative.scores.size - 1)
+    threshold = float(negative.scores[place])
+    tied = float(negative.at_or_above(negative.scores[place : place + 1])[0] - above[place])
+    share = float(np.clip((rate * negative.total - above[place]) / tied, 0.0, 1.0))
+    true = _rate(positive, threshold, share)
+    return OperatingPoint(threshold, share, true, _rate(negative, threshold, share))
+
+
+def balanced_precision_area(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
+    """Return the paper's PR-AUC: its balanced precision averaged over all recalls.
+
+    The precision does not depend on how common the positive class is, which sets it apart
+    from `hetcal.metrics.average_precision`.
+    """
+    positive, negative = rank_classes(y, scores, weight)
+    if not positive.total * negative.total:
+        return float("nan")
+    thresholds = np.unique(positive.scores)[::-1]
+    top, bottom = positive.above(thresholds), positive.at_or_above(thresholds)
+    true = top / positive.total
+    rise = (bottom - top) / positive.total
+    false = negative.above(thresholds) / negative.total
+    run = (negative.at_or_above(thresholds) - negative.above(thresholds)) / negative.total
+    return float(np.sum(_area_of_steps(true, rise, false, run)))
+
+
+def _area_of_steps(true: Floats, rise: Floats, false: Floats, run: Floats) -> Floats:
+    """Integrate TPR / (TPR + FPR) over the TPR along straight steps of the ROC curve.
+
+    Along a step TPR and FPR are linear in u = TPR + FPR, so the integral is elementary. It is
+    written so that nothing cancels where a step is short.
+    """
+    start, length = true + false, rise + run
+    share = rise / length
+    growth = np.divide(length, start, out=np.ones_like(start), where=start > 0)
+    log = np.log1p(growth)
+    inside = true * log + rise * (1 - log / growth)
+    return share * np.where(start > 0, inside, rise)
+
+
+def _rate(ranked: RankedClass, threshold: float, tied_share: float) -> float:
+    at = np.array([threshold])
+    above, with_ties = ranked.above(at)[0], ranked.at_or_above(at)[0]
+    if not ranked.total:
+        return float("nan")
+    return float((above + tied_share * (with_ties - above)) / ranked.total)

@@ -1,0 +1,107 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from sklearn.metrics import roc_auc_score
+
+from hetcal.operating_points import (
+    at_false_positive_rate,
+    balanced_precision_area,
+    operating_point,
+)
+
+Y = np.array([0, 0, 0, 0, 1, 1, 1])
+SCORES = np.array([-2.0, -1.0, 0.0, 1.0, 0.0, 0.0, 2.0])
+
+
+@pytest.fixture(params=range(6))
+def drawn(request):
+    """Labels, scores with and without ties, and weights or None."""
+    rng = np.random.default_rng(request.param)
+    y = rng.integers(0, 2, 60)
+    scores = rng.normal(y, 1.5)
+    if request.param % 2:
+        scores = np.round(scores)
+    return y, scores, rng.random(60) if request.param >= 3 else None
+
+
+def test_rates_count_the_rows_above_the_threshold_and_a_share_of_those_on_it():
+    point = operating_point(Y, SCORES, 0.0, 0.5)
+    assert point.true_positive_rate == pytest.approx((1 + 0.5 * 2) / 3)
+    assert point.false_positive_rate == pytest.approx((1 + 0.5 * 1) / 4)
+
+
+def test_precision_weighs_the_classes_alike():
+    point = operating_point(Y, SCORES, 0.0, 0.5)
+    assert point.balanced_precision == pytest.approx((2 / 3) / (2 / 3 + 3 / 8))
+
+
+def test_nothing_passed_has_precision_one():
+    assert operating_point(Y, SCORES, 5.0, 0.5).balanced_precision == 1
+
+
+@pytest.mark.parametrize("rate", [0, 0.1, 0.25, 0.5, 0.8, 1])
+def test_every_false_positive_rate_is_reached(drawn, rate):
+    y, scores, weight = drawn
+    assert at_false_positive_rate(y, scores, rate, weight).false_positive_rate == pytest.approx(
+        rate, abs=1e-12
+    )
+
+
+def test_the_point_of_a_rate_is_that_of_its_threshold_and_share(drawn):
+    y, scores, weight = drawn
+    found = at_false_positive_rate(y, scores, 0.3, weight)
+    again = operating_point(y, scores, found.threshold, found.tied_share, weight)
+    assert again == found
+
+
+def test_the_true_positive_rate_averaged_over_false_positive_rates_is_the_auc(drawn):
+    """The paper's lemma on AUC; the curve is straight between the rates of the rows."""
+    y, scores, weight = drawn
+    w = np.ones(len(y)) if weight is None else weight
+    falls = np.unique([np.sum((w * (y == 0))[scores > s]) for s in scores])
+    edges = np.append(falls / np.sum(w * (y == 0)), 1)
+    middle, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+    heights = [at_false_positive_rate(y, scores, x, weight).true_positive_rate for x in middle]
+    assert np.sum(heights * width) == pytest.approx(roc_auc_score(y, scores, sample_weight=weight))
+
+
+def test_the_area_is_the_integral_of_the_balanced_precision(drawn):
+    """Numerically: at recall x, the false positive rate by bisection of the definition."""
+    y, scores, weight = drawn
+    w = np.ones(len(y)) if weight is None else weight
+    one, zero = (w * (y == side) / np.sum(w[y == side]) for side in (1, 0))
+    levels = np.unique(scores)[::-1]
+    true = np.append(0, [one[scores >= s].sum() for s in levels])
+    false = np.append(0, [zero[scores >= s].sum() for s in levels])
+
+    def precision(recall):
+        step = np.searchsorted(true[1:-1], recall, "left")
+        share = (recall - true[step]) / (true[step + 1] - true[step])
+        return recall / (recall + false[step] + share * (false[step + 1] - false[step]))
+
+    area = sum(quad(precision, a, b, epsabs=1e-11)[0] for a, b in pairwise(true) if b > a)
+    assert balanced_precision_area(y, scores, weight) == pytest.approx(area, abs=1e-8)
+
+
+def test_scores_that_say_nothing_have_a_balanced_precision_of_one_half():
+    assert balanced_precision_area(Y, np.zeros(7)) == pytest.approx(0.5)
+
+
+def test_a_perfect_order_has_an_area_of_one():
+    assert balanced_precision_area(np.array([0, 0, 1]), np.array([0.0, 1.0, 2.0])) == 1
+
+
+def test_the_area_does_not_depend_on_how_common_positive_rows_are():
+    weight = np.where(Y == 1, 7.0, 1.0)
+    assert balanced_precision_area(Y, SCORES, weight) == pytest.approx(
+        balanced_precision_area(Y, SCORES)
+    )
+
+
+def test_one_class_has_no_rates():
+    y, scores = np.ones(3, int), np.arange(3.0)
+    assert np.isnan(balanced_precision_area(y, scores))
+    assert np.isnan(at_false_positive_rate(y, scores, 0.5).true_positive_rate)
+    assert np.isnan(operating_point(y, scores, 0.5, 0.5).false_positive_rate)
