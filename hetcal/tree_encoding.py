@@ -51,7 +51,7 @@ def fewest_category_rows(rows: int) -> int:
     return min(50, rows // 20)
 
 
-def encode_column(column: pd.Series, positive: Ints, weight: Floats) -> EncodedColumn:
+def encode_column(column: pd.Series, positive: Ints | Floats, weight: Floats) -> EncodedColumn:
     """Encode a column: numbers as they are, categories by the rank of their positive rate.
 
     Categories with fewer than `fewest_category_rows` are encoded as missing values.
@@ -78,7 +78,7 @@ def _is_whole(column: pd.Series, values: NDArray[np.float32], missing: bool) -> 
     return bool((np.abs(known) <= EXACT).all() and (known == np.floor(known)).all())
 
 
-def _encode_category(column: pd.Series, positive: Ints, weight: Floats) -> EncodedColumn:
+def _encode_category(column: pd.Series, positive: Ints | Floats, weight: Floats) -> EncodedColumn:
     codes, raw = category_names(column)
     known = codes >= 0
     inside = np.unique(codes[known])
@@ -108,9 +108,12 @@ def _without_rare(codes: Ints, names: NDArray[Any]) -> tuple[Ints, NDArray[Any],
 
 
 def encode_columns(
-    frame: pd.DataFrame, positive: Ints, weight: Floats
+    frame: pd.DataFrame, positive: Ints | Floats, weight: Floats
 ) -> tuple[NDArray[np.float32], list[EncodedColumn]]:
-    """Encode all columns, and put them next to each other for a tree."""
+    """Encode all columns, and put them next to each other for a tree.
+
+    Any number per row can stand for the label: categories are ordered by its mean.
+    """
     matrix = np.empty(frame.shape, dtype=np.float32, order="F")
     columns = []
     for i, (_, column) in enumerate(frame.items()):

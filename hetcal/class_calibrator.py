@@ -1,0 +1,238 @@
+"""One map of the logit vector in every leaf, drawn towards the map of all rows."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from hetcal.arrays import Bools, Floats, Ints
+from hetcal.class_map import METHODS, ClassMap, ClassMethod, fit_class_map
+from hetcal.errors import CalibrationError
+from hetcal.leaf_ids import leaf_positions
+from hetcal.stratified import draw
+from hetcal.strict_json import Fields, JsonError, parse_object
+
+KIND, FORMAT = "hetcal class calibrators", 1
+STRENGTHS = (1.0, 10.0, 100.0, 1000.0, float("inf"))
+FOLDS = 5
+MAX_CLASSES = 100
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Calibration rows with finite logits."""
+
+    logits: Floats
+    y: Ints
+    leaf: Ints
+    weight: Floats | None
+
+    def of(self, chosen: Bools | Ints) -> "Rows":
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[chosen]
+        return Rows(self.logits[chosen], self.y[chosen], self.leaf[chosen], weight)
+
+
+class ClassCalibrator(BaseEstimator):
+    """Calibrate the probabilities of more than two classes leaf by leaf.
+
+    A leaf without calibration rows, and a leaf first met in `predict`, has the map of all
+    rows.
+
+    Parameters
+    ----------
+    method : {"temperature", "vector", "dirichlet"}, default="vector"
+        Which maps are fitted.
+    shrinkage : float or "cv", default="cv"
+        How strongly the map of a leaf is drawn towards that of all rows: 0 fits every leaf
+        on its own, infinity gives all leaves the same map. "cv" chooses by the log-loss of
+        rows left out.
+    random_state : int, default=0
+        Decides which rows are left out together.
+
+    Attributes
+    ----------
+    pooled_ : ClassMap
+        The map of all rows together.
+    maps_ : dict
+        The map of each leaf by its id.
+    rows_ : dict
+        Calibration rows of each leaf.
+    shrinkage_ : float
+        The strength that was used.
+    shrinkage_table_ : DataFrame
+        `strength` and `log_loss` of the rows left out; empty unless "cv".
+    """
+
+    def __init__(
+        self,
+        method: ClassMethod = "vector",
+        *,
+        shrinkage: float | Literal["cv"] = "cv",
+        random_state: int = 0,
+    ) -> None:
+        self.method = method
+        self.shrinkage = shrinkage
+        self.random_state = random_state
+
+    def fit(
+        self,
+        logits: Floats,
+        y: Ints,
+        leaf: Ints,
+        weight: Floats | None = None,
+        leaves: Sequence[int] | None = None,
+    ) -> Self:
+        """Fit on logits, class numbers and leaf ids of calibration rows.
+
+        Rows with a logit that is not finite are left out.
+        """
+        check_consistent_length(logits, y, leaf, weight)
+        usable: Bools = np.asarray(np.isfinite(logits).all(axis=1))
+        rows = Rows(np.asarray(logits, dtype=np.float64), y, leaf, weight).of(usable)
+        self._check(rows)
+        ids = np.unique(rows.leaf).tolist() if leaves is None else list(leaves)
+        self.shrinkage_table_ = self._compare(rows, ids)
+        self.shrinkage_ = self._strength()
+        self.pooled_, self.maps_ = self._maps(rows, ids, self.shrinkage_)
+        self.rows_ = {each: int(np.sum(rows.leaf == each)) for each in ids}
+        return self
+
+    def predict_logits(self, logits: Floats, leaf: Ints) -> Floats:
+        """Return calibrated log-probabilities; NaN in rows whose logits are not finite."""
+        check_is_fitted(self, "maps_")
+        logits = np.asarray(logits, dtype=np.float64)
+        ids = list(self.maps_)
+        position = leaf_positions(np.asarray(leaf), ids)
+        out = np.full(logits.shape, np.nan)
+        usable = np.isfinite(logits).all(axis=1)
+        for place in np.unique(position):
+            inside = usable & (position == place)
+            own = self.pooled_ if place < 0 else self.maps_[ids[place]]
+            out[inside] = own.logits(logits[inside])
+        return out
+
+    def predict(self, logits: Floats, leaf: Ints) -> Floats:
+        """Return calibrated probabilities, rows x classes."""
+        return np.exp(self.predict_logits(logits, leaf))
+
+    def to_json(self) -> str:
+        """Return the maps as JSON text."""
+        check_is_fitted(self, "maps_")
+        content = {
+            "kind": KIND,
+            "format": FORMAT,
+            "method": self.method,
+            "maps": [_document(0, self.pooled_)]
+            + [_document(leaf, each) for leaf, each in self.maps_.items()],
+        }
+        return json.dumps(content, indent=1, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read a fitted calibrator back; its predictions are the same bit for bit."""
+        try:
+            fields = parse_object(text)
+            fields.only("kind", "format", "method", "maps")
+            if fields.text("kind") != KIND or fields.integer("format", 0, 2**31) != FORMAT:
+                raise JsonError(f"it is not of the kind {KIND!r}, format {FORMAT}")
+            maps = [_read_map(each) for each in fields.objects("maps")]
+            method = fields.text("method")
+            ids = [leaf for leaf, _ in maps]
+            if method not in METHODS or ids[:1] != [0] or len(set(ids)) < len(ids):
+                raise JsonError("its maps are not named as they should be")
+        except JsonError as problem:
+            raise _broken(str(problem)) from problem
+        calibrator = cls(method)
+        calibrator.pooled_, calibrator.maps_ = maps[0][1], dict(maps[1:])
+        return calibrator
+
+    def _strength(self) -> float:
+        if self.shrinkage != "cv":
+            return float(self.shrinkage)
+        table = self.shrinkage_table_
+        return float(table["strength"].iloc[table["log_loss"].argmin()])
+
+    def _maps(
+        self, rows: Rows, ids: Sequence[int], strength: float
+    ) -> tuple[ClassMap, dict[int, ClassMap]]:
+        # A class without rows would get a bias of minus infinity: one row's worth of the
+        # identity keeps every class possible.
+        pooled = fit_class_map(self.method, rows.logits, rows.y, rows.weight, strength=1.0)
+        maps = {}
+        for each in ids:
+            inside = rows.of(rows.leaf == each)
+            maps[each] = (
+                fit_class_map(
+                    self.method,
+                    inside.logits,
+                    inside.y,
+                    inside.weight,
+                    towards=pooled,
+                    strength=strength,
+                )
+                if inside.y.size
+                else pooled
+            )
+        return pooled, maps
+
+    def _compare(self, rows: Rows, ids: Sequence[int]) -> pd.DataFrame:
+        """Measure each strength on rows that its maps have not seen."""
+        if self.shrinkage != "cv":
+            return pd.DataFrame({"strength": [], "log_loss": []})
+        fold = draw(
+            np.ones(rows.y.size),
+            rows.y,
+            np.full(FOLDS, 1 / FOLDS),
+            np.random.default_rng(self.random_state),
+        )
+        losses = np.zeros((len(STRENGTHS), rows.y.size))
+        for number in range(FOLDS):
+            left_out, kept = rows.of(fold == number), rows.of(fold != number)
+            for i, strength in enumerate(STRENGTHS):
+                other = ClassCalibrator(self.method, shrinkage=strength)
+                other.pooled_, other.maps_ = other._maps(kept, ids, strength)
+                found = other.predict_logits(left_out.logits, left_out.leaf)
+                losses[i, fold == number] = -found[np.arange(left_out.y.size), left_out.y]
+        means = np.average(losses, axis=1, weights=rows.weight)
+        return pd.DataFrame({"strength": STRENGTHS, "log_loss": means})
+
+    def _check(self, rows: Rows) -> None:
+        if self.method not in METHODS:
+            raise CalibrationError(
+                f"There is no calibrator '{self.method}' for more than two classes.",
+                f"It has to be one of {', '.join(METHODS)}.",
+                "Choose one of these.",
+            )
+        if np.unique(rows.y).size < 2:
+            raise CalibrationError(
+                f"The {rows.y.size:,} calibration rows are all of one class.",
+                "A map is fitted on rows of several classes.",
+                "Choose another split, or more calibration rows.",
+            )
+
+
+def _document(leaf: int, own: ClassMap) -> dict[str, object]:
+    return {"leaf": leaf, "weights": own.weights.ravel().tolist(), "bias": own.bias.tolist()}
+
+
+def _read_map(fields: Fields) -> tuple[int, ClassMap]:
+    fields.only("leaf", "weights", "bias")
+    bias = np.array(fields.numbers("bias"))
+    weights = np.array(fields.numbers("weights"))
+    if not 2 <= bias.size <= MAX_CLASSES or weights.size != bias.size**2:
+        raise JsonError("a map does not have a weight for each pair of classes")
+    return fields.integer("leaf", 0, 2**31), ClassMap(weights.reshape(bias.size, -1), bias)
+
+
+def _broken(problem: str) -> CalibrationError:
+    return CalibrationError(
+        f"The calibration maps cannot be used: {problem}.",
+        "Calibration maps are JSON text as hetcal saves it.",
+        "Save them again from hetcal, or calibrate again.",
+    )

@@ -1,0 +1,151 @@
+"""Maps of the logit vector of a model with more than two classes.
+
+A map turns z, the logarithms of the model's probabilities, into W z + b. Temperature
+scaling has W = a I and b = 0, vector scaling a diagonal W, Dirichlet scaling any W.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+
+from hetcal.arrays import Floats, Ints
+
+ClassMethod = Literal["temperature", "vector", "dirichlet"]
+METHODS: tuple[ClassMethod, ...] = ("temperature", "vector", "dirichlet")
+TOLERANCE = 1e-7  # of the gradient per row, far below its standard error
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMap:
+    """One map: calibrated log-probabilities are those of `weights` z + `bias`.
+
+    Parameters
+    ----------
+    weights : array, classes x classes
+        What each class takes of the log-probability of each.
+    bias : array
+        Added to each class.
+    """
+
+    weights: Floats
+    bias: Floats
+
+    def logits(self, logits: Floats) -> Floats:
+        """Return calibrated log-probabilities; NaN in rows that have a NaN."""
+        return log_softmax(log_softmax(logits, axis=1) @ self.weights.T + self.bias, axis=1)
+
+    def difference(self, other: "ClassMap") -> float:
+        """Return the largest difference of two maps in a parameter."""
+        apart = np.abs(self.weights - other.weights).max(), np.abs(self.bias - other.bias).max()
+        return float(max(apart))
+
+
+def identity_map(classes: int) -> ClassMap:
+    """Return the map that leaves every probability as it is."""
+    return ClassMap(np.eye(classes), np.zeros(classes))
+
+
+def fit_class_map(
+    method: ClassMethod,
+    logits: Floats,
+    y: Ints,
+    weight: Floats | None = None,
+    *,
+    towards: ClassMap | None = None,
+    strength: float = 0.0,
+) -> ClassMap:
+    """Fit a map by maximum likelihood, or by penalised likelihood.
+
+    Parameters
+    ----------
+    method : {"temperature", "vector", "dirichlet"}
+        Which weights are free.
+    logits : array, rows x classes
+        The model's logits or log-probabilities.
+    y : array of int
+        Class numbers, from 0.
+    weight : array or None
+        Row weights.
+    towards : ClassMap, optional
+        What a penalty draws the map towards; the identity by default.
+    strength : float
+        The penalty is `strength / 2` times the squared distance of the free parameters.
+        Infinity gives `towards` itself.
+
+    Notes
+    -----
+    Adding the same number to all classes changes no probability. Of all equivalent maps the
+    one closest to `towards` is returned.
+    """
+    classes = logits.shape[1]
+    towards = identity_map(classes) if towards is None else towards
+    if np.isinf(strength):
+        return towards
+    problem = _Problem(method, log_softmax(logits, axis=1), y, weight, towards, strength)
+    start = np.zeros(problem.free)
+    found = minimize(
+        problem.loss,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 1000, "gtol": TOLERANCE, "ftol": 1e-13, "maxcor": 30},
+    )
+    return problem.map_of(found.x)
+
+
+class _Problem:
+    """The penalised likelihood as a function of how far the free parameters have moved."""
+
+    def __init__(
+        self,
+        method: ClassMethod,
+        z: Floats,
+        y: Ints,
+        weight: Floats | None,
+        towards: ClassMap,
+        strength: float,
+    ) -> None:
+        self.method, self.z, self.towards = method, z, towards
+        mass = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+        self.mass = mass / mass.sum()
+        self.strength = strength / mass.sum()
+        self.hot = np.zeros(z.shape)
+        self.hot[np.arange(len(y)), y] = 1.0
+        classes = z.shape[1]
+        self.free = {
+            "temperature": 1,
+            "vector": 2 * classes,
+            "dirichlet": classes * classes + classes,
+        }[method]
+
+    def map_of(self, moved: Floats) -> ClassMap:
+        classes = self.z.shape[1]
+        weights, bias = self.towards.weights.copy(), self.towards.bias.copy()
+        if self.method == "temperature":
+            weights += moved[0] * np.eye(classes)
+        else:
+            step = moved[:-classes]
+            weights += np.diag(step) if self.method == "vector" else step.reshape(classes, classes)
+            bias += moved[-classes:]
+        return ClassMap(weights, bias)
+
+    def loss(self, moved: Floats) -> tuple[float, Floats]:
+        """Mean negative log-likelihood with the penalty, and its gradient."""
+        found = self.map_of(moved)
+        out = self.z @ found.weights.T + found.bias
+        value = -np.sum(self.mass * np.sum(self.hot * log_softmax(out, axis=1), axis=1))
+        value += self.strength / 2 * moved @ moved
+        away = self.mass[:, None] * (softmax(out, axis=1) - self.hot)
+        gradient = self._pulled_back(away) + self.strength * moved
+        return float(value), gradient
+
+    def _pulled_back(self, away: Floats) -> Floats:
+        """Turn the gradient by the outputs into that by the free parameters."""
+        if self.method == "temperature":
+            return np.array([np.sum(away * self.z)])
+        if self.method == "vector":
+            return np.append(np.sum(away * self.z, axis=0), away.sum(axis=0))
+        return np.append((away.T @ self.z).ravel(), away.sum(axis=0))

@@ -1,0 +1,142 @@
+"""How good the probabilities of more than two classes are.
+
+Log-probabilities are arrays of rows x classes, `y` holds class numbers from 0.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import logit
+
+from hetcal.arrays import Floats, Ints
+from hetcal.cells import Cells
+from hetcal.delong import Lift, lift_between, paired_delong, placements
+from hetcal.metrics import auc, calibration_error
+from hetcal.reliability import ReliabilityCurve, reliability_curve
+
+# A probability of one is pulled in as far as double precision can tell it from one.
+SUREST = 1 - 2.0**-52
+
+
+@dataclass(frozen=True)
+class ClassMetrics:
+    """The measures that ways of scoring are compared by.
+
+    Parameters
+    ----------
+    macro_auc : float
+        Mean over the classes of the AUC of its probability, the class against the rest.
+    log_loss : float
+        Mean negative log-likelihood, in nats.
+    accuracy : float
+        Share of rows whose most probable class is theirs.
+    top_label_error : float
+        Root mean squared gap of the largest probability and the share of right top labels,
+        over equal-mass bins.
+    """
+
+    macro_auc: float
+    log_loss: float
+    accuracy: float
+    top_label_error: float
+
+
+def measure_classes(y: Ints, logs: Floats, weight: Floats | None = None) -> ClassMetrics:
+    """Compute every measure of `ClassMetrics`; a class without rows has no AUC."""
+    areas = [
+        auc((y == each).astype(np.int8), one_against_rest(logs, each), weight)
+        for each in range(logs.shape[1])
+    ]
+    known = [area for area in areas if not np.isnan(area)]
+    right, confidence = top_label(y, logs)
+    return ClassMetrics(
+        macro_auc=float(np.mean(known)) if known else float("nan"),
+        log_loss=float(np.average(-logs[np.arange(y.size), y], weights=weight)),
+        accuracy=float(np.average(right, weights=weight)),
+        top_label_error=calibration_error(right, confidence, weight),
+    )
+
+
+def one_against_rest(logs: Floats, number: int) -> Floats:
+    """Return the logit of the probability of one class.
+
+    Computed from the logarithms of the others, so that it is exact where that probability
+    is close to one.
+    """
+    rest = np.delete(logs, number, axis=1)
+    return logs[:, number] - np.logaddexp.reduce(rest, axis=1)
+
+
+def top_label(y: Ints, logs: Floats) -> tuple[Ints, Floats]:
+    """Tell for each row whether its most probable class is right, and the logit of how sure."""
+    top = logs.argmax(axis=1)
+    sure = np.exp(logs[np.arange(top.size), top])
+    return (top == y).astype(np.int64), logit(np.minimum(sure, SUREST))
+
+
+def top_label_curve(
+    name: str, y: Ints, logs: Floats, weight: Floats | None = None
+) -> ReliabilityCurve:
+    """Compare how sure of their top label rows are with how often it is right."""
+    right, confidence = top_label(y, logs)
+    return reliability_curve(name, Cells.of_rows(confidence, right, np.zeros_like(y), weight))
+
+
+def class_lifts(
+    y: Ints, before: Floats, after: Floats, weight: Floats | None = None
+) -> tuple[Lift, ...]:
+    """Compare the AUC of each class against the rest before and after, with DeLong's test."""
+    return tuple(
+        paired_delong(
+            (y == each).astype(np.int8),
+            one_against_rest(before, each),
+            one_against_rest(after, each),
+            weight,
+        )
+        for each in range(before.shape[1])
+    )
+
+
+def macro_lift(y: Ints, before: Floats, after: Floats, weight: Floats | None = None) -> Lift:
+    """Compare the macro AUC before and after.
+
+    Its variance is DeLong's: each row pulls the AUC of every class by its own difference in
+    placement, and the pulls of one row on all classes are added before they are squared.
+    """
+    w = np.ones(y.size) if weight is None else weight
+    present = np.flatnonzero(np.bincount(y, w, before.shape[1]) > 0).tolist()
+    pulls, areas = np.zeros(y.size), np.zeros(2)
+    for each in present:
+        own = (y == each).astype(np.int8)
+        sides = own == 1, own == 0
+        placed = [placements(own, one_against_rest(logs, each), weight) for logs in (before, after)]
+        areas += [np.average(values[sides[0]], weights=w[sides[0]]) for values in placed]
+        for side in sides:
+            moved = (placed[1] - placed[0])[side]
+            mean = np.average(moved, weights=w[side])
+            pulls[side] += w[side] * (moved - mean) / w[side].sum()
+    before_area, after_area = areas / len(present)
+    return lift_between(before_area, after_area, float(np.sqrt(np.sum(pulls**2))) / len(present))
+
+
+def class_table(names: tuple[str, ...], y: Ints, lifts: tuple[Lift, ...]) -> pd.DataFrame:
+    """List the classes.
+
+    Returns
+    -------
+    DataFrame
+        `class`, `rows`, `auc_before`, `auc_after`, `lift`, `low`, `high` (95 % interval), `p`.
+    """
+    return pd.DataFrame(
+        {
+            "class": names,
+            "rows": np.bincount(y, minlength=len(names)),
+            "auc_before": [each.before for each in lifts],
+            "auc_after": [each.after for each in lifts],
+            "lift": [each.auc for each in lifts],
+            "low": [each.low for each in lifts],
+            "high": [each.high for each in lifts],
+            "p": [each.p for each in lifts],
+        }
+    )

@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from hetcal.class_calibrator import ClassCalibrator
+from hetcal.class_map import METHODS, fit_class_map
+from hetcal.errors import CalibrationError
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """Two leaves whose scores deserve different temperatures and biases."""
+    rng = np.random.default_rng(0)
+    logits, leaf = rng.normal(0, 2, (3000, 3)), rng.integers(1, 3, 3000)
+    slope = np.where(leaf == 1, 0.4, 1.2)[:, None]
+    shift = np.where((leaf == 1)[:, None], [0.8, 0, 0], [0, 0, 0.5])
+    chance = softmax(slope * logits + shift, axis=1)
+    y = (rng.random((3000, 1)) > np.cumsum(chance, axis=1)).sum(axis=1)
+    return logits, y, leaf
+
+
+def loss(logs, y):
+    return -logs[np.arange(len(y)), y].mean()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_shrinkage_a_leaf_is_fitted_on_its_own(drawn, method):
+    logits, y, leaf = drawn
+    found = ClassCalibrator(method, shrinkage=0.0).fit(logits, y, leaf)
+    inside = leaf == 2
+    alone = fit_class_map(method, logits[inside], y[inside])
+    assert found.predict(logits[inside], leaf[inside]) == pytest.approx(
+        np.exp(alone.logits(logits[inside])), abs=1e-5
+    )
+
+
+def test_endless_shrinkage_gives_one_map_for_all(drawn):
+    found = ClassCalibrator(shrinkage=np.inf).fit(*drawn)
+    assert all(each is found.pooled_ for each in found.maps_.values())
+
+
+def test_different_leaves_are_told_apart_by_cross_validation(drawn):
+    logits, y, leaf = drawn
+    half = np.arange(3000) < 1500
+    found = ClassCalibrator("vector").fit(logits[half], y[half], leaf[half])
+    assert found.shrinkage_ < np.inf
+    after = found.predict_logits(logits[~half], leaf[~half])
+    pooled = found.pooled_.logits(logits[~half])
+    assert loss(after, y[~half]) < loss(pooled, y[~half]) - 0.02
+
+
+def test_leaves_that_mean_nothing_are_drawn_together(drawn):
+    logits, y, _ = drawn
+    leaf = np.random.default_rng(5).integers(1, 20, 3000)
+    found = ClassCalibrator("vector").fit(logits, y, leaf)
+    assert found.shrinkage_ >= 10
+    assert found.shrinkage_table_["log_loss"].min() == pytest.approx(
+        found.shrinkage_table_.set_index("strength")["log_loss"][found.shrinkage_]
+    )
+
+
+def test_an_unknown_leaf_has_the_pooled_map(drawn):
+    logits, y, leaf = drawn
+    found = ClassCalibrator(shrinkage=1.0).fit(logits, y, leaf)
+    there = np.full(5, 9)
+    assert np.array_equal(found.predict_logits(logits[:5], there), found.pooled_.logits(logits[:5]))
+
+
+def test_rows_that_are_not_finite_stay_out_and_come_back_as_nan(drawn):
+    logits, y, leaf = (each.copy() for each in drawn)
+    logits[0, 1] = np.nan
+    found = ClassCalibrator(shrinkage=1.0).fit(logits, y, leaf)
+    clean = ClassCalibrator(shrinkage=1.0).fit(logits[1:], y[1:], leaf[1:])
+    after = found.predict(logits, leaf)
+    assert np.isnan(after[0]).all()
+    assert np.array_equal(after[1:], clean.predict(logits[1:], leaf[1:]))
+
+
+def test_json_gives_back_the_same_predictions_bit_for_bit(drawn):
+    logits, y, leaf = drawn
+    found = ClassCalibrator("dirichlet", shrinkage=10.0).fit(logits, y, leaf)
+    again = ClassCalibrator.from_json(found.to_json())
+    assert np.array_equal(again.predict(logits, leaf), found.predict(logits, leaf))
+    assert again.to_json() == found.to_json()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('"format": 1', '"format": 9'), ('"leaf": 2', '"leaf": 1'), ('"vector"', '"magic"')],
+)
+def test_damaged_json_is_refused(drawn, old, new):
+    text = ClassCalibrator(shrinkage=10.0).fit(*drawn).to_json()
+    assert old in text
+    with pytest.raises(CalibrationError, match="cannot be used"):
+        ClassCalibrator.from_json(text.replace(old, new))
+
+
+def test_one_class_is_refused(drawn):
+    with pytest.raises(CalibrationError, match="one class"):
+        ClassCalibrator().fit(drawn[0], np.zeros(3000, int), drawn[2])

@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+from sklearn.linear_model import LogisticRegression
+
+from hetcal.class_map import METHODS, ClassMap, fit_class_map, identity_map
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """Logits of a three-class model that is twice as sure as it should be, and labels."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal([0.5, 0.0, -0.5], 2, (4000, 3))
+    chance = softmax(0.5 * logits + [0.0, 0.4, -0.2], axis=1)
+    y = (rng.random((4000, 1)) > np.cumsum(chance, axis=1)).sum(axis=1)
+    return logits, y
+
+
+def loss(found, logits, y, weight=None):
+    return np.average(-found.logits(logits)[np.arange(len(y)), y], weights=weight)
+
+
+def test_temperature_is_the_scale_of_least_loss(drawn):
+    logits, y = drawn
+    z = log_softmax(logits, axis=1)
+    best = minimize_scalar(
+        lambda a: -log_softmax(a * z, axis=1)[np.arange(len(y)), y].mean(), bounds=(0, 3)
+    )
+    found = fit_class_map("temperature", logits, y)
+    assert found.weights == pytest.approx(best.x * np.eye(3), abs=1e-4)
+    assert found.bias.tolist() == [0, 0, 0]
+
+
+def test_dirichlet_scaling_is_multinomial_logistic_regression_on_log_probabilities(drawn):
+    logits, y = drawn
+    z = log_softmax(logits, axis=1)
+    other = LogisticRegression(C=np.inf, tol=1e-10, max_iter=5000).fit(z, y)
+    found = fit_class_map("dirichlet", logits, y)
+    assert np.exp(found.logits(logits)) == pytest.approx(other.predict_proba(z), abs=1e-4)
+
+
+def test_vector_scaling_finds_the_map_that_made_the_labels(drawn):
+    logits, y = drawn
+    found = fit_class_map("vector", logits, y)
+    assert np.diag(found.weights) == pytest.approx(np.full(3, 0.5), abs=0.06)
+    assert found.bias - found.bias[0] == pytest.approx(np.array([0, 0.4, -0.2]), abs=0.15)
+    assert np.count_nonzero(found.weights) == 3
+
+
+def test_freer_methods_fit_better(drawn):
+    losses = [loss(fit_class_map(each, *drawn), *drawn) for each in METHODS]
+    assert losses[0] > losses[1] > losses[2]
+    assert losses[0] < loss(identity_map(3), *drawn)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_small_step_from_the_fit_lowers_the_penalised_loss(drawn, method):
+    logits, y = drawn
+    towards = ClassMap(0.8 * np.eye(3), np.array([0.1, 0.0, -0.1]))
+    found = fit_class_map(method, logits, y, towards=towards, strength=40.0)
+
+    def penalised(weights, bias):
+        away = np.sum((weights - towards.weights) ** 2) + np.sum((bias - towards.bias) ** 2)
+        if method == "temperature":  # one free parameter, not three
+            away = (weights - towards.weights)[0, 0] ** 2
+        return len(y) * loss(ClassMap(weights, bias), logits, y) + 20.0 * away
+
+    best = penalised(found.weights, found.bias)
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        step, shift = 0.01 * rng.normal(size=(3, 3)), 0.01 * rng.normal(size=3)
+        if method == "temperature":
+            step, shift = step[0, 0] * np.eye(3), 0 * shift
+        if method == "vector":
+            step = np.diag(np.diag(step))
+        assert penalised(found.weights + step, found.bias + shift) > best
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_endless_penalty_gives_back_what_it_draws_towards(drawn, method):
+    towards = ClassMap(0.7 * np.eye(3), np.arange(3.0))
+    assert fit_class_map(method, *drawn, towards=towards, strength=np.inf) is towards
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_weight_of_two_is_a_row_twice(drawn, method):
+    logits, y = drawn[0][:300], drawn[1][:300]
+    weight = np.where(np.arange(300) < 100, 2.0, 1.0)
+    twice = np.repeat(np.arange(300), weight.astype(int))
+    one = fit_class_map(method, logits, y, weight, strength=1.0)
+    other = fit_class_map(method, logits[twice], y[twice], strength=1.0)
+    assert one.difference(other) < 1e-4
+
+
+def test_the_identity_gives_back_the_models_own_log_probabilities(drawn):
+    logits, _ = drawn
+    assert identity_map(3).logits(logits) == pytest.approx(log_softmax(logits, axis=1))
