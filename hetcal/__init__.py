@@ -32,18 +32,20 @@ numpy is the reference. Where numba is installed the passes over rows are compil
 results; the variable HETCAL_COMPILED=0 switches that off.
 """
 
-from hetcal.algorithm import Run, Settings, run
+from hetcal.algorithm import run
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import Artifact, artifact_bytes, score_with_artifact
 from hetcal.calibrators import PlattCalibrator
 from hetcal.errors import HetcalError
 from hetcal.evaluation import Evaluation, evaluate
+from hetcal.finished_run import Run
 from hetcal.heterogeneous import HeterogeneousCalibrator
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.model_file import inspect_model
 from hetcal.model_scores import InputColumns, score_model
 from hetcal.partition import Partition
 from hetcal.scores import Scores, scores_from_column
+from hetcal.settings import Settings
 from hetcal.sources import from_path
 from hetcal.table import Roles, Table, make_table
 from hetcal.tree_partition import TreePartition

@@ -1,22 +1,19 @@
 """Algorithm 1 from end to end: split, partition, calibrate, evaluate."""
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 from hetcal.arrays import Bools, Floats, Ints
-from hetcal.errors import SplitError
-from hetcal.evaluation import Evaluation, evaluate
-from hetcal.exactness import evaluate_sketch, exactness
+from hetcal.finished_run import Run
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
 from hetcal.role_cells import SKETCHED_FROM, RoleCells, role_cells, row_cells
 from hetcal.row_answers import RowAnswers
 from hetcal.run_checks import refuse_role_columns, require_scored_classes, require_weight
 from hetcal.scores import Scores, require_ranking
+from hetcal.settings import Settings
 from hetcal.splits import (
-    PAPER_FRACTIONS,
     Split,
     require_both_classes,
     split_by_column,
@@ -24,41 +21,6 @@ from hetcal.splits import (
 )
 from hetcal.table import Table
 from hetcal.tree_partition import TreePartition
-from hetcal.ways import Ways, score_in_four_ways
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The choices of one run; the defaults are the paper's.
-
-    Parameters
-    ----------
-    fractions : tuple of float
-        Shares of train, validation, calibration and test rows, used when the
-        table has no split column.
-    seed : int
-        Seed of the split and of the tree.
-    max_depth : int
-        Greatest depth of the tree.
-    min_leaf : int or None
-        Fewest training rows of a leaf; None chooses by the number of rows.
-    min_rows : int
-        Fewest calibration rows for a leaf to have a map of its own.
-    """
-
-    fractions: tuple[float, ...] = PAPER_FRACTIONS
-    seed: int = 0
-    max_depth: int = 3
-    min_leaf: int | None = None
-    min_rows: int = 50
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.seed < 2**32:
-            raise SplitError(
-                f"The seed is {self.seed}.",
-                "A seed is a whole number from 0 to 4,294,967,295.",
-                "Choose such a number.",
-            )
 
 
 @dataclass(frozen=True)
@@ -81,78 +43,6 @@ class FirstPass:
     cells: RoleCells
     calibrator: LeafCalibrator
     rows: RowAnswers | None
-
-
-@dataclass(frozen=True)
-class Run:
-    """One finished run: what the pages show and the artifact saves.
-
-    Parameters
-    ----------
-    table, scores, settings
-        What the run was given.
-    split : Split
-        The rows of each role whose score is finite.
-    partition : Partition
-        Grown on the training rows, or loaded.
-    leaf : array of int
-        Leaf of every row of the table.
-    cells : RoleCells
-        The scores of each role.
-    calibrator : LeafCalibrator
-        Fitted on the calibration rows.
-    rows : RowAnswers or None
-        The test rows, for what their cells are too coarse for; None if rows are cells.
-    """
-
-    table: Table
-    scores: Scores
-    settings: Settings
-    split: Split
-    partition: Partition
-    leaf: Ints
-    cells: RoleCells
-    calibrator: LeafCalibrator
-    rows: RowAnswers | None
-
-    @cached_property
-    def ways(self) -> Ways:
-        """The test cells scored in the ways that are compared."""
-        return score_in_four_ways(self.cells.test, self.cells.calibration, self.calibrator)
-
-    @cached_property
-    def evaluation(self) -> Evaluation:
-        """What the ways are worth."""
-        if self.rows is None:
-            return evaluate(self.ways, [each.leaf for each in self.calibrator.maps_])
-        return evaluate_sketch(self.ways, self.rows, self.calibrator)
-
-    @property
-    def exactness(self) -> str:
-        """How exact the numbers of the evaluation are, in a sentence."""
-        return exactness(self.evaluation.errors)
-
-    @cached_property
-    def after(self) -> Floats:
-        """Calibrated logit of every row of the table; only exports need it."""
-        return self.calibrator.predict_logit(self.scores.logit, self.leaf)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the user should know about the scores and the maps, in sentences."""
-        scores = self.scores
-        counted = (
-            (scores.excluded, "have no finite score and take no part"),
-            (scores.clipped, "have a probability of 0 or 1, pulled in by 1e-7"),
-        )
-        told = tuple(f"{n:,} of {scores.logit.size:,} rows {what}." for n, what in counted if n)
-        return (scores.how, *told, *self.calibrator.notes_)
-
-    @property
-    def digest(self) -> str:
-        """Changes when anything that the run was given changes."""
-        parts = (self.table.digest, self.scores.digest, self.partition.digest, self.settings)
-        return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def run(

@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 import pandas as pd
 
-from hetcal.algorithm import Run
 from hetcal.columns import FeatureKind, column_kind
+from hetcal.finished_run import Run
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
 from hetcal.report import result_json, scored_rows, to_json

@@ -9,19 +9,21 @@ from typing import TextIO
 
 import pandas as pd
 
-from hetcal.algorithm import Run, Settings, run, split_table
+from hetcal.algorithm import run, split_table
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import artifact_bytes, score_with_artifact
 from hetcal.checks import check_table
 from hetcal.command_options import given, parse_options, refuse_unused
 from hetcal.demo import write_demo
 from hetcal.errors import HetcalError, ModelError, TableError
+from hetcal.finished_run import Run
 from hetcal.model_file import ModelFile, inspect_model
 from hetcal.model_scores import InputColumns, matrix_input, suggest_inputs
 from hetcal.partition import Partition
 from hetcal.report import require_table_name, result_json, scored_test_rows, table_bytes
 from hetcal.scores import guess_kind
 from hetcal.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
+from hetcal.settings import Settings
 from hetcal.sources import Source, from_path
 from hetcal.table import Roles, make_table
 from hetcal.verdict import verdict

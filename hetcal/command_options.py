@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from hetcal.algorithm import Settings
 from hetcal.errors import HetcalError
+from hetcal.settings import Settings
 
 FEWEST_ROWS, MOST_ROWS = 2_000, 1_000_000_000  # of the speed test
 

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from hetcal.algorithm import Run
 from hetcal.arrays import Floats, Ints
 from hetcal.errors import TableError
+from hetcal.finished_run import Run
 from hetcal.leaves import leaf_table
 from hetcal.splits import ROLES
 

@@ -8,9 +8,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 
-from hetcal.algorithm import Settings, run
+from hetcal.algorithm import run
 from hetcal.demo import toy_table
 from hetcal.scores import scores_from_column
+from hetcal.settings import Settings
 from hetcal.table import Roles, make_table
 from hetcal.ways import tree_alone
 

@@ -6,12 +6,13 @@ import zipfile
 
 import pytest
 
-from hetcal.algorithm import Settings, run
+from hetcal.algorithm import run
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import artifact_bytes
 from hetcal.errors import ArtifactError, HetcalError
 from hetcal.scores import scores_from_column
 from hetcal.scoring import ColumnScoring
+from hetcal.settings import Settings
 from hetcal.table import Roles, make_table
 
 DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000

@@ -5,12 +5,13 @@ import zipfile
 import numpy as np
 import pytest
 
-from hetcal.algorithm import Settings, run
+from hetcal.algorithm import run
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import artifact_bytes, score_with_artifact
 from hetcal.report import scored_test_rows
 from hetcal.scores import scores_from_column
 from hetcal.scoring import ColumnScoring
+from hetcal.settings import Settings
 from hetcal.table import Roles, make_table
 
 SCORING = ColumnScoring("score", "logit")

@@ -6,10 +6,11 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from hetcal.algorithm import Settings, run
+from hetcal.algorithm import run
 from hetcal.errors import TableError
 from hetcal.report import result_json, scored_table, scored_test_rows, table_bytes, to_json
 from hetcal.scores import scores_from_column
+from hetcal.settings import Settings
 from hetcal.table import Roles, make_table
 
 

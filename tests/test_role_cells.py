@@ -5,11 +5,12 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from hetcal.algorithm import Settings, first_pass, run, run_on_leaves, split_table
+from hetcal.algorithm import first_pass, run, run_on_leaves, split_table
 from hetcal.bounds import bounded_metrics
 from hetcal.metrics import measure
 from hetcal.role_cells import role_cells
 from hetcal.scores import scores_from_column
+from hetcal.settings import Settings
 from hetcal.splits import split_by_fraction
 from hetcal.table import Roles, make_table
 

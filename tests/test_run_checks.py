@@ -3,9 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hetcal.algorithm import Settings, run
+from hetcal.algorithm import run
 from hetcal.errors import PartitionError, ScoreError, SplitError
 from hetcal.scores import scores_from_column
+from hetcal.settings import Settings
 from hetcal.table import Roles, make_table
 
 ROLES = Roles(label="label", split="split", score="score")

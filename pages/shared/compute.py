@@ -10,19 +10,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from hetcal.algorithm import (
-    FirstPass,
-    Run,
-    Settings,
-    first_pass,
-    grow_partition,
-    run_on_leaves,
-    split_table,
-)
+from hetcal.algorithm import FirstPass, first_pass, grow_partition, run_on_leaves, split_table
 from hetcal.arrays import Ints
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import Artifact, score_with_artifact
 from hetcal.checks import Finding, check_table
+from hetcal.finished_run import Run
 from hetcal.histograms import ScoreHistograms, score_histograms
 from hetcal.leaves import leaf_table
 from hetcal.overconfidence import diagnose
@@ -31,6 +24,7 @@ from hetcal.reading import read_file
 from hetcal.result_curves import Curves, result_curves
 from hetcal.scores import Scores, require_ranking, scores_from_column
 from hetcal.scoring import ColumnScoring, ModelScoring
+from hetcal.settings import Settings
 from hetcal.sources import Source, file_per_role, from_path, one_file
 from hetcal.splits import Split
 from hetcal.table import Roles, Table, class_balance, describe_columns, make_table

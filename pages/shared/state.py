@@ -7,11 +7,11 @@ from typing import Any
 
 import streamlit as st
 
-from hetcal.algorithm import Settings
 from hetcal.model_file import ModelFile
 from hetcal.partition import Partition
 from hetcal.reading import Dialect
 from hetcal.scoring import Scoring
+from hetcal.settings import Settings
 from hetcal.table import Roles
 from hetcal.training import TrainedNetwork
 

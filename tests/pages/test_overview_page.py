@@ -5,9 +5,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from hetcal.algorithm import Settings, run
+from hetcal.algorithm import run
 from hetcal.demo import demo_table, toy_table
 from hetcal.model_scores import start_scoring
+from hetcal.settings import Settings
 from hetcal.table import Roles, make_table
 from pages.shared import jobs
 from pages.shared.demo_controls import TOY_ROWS

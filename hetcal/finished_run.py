@@ -1,0 +1,90 @@
+"""A finished run: what the pages show and the artifact saves."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+from hetcal.arrays import Floats, Ints
+from hetcal.evaluation import Evaluation, evaluate
+from hetcal.exactness import evaluate_sketch, exactness
+from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.partition import Partition
+from hetcal.role_cells import RoleCells
+from hetcal.row_answers import RowAnswers
+from hetcal.scores import Scores
+from hetcal.settings import Settings
+from hetcal.splits import Split
+from hetcal.table import Table
+from hetcal.ways import Ways, score_in_four_ways
+
+
+@dataclass(frozen=True)
+class Run:
+    """One finished run: what the pages show and the artifact saves.
+
+    Parameters
+    ----------
+    table, scores, settings
+        What the run was given.
+    split : Split
+        The rows of each role whose score is finite.
+    partition : Partition
+        Grown on the training rows, or loaded.
+    leaf : array of int
+        Leaf of every row of the table.
+    cells : RoleCells
+        The scores of each role.
+    calibrator : LeafCalibrator
+        Fitted on the calibration rows.
+    rows : RowAnswers or None
+        The test rows, for what their cells are too coarse for; None if rows are cells.
+    """
+
+    table: Table
+    scores: Scores
+    settings: Settings
+    split: Split
+    partition: Partition
+    leaf: Ints
+    cells: RoleCells
+    calibrator: LeafCalibrator
+    rows: RowAnswers | None
+
+    @cached_property
+    def ways(self) -> Ways:
+        """The test cells scored in the ways that are compared."""
+        return score_in_four_ways(self.cells.test, self.cells.calibration, self.calibrator)
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """What the ways are worth."""
+        if self.rows is None:
+            return evaluate(self.ways, [each.leaf for each in self.calibrator.maps_])
+        return evaluate_sketch(self.ways, self.rows, self.calibrator)
+
+    @property
+    def exactness(self) -> str:
+        """How exact the numbers of the evaluation are, in a sentence."""
+        return exactness(self.evaluation.errors)
+
+    @cached_property
+    def after(self) -> Floats:
+        """Calibrated logit of every row of the table; only exports need it."""
+        return self.calibrator.predict_logit(self.scores.logit, self.leaf)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know about the scores and the maps, in sentences."""
+        scores = self.scores
+        counted = (
+            (scores.excluded, "have no finite score and take no part"),
+            (scores.clipped, "have a probability of 0 or 1, pulled in by 1e-7"),
+        )
+        told = tuple(f"{n:,} of {scores.logit.size:,} rows {what}." for n, what in counted if n)
+        return (scores.how, *told, *self.calibrator.notes_)
+
+    @property
+    def digest(self) -> str:
+        """Changes when anything that the run was given changes."""
+        parts = (self.table.digest, self.scores.digest, self.partition.digest, self.settings)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
