@@ -97,15 +97,19 @@ def run_on_leaves(
     return Run(table, scores, settings, *parts)
 
 
-def split_table(table: Table, settings: Settings) -> Split:
-    """Divide the rows by the split column, or else by seeded fractions."""
+def split_table(table: Table, settings: Settings, y: Ints | None = None) -> Split:
+    """Divide the rows by the split column, or else by seeded fractions.
+
+    `y` takes the place of the table's own labels, where there are more than two classes.
+    """
+    labels = table.y if y is None else y
     roles = table.roles
     if roles.split is not None:
         split = split_by_column(table.frame[roles.split])
     else:
         group = None if roles.group is None else table.frame[roles.group]
-        split = split_by_fraction(table.y, settings.fractions, settings.seed, group)
-    require_both_classes(split, table.y)
+        split = split_by_fraction(labels, settings.fractions, settings.seed, group)
+    require_both_classes(split, labels)
     require_weight(table, split)
     return split
 

@@ -65,7 +65,8 @@ def one_against_rest(logs: Floats, number: int) -> Floats:
     is close to one.
     """
     rest = np.delete(logs, number, axis=1)
-    return logs[:, number] - np.logaddexp.reduce(rest, axis=1)
+    with np.errstate(invalid="ignore"):  # rows without scores stay without
+        return logs[:, number] - np.logaddexp.reduce(rest, axis=1)
 
 
 def top_label(y: Ints, logs: Floats) -> tuple[Ints, Floats]:

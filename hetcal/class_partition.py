@@ -13,6 +13,7 @@ from hetcal.arrays import Floats, Ints
 from hetcal.errors import PartitionError
 from hetcal.grown_tree import GrownTree
 from hetcal.partition import Leaf, Partition
+from hetcal.ranking import Labels
 from hetcal.tree_encoding import encode_columns, to_partition
 from hetcal.tree_partition import default_min_leaf
 
@@ -102,7 +103,7 @@ def class_direction(codes: Ints, weight: Floats) -> Floats:
 
 
 def with_rates(
-    partition: Partition, X: pd.DataFrame, y: Ints, weight: Floats | None = None
+    partition: Partition, X: pd.DataFrame, y: Labels, weight: Floats | None = None
 ) -> Partition:
     """Count rows and positive rate of every node anew, for other rows or other labels."""
     w = np.ones(len(X)) if weight is None else weight

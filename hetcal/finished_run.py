@@ -1,15 +1,15 @@
 """A finished run: what the pages show and the artifact saves."""
 
-import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hetcal.arrays import Floats, Ints
+from hetcal.digests import text_digest
 from hetcal.evaluation import Evaluation, evaluate
 from hetcal.exactness import evaluate_sketch, exactness
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
-from hetcal.role_cells import RoleCells
+from hetcal.role_cells import RoleCells, row_cells
 from hetcal.row_answers import RowAnswers
 from hetcal.scores import Scores
 from hetcal.settings import Settings
@@ -38,6 +38,9 @@ class Run:
         Fitted on the calibration rows.
     rows : RowAnswers or None
         The test rows, for what their cells are too coarse for; None if rows are cells.
+    calibrated : array or None
+        Calibrated logit of every row, where it is not that of the leaf maps; rows are cells
+        then.
     """
 
     table: Table
@@ -49,11 +52,16 @@ class Run:
     cells: RoleCells
     calibrator: LeafCalibrator
     rows: RowAnswers | None
+    calibrated: Floats | None = None
 
     @cached_property
     def ways(self) -> Ways:
         """The test cells scored in the ways that are compared."""
-        return score_in_four_ways(self.cells.test, self.cells.calibration, self.calibrator)
+        ways = score_in_four_ways(self.cells.test, self.cells.calibration, self.calibrator)
+        if self.calibrated is None:
+            return ways
+        scores = replace(self.scores, logit=self.calibrated)
+        return replace(ways, after=row_cells(self.table, scores, self.split.test, self.leaf))
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -70,6 +78,8 @@ class Run:
     @cached_property
     def after(self) -> Floats:
         """Calibrated logit of every row of the table; only exports need it."""
+        if self.calibrated is not None:
+            return self.calibrated
         return self.calibrator.predict_logit(self.scores.logit, self.leaf)
 
     @property
@@ -87,4 +97,4 @@ class Run:
     def digest(self) -> str:
         """Changes when anything that the run was given changes."""
         parts = (self.table.digest, self.scores.digest, self.partition.digest, self.settings)
-        return hashlib.sha256(repr(parts).encode()).hexdigest()
+        return text_digest(repr(parts))

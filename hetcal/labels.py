@@ -1,4 +1,4 @@
-"""The label column: its two values, and which of them is positive."""
+"""The label column: its values, and which of them is positive."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hetcal.arrays import Bools, Floats
+from hetcal.arrays import Bools, Floats, Ints
 from hetcal.columns import column_kind, row_count, value_codes, value_text
 from hetcal.errors import TableError
 
@@ -68,6 +68,8 @@ def encode_label(
 ) -> tuple[NDArray[np.int8], Bools, str]:
     """Turn a label column into zeros and ones.
 
+    A positive value that is named stands against all other values together.
+
     Returns
     -------
     y : int8 array
@@ -80,21 +82,35 @@ def encode_label(
     Raises
     ------
     TableError
-        When the column does not hold exactly two values, or lacks some.
+        When the column has one value, or more than two and no positive one is named, or
+        lacks some.
+    """
+    codes, values = label_codes(column, drop_unlabelled)
+    labelled = codes >= 0
+    if len(values) < 2 or positive is None:
+        _check_two(str(column.name), values, np.bincount(codes[labelled], minlength=len(values)))
+    chosen = _chosen_positive(str(column.name), values, positive)
+    return (codes == values.index(chosen)).astype(np.int8), labelled, chosen
+
+
+def label_codes(column: pd.Series, drop_unlabelled: bool) -> tuple[Ints, list[str]]:
+    """Return the number of each row's label and all labels as text; -1 where there is none.
+
+    Raises
+    ------
+    TableError
+        When the column holds fractions, or lacks labels that may not be dropped.
     """
     codes, values = value_codes(column)
-    labelled = codes >= 0
     _check_fractions(column)
-    _check_two(str(column.name), values, np.bincount(codes[labelled], minlength=len(values)))
-    if not drop_unlabelled and not labelled.all():
+    missing = int((codes < 0).sum())
+    if missing and values and not drop_unlabelled:
         raise TableError(
-            f"The label column '{column.name}' is empty in {(~labelled).sum():,} of "
-            f"{row_count(labelled.size)}.",
+            f"The label column '{column.name}' is empty in {missing:,} of {row_count(codes.size)}.",
             "Every row needs a label.",
             "Tick 'leave rows without a label out', or fill these labels in.",
         )
-    chosen = _chosen_positive(str(column.name), values, positive)
-    return (codes == values.index(chosen)).astype(np.int8), labelled, chosen
+    return codes, values
 
 
 def _check_fractions(column: pd.Series) -> None:
@@ -125,10 +141,12 @@ def _check_two(name: str, values: Sequence[str], rows: NDArray[np.int64]) -> Non
             f"The label column '{name}' has {len(values):,} distinct values "
             f"({_counts(values, rows)})."
         )
+    many = len(values) > 2
     raise TableError(
         wrong,
-        "Heterogeneous calibration needs exactly two.",
-        "Choose another label column, or recode this one to 0 and 1.",
+        "Two classes are needed" + (", or one that stands against all others." if many else "."),
+        ("Name a positive value, choose" if many else "Choose")
+        + " another label column, or recode this one to 0 and 1.",
     )
 
 
@@ -148,9 +166,16 @@ def _chosen_positive(name: str, values: Sequence[str], positive: str | None) -> 
             return meant[0]
     raise TableError(
         f"The positive value '{positive}' does not occur in the label column '{name}'.",
-        f"It must be one of its values, '{values[0]}' or '{values[1]}'.",
+        f"It must be one of its values, {_either(values)}.",
         "Choose one of these as the positive value.",
     )
+
+
+def _either(values: Sequence[str]) -> str:
+    shown = [f"'{value}'" for value in values[:_SHOWN_VALUES]]
+    if len(values) > _SHOWN_VALUES:
+        return f"such as {', '.join(shown)}"
+    return f"{', '.join(shown[:-1])} or {shown[-1]}"
 
 
 def _plain(text: str) -> str:

@@ -23,6 +23,8 @@ class Settings:
         Fewest training rows of a leaf; None chooses by the number of rows.
     min_rows : int
         Fewest calibration rows for a leaf to have a map of its own.
+    calibrator : str
+        The kind of map in every leaf.
     """
 
     fractions: tuple[float, ...] = PAPER_FRACTIONS
@@ -30,6 +32,7 @@ class Settings:
     max_depth: int = 3
     min_leaf: int | None = None
     min_rows: int = 50
+    calibrator: str = "platt"
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**32:

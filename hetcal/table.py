@@ -1,6 +1,5 @@
 """A table whose columns have their roles: label, features, group, weight, score."""
 
-import hashlib
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 
 from hetcal.arrays import Floats, Ints
 from hetcal.columns import column_kind, describe_columns, row_count
+from hetcal.digests import text_digest
 from hetcal.errors import TableError
 from hetcal.labels import encode_label, guess_positive, label_values, positive_rate
 from hetcal.roles import Roles, check_roles, feature_names
@@ -92,7 +92,7 @@ def make_table(source_frame: pd.DataFrame, roles: Roles, digest: str) -> Table:
     if roles.group is not None:
         _check_group(frame[roles.group])
     weight = None if roles.weight is None else _weight(frame[roles.weight])
-    fingerprint = hashlib.sha256(f"{digest}\n{resolved!r}".encode()).hexdigest()
+    fingerprint = text_digest(f"{digest}\n{resolved!r}")
     return Table(frame, resolved, y, weight, fingerprint, np.flatnonzero(labelled))
 
 

@@ -1,11 +1,11 @@
-"""A label has two values, and one of them is positive."""
+"""A label has values, and one of them is positive."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from hetcal.errors import TableError
-from hetcal.labels import encode_label, guess_positive, label_values
+from hetcal.labels import encode_label, guess_positive, label_codes, label_values
 
 
 def refusal(values, positive=None, *, drop=False):
@@ -77,8 +77,8 @@ def test_the_positive_value_becomes_one(values, positive, y):
 def test_three_values_are_refused_with_their_counts():
     error = refusal(list("abcaab"))
     assert "3 distinct values ('a' in 3 rows, 'b' in 2 rows, 'c' in 1 row)" in error.wrong
-    assert error.needed == "Heterogeneous calibration needs exactly two."
-    assert error.remedy == "Choose another label column, or recode this one to 0 and 1."
+    assert error.needed == "Two classes are needed, or one that stands against all others."
+    assert error.remedy.startswith("Name a positive value, choose another label column")
 
 
 def test_of_many_values_only_the_most_frequent_are_shown():
@@ -139,3 +139,22 @@ def test_a_positive_value_may_be_written_otherwise(values, written, meant):
 
 def test_a_positive_value_that_could_be_either_is_refused():
     assert "'YES'" in refusal(["yes", "Yes"], "YES").wrong
+
+
+def test_a_named_value_stands_against_all_others():
+    y, labelled, positive = encode_label(pd.Series(list("abcaab"), name="kind"), "b", False)
+    assert y.tolist() == [0, 1, 0, 0, 0, 1]
+    assert labelled.all()
+    assert positive == "b"
+
+
+def test_a_named_value_must_be_one_of_many():
+    with pytest.raises(TableError) as caught:
+        encode_label(pd.Series(list("abcdefg"), name="kind"), "z", False)
+    assert caught.value.needed == "It must be one of its values, such as 'a', 'b', 'c', 'd', 'e'."
+
+
+def test_codes_number_the_labels_in_order():
+    codes, values = label_codes(pd.Series(["b", None, "a", "c"], name="kind"), True)
+    assert values == ["a", "b", "c"]
+    assert codes.tolist() == [1, -1, 0, 2]

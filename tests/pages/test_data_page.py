@@ -272,7 +272,7 @@ def test_a_label_with_three_values_shows_their_counts_and_waits_for_another(segm
     text = the_error(app)
     for value, rows in pd.Series(kind).value_counts().items():
         assert f"'{value}' in {rows:,} rows" in text
-    assert "needs exactly two" in text
+    assert "Two classes are needed" in text
     app.selectbox(key="role_label").select("label").run()
     assert balance(calm(app))["rows"].sum() == 2_400
 

@@ -1,0 +1,189 @@
+"""Heterogeneous calibration of more than two classes, from end to end."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from hetcal.algorithm import split_table, usable_rows
+from hetcal.arrays import Floats, Ints
+from hetcal.class_calibrator import ClassCalibrator
+from hetcal.class_map import METHODS, ClassMethod
+from hetcal.class_metrics import (
+    ClassMetrics,
+    class_lifts,
+    class_table,
+    macro_lift,
+    measure_classes,
+    one_against_rest,
+    top_label_curve,
+)
+from hetcal.class_partition import ClassPartition, with_rates
+from hetcal.class_scores import ClassScores
+from hetcal.class_table import ClassTable
+from hetcal.delong import Lift
+from hetcal.digests import text_digest
+from hetcal.finished_run import Run
+from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.partition import Partition
+from hetcal.reliability import ReliabilityCurve
+from hetcal.role_cells import role_cells
+from hetcal.run_checks import refuse_role_columns
+from hetcal.settings import Settings
+from hetcal.splits import Split
+
+
+@dataclass(frozen=True)
+class ClassEvaluation:
+    """What calibration changed on the test rows.
+
+    Parameters
+    ----------
+    before, pooled, after : ClassMetrics
+        The model as it is, one map for all rows, one map in every leaf.
+    lift : Lift
+        Macro AUC after against before.
+    classes : DataFrame
+        One row per class, see `hetcal.class_metrics.class_table`.
+    top_label : tuple of ReliabilityCurve
+        How sure of their top label rows are and how often it is right, before and after.
+    rows : int
+        Number of test rows.
+    """
+
+    before: ClassMetrics
+    pooled: ClassMetrics
+    after: ClassMetrics
+    lift: Lift
+    classes: pd.DataFrame
+    top_label: tuple[ReliabilityCurve, ...]
+    rows: int
+
+
+@dataclass(frozen=True)
+class ClassRun:
+    """A finished run on a label of more than two classes.
+
+    Parameters
+    ----------
+    table, scores, settings
+        What the run was given.
+    split : Split
+        The rows of each role whose scores are finite.
+    partition : Partition
+        Grown on the training rows, or loaded.
+    leaf : array of int
+        Leaf of every row of the table.
+    calibrator : ClassCalibrator
+        Fitted on the calibration rows.
+    """
+
+    table: ClassTable
+    scores: ClassScores
+    settings: Settings
+    split: Split
+    partition: Partition
+    leaf: Ints
+    calibrator: ClassCalibrator
+
+    @cached_property
+    def after(self) -> Floats:
+        """Calibrated log-probabilities of every row of the table."""
+        return self.calibrator.predict_logits(self.scores.logs, self.leaf)
+
+    @cached_property
+    def evaluation(self) -> ClassEvaluation:
+        """What the calibration is worth on the test rows."""
+        rows = self.split.test
+        y, weight = self.table.y[rows], self._weight(rows)
+        before, after = self.scores.logs[rows], self.after[rows]
+        pooled = self.calibrator.pooled_.logits(before)
+        lifts = class_lifts(y, before, after, weight)
+        return ClassEvaluation(
+            before=measure_classes(y, before, weight),
+            pooled=measure_classes(y, pooled, weight),
+            after=measure_classes(y, after, weight),
+            lift=macro_lift(y, before, after, weight),
+            classes=class_table(self.table.classes, y, lifts),
+            top_label=(
+                top_label_curve("before", y, before, weight),
+                top_label_curve("after", y, after, weight),
+            ),
+            rows=rows.size,
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know about the scores and the maps, in sentences."""
+        classes = ", ".join(self.table.classes)
+        told: tuple[str, ...] = (f"The model's outputs stand for {classes}, in this order.",)
+        if self.scores.excluded:
+            told += (f"{self.scores.excluded:,} rows have no finite scores and take no part.",)
+        if self.calibrator.shrinkage == "cv":
+            told += (f"Shrinkage towards the pooled map: {self.calibrator.shrinkage_:g}.",)
+        return (self.scores.how, *told)
+
+    @property
+    def digest(self) -> str:
+        """Changes when anything that the run was given changes."""
+        parts = (self.table.digest, self.scores.digest, self.partition.digest, self.settings)
+        return text_digest(repr(parts))
+
+    def view(self, number: int) -> Run:
+        """Return the run as one class against all others sees it.
+
+        The leaf maps of the view are Platt's on the class alone, which tell what its scores
+        deserve; the calibrated logit is that of the maps of all classes.
+        """
+        table, scores = self.table.view(number), self.scores.view(number)
+        rows = self.split.train
+        partition = with_rates(
+            self.partition, table.X.iloc[rows], table.y[rows], self._weight(rows)
+        )
+        leaves = [each.id for each in partition.leaves]
+        cells = role_cells(table, scores, self.split, self.leaf, leaves, table.rows)
+        calibrator = LeafCalibrator(min_rows=self.settings.min_rows)
+        calibrator.fit_cells(cells.calibration, leaves)
+        parts = self.split, partition, self.leaf, cells, calibrator, None
+        calibrated = one_against_rest(self.after, number)
+        return Run(table, scores, self.settings, *parts, calibrated)
+
+    def _weight(self, rows: Ints) -> Floats | None:
+        weight = self.table.table.weight
+        return None if weight is None else weight[rows]
+
+
+def run_classes(
+    table: ClassTable,
+    scores: ClassScores,
+    settings: Settings,
+    partition: Partition | None = None,
+) -> ClassRun:
+    """Split, partition and calibrate; a given partition takes the place of the tree."""
+    split = usable_rows(split_table(table.table, settings, table.y), scores.usable)
+    weight = table.table.weight
+    if partition is None:
+        rows = split.train
+        tree = ClassPartition(
+            settings.max_depth, min_samples_leaf=settings.min_leaf, random_state=settings.seed
+        )
+        of_rows = None if weight is None else weight[rows]
+        partition = tree.fit(table.table.X.iloc[rows], table.y[rows], of_rows).partition_
+    refuse_role_columns(partition, table.table)
+    leaf = partition.apply(table.table.frame)
+    rows = split.calibration
+    calibrator = ClassCalibrator(class_method(settings), random_state=settings.seed)
+    calibrator.fit(
+        scores.logs[rows],
+        table.y[rows],
+        leaf[rows],
+        None if weight is None else weight[rows],
+        [each.id for each in partition.leaves],
+    )
+    return ClassRun(table, scores, settings, split, partition, leaf, calibrator)
+
+
+def class_method(settings: Settings) -> ClassMethod:
+    """Return the map that the settings ask for; vector scaling unless they name another."""
+    named = [each for each in METHODS if each == settings.calibrator]
+    return named[0] if named else "vector"

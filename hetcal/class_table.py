@@ -1,0 +1,101 @@
+"""A table whose label has more than two values."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from hetcal.arrays import Ints
+from hetcal.columns import row_count
+from hetcal.digests import text_digest
+from hetcal.errors import TableError
+from hetcal.labels import label_codes
+from hetcal.roles import Roles
+from hetcal.table import Table, make_table
+
+MOST_CLASSES = 100
+
+
+@dataclass(frozen=True)
+class ClassTable:
+    """Rows with labels of several classes.
+
+    Parameters
+    ----------
+    table : Table
+        The rows; its positive class is the first of `classes`.
+    classes : tuple of str
+        The values of the label, in the order of the model's outputs.
+    y : array of int
+        The number of each row's class.
+    """
+
+    table: Table
+    classes: tuple[str, ...]
+    y: Ints
+
+    @property
+    def digest(self) -> str:
+        """Equal for equal content, roles and classes."""
+        return text_digest(f"{self.table.digest} {self.classes}")
+
+    def view(self, number: int) -> Table:
+        """Return the rows with one class against all others."""
+        roles = replace(self.table.roles, positive=self.classes[number])
+        return replace(
+            self.table,
+            roles=roles,
+            y=(self.y == number).astype(np.int8),
+            digest=text_digest(f"{self.digest} {number}"),
+        )
+
+
+def make_class_table(
+    source_frame: pd.DataFrame, roles: Roles, digest: str, classes: tuple[str, ...] | None = None
+) -> ClassTable:
+    """Give the columns of a table their roles.
+
+    Parameters
+    ----------
+    source_frame : DataFrame
+        The rows; not changed.
+    roles : Roles
+        What the user chose; a positive value in it is of no account.
+    digest : str
+        Digest of the source.
+    classes : tuple of str, optional
+        The values of the label in the order of the model's outputs; ascending by default.
+
+    Raises
+    ------
+    TableError
+        When a column cannot play its role, or the classes are not those of the label.
+    """
+    # A label that exists is needed to name its values; the rest is checked with the table.
+    found: tuple[str, ...] = ()
+    if roles.label in source_frame:
+        found = tuple(label_codes(source_frame[roles.label], roles.drop_unlabelled)[1])
+    classes = classes or found
+    _check_classes(roles.label, classes, found)
+    positive = classes[0] if classes else None
+    table = make_table(source_frame, replace(roles, positive=positive), digest)
+    codes, values = label_codes(table.frame[roles.label], True)
+    number = np.array([classes.index(value) for value in values])
+    return ClassTable(table, classes, number[codes])
+
+
+def _check_classes(label: str, classes: tuple[str, ...], found: tuple[str, ...]) -> None:
+    if len(found) > MOST_CLASSES:
+        raise TableError(
+            f"The label column '{label}' has {len(found):,} distinct values.",
+            f"Up to {MOST_CLASSES} classes can be calibrated.",
+            "Choose another label column, or name a positive value to set it against all others.",
+        )
+    unknown = sorted(set(classes) ^ set(found))
+    if unknown or len(set(classes)) < len(classes):
+        raise TableError(
+            f"The classes {', '.join(classes)} are not the values of the label column '{label}'"
+            + (f" ({unknown[0]} is on one side only)." if unknown else ": one is named twice."),
+            f"The column has {row_count(len(found)).replace('row', 'value')}: {', '.join(found)}.",
+            "Name each of these once, in the order of the model's outputs.",
+        )

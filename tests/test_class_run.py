@@ -1,0 +1,86 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import softmax
+from sklearn.metrics import log_loss, roc_auc_score
+
+from hetcal.class_run import class_method, run_classes
+from hetcal.class_scores import make_class_scores
+from hetcal.class_table import make_class_table
+from hetcal.roles import Roles
+from hetcal.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def finished():
+    """Three classes; the model knows `z` but not that `x` shifts the classes."""
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, 12_000)).astype(np.float32)
+    known = np.column_stack([z, -z, 0 * z])
+    chance = softmax(known + np.where(x[:, None] > 0, [1.5, 0, 0], [0, 0, 1.5]), axis=1)
+    y = (rng.random((12_000, 1)) > np.cumsum(chance, axis=1)).sum(axis=1)
+    frame = pd.DataFrame({"x": x, "z": z, "kind": np.array(["p", "q", "r"])[y]})
+    table = make_class_table(frame, Roles("kind"), "digest")
+    scores = make_class_scores(2.5 * known, "made up", digest="scores")
+    return run_classes(table, scores, Settings(fractions=(0.4, 0.0, 0.3, 0.3)))
+
+
+def test_calibration_lifts_the_macro_auc(finished):
+    found = finished.evaluation
+    assert found.lift.low > 0.02
+    assert found.after.log_loss < found.pooled.log_loss < found.before.log_loss
+    assert found.after.top_label_error < found.before.top_label_error
+
+
+def test_the_numbers_are_scikit_learns_on_the_test_rows(finished):
+    rows = finished.split.test
+    y, p = finished.table.y[rows], np.exp(finished.after[rows])
+    areas = [roc_auc_score(y == c, p[:, c]) for c in range(3)]
+    assert finished.evaluation.after.macro_auc == pytest.approx(np.mean(areas), abs=1e-12)
+    assert finished.evaluation.after.log_loss == pytest.approx(log_loss(y, p), abs=1e-12)
+    assert finished.evaluation.lift.after == pytest.approx(np.mean(areas), abs=1e-12)
+
+
+def test_a_view_measures_one_class_against_the_rest(finished):
+    view = finished.view(1)
+    rows = finished.split.test
+    y = finished.table.y[rows] == 1
+    logs = finished.scores.logs[rows, 1]
+    assert view.evaluation.before.auc == pytest.approx(roc_auc_score(y, logs), abs=1e-12)
+    assert view.evaluation.lift.after == pytest.approx(
+        roc_auc_score(y, finished.after[rows, 1]), abs=1e-12
+    )
+    assert view.evaluation.lift.auc == pytest.approx(finished.evaluation.classes["lift"][1])
+
+
+def test_a_view_shows_the_rates_of_its_class(finished):
+    rows = finished.split.train
+    for number in range(3):
+        rate = np.mean(finished.table.y[rows] == number)
+        assert finished.view(number).partition.nodes[0].positive_rate == pytest.approx(rate)
+
+
+def test_every_role_has_rows_of_every_class(finished):
+    for rows in (finished.split.train, finished.split.calibration, finished.split.test):
+        shares = np.bincount(finished.table.y[rows]) / rows.size
+        assert shares == pytest.approx(np.bincount(finished.table.y) / 12_000, abs=0.002)
+
+
+def test_a_given_partition_takes_the_place_of_the_tree(finished):
+    again = run_classes(finished.table, finished.scores, finished.settings, finished.partition)
+    assert again.partition is finished.partition
+    assert np.array_equal(again.after, finished.after, equal_nan=True)
+
+
+def test_rows_without_finite_scores_take_no_part(finished):
+    logits = finished.scores.logs.copy()
+    logits[:100] = np.nan
+    scores = make_class_scores(logits, "made up", digest="gaps")
+    found = run_classes(finished.table, scores, finished.settings)
+    assert not np.isin(np.arange(100), np.concatenate([*vars(found.split).values()])).any()
+    assert any("100 rows have no finite scores" in note for note in found.notes)
+
+
+def test_the_settings_name_the_map():
+    assert class_method(Settings()) == "vector"
+    assert class_method(Settings(calibrator="dirichlet")) == "dirichlet"
