@@ -85,18 +85,19 @@ def read_object(path: Path) -> dict[str, Any]:
     return content
 
 
-def read_outputs(path: Path, rows: int) -> NDArray[np.float32]:
-    """Read a model's output: single precision, of shape (rows, 1) or (rows, 2).
+def read_outputs(path: Path, rows: int, units: Sequence[int] = (1, 2)) -> NDArray[np.float32]:
+    """Read a model's output: single precision, of shape (rows, one of `units`).
 
     What the file has to begin with is known, so nothing in it is interpreted.
     """
-    headers = [_header(rows, units) for units in (1, 2)]
-    content = read_bytes(path, len(headers[1]) + 8 * rows)
-    for units, header in enumerate(headers, start=1):
-        if content.startswith(header) and len(content) == len(header) + 4 * units * rows:
+    headers = {each: _header(rows, each) for each in units}
+    content = read_bytes(path, max(len(headers[each]) + 4 * each * rows for each in units))
+    for each, header in headers.items():
+        if content.startswith(header) and len(content) == len(header) + 4 * each * rows:
             values = np.frombuffer(content, np.float32, offset=len(header))
-            return values.reshape(rows, units)
-    raise unusable(f"the file '{path.name}' does not hold one or two numbers for each row")
+            return values.reshape(rows, each)
+    listed = " or ".join(map(str, units))
+    raise unusable(f"the file '{path.name}' does not hold {listed} numbers for each row")
 
 
 def unusable(why: str) -> ModelError:

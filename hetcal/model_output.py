@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from hetcal.arrays import Floats
 from hetcal.errors import ModelError
@@ -13,6 +13,25 @@ from hetcal.scores import CLIP, to_logits
 # float32 outputs agree with the sigmoid of their logit to about 1e-7; more than
 # this means that the part taken off was not the model's last step.
 _TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class ModelOutput:
+    """What a model gave for every row.
+
+    Parameters
+    ----------
+    own : array, rows x units
+        The model's own output.
+    stripped : array or None
+        Its output without the last sigmoid or softmax, where it ends in one.
+    activation : str or None
+        Name of the last activation; None when the last layer has none.
+    """
+
+    own: NDArray[np.float32]
+    stripped: NDArray[np.float32] | None
+    activation: str | None
 
 
 @dataclass(frozen=True)
@@ -115,3 +134,31 @@ def _inverted(output: Floats, activation: str | None) -> Logits:
         f"{CLIP:g} and 1 − {CLIP:g}."
     )
     return Logits(logit, how, clipped, float(gap.max()) if gap.size else None)
+
+
+def to_class_logits(given: ModelOutput) -> tuple[Floats, str]:
+    """Take the logits of more than two classes, and say in a sentence how."""
+    own = given.own.astype(np.float64)
+    if given.stripped is not None and given.activation == "softmax":
+        stripped = given.stripped.astype(np.float64)
+        usable = np.isfinite(stripped).all(axis=1) & np.isfinite(own).all(axis=1)
+        gap = np.abs(own[usable] - softmax(stripped[usable], axis=1))
+        if gap.max(initial=0.0) <= _TOLERANCE:
+            return stripped, "The final softmax was removed exactly; what it was applied to counts."
+    if given.activation in ("linear", None) and not _are_probabilities(own):
+        return own, "The model's outputs are linear, so they are the logits themselves."
+    if not _are_probabilities(own):
+        raise ModelError(
+            f"The model ends in the activation '{given.activation}', and its {own.shape[1]} "
+            "outputs of a row do not add up to 1.",
+            "One probability per class (softmax) or one logit per class (linear) is needed.",
+            "Change the last layer's activation, or upload score columns instead.",
+        )
+    how = f"The model's probabilities, kept above {CLIP:g}, were turned into logarithms."
+    return np.log(np.maximum(own, CLIP)), how
+
+
+def _are_probabilities(own: Floats) -> bool:
+    finite = own[np.isfinite(own).all(axis=1)]
+    inside = bool(((finite >= 0) & (finite <= 1)).all())
+    return inside and bool((np.abs(finite.sum(axis=1) - 1) <= _TOLERANCE).all())

@@ -3,13 +3,17 @@
 import hashlib
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import pandas as pd
 
+from hetcal.arrays import Floats
 from hetcal.child import Child, Limits, new_directory
 from hetcal.child_output import last_numbers, read_object, read_outputs, unusable
+from hetcal.class_scores import ClassScores, make_class_scores
 from hetcal.columns import counted
 from hetcal.digests import file_digest
 from hetcal.errors import ModelError
@@ -22,7 +26,7 @@ from hetcal.model_inputs import (
     suggest_inputs,
     write_input,
 )
-from hetcal.model_output import to_logit
+from hetcal.model_output import ModelOutput, to_class_logits, to_logit
 from hetcal.scores import Scores, make_scores
 
 __all__ = [
@@ -31,9 +35,14 @@ __all__ = [
     "ScoringProgress",
     "matrix_input",
     "score_model",
+    "start_class_scoring",
     "start_scoring",
     "suggest_inputs",
 ]
+
+
+Found = TypeVar("Found")
+Finish = Callable[[ModelOutput], Any]
 
 
 @dataclass(frozen=True)
@@ -50,18 +59,15 @@ class ScoringProgress:
         return self.rows_done / self.rows
 
 
-class ScoringJob:
-    """Scoring at work; made by `start_scoring`."""
+class ScoringJob(Generic[Found]):
+    """Scoring at work; made by `start_scoring` or `start_class_scoring`."""
 
-    def __init__(
-        self, child: Child, rows: int, key: str, notes: list[str], positive_unit: int
-    ) -> None:
+    def __init__(self, child: Child, rows: int, units: tuple[int, ...], finish: Finish) -> None:
         self._child = child
         self._rows = rows
-        self._key = key
-        self._notes = notes
-        self._positive_unit = positive_unit
-        self._scores: Scores | None = None
+        self._units = units
+        self._finish = finish
+        self._scores: Found | None = None
 
     @property
     def running(self) -> bool:
@@ -82,31 +88,23 @@ class ScoringJob:
         """Stop at once; there will be no scores."""
         self._child.stop()
 
-    def result(self) -> Scores:
+    def result(self) -> Found:
         """Wait for the scores, or raise what went wrong."""
         if self._scores is None:
             self._scores = self._read(self._child.finish())
             self._child.close()
         return self._scores
 
-    def _read(self, directory: Path) -> Scores:
+    def _read(self, directory: Path) -> Found:
         activation = read_object(directory / "output.json").get("activation")
         if activation is not None and not isinstance(activation, str):
             raise unusable("the last activation has no name")
-        own, stripped = read_outputs(directory / "own.npy", self._rows), None
+        own, stripped = read_outputs(directory / "own.npy", self._rows, self._units), None
         if (directory / "stripped.npy").exists():
-            stripped = read_outputs(directory / "stripped.npy", self._rows)
+            stripped = read_outputs(directory / "stripped.npy", self._rows, self._units)
             if stripped.shape != own.shape:
                 raise unusable("the output has two shapes")
-        found = to_logit(own, stripped, activation, self._positive_unit)
-        digest = hashlib.sha256(self._key.encode() + found.logit.tobytes()).hexdigest()
-        return make_scores(
-            found.logit,
-            " ".join([found.how, *self._notes]),
-            digest=digest,
-            clipped=found.clipped,
-            largest_difference=found.largest_difference,
-        )
+        return self._finish(ModelOutput(own, stripped, activation))
 
 
 def start_scoring(
@@ -117,7 +115,7 @@ def start_scoring(
     output: str | None = None,
     positive_unit: int = 1,
     limits: Limits | None = None,
-) -> ScoringJob:
+) -> ScoringJob[Scores]:
     """Check the columns and start to score every row of a frame.
 
     Parameters
@@ -135,6 +133,56 @@ def start_scoring(
     limits : Limits, optional
         Default: room for TensorFlow, three times the model and the data.
     """
+    child, notes = _start(model, frame, inputs, output, None, limits)
+
+    def finish(given: ModelOutput) -> Scores:
+        found = to_logit(given.own, given.stripped, given.activation, positive_unit)
+        return make_scores(
+            found.logit,
+            " ".join([found.how, *notes]),
+            digest=_digest(model, inputs, output, positive_unit, found.logit),
+            clipped=found.clipped,
+            largest_difference=found.largest_difference,
+        )
+
+    return ScoringJob(child, len(frame), (1, 2), finish)
+
+
+def start_class_scoring(
+    model: ModelFile,
+    frame: pd.DataFrame,
+    inputs: InputColumns,
+    classes: int,
+    *,
+    output: str | None = None,
+) -> ScoringJob[ClassScores]:
+    """Start to score every row with a model of several classes; see `start_scoring`."""
+    child, notes = _start(model, frame, inputs, output, classes, None)
+
+    def finish(given: ModelOutput) -> ClassScores:
+        logits, how = to_class_logits(given)
+        digest = _digest(model, inputs, output, classes, logits)
+        return make_class_scores(logits, " ".join([how, *notes]), digest=digest)
+
+    return ScoringJob(child, len(frame), (classes,), finish)
+
+
+def _digest(
+    model: ModelFile, inputs: InputColumns, output: str | None, unit: int, logits: Floats
+) -> str:
+    key = json.dumps([model.digest, inputs.columns, output, unit])
+    return hashlib.sha256(key.encode() + logits.tobytes()).hexdigest()
+
+
+def _start(
+    model: ModelFile,
+    frame: pd.DataFrame,
+    inputs: InputColumns,
+    output: str | None,
+    classes: int | None,
+    limits: Limits | None,
+) -> tuple[Child, list[str]]:
+    """Start the child; also return what was done to the inputs, in sentences."""
     check_inputs(model, frame, inputs)
     _check_output(model, output)
     directory = new_directory()
@@ -146,14 +194,14 @@ def start_scoring(
             "model": copy.name,
             "rows": len(frame),
             "output": output,
+            "classes": classes,
             "inputs": [asdict(each) for each in written],
         }
-        child = Child("score", request, directory, limits or _limits(model, directory, len(frame)))
+        room = limits or _limits(model, directory, len(frame), classes or 2)
+        return Child("score", request, directory, room), notes
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
-    key = json.dumps([model.digest, inputs.columns, output, positive_unit])
-    return ScoringJob(child, len(frame), key, notes, positive_unit)
 
 
 def score_model(
@@ -208,11 +256,11 @@ def _write_inputs(
     return written, notes
 
 
-def _limits(model: ModelFile, directory: Path, rows: int) -> Limits:
+def _limits(model: ModelFile, directory: Path, rows: int, units: int) -> Limits:
     data = sum(file.stat().st_size for file in directory.glob("*_*"))
     usual = Limits()
     weights = model.path.stat().st_size
     return Limits(
-        memory=usual.memory + 3 * weights + 4 * data + 16 * rows,
-        file_bytes=max(usual.file_bytes, 16 * rows),
+        memory=usual.memory + 3 * weights + 4 * data + 8 * units * rows,
+        file_bytes=max(usual.file_bytes, 8 * units * rows),
     )

@@ -76,7 +76,7 @@ def score(request: dict[str, Any], report: Report) -> None:
         for key, function in functions.items():
             values = as_matrix(function(batch))
             if key not in files:
-                files[key] = _new_array(key, rows, values.shape[1], request["name"])
+                files[key] = _new_array(key, values.shape[1], request)
             files[key][start : start + used] = values[:used]
         now = time.monotonic()
         if now - reported > 0.2 or start + used == rows:
@@ -163,14 +163,22 @@ def shorten(message: str) -> str:
     return message if message.endswith((".", "…")) and not message.endswith(" …") else f"{message}."
 
 
-def _new_array(key: str, rows: int, units: int, name: str) -> NDArray[np.float32]:
-    if units > 2:
+def _new_array(key: str, units: int, request: dict[str, Any]) -> NDArray[np.float32]:
+    given = f"The model '{request['name']}' gives {units} numbers per row"
+    classes = request["classes"]
+    if classes is None and units > 2:
         raise ModelError(
-            f"The model '{name}' gives {units} numbers per row.",
+            f"{given}.",
             "One number per row is needed, or two for a two-class softmax.",
             "Use a model for two classes, or upload a score column instead.",
         )
-    return np.lib.format.open_memmap(f"{key}.npy", "w+", np.float32, (rows, units))
+    if classes is not None and units != classes:
+        raise ModelError(
+            f"{given}, and the label has {classes} values.",
+            "One number for each value of the label is needed.",
+            "Use a model for these classes, or name a positive value to set it against all others.",
+        )
+    return np.lib.format.open_memmap(f"{key}.npy", "w+", np.float32, (request["rows"], units))
 
 
 def _claim_stdout() -> Report:

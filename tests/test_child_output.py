@@ -50,7 +50,7 @@ def test_outputs_of_another_shape_or_type_are_refused(tmp_path, values):
 @pytest.mark.parametrize("content", [b"", b"\x93NUMPY", b"PK\x03\x04" + bytes(300)])
 def test_a_file_that_is_no_array_is_refused(tmp_path, content):
     (tmp_path / "own.npy").write_bytes(content)
-    with pytest.raises(ModelError, match="one or two numbers for each row"):
+    with pytest.raises(ModelError, match="1 or 2 numbers for each row"):
         read_outputs(tmp_path / "own.npy", 50)
 
 
@@ -59,7 +59,7 @@ def test_an_array_that_is_cut_short_is_refused(tmp_path):
     whole = (tmp_path / "own.npy").read_bytes()
     for content in (whole[:-1], whole + b"\0"):
         (tmp_path / "own.npy").write_bytes(content)
-        with pytest.raises(ModelError, match="one or two numbers for each row"):
+        with pytest.raises(ModelError, match="1 or 2 numbers for each row"):
             read_outputs(tmp_path / "own.npy", 50)
 
 
@@ -121,12 +121,15 @@ def test_the_latest_finite_numbers_count():
 def job(tmp_path):
     np.save(tmp_path / "own.npy", np.full((3, 1), 0.5, np.float32))
     (tmp_path / "output.json").write_text(json.dumps({"activation": "sigmoid"}))
-    return ScoringJob(Ended(tmp_path), 3, "key", [], 1)
+    return ScoringJob(Ended(tmp_path), 3, (1, 2), lambda given: given)
 
 
 def test_scores_are_made_of_sound_files(job, tmp_path):
     np.save(tmp_path / "stripped.npy", np.zeros((3, 1), np.float32))
-    assert job.result().logit.tolist() == [0, 0, 0]
+    found = job.result()
+    assert found.own.tolist() == [[0.5], [0.5], [0.5]]
+    assert found.stripped.tolist() == [[0], [0], [0]]
+    assert found.activation == "sigmoid"
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from hetcal.errors import ModelError
-from hetcal.model_output import to_logit
+from hetcal.model_output import ModelOutput, to_class_logits, to_logit
 
 LOGIT = np.array([-30.0, -2.0, 0.0, 0.5, 3.0, 40.0])
 
@@ -75,3 +75,39 @@ def test_rows_without_a_finite_output_have_no_logit(activation):
     stripped = column([0, np.nan, np.log(9)]) if activation == "sigmoid" else None
     found = to_logit(own, stripped, activation)
     assert np.isfinite(found.logit).tolist() == [True, False, True]
+
+
+THREE = np.array([[1.0, 0.0, -1.0], [0.0, 30.0, -40.0]], np.float32)
+
+
+def shares(logits):
+    return softmax(logits.astype(np.float64), axis=1).astype(np.float32)
+
+
+def test_a_removed_softmax_gives_the_logits_of_all_classes():
+    logits, how = to_class_logits(ModelOutput(shares(THREE), THREE, "softmax"))
+    assert logits.tolist() == THREE.tolist()
+    assert "removed exactly" in how
+
+
+def test_linear_outputs_are_the_logits_of_all_classes():
+    logits, how = to_class_logits(ModelOutput(THREE, None, "linear"))
+    assert logits.tolist() == THREE.tolist()
+    assert "linear" in how
+
+
+def test_probabilities_of_all_classes_become_logarithms():
+    logits, _ = to_class_logits(ModelOutput(shares(THREE), None, "custom"))
+    assert logits[0] == pytest.approx(np.log(softmax(THREE[0].astype(float))), abs=1e-6)
+    assert logits[1, 2] == np.log(1e-7)
+
+
+def test_outputs_that_are_neither_probabilities_nor_logits_are_refused():
+    with pytest.raises(ModelError, match="do not add up to 1"):
+        to_class_logits(ModelOutput(np.ones((2, 3), np.float32), None, "sigmoid"))
+
+
+def test_a_stripped_output_that_is_not_what_the_softmax_saw_is_not_believed():
+    logits, how = to_class_logits(ModelOutput(shares(THREE), 2 * THREE, "softmax"))
+    assert logits[0] == pytest.approx(np.log(shares(THREE)[0]), abs=1e-6)
+    assert "probabilities" in how

@@ -27,7 +27,7 @@ SECONDS_BETWEEN_LOOKS = 0.5
 class Watched:
     """A job, how to draw its progress, and what to do with its result."""
 
-    job: ScoringJob | TrainingJob
+    job: ScoringJob[Any] | TrainingJob
     draw: Callable[[Any], None]
     finish: Callable[[Any], None]
     cancel_label: str
@@ -123,7 +123,7 @@ def _watch(watched: Watched) -> None:
     st.session_state["job"] = watched
 
 
-def _draw_scoring(job: ScoringJob) -> None:
+def _draw_scoring(job: ScoringJob[Any]) -> None:
     progress = job.progress()
     if progress is None:
         st.progress(0.0, "Starting the model in a process of its own …")
