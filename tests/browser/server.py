@@ -19,10 +19,11 @@ SECONDS_TO_STOP = 10
 
 @dataclass(frozen=True)
 class Server:
-    """A running app: its address, and the file that holds what it wrote to the terminal."""
+    """A running app: its address, what it wrote to the terminal, and its process."""
 
     address: str
     log: Path
+    pid: int
 
     @property
     def tracebacks(self) -> str:
@@ -37,8 +38,8 @@ def serve(directory: Path) -> Iterator[Server]:
     port = _free_port()
     command = [sys.executable, "-m", "streamlit", "run", "app.py"]
     options = ["--server.headless=true", f"--server.port={port}"]
-    server = Server(f"http://127.0.0.1:{port}", directory / "server.log")
-    with server.log.open("wb") as log:
+    path = directory / "server.log"
+    with path.open("wb") as log:
         process = subprocess.Popen(
             [*command, *options],
             cwd=ROOT,
@@ -46,6 +47,7 @@ def serve(directory: Path) -> Iterator[Server]:
             stdout=log,
             stderr=subprocess.STDOUT,
         )
+    server = Server(f"http://127.0.0.1:{port}", path, process.pid)
     try:
         _wait(server, process)
         yield server

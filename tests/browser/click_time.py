@@ -1,0 +1,171 @@
+"""Time from a click to the redrawn chart: ``python -m tests.browser.click_time [--rows 1e7]``.
+
+Every control of Over-confidence, Calibration and Results is moved in a real Chromium, first on
+the demo, then on a Parquet file of so many rows. Also printed: how long each page takes that
+passes over the rows, and the peak memory of the app next to that of the columns in use.
+"""
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from playwright.sync_api import Browser, expect
+
+from hetcal.speed_data import make_rows
+from tests.browser.redraw import Stopwatch
+from tests.browser.server import Server, serve
+from tests.browser.visitor import WINDOW, Visitor, launched
+from tests.chromium import provide_chromium
+
+REPEATS = 6
+LONGEST_PASS = 900_000  # milliseconds
+ROW_GROUP = 1 << 20
+PASSES = ("Scores", "Partition", "Over-confidence", "Calibration", "Results")
+LEAVES = ("Leaf 1", "Leaf 2", "All rows")
+LEAST_ROWS = ("100000", "50", "200")
+
+
+@dataclass(frozen=True)
+class Control:
+    """A control of a page, and a way to move it for each of its values."""
+
+    page: str
+    name: str
+    values: tuple[str, ...]
+    move: Callable[[Visitor, str], None]
+
+
+def main(rows: int) -> None:
+    """Print all times."""
+    with launched(provide_chromium()) as browser:
+        with visited(browser) as (visitor, _):
+            visitor.press("Run the demo")
+            expect(visitor.page.get_by_text("AUC before")).to_be_visible()
+            say("The demo")
+            time_controls(visitor)
+        with tempfile.TemporaryDirectory() as folder, visited(browser) as (visitor, server):
+            table = Path(folder) / "rows.parquet"
+            in_use = write_table(table, rows)
+            say(f"{rows:,} rows, {in_use / 1e9:.2f} GB of columns in use")
+            idle = memory(server, "VmRSS")
+            time_passes(visitor, table, rows)
+            time_controls(visitor)
+            peak = memory(server, "VmHWM") - idle
+            say(f"  peak memory {peak / 1e9:.2f} GB above idle: {peak / in_use:.2f} x the columns")
+
+
+@contextmanager
+def visited(browser: Browser) -> Iterator[tuple[Visitor, Server]]:
+    """Start an app and open it."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serve(Path(folder)) as server,
+        browser.new_context(viewport=WINDOW) as context,
+    ):
+        visitor = Visitor(context.new_page(), server.address)
+        visitor.open()
+        yield visitor, server
+        if server.tracebacks:
+            sys.exit(server.tracebacks)
+
+
+def write_table(path: Path, rows: int) -> int:
+    """Write features, score and label; return their size in memory."""
+    made = make_rows(rows)
+    columns = {name: made.frame[name].to_numpy() for name in made.frame}
+    table = pa.table({**columns, "score": made.scores, "y": made.y})
+    pq.write_table(table, path, row_group_size=ROW_GROUP)
+    return table.nbytes
+
+
+def time_passes(visitor: Visitor, table: Path, rows: int) -> None:
+    """Load the table and open every page once, which passes over its rows."""
+    expect.set_options(timeout=LONGEST_PASS)
+    visitor.walk_to("Data")
+    visitor.page.get_by_role("radio", name="Path on this machine").click()
+    path = visitor.page.get_by_role("textbox", name="Path of a file or folder")
+    path.fill(str(table))
+    started = time.monotonic()
+    path.press("Enter")
+    expect(visitor.page.get_by_text(f"{rows:,} rows")).to_be_visible()
+    say(f"  {'Data, first rows':<48}{time.monotonic() - started:8.1f} s")
+    expect(visitor.page.get_by_text("Next: scores")).to_be_visible()
+    visitor.settle()
+    say(f"  {'Data, all checks':<48}{time.monotonic() - started:8.1f} s")
+    for name in PASSES:
+        started = time.monotonic()
+        visitor.walk_to(name)
+        say(f"  {f'{name}, first visit':<48}{time.monotonic() - started:8.1f} s")
+
+
+def time_controls(visitor: Visitor) -> None:
+    """Move every control several times."""
+    stopwatch = Stopwatch(visitor.page)
+    for control in CONTROLS:
+        visitor.walk_to(control.page)
+        times = []
+        for value in islice(cycle(control.values), REPEATS):
+            stopwatch.start()
+            control.move(visitor, value)
+            times.append(stopwatch.stop())
+        middle, worst = statistics.median(times), max(times)
+        name = f"{control.page}: {control.name}"
+        say(f"  {name:<48}{middle:8.2f} s median{worst:8.2f} s worst")
+
+
+def choose_leaf(visitor: Visitor, leaf: str) -> None:
+    visitor.leaf.click()
+    visitor.page.get_by_role("option", name=leaf, exact=True).click()
+
+
+def press_radio(visitor: Visitor, name: str) -> None:
+    visitor.page.get_by_role("radio", name=name).click()
+
+
+def type_least_rows(visitor: Visitor, rows: str) -> None:
+    box = visitor.page.get_by_role("spinbutton", name="Fewest calibration rows")
+    box.fill(rows)
+    box.press("Enter")
+
+
+def open_page(visitor: Visitor, name: str) -> None:
+    visitor.sidebar.get_by_role("link", name=name, exact=True).click()
+
+
+CONTROLS = (
+    Control("Over-confidence", "leaf", LEAVES, choose_leaf),
+    Control("Over-confidence", "height of the bars", ("Rows", "Density"), press_radio),
+    Control("Over-confidence", "score axis", ("probability", "logit"), press_radio),
+    Control("Calibration", "leaf", LEAVES, choose_leaf),
+    Control("Calibration", "fewest rows for a map of its own", LEAST_ROWS, type_least_rows),
+    Control("Results", "leaf", LEAVES, choose_leaf),
+    Control("Results", "from page to page", ("Calibration", "Results"), open_page),
+)
+
+
+def memory(server: Server, name: str) -> int:
+    """Read what Linux knows about the memory of the app, in bytes."""
+    for line in Path(f"/proc/{server.pid}/status").read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return 1024 * int(line.split()[1])
+    raise KeyError(name)
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m tests.browser.click_time", description=__doc__)
+    parser.add_argument("--rows", type=float, default=1e7, help="rows of the table, such as 1e7")
+    main(int(parser.parse_args().rows))
