@@ -7,10 +7,12 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pandas.api import types
 
-from hetcal.columns import column_kind, counted
+from hetcal.columns import column_kind, counted, distinct_count
 from hetcal.leakage import MAX_ROWS, separation
+from hetcal.progress import Progress, silent
 from hetcal.splits import ROLES, Split
 from hetcal.table import Table
 from hetcal.tree_encoding import fewest_category_rows
@@ -19,6 +21,7 @@ LEAK_AUC = 0.99
 MIN_ROWS = 50
 MIN_CLASS_ROWS = 10
 ID_SHARE = 0.5
+HASHED = 2**19  # rows at a time
 _RUNNING_NUMBER_ROWS = 1000  # in a short table whole numbers may all differ by chance
 
 
@@ -41,7 +44,7 @@ class Finding:
     message: str
 
 
-def check_table(table: Table, split: Split) -> tuple[Finding, ...]:
+def check_table(table: Table, split: Split, progress: Progress = silent) -> tuple[Finding, ...]:
     """Look for leaks, repeated rows, split groups, small roles and useless features.
 
     Returns
@@ -52,7 +55,7 @@ def check_table(table: Table, split: Split) -> tuple[Finding, ...]:
     found = [
         *_small_roles(table, split),
         *_leaks(table, split),
-        *_repeated_rows(table, split),
+        *_repeated_rows(table, split, progress),
         *_divided_groups(table, split),
         *_odd_features(table, split),
         *_unused(table, split),
@@ -94,21 +97,16 @@ def _leaks(table: Table, split: Split) -> Iterator[Finding]:
             )
 
 
-def _repeated_rows(table: Table, split: Split) -> Iterator[Finding]:
+def _repeated_rows(table: Table, split: Split, progress: Progress) -> Iterator[Finding]:
     """Compare the roles by a 64-bit hash of each row, all its columns but the role.
 
     With few features, different people have equal ones; only whole rows tell repeats.
     """
-    columns = [
-        name
-        for name in table.frame.columns
-        if name != table.roles.split and column_kind(table.frame[name]) != "other"
-    ]
-    hashes = pd.util.hash_pandas_object(table.frame[columns], index=False).to_numpy()
-    of_role = {role: hashes[split.of(role)] for role in ROLES}
+    hashes = _hashed_rows(table, progress)
+    of_role = {role: np.sort(hashes[split.of(role)]) for role in ROLES}
     repeats = []
     for first, second in combinations(ROLES, 2):
-        count = int(np.isin(of_role[second], of_role[first]).sum())
+        count = _repeated(of_role[first], of_role[second])
         if count:
             repeats.append(f"{count:,} of the {of_role[second].size:,} {second} rows in {first}")
     if repeats:
@@ -119,6 +117,28 @@ def _repeated_rows(table: Table, split: Split) -> Iterator[Finding]:
             "Results on rows that were seen before look too good. "
             "Remove the repeats, or name the column they share as the group.",
         )
+
+
+def _hashed_rows(table: Table, progress: Progress) -> NDArray[np.uint64]:
+    columns = [
+        i
+        for i, name in enumerate(table.frame.columns)
+        if name != table.roles.split and column_kind(table.frame[name]) != "other"
+    ]
+    hashes = np.empty(table.rows, dtype=np.uint64)
+    for start in range(0, table.rows, HASHED):
+        progress(start / table.rows, f"Looking for repeated rows among {table.rows:,}")
+        rows = slice(start, start + HASHED)
+        hashes[rows] = pd.util.hash_pandas_object(table.frame.iloc[rows, columns], index=False)
+    return hashes
+
+
+def _repeated(known: NDArray[np.uint64], new: NDArray[np.uint64]) -> int:
+    """Count how many of the new values are among the known ones; both are sorted."""
+    if not known.size:
+        return 0
+    place = np.searchsorted(known, new)
+    return int(np.count_nonzero(known.take(place, mode="clip") == new))
 
 
 def _divided_groups(table: Table, split: Split) -> Iterator[Finding]:
@@ -145,7 +165,11 @@ def _divided_groups(table: Table, split: Split) -> Iterator[Finding]:
 def _odd_features(table: Table, split: Split) -> Iterator[Finding]:
     for name in table.roles.features or ():
         column = table.frame[name]
-        distinct = column.nunique(dropna=False)
+        if types.is_float_dtype(column):
+            yield from _infinite(column)
+        if _is_plain_number(column):
+            continue
+        distinct = distinct_count(column) + bool(column.hasnans)
         if distinct <= 1:
             yield Finding(
                 "note",
@@ -160,17 +184,23 @@ def _odd_features(table: Table, split: Split) -> Iterator[Finding]:
                 "looks like an identifier. An identifier tells nothing about new rows. "
                 "Ignore this column.",
             )
-        else:
+        elif column_kind(column) == "category":
             yield from _small_categories(column.iloc[split.train])
-        if types.is_float_dtype(column):
-            yield from _infinite(column)
+
+
+def _is_plain_number(column: pd.Series) -> bool:
+    """Tell by its first rows that a number neither stays the same nor names the rows."""
+    first = column.iloc[:_RUNNING_NUMBER_ROWS]
+    distinct = first.nunique(dropna=False)
+    repeats = types.is_float_dtype(column) or distinct < len(first)
+    return column_kind(column) == "number" and distinct > 1 and repeats
 
 
 def _small_categories(column: pd.Series) -> Iterator[Finding]:
     """Look at the categories of the training rows."""
     distinct, rows = column.nunique(), int(column.notna().sum())
     fewest = fewest_category_rows(len(column))
-    if column_kind(column) == "category" and rows < fewest * distinct:
+    if rows < fewest * distinct:
         yield Finding(
             "warning",
             str(column.name),

@@ -9,6 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types
 
+from hetcal.progress import Progress, silent
+
 Kind = Literal["number", "category", "date", "other"]
 FeatureKind = Literal["number", "category"]
 Kinds = Mapping[str, FeatureKind]
@@ -101,7 +103,24 @@ def value_codes(column: pd.Series) -> tuple[NDArray[np.int64], list[str]]:
     return np.array([*places, -1], dtype=np.int64)[codes], list(position)
 
 
-def describe_columns(frame: pd.DataFrame) -> pd.DataFrame:
+def distinct_count(column: pd.Series) -> int:
+    """Count the distinct values; a missing value is none.
+
+    Numbers are sorted, which takes less time and memory than a table of them.
+
+    Examples
+    --------
+    >>> distinct_count(pd.Series([2.0, 1.0, np.nan, 2.0])), distinct_count(pd.Series(["a", "a"]))
+    (2, 1)
+    """
+    if not isinstance(column.dtype, np.dtype) or column.dtype.kind not in "iuf":
+        return int(column.nunique())
+    values = np.sort(column.to_numpy())  # missing values come last
+    values = values[: values.size - int(np.isnan(values).sum())]
+    return int(np.count_nonzero(values[1:] != values[:-1])) + bool(values.size)
+
+
+def describe_columns(frame: pd.DataFrame, progress: Progress = silent) -> pd.DataFrame:
     """Describe every column of a table.
 
     Returns
@@ -110,16 +129,19 @@ def describe_columns(frame: pd.DataFrame) -> pd.DataFrame:
         Columns: column, kind, missing (count), distinct (count, without missing values)
         and example (the first value, as text).
     """
-    rows = [
-        {
-            "column": name,
-            "kind": column_kind(frame[name]),
-            "missing": int(frame[name].isna().sum()),
-            "distinct": int(frame[name].nunique()),
-            "example": _example(frame[name]),
-        }
-        for name in frame.columns
-    ]
+    rows = []
+    for i, name in enumerate(frame.columns):
+        progress(i / frame.shape[1], f"Describing column {i + 1} of {frame.shape[1]}")
+        column = frame[name]
+        rows.append(
+            {
+                "column": name,
+                "kind": column_kind(column),
+                "missing": int(column.isna().sum()),
+                "distinct": distinct_count(column),
+                "example": _example(column),
+            }
+        )
     return pd.DataFrame(rows, columns=["column", "kind", "missing", "distinct", "example"])
 
 

@@ -3,11 +3,19 @@
 import hashlib
 from pathlib import Path
 
+from hetcal.progress import Progress, silent
 
-def file_digest(path: Path) -> str:
+BLOCK = 2**25  # bytes at a time
+
+
+def file_digest(path: Path, progress: Progress = silent) -> str:
     """SHA-256 of a file's content, in hexadecimal."""
+    digest, size = hashlib.sha256(), max(path.stat().st_size, 1)
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        while block := file.read(BLOCK):
+            digest.update(block)
+            progress(min(file.tell() / size, 1.0), "Taking the fingerprint of the file")
+    return digest.hexdigest()
 
 
 def text_digest(text: str) -> str:

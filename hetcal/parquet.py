@@ -2,39 +2,64 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hetcal.columns import counted
 from hetcal.errors import TableError
+from hetcal.progress import Progress, silent
 
 MAX_CELLS = 2_000_000_000
 
 
-def read_parquet(path: Path, name: str) -> tuple[pa.Table, list[str]]:
+def read_parquet(
+    path: Path, name: str, progress: Progress = silent
+) -> tuple[pd.DataFrame, list[str]]:
     """Read a Parquet file, refusing what is too large before it is read.
+
+    One column is read after the other, so that little more than the table itself is ever in
+    memory.
 
     Returns
     -------
-    table : pyarrow.Table
+    frame : DataFrame
         Numbers, text, truth values, dates and times only.
     notes : list of str
         What was converted.
     """
+    columns, notes = [], []
     try:
         with pq.ParquetFile(path) as file:
             _check_footer(file, name)
-            table = file.read()
+            names = file.schema_arrow.names
+            for i, column in enumerate(names):
+                progress(i / len(names), f"Reading column {i + 1} of {len(names)}")
+                values, note = _plain_column(column, _read_column(file, i))
+                columns.append(_as_series(values))
+                notes += [] if note is None else [note]
     except (pa.ArrowException, OSError) as error:
         raise TableError(
             f"'{name}' is a Parquet file that is damaged, cut off or encrypted.",
             "A Parquet file must be complete and readable without a key.",
             "Copy or export the file again.",
         ) from error
-    plain = [_plain_column(column, table[i]) for i, column in enumerate(table.column_names)]
-    notes = [note for _, note in plain if note is not None]
-    return pa.table([values for values, _ in plain], names=table.column_names), notes
+    frame = pd.DataFrame(dict(enumerate(columns)), copy=False)
+    return frame.set_axis(names, axis=1), notes
+
+
+def _read_column(file: pq.ParquetFile, position: int) -> pa.ChunkedArray:
+    """Read a column by its position, since a name may also be the beginning of another."""
+    return file.reader.read_all(column_indices=[position])[0]
+
+
+def _as_series(values: pa.ChunkedArray) -> pd.Series:
+    table = pa.table([values], names=["values"])
+    series = table.to_pandas(ignore_metadata=True, date_as_object=False)["values"]
+    del table, values
+    pa.default_memory_pool().release_unused()  # what Arrow keeps for itself is of no use here
+    return series
 
 
 def _check_footer(file: pq.ParquetFile, name: str) -> None:

@@ -15,9 +15,12 @@ from hetcal.digests import file_digest
 from hetcal.errors import TableError
 from hetcal.known_kinds import as_kinds, known_column
 from hetcal.parquet import read_parquet
+from hetcal.progress import Progress, between, silent
 from hetcal.text_file import is_gzip, is_parquet, is_readable
 
 __all__ = ["Dialect", "Reading", "detect_dialect", "is_parquet", "is_readable", "read_file"]
+
+SIGNING = 0.7  # share of the time after which a large file has been read and is signed
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ def read_file(
     *,
     name: str | None = None,
     kinds: Kinds | None = None,
+    progress: Progress = silent,
 ) -> Reading:
     """Read a CSV, TSV (plain or gzip) or Parquet file.
 
@@ -77,6 +81,8 @@ def read_file(
     kinds : mapping, optional
         Columns that are known to hold numbers or categories, so that the rows of this
         file do not decide; a category is the text that stands in the file.
+    progress : callable, optional
+        Is told how far the reading has come.
 
     Raises
     ------
@@ -90,18 +96,21 @@ def read_file(
             "The path must lead to a file on the machine that runs hetcal.",
             "Check the path for a spelling mistake, and the file's permissions.",
         )
+    reading, signing = between(progress, 0.0, SIGNING), between(progress, SIGNING, 1.0)
     if is_parquet(path):
         dialect = None
-        table, notes = read_parquet(path, name)
-        _check_names(table.column_names, name, "")
+        frame, notes = read_parquet(path, name, reading)
+        _check_names(list(frame.columns), name, "")
     else:
+        reading(0.0, "Reading the text")
         dialect, table, notes = _read_text(path, dialect, name)
         columns = [known_column(c, table[c], dialect.decimal, kinds) for c in table.column_names]
         notes += [column.note for column in columns if column.note is not None]
         table = pa.table([c.values for c in columns], names=table.column_names)
-    frame = table.to_pandas(ignore_metadata=True, date_as_object=False)
+        frame = table.to_pandas(ignore_metadata=True, date_as_object=False)
     frame, more = as_kinds(frame, kinds)
-    return Reading(frame, file_digest(path), dialect, (*notes, *more), path, name, kinds)
+    digest = file_digest(path, signing)
+    return Reading(frame, digest, dialect, (*notes, *more), path, name, kinds)
 
 
 def _read_text(

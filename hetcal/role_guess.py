@@ -2,12 +2,13 @@
 
 import pandas as pd
 
-from hetcal.columns import column_kind, value_codes
+from hetcal.columns import column_kind, distinct_count, value_codes
 from hetcal.splits import role_names
 from hetcal.table import Roles
 
 LABEL_NAMES = ("label", "y", "target", "class", "outcome", "churned", "default", "income")
 SCORE_NAMES = ("score", "logit", "logits", "probability", "proba", "prob", "prediction", "pred")
+FIRST_ROWS = 1000  # most columns have more than two values among these already
 WEIGHT_NAMES = ("weight", "sample_weight", "row_weight")
 
 
@@ -41,9 +42,13 @@ def _named_roles(frame: pd.DataFrame) -> str | None:
 
 def _label(frame: pd.DataFrame, names: list[str]) -> str:
     """Prefer a well-known name; else the last column with two values; else the last column."""
-    binary = [name for name in names if frame[name].nunique() == 2]
+    binary = [name for name in names if _has_two_values(frame[name])]
     known = [name for name in binary if name.lower() in LABEL_NAMES]
     return (known or binary[::-1] or names[::-1])[0]
+
+
+def _has_two_values(column: pd.Series) -> bool:
+    return column.iloc[:FIRST_ROWS].nunique() <= 2 and distinct_count(column) == 2
 
 
 def _numeric(

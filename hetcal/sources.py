@@ -11,6 +11,7 @@ import pandas as pd
 
 from hetcal.columns import Kinds, column_kind
 from hetcal.errors import TableError
+from hetcal.progress import Progress, between, silent
 from hetcal.reading import Dialect, Reading, read_file
 from hetcal.splits import ROLES, role_named
 
@@ -66,7 +67,12 @@ def file_per_role(readings: Mapping[str, Reading]) -> Source:
     return Source(frame, _digest(ordered), (*told, *notes), column)
 
 
-def from_path(path: Path, dialect: Dialect | None = None, kinds: Kinds | None = None) -> Source:
+def from_path(
+    path: Path,
+    dialect: Dialect | None = None,
+    kinds: Kinds | None = None,
+    progress: Progress = silent,
+) -> Source:
     """Use a file or a folder.
 
     Files in a folder that are named train, validation (val), calibration (cal) or
@@ -76,7 +82,7 @@ def from_path(path: Path, dialect: Dialect | None = None, kinds: Kinds | None = 
     ----------
     path : Path
         The file or folder.
-    dialect, kinds
+    dialect, kinds, progress
         As in `read_file`.
 
     Raises
@@ -86,7 +92,7 @@ def from_path(path: Path, dialect: Dialect | None = None, kinds: Kinds | None = 
     """
     path = Path(os.path.expanduser(path))
     if not os.path.isdir(path):
-        return one_file(read_file(path, dialect, kinds=kinds))
+        return one_file(read_file(path, dialect, kinds=kinds, progress=progress))
     files = sorted(
         file
         for file in path.iterdir()
@@ -100,9 +106,19 @@ def from_path(path: Path, dialect: Dialect | None = None, kinds: Kinds | None = 
         )
     by_role = _files_by_role(files)
     if len(by_role) > 1:
-        readings = {role: read_file(by_role[role], dialect, kinds=kinds) for role in by_role}
+        readings = _read_all(by_role, dialect, kinds, progress)
         return _with_notes(file_per_role(readings), _unused_note(files, by_role.values()))
-    return _parts({file.name: read_file(file, dialect, kinds=kinds) for file in files})
+    return _parts(_read_all({file.name: file for file in files}, dialect, kinds, progress))
+
+
+def _read_all(
+    files: Mapping[str, Path], dialect: Dialect | None, kinds: Kinds | None, progress: Progress
+) -> dict[str, Reading]:
+    readings = {}
+    for i, (name, file) in enumerate(files.items()):
+        part = between(progress, i / len(files), (i + 1) / len(files))
+        readings[name] = read_file(file, dialect, kinds=kinds, progress=part)
+    return readings
 
 
 def _files_by_role(files: Sequence[Path]) -> dict[str, Path]:

@@ -13,7 +13,8 @@ def draw(size: Floats, stratum: Ints, shares: Floats, rng: np.random.Generator) 
     size; the role is the part of the line in which the unit's middle lies.
     """
     order = rng.permutation(size.size)
-    order = order[np.argsort(stratum[order], kind="stable")]
+    # Bytes are sorted many times faster than whole numbers of eight bytes.
+    order = order[np.argsort(stratum.astype(np.int8)[order], kind="stable")]
     ends = np.cumsum(size[order])
     first = np.flatnonzero(np.diff(stratum[order], prepend=stratum[order][:1] - 1))
     start = (ends - size[order])[first]

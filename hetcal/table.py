@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hetcal.arrays import Floats, Ints
+from hetcal.arrays import Bools, Floats, Ints
 from hetcal.columns import column_kind, describe_columns, row_count
 from hetcal.digests import text_digest
 from hetcal.errors import TableError
@@ -42,8 +42,8 @@ class Table:
         Row weights.
     digest : str
         Equal for equal content and roles.
-    row_numbers : int array
-        Where each row stands in the source, from 0; rows without a label may be left out.
+    labelled : bool array
+        Which rows of the source are in the table: those without a label may be left out.
     """
 
     frame: pd.DataFrame
@@ -51,12 +51,17 @@ class Table:
     y: NDArray[np.int8]
     weight: Floats | None
     digest: str
-    row_numbers: Ints
+    labelled: Bools
 
     @property
     def X(self) -> pd.DataFrame:  # noqa: N802
         """The features."""
         return self.frame[list(self.roles.features or ())]
+
+    @property
+    def row_numbers(self) -> Ints:
+        """Where each row stands in the source, from 0."""
+        return np.flatnonzero(self.labelled)
 
     @property
     def rows(self) -> int:
@@ -93,7 +98,7 @@ def make_table(source_frame: pd.DataFrame, roles: Roles, digest: str) -> Table:
         _check_group(frame[roles.group])
     weight = None if roles.weight is None else _weight(frame[roles.weight])
     fingerprint = text_digest(f"{digest}\n{resolved!r}")
-    return Table(frame, resolved, y, weight, fingerprint, np.flatnonzero(labelled))
+    return Table(frame, resolved, y, weight, fingerprint, labelled)
 
 
 def _check_group(column: pd.Series) -> None:
