@@ -15,13 +15,14 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from hetcal.arrays import Floats, Ints, Singles
+from hetcal.arrays import Ints, Singles
 from hetcal.errors import PartitionError
 from hetcal.feature_values import named_columns
 from hetcal.grown_tree import GrownTree
 from hetcal.histogram_tree import Growth, grow_tree
 from hetcal.partition import Leaf, Partition
-from hetcal.tree_encoding import encode_columns, to_partition
+from hetcal.training_rows import TrainingRows
+from hetcal.tree_encoding import to_partition
 
 
 def default_min_leaf(rows: int) -> int:
@@ -78,18 +79,9 @@ class TreePartition(BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the tree on training rows with labels of two classes."""
-        self._check_parameters()
-        frame = self._frame(X, reset=True)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(frame, y)
-        weight = _check_sample_weight(sample_weight, frame, ensure_non_negative=True)
-        used = weight > 0
-        if not used.all():
-            frame, y, weight = frame[used], y[used], weight[used]
-        positive = _two_classes(y)
-        matrix, columns = encode_columns(frame, positive, weight)
-        grow = self._histogram_tree if self.grower == "histogram" else self._scikit_learn_tree
-        tree = grow(matrix, positive, None if sample_weight is None else weight)
+        rows = self._training_rows(X, y, sample_weight)
+        matrix, columns = rows.encode()
+        tree = self._grow(matrix, rows, self._min_leaf(len(matrix)))
         self.partition_: Partition = to_partition(tree, columns)
         return self
 
@@ -103,18 +95,27 @@ class TreePartition(BaseEstimator):
         """The leaves from left to right."""
         return self.partition_.leaves
 
-    def _histogram_tree(self, X: Singles, positive: Ints, weight: Floats | None) -> GrownTree:
-        growth = Growth(self.max_depth, self._min_leaf(len(X)))
-        return grow_tree(X, positive, weight, growth=growth)[0]
+    def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+        """Check what `fit` was given, and leave out rows of weight 0."""
+        self._check_parameters()
+        frame = self._frame(X, reset=True)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(frame, y)
+        weight = _check_sample_weight(sample_weight, frame, ensure_non_negative=True)
+        used = weight > 0
+        if not used.all():
+            frame, y, weight = frame[used], y[used], weight[used]
+        return TrainingRows(frame, _two_classes(y), None if sample_weight is None else weight)
 
-    def _scikit_learn_tree(self, X: Singles, positive: Ints, weight: Floats | None) -> GrownTree:
+    def _grow(self, X: Singles, rows: TrainingRows, min_leaf: int) -> GrownTree:
+        if self.grower == "histogram":
+            growth = Growth(self.max_depth, min_leaf)
+            return grow_tree(X, rows.positive, rows.weight, growth=growth)[0]
         tree = DecisionTreeClassifier(
-            max_depth=self.max_depth,
-            min_samples_leaf=self._min_leaf(len(X)),
-            random_state=self.random_state,
+            max_depth=self.max_depth, min_samples_leaf=min_leaf, random_state=self.random_state
         )
         with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds up huge values
-            tree.fit(X, positive, sample_weight=weight)
+            tree.fit(X, rows.positive, sample_weight=rows.weight)
         return GrownTree.from_scikit_learn(tree.tree_)
 
     def _min_leaf(self, rows: int) -> int:

@@ -1,0 +1,44 @@
+"""The rows that a tree is grown on."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from hetcal.arrays import Floats, Ints, Singles
+from hetcal.feature_values import feature_kind
+from hetcal.tree_encoding import EncodedColumn, encode_columns
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Columns, labels and weights of training rows.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Their columns.
+    positive : array of int
+        Labels 0 and 1.
+    weight : array of float or None
+        Row weights, all above 0.
+    """
+
+    frame: pd.DataFrame
+    positive: Ints
+    weight: Floats | None
+
+    def encode(self) -> tuple[Singles, list[EncodedColumn]]:
+        """Return the columns as the numbers that a tree splits."""
+        weight = np.ones(len(self.frame)) if self.weight is None else self.weight
+        return encode_columns(self.frame, self.positive, weight)
+
+    def take(self, rows: Ints) -> "TrainingRows":
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return TrainingRows(self.frame.iloc[rows], self.positive[rows], weight)
+
+    def with_codes(self) -> "TrainingRows":
+        """Give text columns the codes of their categories, once for all that encode them."""
+        texts = [name for name, column in self.frame.items() if feature_kind(column) == "category"]
+        return replace(self, frame=self.frame.astype(dict.fromkeys(texts, "category")))

@@ -1,0 +1,166 @@
+"""A tree whose size cross-validation on the training rows chooses."""
+
+from numbers import Integral
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+
+from hetcal.arrays import Floats, Singles
+from hetcal.errors import PartitionError
+from hetcal.grown_tree import GrownTree
+from hetcal.pruning import depth_keys, subtree, weakest_links
+from hetcal.training_rows import TrainingRows
+from hetcal.tree_encoding import EncodedColumn, to_partition
+from hetcal.tree_partition import TreePartition, default_min_leaf
+from hetcal.tree_validation import (
+    Family,
+    HeldOut,
+    Measure,
+    cross_validate,
+    draw_folds,
+    training_mass,
+)
+
+Select = Literal["cv", "pruned"]
+
+
+class SelectedTreePartition(TreePartition):
+    """Partition the feature space by a tree whose size cross-validation chooses.
+
+    The training rows are divided into folds. Trees grown without a fold predict the rate of
+    their leaves for its rows. The smallest tree whose measure is within one standard error
+    of the best is taken (Breiman et al., 1984), which may be a single leaf.
+
+    Parameters
+    ----------
+    max_depth : int, default=6
+        Most splits on a path of the largest tree; at most 10.
+    min_samples_leaf : int or None, default=None
+        Fewest training rows of a leaf. None means `default_min_leaf`, and if depth and leaf
+        size are chosen twice and four times as many, too.
+    select : {"cv", "pruned"}, default="cv"
+        Choose depth and leaf size, or the complexity of cost-complexity pruning.
+    measure : {"log-loss", "auc"}, default="log-loss"
+        What the leaf rates are judged by.
+    folds : int, default=5
+        Number of folds; fewer if a class has fewer rows.
+    random_state : int, default=0
+        Seed of the folds.
+    grower : {"histogram", "scikit-learn"}, default="histogram"
+        As in `TreePartition`.
+
+    Attributes
+    ----------
+    partition_ : Partition
+        The chosen tree, grown on all training rows.
+    selection_ : DataFrame
+        One row per tree: depth and min_leaf (or alpha, its complexity), leaves on all
+        training rows, mean and se of the measure over the folds, and chosen.
+    """
+
+    def __init__(
+        self,
+        max_depth: int = 6,
+        *,
+        min_samples_leaf: int | None = None,
+        select: Select = "cv",
+        measure: Measure = "log-loss",
+        folds: int = 5,
+        random_state: int | None = 0,
+        grower: Literal["histogram", "scikit-learn"] = "histogram",
+    ) -> None:
+        super().__init__(
+            max_depth, min_samples_leaf=min_samples_leaf, random_state=random_state, grower=grower
+        )
+        self.select = select
+        self.measure = measure
+        self.folds = folds
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose a tree on training rows with labels of two classes, and grow it."""
+        rows = self._training_rows(X, y, sample_weight).with_codes()
+        matrix, columns = rows.encode()
+        families = [self._family(matrix, rows, columns, each) for each in self._sizes(len(matrix))]
+        folds = draw_folds(rows.positive, self.folds, self.random_state)
+        held_out = cross_validate(rows, families, self._grow, self._keys, folds)
+        tables = map(self._table, families, held_out)
+        table = pd.concat(tables, ignore_index=True)
+        place = smallest_within_error(table, larger_is_better=self.measure == "auc")
+        self.selection_ = table.assign(chosen=table.index == place)
+        family, limit = [(each, limit) for each in families for limit in each.limits][place]
+        self.partition_ = to_partition(subtree(family.tree, family.keys > limit), columns)
+        return self
+
+    def _sizes(self, rows: int) -> tuple[int, ...]:
+        """Choose the leaf sizes to try."""
+        if self.min_samples_leaf is not None:
+            return (self.min_samples_leaf,)
+        usual = default_min_leaf(rows)
+        return (usual, 2 * usual, 4 * usual) if self.select == "cv" else (usual,)
+
+    def _family(
+        self, matrix: Singles, rows: TrainingRows, columns: list[EncodedColumn], min_leaf: int
+    ) -> Family:
+        tree = self._grow(matrix, rows, min_leaf)
+        keys = self._keys(tree, training_mass(tree, rows, columns))
+        if self.select == "cv":
+            return Family(min_leaf, tree, keys, -np.arange(self.max_depth + 1.0))
+        alphas = complexities(keys)
+        # The fold's trees are pruned at the middle of the interval in which this one stays.
+        return Family(min_leaf, tree, keys, np.append(np.sqrt(alphas[:-1] * alphas[1:]), np.inf))
+
+    def _keys(self, tree: GrownTree, mass: Floats | None) -> Floats:
+        return depth_keys(tree) if self.select == "cv" else weakest_links(tree, mass)
+
+    def _table(self, family: Family, held_out: list[HeldOut]) -> pd.DataFrame:
+        values = np.array([each.measure(self.measure) for each in held_out])
+        size = (
+            {"depth": np.arange(self.max_depth + 1), "min_leaf": family.min_leaf}
+            if self.select == "cv"
+            else {"alpha": complexities(family.keys)}
+        )
+        leaves = 1 + (family.keys > family.limits[:, None]).sum(axis=1)
+        error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+        return pd.DataFrame({**size, "leaves": leaves, "mean": values.mean(axis=0), "se": error})
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name, known in (("select", ("cv", "pruned")), ("measure", ("log-loss", "auc"))):
+            if getattr(self, name) not in known:
+                raise PartitionError(
+                    f"The parameter '{name}' of the tree is {getattr(self, name)!r}.",
+                    f"It has to be '{known[0]}' or '{known[1]}'.",
+                    "Choose one of the two.",
+                )
+        for name, low, high in (("folds", 2, 100), ("max_depth", 1, 10)):
+            value: Any = getattr(self, name)
+            if not isinstance(value, Integral) or not low <= value <= high:
+                raise PartitionError(
+                    f"The parameter '{name}' of the tree is {value!r}.",
+                    f"It has to be a whole number from {low} to {high}.",
+                    "Choose such a number.",
+                )
+
+
+def complexities(keys: Floats) -> Floats:
+    """Return 0 and every complexity at which a tree with these keys loses nodes."""
+    return np.unique(np.append(keys[np.isfinite(keys)], 0.0))
+
+
+def smallest_within_error(table: pd.DataFrame, *, larger_is_better: bool) -> int:
+    """Return the row with the fewest leaves within one standard error of the best row.
+
+    Of trees with equally many leaves the better one is taken.
+
+    Examples
+    --------
+    >>> measured = {"mean": [0.5, 0.42, 0.4], "se": [0.1, 0.1, 0.03]}
+    >>> table = pd.DataFrame({"leaves": [1, 3, 8], **measured})
+    >>> smallest_within_error(table, larger_is_better=False)
+    1
+    """
+    loss = -table["mean"] if larger_is_better else table["mean"]
+    best = loss.argmin()
+    near = table.assign(loss=loss)[loss <= loss.iloc[best] + table["se"].iloc[best]]
+    return int(near.sort_values(["leaves", "loss"], kind="stable").index[0])
