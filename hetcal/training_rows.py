@@ -1,11 +1,13 @@
 """The rows that a tree is grown on."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Floats, Ints, Singles
+from hetcal.errors import PartitionError
 from hetcal.feature_values import feature_kind
 from hetcal.tree_encoding import EncodedColumn, encode_columns
 
@@ -42,3 +44,17 @@ class TrainingRows:
         """Give text columns the codes of their categories, once for all that encode them."""
         texts = [name for name, column in self.frame.items() if feature_kind(column) == "category"]
         return replace(self, frame=self.frame.astype(dict.fromkeys(texts, "category")))
+
+
+def two_classes(y: Any) -> Ints:
+    """Return labels of two classes as 0 and 1, or say what is wrong with them."""
+    missing = int(pd.isna(y).sum())
+    classes = np.array([]) if missing else np.unique(y)
+    if classes.size != 2:
+        found = "one class" if classes.size == 1 else f"{classes.size:,} classes"
+        raise PartitionError(
+            f"The labels of the training rows have {f'{missing:,} gaps' if missing else found}.",
+            "A tree is trained on labels of exactly two classes.",
+            "Choose training rows of both classes, and another label column if it has more.",
+        )
+    return np.asarray(y == classes[1]).astype(np.int64)

@@ -4,24 +4,16 @@ from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
-import pandas as pd
-from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import ClassifierTags, Tags, check_array, column_or_1d
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils import ClassifierTags, Tags, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
-from hetcal.arrays import Ints, Singles
+from hetcal.arrays import Singles
 from hetcal.errors import PartitionError
-from hetcal.feature_values import named_columns
 from hetcal.grown_tree import GrownTree
 from hetcal.histogram_tree import Growth, grow_tree
-from hetcal.partition import Leaf, Partition
-from hetcal.training_rows import TrainingRows
+from hetcal.partition_estimator import PartitionEstimator
+from hetcal.training_rows import TrainingRows, two_classes
 from hetcal.tree_encoding import to_partition
 
 
@@ -36,7 +28,7 @@ def default_min_leaf(rows: int) -> int:
     return 1000 if rows >= 16_000 else max(25, rows // 16)
 
 
-class TreePartition(BaseEstimator):
+class TreePartition(PartitionEstimator):
     """Partition the feature space by a decision tree on the labels.
 
     Categories are ordered by their positive rate in training, so that a split is
@@ -82,18 +74,8 @@ class TreePartition(BaseEstimator):
         rows = self._training_rows(X, y, sample_weight)
         matrix, columns = rows.encode()
         tree = self._grow(matrix, rows, self._min_leaf(len(matrix)))
-        self.partition_: Partition = to_partition(tree, columns)
+        self.partition_ = to_partition(tree, columns)
         return self
-
-    def apply(self, X: Any) -> Ints:
-        """Return the leaf id of each row, from 1."""
-        check_is_fitted(self)
-        return self.partition_.apply(self._frame(X, reset=False))
-
-    @property
-    def leaves_(self) -> tuple[Leaf, ...]:
-        """The leaves from left to right."""
-        return self.partition_.leaves
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
         """Check what `fit` was given, and leave out rows of weight 0."""
@@ -105,7 +87,7 @@ class TreePartition(BaseEstimator):
         used = weight > 0
         if not used.all():
             frame, y, weight = frame[used], y[used], weight[used]
-        return TrainingRows(frame, _two_classes(y), None if sample_weight is None else weight)
+        return TrainingRows(frame, two_classes(y), None if sample_weight is None else weight)
 
     def _grow(self, X: Singles, rows: TrainingRows, min_leaf: int) -> GrownTree:
         if self.grower == "histogram":
@@ -120,14 +102,6 @@ class TreePartition(BaseEstimator):
 
     def _min_leaf(self, rows: int) -> int:
         return default_min_leaf(rows) if self.min_samples_leaf is None else self.min_samples_leaf
-
-    def _frame(self, X: Any, *, reset: bool) -> pd.DataFrame:
-        if isinstance(X, pd.DataFrame):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            if X.empty:
-                check_array(X)  # scikit-learn's words for no rows or no columns
-            return named_columns(X)
-        return named_columns(validate_data(self, X, reset=reset, ensure_all_finite=False))
 
     def _check_parameters(self) -> None:
         for name in ("max_depth", "min_samples_leaf"):
@@ -148,22 +122,6 @@ class TreePartition(BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
         tags.target_tags.required = True
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
-
-
-def _two_classes(y: Any) -> Ints:
-    missing = int(pd.isna(y).sum())
-    classes = np.array([]) if missing else np.unique(y)
-    if classes.size != 2:
-        found = "one class" if classes.size == 1 else f"{classes.size:,} classes"
-        raise PartitionError(
-            f"The labels of the training rows have {f'{missing:,} gaps' if missing else found}.",
-            "A tree is trained on labels of exactly two classes.",
-            "Choose training rows of both classes, and another label column if it has more.",
-        )
-    return np.asarray(y == classes[1]).astype(np.int64)
