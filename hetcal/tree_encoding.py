@@ -61,12 +61,12 @@ def encode_column(column: pd.Series, positive: Ints | Floats, weight: Floats) ->
     # Infinite values end up on the same side of every threshold as the largest ones.
     values = np.clip(single_values(column), -LARGEST, LARGEST)
     missing = bool(np.isnan(values).any())
-    whole = _is_whole(column, values, missing)
+    whole = is_whole(column, values, missing)
     feature = Feature(str(column.name), "number", whole=whole, missing=missing)
     return EncodedColumn(feature, values, np.empty(0, dtype=np.int64))
 
 
-def _is_whole(column: pd.Series, values: NDArray[np.float32], missing: bool) -> bool:
+def is_whole(column: pd.Series, values: NDArray[np.float32], missing: bool) -> bool:
     """Tell whether the column is certain to count in whole numbers.
 
     pandas turns whole numbers with gaps into floats, so those are believed; floats
@@ -79,29 +79,36 @@ def _is_whole(column: pd.Series, values: NDArray[np.float32], missing: bool) -> 
 
 
 def _encode_category(column: pd.Series, positive: Ints | Floats, weight: Floats) -> EncodedColumn:
+    codes, feature = encode_names(column, fewest_category_rows(len(column)))
+    known, many = codes >= 0, len(feature.categories)
+    total = np.bincount(codes[known], weight[known], many)
+    hits = np.bincount(codes[known], (weight * positive)[known], many)
+    ranks = np.empty(many, dtype=np.int64)
+    ranks[np.argsort(hits / total, kind="stable")] = np.arange(many)
+    values = np.append(ranks, np.nan).astype(np.float32)[codes]
+    return EncodedColumn(feature, values, ranks)
+
+
+def encode_names(column: pd.Series, fewest: int) -> tuple[Ints, Feature]:
+    """Return each row's position among the categories, sorted by name, and the feature.
+
+    Missing values have the code -1, and so have categories with fewer rows than `fewest`.
+    """
     codes, raw = category_names(column)
     known = codes >= 0
     inside = np.unique(codes[known])
     names, merged = np.unique(np.array(raw, dtype=object)[inside], return_inverse=True)
     codes = np.where(known, merged[np.searchsorted(inside, codes)] if inside.size else -1, -1)
     missing = not known.all().item()
-    codes, names, rare = _without_rare(codes, names)
-    known = codes >= 0
-    total = np.bincount(codes[known], weight[known], len(names))
-    hits = np.bincount(codes[known], (weight * positive)[known], len(names))
-    ranks = np.empty(len(names), dtype=np.int64)
-    ranks[np.argsort(hits / total, kind="stable")] = np.arange(len(names))
-    values = np.append(ranks, np.nan).astype(np.float32)[codes]
-    feature = Feature(
-        str(column.name), "category", tuple(names.tolist()), missing=missing, rare=rare
-    )
-    return EncodedColumn(feature, values, ranks)
+    codes, names, rare = _without_rare(codes, names, fewest)
+    categories = tuple(names.tolist())
+    return codes, Feature(str(column.name), "category", categories, missing=missing, rare=rare)
 
 
-def _without_rare(codes: Ints, names: NDArray[Any]) -> tuple[Ints, NDArray[Any], bool]:
+def _without_rare(codes: Ints, names: NDArray[Any], fewest: int) -> tuple[Ints, NDArray[Any], bool]:
     """Leave categories with few rows out, their rows with code -1; also tell if there are any."""
     rows = np.bincount(codes[codes >= 0], minlength=len(names))
-    kept = np.flatnonzero(rows >= fewest_category_rows(codes.size))
+    kept = np.flatnonzero(rows >= fewest)
     position = np.full(len(names) + 1, -1)  # the last entry is that of code -1
     position[kept] = np.arange(kept.size)
     return position[codes], names[kept], kept.size < len(names)

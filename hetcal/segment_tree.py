@@ -1,0 +1,75 @@
+"""The segments of several columns as one tree: every combination is a leaf."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from hetcal.arrays import Floats, Ints
+from hetcal.nodes import Node
+from hetcal.partition import Partition
+from hetcal.segments import Segments
+
+
+def combine(columns: Sequence[Segments]) -> Partition:
+    """Divide all rows by the first column, each part by the second, and so on.
+
+    Segments are halved until each is alone, so that no path is longer than need be. Leaves
+    stand in the order of the segments. Rows are still to be counted.
+    """
+    nodes: list[Node] = []
+    _grow(nodes, tuple(columns), 0, columns[0].count)
+    features = tuple(each.feature for each in columns if each.count > 1)
+    return Partition(features, tuple(nodes))
+
+
+def _grow(nodes: list[Node], columns: tuple[Segments, ...], low: int, high: int) -> int:
+    """Add the tree over segments `low` to `high` of the first column; return its place."""
+    if high - low == 1 and len(columns) > 1:
+        return _grow(nodes, columns[1:], 0, columns[1].count)
+    place = len(nodes)
+    nodes.append(Node(0, 0.0))
+    if high - low > 1:
+        middle = (low + high) // 2
+        left = _grow(nodes, columns, low, middle)
+        right = _grow(nodes, columns, middle, high)
+        nodes[place] = replace(_split(columns[0], low, middle), left=left, right=right)
+    return place
+
+
+def _split(column: Segments, low: int, middle: int) -> Node:
+    beyond = middle > len(column.edges)  # nothing is on the right but missing values
+    return Node(
+        0,
+        0.0,
+        column.feature.name,
+        None if column.is_category or beyond else column.edges[middle - 1],
+        column.feature.categories[low:middle],
+        low <= column.missing < middle,
+    )
+
+
+def count_rows(
+    partition: Partition, frame: pd.DataFrame, positive: Ints, weight: Floats
+) -> Partition:
+    """Fill in the rows of every node and their rate; a node without rows has its parent's."""
+    place = np.array([leaf.node for leaf in partition.leaves])[partition.apply(frame) - 1]
+    many = len(partition.nodes)
+    sums = np.stack(
+        [np.bincount(place, each, many) for each in (None, weight, weight * positive)]
+    ).astype(np.float64)
+    for at, node in reversed(list(enumerate(partition.nodes))):
+        if node.feature is not None:
+            sums[:, at] = sums[:, node.left] + sums[:, node.right]
+    rows, mass, hits = sums
+    rate = np.divide(hits, mass, out=np.zeros(many), where=mass > 0)
+    for at, node in enumerate(partition.nodes):
+        for child in (node.left, node.right) if node.feature is not None else ():
+            if mass[child] == 0:
+                rate[child] = rate[at]
+    nodes = (
+        replace(node, rows=int(rows[at]), positive_rate=float(rate[at]))
+        for at, node in enumerate(partition.nodes)
+    )
+    return Partition(partition.features, tuple(nodes))
