@@ -38,6 +38,10 @@ class NetworkSettings:
         Categories that get an embedding of dimension 8 in place of one-hot columns.
     seed : int
         Equal seeds give equal networks.
+    standardise : bool
+        Whether number columns are standardised, or taken as they are.
+    keep_last : bool
+        Whether to keep also the network of the last epoch, which may be over-trained.
     """
 
     size: int = 1
@@ -47,6 +51,8 @@ class NetworkSettings:
     epochs: int = 20
     embed: tuple[str, ...] = ()
     seed: int = 0
+    standardise: bool = True
+    keep_last: bool = False
 
 
 def build_core(preparation: Preparation, settings: NetworkSettings) -> Any:

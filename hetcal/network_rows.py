@@ -50,7 +50,8 @@ class Preparation:
     numbers, texts : list of str
         Names of the number and of the text columns.
     mean, deviation : array of float
-        Of each number column; a constant column has deviation 1.
+        Of each number column; a constant column has deviation 1. Columns that are taken as
+        they are have mean 0 and deviation 1.
     vocabularies : list of list of str
         Of each text column, the most frequent first; all other texts share code 0.
     """
@@ -74,11 +75,17 @@ def read_rows(directory: Path) -> RawRows:
 
 
 def fit_preparation(
-    raw: RawRows, train: int, names: tuple[list[str], list[str]], embed: tuple[str, ...]
+    raw: RawRows,
+    train: int,
+    names: tuple[list[str], list[str]],
+    embed: tuple[str, ...],
+    standardise: bool = True,
 ) -> Preparation:
     """Learn means, deviations and vocabularies from the first `train` rows."""
     numbers, texts = names
-    moments = [_moments(raw.numbers[:train, j]) for j in range(len(numbers))]
+    moments = [
+        _moments(raw.numbers[:train, j]) if standardise else (0.0, 1.0) for j in range(len(numbers))
+    ]
     vocabularies = [
         _vocabulary(
             raw.codes[:train, j], raw.words[j], MAX_EMBEDDED if name in embed else MAX_ONE_HOT

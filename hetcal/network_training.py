@@ -59,6 +59,7 @@ class Watch:
     history: list[Epoch] = field(default_factory=list)
     best_epoch: int = 0
     best_weights: Any = None
+    last_weights: Any = None
     started: float = 0.0
     reported: float = 0.0
     epoch_started: float = 0.0
@@ -89,6 +90,7 @@ class Watch:
         diverged = not np.isfinite(validation_loss)
         self.model.stop_training = diverged or self.cancelled()
         if not diverged:
+            self.last_weights = self.model.get_weights()
             self.history.append(done)
             self.report({"done": asdict(done)})
             self._tell((epoch + 1) / self.epochs)
@@ -99,7 +101,10 @@ class Watch:
 
 
 def train_network(request: dict[str, Any], report: Report, cancelled: Callable[[], bool]) -> None:
-    """Train on the rows in the current directory; write `network.keras` and `history.json`."""
+    """Train on the rows in the current directory; write `network.keras` and `history.json`.
+
+    `last.keras`, the network of the last epoch, is written if the settings keep it.
+    """
     import keras
 
     settings = NetworkSettings(**request["settings"])
@@ -107,7 +112,7 @@ def train_network(request: dict[str, Any], report: Report, cancelled: Callable[[
     raw = read_rows(Path())
     train: int = request["train_rows"]
     names = (request["numbers"], request["texts"])
-    preparation = fit_preparation(raw, train, names, settings.embed)
+    preparation = fit_preparation(raw, train, names, settings.embed, settings.standardise)
     whole = _Part(prepare(raw, preparation), np.asarray(raw.y), raw.weight)
     core = build_core(preparation, settings)
     watch = Watch(
@@ -160,13 +165,18 @@ def _save(watch: Watch, preparation: Preparation, settings: NetworkSettings) -> 
             "A smaller learning rate is needed.",
             "Divide the learning rate by ten and train again.",
         )
-    core = build_core(preparation, settings)  # anew: without the optimizer's state
-    core.set_weights(watch.best_weights)
-    path = Path("network.keras")
-    join(preparation, core).save(path)
-    settle(path)
+    _write(watch.best_weights, preparation, settings, Path("network.keras"))
+    if settings.keep_last:
+        _write(watch.last_weights, preparation, settings, Path("last.keras"))
     history = {"best_epoch": watch.best_epoch, "epochs": [asdict(each) for each in watch.history]}
     Path("history.json").write_text(json.dumps(history), encoding="utf-8")
+
+
+def _write(weights: Any, preparation: Preparation, settings: NetworkSettings, path: Path) -> None:
+    core = build_core(preparation, settings)  # anew: without the optimizer's state
+    core.set_weights(weights)
+    join(preparation, core).save(path)
+    settle(path)
 
 
 def _some(part: _Part, rows: Ints | slice) -> _Part:

@@ -47,11 +47,14 @@ class TrainedNetwork:
         Columns epoch, train_auc, validation_auc, train_loss, validation_loss, seconds.
     best_epoch : int
         The epoch whose weights were kept: that of the best validation AUC.
+    last : bytes or None
+        The `.keras` file of the last epoch, if the settings keep it.
     """
 
     content: bytes
     history: pd.DataFrame
     best_epoch: int
+    last: bytes | None = None
 
     def save(self, path: Path) -> Path:
         """Write the `.keras` file."""
@@ -62,9 +65,10 @@ class TrainedNetwork:
 class TrainingJob:
     """A training at work; made by `start_training`."""
 
-    def __init__(self, child: Child, epochs: int) -> None:
+    def __init__(self, child: Child, epochs: int, *, keep_last: bool = False) -> None:
         self._child = child
         self._epochs = epochs
+        self._keep_last = keep_last
         self._network: TrainedNetwork | None = None
 
     @property
@@ -107,12 +111,12 @@ class TrainingJob:
     def result(self) -> TrainedNetwork:
         """Wait for the network, or raise what went wrong."""
         if self._network is None:
-            self._network = _read(self._child.finish())
+            self._network = _read(self._child.finish(), self._keep_last)
             self._child.close()
         return self._network
 
 
-def _read(directory: Path) -> TrainedNetwork:
+def _read(directory: Path, keep_last: bool) -> TrainedNetwork:
     told = read_object(directory / "history.json")
     epochs = told.get("epochs")
     history = _history(epochs if isinstance(epochs, list) else [])
@@ -120,7 +124,8 @@ def _read(directory: Path) -> TrainedNetwork:
     if best is None or best[0] not in range(1, len(history) + 1):
         raise unusable("the best epoch is not among those of the training")
     content = read_bytes(directory / "network.keras", Limits().file_bytes)
-    return TrainedNetwork(content, history, int(best[0]))
+    last = read_bytes(directory / "last.keras", Limits().file_bytes) if keep_last else None
+    return TrainedNetwork(content, history, int(best[0]), last)
 
 
 def _history(epochs: Iterable[object]) -> pd.DataFrame:
@@ -163,7 +168,7 @@ def start_training(
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
-    return TrainingJob(child, settings.epochs)
+    return TrainingJob(child, settings.epochs, keep_last=settings.keep_last)
 
 
 def check_settings(settings: NetworkSettings, X: pd.DataFrame) -> None:

@@ -41,6 +41,11 @@ def test_rows_are_standardised_with_missing_numbers_at_the_mean(raw, preparation
     assert codes.ravel().tolist() == [2, 1, 1, 0]
 
 
+def test_columns_can_be_taken_as_they_are_with_missing_numbers_at_zero(raw):
+    preparation = fit_preparation(raw, 3, (["x", "constant"], ["job"]), (), standardise=False)
+    assert prepare(raw, preparation)[0].tolist() == [[1, 5], [3, 5], [0, 5], [100, 6]]
+
+
 def test_a_column_without_numbers_does_no_harm(raw):
     empty = dataclasses.replace(raw, numbers=np.full((4, 1), np.nan, np.float32))
     preparation = fit_preparation(empty, 3, (["x"], ["job"]), ())

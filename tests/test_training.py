@@ -17,7 +17,7 @@ from tests.ended_child import Ended
 
 ROWS = 3000
 SETTINGS = NetworkSettings(
-    epochs=3, batch_size=32, embed=("job",), regularisation="dropout", seed=5
+    epochs=3, batch_size=32, embed=("job",), regularisation="dropout", seed=5, keep_last=True
 )
 
 
@@ -84,8 +84,19 @@ def test_the_network_is_scored_like_any_upload(table, network, tmp_path):
 
 
 @pytest.mark.network
+def test_the_network_of_the_last_epoch_is_kept_beside_the_best(table, network, tmp_path):
+    X, y, split = table
+    path = tmp_path / "last.keras"
+    path.write_bytes(network.last)
+    model = inspect_model(path)
+    scores = score_model(model, X.iloc[split.validation], suggest_inputs(model, X.columns))
+    measured = auc(y[split.validation], scores.logit)
+    assert measured == pytest.approx(network.history["validation_auc"].iloc[-1], abs=1e-6)
+
+
+@pytest.mark.network
 def test_a_cancel_keeps_the_best_weights_so_far(table):
-    endless = dataclasses.replace(SETTINGS, epochs=100_000, embed=())
+    endless = dataclasses.replace(SETTINGS, epochs=100_000, embed=(), keep_last=False)
     job = start_training(*table, endless, weight=np.ones(ROWS))
     assert job.progress() is None
     while len(job.history()) < 2:
@@ -99,6 +110,7 @@ def test_a_cancel_keeps_the_best_weights_so_far(table):
     assert 2 <= len(network.history) < 100_000
     assert network.best_epoch == network.history["validation_auc"].idxmax() + 1
     assert network.content.startswith(b"PK")
+    assert network.last is None
 
 
 EPOCH = dict.fromkeys(("train_auc", "validation_auc", "train_loss", "validation_loss"), 0.5)
