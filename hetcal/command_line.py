@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "score": score_command,
         "demo": demo_command,
         "speed": speed_command,
+        "benchmark": benchmark_command,
     }
     options = parse_options(commands, None if arguments is None else list(arguments))
     try:
@@ -100,6 +101,22 @@ def speed_command(options: argparse.Namespace) -> None:
     _say("\n".join(NOTES))
     if options.json is not None:
         options.json.write_text(to_json(measured), encoding="utf-8")
+
+
+def benchmark_command(options: argparse.Namespace) -> None:
+    """Compare all schemes with their rivals on networks of five public data sets."""
+    from hetcal.benchmark import Plan, run_benchmark
+    from hetcal.benchmark_table import model_table, summary_table
+
+    plan = Plan(
+        options.data, options.datasets, options.models, options.seed, options.scores, options.save
+    )
+    results = []
+    for result in run_benchmark(plan):
+        _say(model_table(result))
+        sys.stdout.flush()
+        results.append(result)
+    _say(summary_table(results))
 
 
 def _write(finished: Run, scoring: Scoring, out: Path) -> None:

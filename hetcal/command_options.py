@@ -28,7 +28,7 @@ def parse_options(commands: Commands, arguments: list[str] | None) -> argparse.N
     Parameters
     ----------
     commands : dict
-        The functions that carry out `run`, `score`, `demo` and `speed`.
+        The functions that carry out `run`, `score`, `demo`, `speed` and `benchmark`.
     arguments : list of str or None
         The words after the program's name; None takes those of this process.
     """
@@ -39,6 +39,7 @@ def parse_options(commands: Commands, arguments: list[str] | None) -> argparse.N
         ("score", _add_score),
         ("demo", _add_demo),
         ("speed", _add_speed),
+        ("benchmark", _add_benchmark),
     ):
         help_line = str(commands[name].__doc__).splitlines()[0]
         one = added.add_parser(name, help=help_line, description=help_line)
@@ -120,6 +121,22 @@ def _add_speed(parser: argparse.ArgumentParser) -> None:
     add("--json", type=Path, metavar="FILE", help="also write the table as JSON")
 
 
+def _add_benchmark(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--data", type=Path, metavar="DIR", help="folder of the data sets; default: from OpenML")
+    add("--datasets", type=_names, metavar="a,b,…", default=(), help="default: all five")
+    add("--models", type=_count, metavar="N", help="networks of each data set, default 2")
+    add("--seed", type=_seed, default=0, help="of the first training, default %(default)s")
+    add("--scores", type=Path, metavar="DIR", help="use saved scores, train no networks")
+    add("--save", type=Path, metavar="FILE", help="JSON lines; what is there is not done again")
+    parser.epilog = (
+        "The folder holds bank_marketing, census_income, credit_default, diabetes_130 and higgs "
+        "as .csv, .csv.gz or .parquet files with the columns that the UCI repository gives them. "
+        "Saved scores are .npz files whose names begin with that of the data set and a hyphen; "
+        "they hold s (logit), y (label) and split (role) of every row."
+    )
+
+
 def _names(text: str) -> tuple[str, ...]:
     """Split a list of names at its commas; names in double quotes may contain some."""
     names = next(csv.reader([text], skipinitialspace=True), [])
@@ -132,6 +149,19 @@ def _fractions(text: str) -> tuple[float, ...]:
     except ValueError:
         message = f"fractions are four numbers such as 0.6,0.1,0.15,0.15, not {text!r}"
         raise argparse.ArgumentTypeError(message) from None
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"a whole number of at least 1 is needed, not {text!r}")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) < 2**31):
+        message = f"a seed is a whole number from 0 to {2**31 - 1:,}, not {text!r}"
+        raise argparse.ArgumentTypeError(message)
+    return int(text)
 
 
 def _sizes(text: str) -> tuple[int, ...]:

@@ -3,20 +3,19 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV, calibration_curve
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 
-from hetcal.arrays import Bools, Floats, Ints
+from hetcal.arrays import Floats, Ints
 from hetcal.metrics import CALIBRATION_BINS
+from hetcal.scored_classifier import ScoredClassifier
 from hetcal.speed_data import DEPTH, Outcome, Rows
 
 MOST_ROWS_OF_MCGRAD = 100_000  # ten times the rows take it a quarter of an hour
@@ -101,26 +100,10 @@ def other_calibrators(rows: int) -> Iterator[tuple[str, Callable[[Rows], Floats]
         yield "MCGrad", multicalibrated
 
 
-class _Scorer(ClassifierMixin, BaseEstimator):
-    """A trained classifier, whose logit is the only feature."""
-
-    def __init__(self) -> None:
-        self.classes_ = np.array([0, 1])
-
-    def fit(self, X: Floats, y: Labels) -> Self:
-        return self
-
-    def decision_function(self, X: Floats) -> Floats:
-        return X[:, 0]
-
-    def predict(self, X: Floats) -> Bools:
-        return X[:, 0] > 0
-
-
 def calibrated_classifier(rows: Rows) -> Floats:
     """Fit scikit-learn's sigmoid, the same for all rows, and apply it."""
     scores = rows.scores[:, None].astype(np.float64)
-    model = CalibratedClassifierCV(FrozenEstimator(_Scorer()), method="sigmoid")
+    model = CalibratedClassifierCV(FrozenEstimator(ScoredClassifier()), method="sigmoid")
     return model.fit(scores, rows.y).predict_proba(scores)[:, 1]
 
 

@@ -1,0 +1,129 @@
+"""The benchmark: real data, trained networks, every scheme and what else one might do."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hetcal.benchmark_data import BenchmarkTable, DataSet, data_sets, fetch_data_set, read_data_set
+from hetcal.benchmark_networks import Job, saved_jobs, training_jobs
+from hetcal.benchmark_results import ModelResult, WayResult, append_result, read_results
+from hetcal.benchmark_rows import BenchmarkRows, ScoredModel, rows_of
+from hetcal.benchmark_ways import NETWORK, Way, all_ways
+from hetcal.delong import paired_delong
+from hetcal.errors import ScoreError
+from hetcal.metrics import log_loss
+
+FEW_MODELS = 2
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure.
+
+    Parameters
+    ----------
+    data : Path or None
+        Folder of the data sets; None fetches them from OpenML.
+    names : tuple of str
+        The data sets; empty means all.
+    models : int or None
+        Networks of each data set; None means a few, or all that were saved.
+    seed : int
+        That of the first training, and of every way.
+    scores : Path or None
+        Folder of saved scores, which take the place of networks that are trained.
+    save : Path or None
+        File of results; what stands there is not measured again.
+    """
+
+    data: Path | None
+    names: tuple[str, ...] = ()
+    models: int | None = None
+    seed: int = 0
+    scores: Path | None = None
+    save: Path | None = None
+
+
+def run_benchmark(plan: Plan, ways: Mapping[str, Way] | None = None) -> Iterator[ModelResult]:
+    """Yield the results, model by model; those that were saved come at once.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to measure.
+    ways : mapping, optional
+        The ways of scoring by name; all there are if not given.
+    """
+    ways = all_ways() if ways is None else ways
+    known = {} if plan.save is None else read_results(plan.save)
+    found = 0
+    for data_set in data_sets(plan.names):
+        table = None
+        for job in _jobs(data_set, plan):
+            found += 1
+            if all(name in known and has_all(known[name], ways) for name in job.names):
+                yield from (known[name] for name in job.names)
+                continue
+            table = table or _load(data_set, plan.data)
+            for model in job.work(table):
+                rows = rows_of(table, model, plan.seed)
+                result = measure(model, rows, ways, known.get(model.name))
+                if plan.save is not None:
+                    append_result(plan.save, result)
+                yield result
+    if not found:
+        raise _no_scores(plan)
+
+
+def measure(
+    model: ScoredModel,
+    rows: BenchmarkRows,
+    ways: Mapping[str, Way],
+    before: ModelResult | None = None,
+) -> ModelResult:
+    """Score the test rows of a model in all ways but those that were measured before."""
+    done = {each.name: each for each in before.ways} if before else {}
+    network = _measure(NETWORK, ways[NETWORK], rows)
+    if NETWORK in done and done[NETWORK].auc != network.auc:
+        done = {}  # another network of the same name
+    done = {NETWORK: network, **done}
+    results = [done.get(name) or _measure(name, way, rows) for name, way in ways.items()]
+    seconds = model.training_seconds
+    return ModelResult(model.name, rows.test.y.size, seconds, tuple(results))
+
+
+def has_all(result: ModelResult, ways: Mapping[str, Way]) -> bool:
+    """Tell whether every way was measured."""
+    return {each.name for each in result.ways} >= set(ways)
+
+
+def _measure(name: str, way: Way, rows: BenchmarkRows) -> WayResult:
+    started = time.perf_counter()
+    after = np.asarray(way(rows), dtype=np.float64)
+    seconds = time.perf_counter() - started
+    lift = paired_delong(rows.test.y, rows.test.scores, after)
+    loss = log_loss(rows.test.y, after)
+    return WayResult(name, auc=lift.after, log_loss=float(loss), z=lift.z, seconds=seconds)
+
+
+def _load(data_set: DataSet, folder: Path | None) -> BenchmarkTable:
+    return fetch_data_set(data_set) if folder is None else read_data_set(data_set, folder)
+
+
+def _jobs(data_set: DataSet, plan: Plan) -> Iterator[Job]:
+    if plan.scores is not None:
+        return saved_jobs(data_set.name, plan.scores, plan.models)
+    first = data_sets().index(data_set)
+    return training_jobs(data_set.name, first, plan.models or FEW_MODELS, plan.seed)
+
+
+def _no_scores(plan: Plan) -> ScoreError:
+    return ScoreError(
+        f"The folder '{plan.scores}' has no scores of {', '.join(plan.names) or 'any data set'}.",
+        "Saved scores are files such as higgs-w1-none-std-lr0.001-best-s0.npz, whose name begins "
+        "with that of the data set.",
+        "Check the folder, or leave the option out to train networks.",
+    )

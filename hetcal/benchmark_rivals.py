@@ -1,0 +1,69 @@
+"""What else one might do with a network, or in its place."""
+
+from typing import Literal
+
+import pandas as pd
+from scipy.special import expit
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
+
+from hetcal.arrays import Floats
+from hetcal.benchmark_rows import BenchmarkRows, Part
+from hetcal.columns import column_kind
+from hetcal.scored_classifier import ScoredClassifier
+from hetcal.scores import to_logits
+
+
+def boosted_trees(rows: BenchmarkRows) -> Floats:
+    """Boost scikit-learn's trees as they come on the training rows, without the network."""
+    names = category_columns(rows.train.X)
+    types = {name: pd.CategoricalDtype(_values(rows.train.X[name])) for name in names}
+    model = HistGradientBoostingClassifier(random_state=rows.seed)
+    model.fit(rows.train.X.astype(types), rows.train.y)
+    return model.decision_function(rows.test.X.astype(types))
+
+
+def calibrated_sigmoid(rows: BenchmarkRows) -> Floats:
+    """Fit scikit-learn's sigmoid on the calibration rows."""
+    return _calibrated(rows, "sigmoid")
+
+
+def calibrated_isotonic(rows: BenchmarkRows) -> Floats:
+    """Fit scikit-learn's monotone step function on the calibration rows."""
+    return _calibrated(rows, "isotonic")
+
+
+def multicalibrated(rows: BenchmarkRows) -> Floats:
+    """Fit MCGrad as it comes on the calibration rows."""
+    from mcgrad.methods import MCGrad
+
+    categories = category_columns(rows.calibration.X)
+    columns = {
+        "prediction_column_name": "score",
+        "numerical_feature_column_names": [
+            name for name in rows.calibration.X if name not in categories
+        ],
+        "categorical_feature_column_names": categories,
+    }
+    fitted = MCGrad().fit(_scored(rows.calibration), label_column_name="label", **columns)
+    return to_logits(fitted.predict(_scored(rows.test), **columns))
+
+
+def category_columns(X: pd.DataFrame) -> list[str]:
+    """Return the names of the columns that hold no numbers."""
+    return [str(name) for name in X if column_kind(X[name]) != "number"]
+
+
+def _calibrated(rows: BenchmarkRows, method: Literal["sigmoid", "isotonic"]) -> Floats:
+    model = CalibratedClassifierCV(FrozenEstimator(ScoredClassifier()), method=method)
+    model.fit(rows.calibration.scores[:, None], rows.calibration.y)
+    return to_logits(model.predict_proba(rows.test.scores[:, None])[:, 1])
+
+
+def _scored(part: Part) -> pd.DataFrame:
+    return part.X.assign(score=expit(part.scores), label=part.y)
+
+
+def _values(column: pd.Series) -> list[str]:
+    return sorted(column.dropna().unique())
