@@ -7,7 +7,6 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -15,12 +14,13 @@ from hetcal.arrays import Floats, Ints
 from hetcal.calibrators import check_labels, require_fit
 from hetcal.cells import Cells
 from hetcal.leaf_ids import leaf_positions
-from hetcal.leaf_map import FALLBACKS, LeafMap, map_logits, read_maps, write_maps
+from hetcal.leaf_map import FALLBACKS, LeafMap, map_leaves, read_maps, write_maps
 from hetcal.partition import Partition
 from hetcal.platt import PlattFit, fit_platt_cells
 from hetcal.platt_polish import polish
 from hetcal.ranking import Labels
 from hetcal.rules import ALL_ROWS
+from hetcal.sigmoid import sigmoid
 
 
 class LeafCalibrator(BaseEstimator):
@@ -159,13 +159,13 @@ class LeafCalibrator(BaseEstimator):
         check_consistent_length(scores, leaf)
         maps = (*self.maps_, self.pooled_)  # position -1 is that of an unknown leaf
         position = leaf_positions(np.asarray(leaf), [each.leaf for each in self.maps_])
-        slope = np.array([each.slope for each in maps])[position]
-        intercept = np.array([each.intercept for each in maps])[position]
-        return map_logits(scores, slope, intercept)
+        slope = np.array([each.slope for each in maps])
+        intercept = np.array([each.intercept for each in maps])
+        return map_leaves(scores, position, slope, intercept)
 
     def predict(self, scores: Floats, leaf: Ints) -> Floats:
         """Return calibrated probabilities; NaN where a score is not finite."""
-        return expit(self.predict_logit(scores, leaf))
+        return sigmoid(self.predict_logit(scores, leaf))
 
     def to_json(self) -> str:
         """Return the maps as JSON text."""

@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from hetcal.arrays import Floats
+from hetcal.arrays import Floats, Ints
 from hetcal.errors import CalibrationError
 from hetcal.nodes import MAX_LEAVES
 from hetcal.strict_json import Fields, JsonError, parse_object
 
 KIND = "hetcal calibrators"
 FORMAT = 1
+BLOCK = 1 << 14  # rows at a time, so that they stay in the cache
 FALLBACKS = (
     "few rows",
     "one class",
@@ -61,6 +62,16 @@ def map_logits(scores: Floats, slope: Floats | float, intercept: Floats | float)
     scores = np.asarray(scores, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(np.isfinite(scores), slope * scores + intercept, np.nan)
+
+
+def map_leaves(scores: Floats, position: Ints, slope: Floats, intercept: Floats) -> Floats:
+    """Map each score by the slope and the intercept at its position, as `map_logits` does."""
+    scores, logits = np.asarray(scores), np.empty(len(scores))
+    for start in range(0, len(scores), BLOCK):
+        block = slice(start, start + BLOCK)
+        at = position[block]
+        logits[block] = map_logits(scores[block], slope.take(at), intercept.take(at))
+    return logits
 
 
 def write_maps(min_rows: int, pooled: LeafMap, maps: Sequence[LeafMap]) -> str:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
 
 from hetcal import bounds
 from hetcal.arrays import Floats, Ints
@@ -12,12 +11,13 @@ from hetcal.cells import Cells
 from hetcal.delong import Lift, lift_of
 from hetcal.grid import grid_for
 from hetcal.leaf_calibrator import LeafCalibrator
-from hetcal.leaf_map import map_logits
+from hetcal.leaf_map import map_leaves
 from hetcal.partition import Partition
 from hetcal.platt import PlattFit, fit_platt
 from hetcal.platt_polish import polish
 from hetcal.rank_bounds import rank_cells
 from hetcal.rank_statistics import RankStatistics, rank_statistics
+from hetcal.sigmoid import sigmoid
 from hetcal.sketch import Sketch, sketch_rows
 from hetcal.speed_data import DEPTH, Outcome, Rows
 from hetcal.tree_partition import TreePartition
@@ -52,7 +52,7 @@ def calibrate(rows: Rows) -> Calibrated:
     sketch = sketch_rows(rows.scores, rows.y, leaf, leaves, grid_for(rows.scores))
     fit = polish(_fit(sketch.cells(), sketch), rows.scores, rows.y, leaf, leaves)
     logits = _map(fit, rows.scores, leaf)
-    return Calibrated(partition, leaf, sketch, fit, logits, expit(logits))
+    return Calibrated(partition, leaf, sketch, fit, logits, sigmoid(logits))
 
 
 def whole_job(rows: Rows) -> Outcome:
@@ -90,7 +90,7 @@ def interval(sketch: Sketch, replicates: int) -> BootstrapLift:
 
 def apply(rows: Rows, done: Calibrated) -> Floats:
     """Send rows to their leaves and return calibrated probabilities."""
-    return expit(_map(done.fit, rows.scores, done.partition.apply(rows.frame)))
+    return sigmoid(_map(done.fit, rows.scores, done.partition.apply(rows.frame)))
 
 
 def _fit(cells: Cells, sketch: Sketch) -> PlattFit:
@@ -98,7 +98,9 @@ def _fit(cells: Cells, sketch: Sketch) -> PlattFit:
 
 
 def _map(fit: PlattFit, scores: Floats, leaf: Ints) -> Floats:
-    return map_logits(scores, fit.slope[leaf - 1], fit.intercept[leaf - 1])
+    # Leaf 1 is at position 1, too, so that no row has to be touched to renumber it.
+    slope, intercept = (np.append(np.nan, each) for each in (fit.slope, fit.intercept))
+    return map_leaves(scores, leaf, slope, intercept)
 
 
 def _mapped(cells: Cells, fit: PlattFit) -> Cells:
