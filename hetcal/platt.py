@@ -102,18 +102,31 @@ def _fit(
     squares: Floats | None,
 ) -> PlattFit:
     """Fit on counted rows, or with `squares` on weighted ones."""
+    return _fit_groups(group_rows(scores, y, leaf, leaves, weight, squares), len(leaves))
+
+
+def group_rows(
+    scores: Floats,
+    y: Labels,
+    leaf: Ints,
+    leaves: Sequence[int],
+    weight: Floats,
+    squares: Floats | None,
+) -> GroupedRows:
+    """Put rows in the order of their leaves, the group being the position in `leaves`.
+
+    Sums over rows that stand together are several times faster than sums by group number.
+    """
     group = leaf_positions(np.asarray(leaf), leaves)
     used = (group >= 0) & (weight > 0)
-    # Sums over rows that stand together are several times faster than sums by group number.
     order = np.flatnonzero(used)[_stable_order(group[used], len(leaves))]
-    rows = GroupedRows(
+    return GroupedRows(
         np.asarray(scores, dtype=np.float64)[order],
         np.asarray(y)[order] == 1,
         group[order],
         weight[order],
         None if squares is None else squares[order],
     )
-    return _fit_groups(rows, len(leaves))
 
 
 def _stable_order(group: Ints, count: int) -> Ints:
@@ -122,7 +135,7 @@ def _stable_order(group: Ints, count: int) -> Ints:
 
 
 def _fit_groups(cells: GroupedRows, count: int) -> PlattFit:
-    low, high = _extremes(cells, count)
+    low, high = extremes(cells, count)
     one_class: Bools = np.isinf(low[0]) | np.isinf(low[1])
     constant = ~one_class & (high.max(axis=0) / 2 - low.min(axis=0) / 2 == 0)
     apart = (high[0] <= low[1]) | (high[1] <= low[0])
@@ -139,7 +152,7 @@ def _fit_groups(cells: GroupedRows, count: int) -> PlattFit:
     )
 
 
-def _extremes(cells: GroupedRows, count: int) -> tuple[Floats, Floats]:
+def extremes(cells: GroupedRows, count: int) -> tuple[Floats, Floats]:
     """Return lowest and highest score per class and group; infinite where there is none."""
     low, high = np.full((2, count), np.inf), np.full((2, count), -np.inf)
     for label, side in enumerate((~cells.positive, cells.positive)):

@@ -1,0 +1,177 @@
+"""Shapes of a map from the logit to the calibrated logit: plain data that can be saved.
+
+Every shape has the same three methods. `logit` maps scores. `reach` gives lowest and highest
+calibrated logit of all scores in an interval. `words` says the map to a person. `rises` tells
+whether higher scores can get higher logits at all.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+from scipy.special import logit as to_logit
+
+from hetcal.arrays import Floats, Ints
+from hetcal.map_families import beta_features
+
+
+@dataclass(frozen=True)
+class Affine:
+    """The map slope * score + intercept, with standard errors; 0 for a number that is given."""
+
+    slope: float
+    intercept: float
+    slope_se: float = 0.0
+    intercept_se: float = 0.0
+
+    @property
+    def rises(self) -> bool:
+        """Whether higher scores get higher logits."""
+        return self.slope > 0
+
+    def logit(self, scores: Floats) -> Floats:
+        """Return the calibrated logits."""
+        return self.slope * scores + self.intercept
+
+    def reach(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Return the lowest and the highest logit between two scores."""
+        one, other = self.logit(low), self.logit(high)
+        return np.minimum(one, other), np.maximum(one, other)
+
+    @property
+    def words(self) -> str:
+        """The map for a person."""
+        return f"{_number(self.slope)} · s {_signed(self.intercept)}"
+
+
+@dataclass(frozen=True)
+class Beta:
+    """The map a * log p - b * log(1 - p) + c of p, the probability of the score.
+
+    Kull, Silva Filho and Flach: Beta calibration. It rises because neither `a` nor `b` is
+    below 0; with `a` = `b` it is Platt's. `a_se`, `b_se` and `c_se` are standard errors.
+    """
+
+    a: float
+    b: float
+    c: float
+    a_se: float = 0.0
+    b_se: float = 0.0
+    c_se: float = 0.0
+
+    @property
+    def rises(self) -> bool:
+        """Whether higher scores get higher logits."""
+        return self.a > 0 or self.b > 0
+
+    def logit(self, scores: Floats) -> Floats:
+        """Return the calibrated logits."""
+        low, high = beta_features(scores)
+        return self.a * low + self.b * high + self.c
+
+    def reach(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Return the lowest and the highest logit between two scores."""
+        return self.logit(low), self.logit(high)
+
+    @property
+    def words(self) -> str:
+        """The map for a person."""
+        a, b = _number(self.a), _number(self.b)
+        return f"{a} · log p − {b} · log(1 − p) {_signed(self.c)}"
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A map that is level between edges.
+
+    Parameters
+    ----------
+    edges : tuple of float
+        Rising; a score that equals an edge lies above it.
+    logits : tuple of float
+        Of each bin, one more than there are edges.
+    """
+
+    edges: tuple[float, ...]
+    logits: tuple[float, ...]
+
+    @property
+    def rises(self) -> bool:
+        """Whether the highest scores get a higher logit than the lowest, or all the same."""
+        return len(self.logits) == 1 or self.logits[-1] > self.logits[0]
+
+    def logit(self, scores: Floats) -> Floats:
+        """Return the calibrated logits."""
+        return np.asarray(self.logits)[self._bin(scores)]
+
+    def reach(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Return the lowest and the highest logit between two scores."""
+        if not len(low):
+            return np.asarray(low), np.asarray(high)
+        padded = np.append(self.logits, self.logits[-1])
+        between = np.stack([self._bin(low), self._bin(high) + 1], axis=1).ravel()
+        lowest, highest = np.minimum.reduceat(padded, between), np.maximum.reduceat(padded, between)
+        return lowest[::2], highest[::2]
+
+    def _bin(self, scores: Floats) -> Ints:
+        return np.searchsorted(np.asarray(self.edges), scores, "right")
+
+    @property
+    def words(self) -> str:
+        """The map for a person."""
+        low, high = (float(expit(each)) for each in (min(self.logits), max(self.logits)))
+        if len(self.logits) == 1:
+            return f"{low:.2g} for every score"
+        return f"{len(self.logits)} steps from {low:.2g} to {high:.2g}"
+
+
+@dataclass(frozen=True)
+class Knots:
+    """A rising map through points: probabilities are joined by straight lines, level beyond.
+
+    Parameters
+    ----------
+    scores : tuple of float
+        Rising.
+    probabilities : tuple of float
+        Not falling, above 0 and below 1.
+    """
+
+    scores: tuple[float, ...]
+    probabilities: tuple[float, ...]
+
+    @property
+    def rises(self) -> bool:
+        """Whether the map does not fall; it never does."""
+        return True
+
+    def logit(self, scores: Floats) -> Floats:
+        """Return the calibrated logits."""
+        known = np.asarray(self.probabilities)
+        # Interpolation between close scores may leave their probabilities by rounding.
+        p = np.interp(scores, np.asarray(self.scores), known).clip(known[0], known[-1])
+        return to_logit(p)
+
+    def reach(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Return the lowest and the highest logit between two scores."""
+        return self.logit(low), self.logit(high)
+
+    @property
+    def words(self) -> str:
+        """The map for a person."""
+        low, high = self.probabilities[0], self.probabilities[-1]
+        if low == high:
+            return f"{low:.2g} for every score"
+        return f"{len(self.scores)} points from {low:.2g} to {high:.2g}"
+
+
+Shape = Affine | Beta | Steps | Knots
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−") if math.isfinite(value) else "?"
+
+
+def _signed(value: float) -> str:
+    return f"{'−' if value < 0 else '+'} {_number(abs(value))}"
