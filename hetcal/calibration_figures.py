@@ -10,6 +10,7 @@ from hetcal.arrays import Floats
 from hetcal.columns import counted
 from hetcal.figures import MAX_POINTS, NOT_DIMMED, colour, new_figure, translucent
 from hetcal.leaf_map import LeafMap
+from hetcal.map_shapes import Affine
 
 # A 95 % interval is this many standard errors to each side.
 NORMAL_95 = 1.96
@@ -65,8 +66,9 @@ def slope_intercept_figure(
     """Draw slope against intercept of each leaf with 95 % intervals.
 
     A leaf without a map of its own has a hollow marker; the model as it is sits
-    at slope 1 and intercept 0.
+    at slope 1 and intercept 0. Maps that are not straight have no place here.
     """
+    maps = [each for each in maps if isinstance(each.shape, Affine)]
     figure = new_figure(440)
     figure.add_scatter(
         x=[1.0],
@@ -83,7 +85,8 @@ def slope_intercept_figure(
         figure.add_trace(_own_markers(own, selected, largest))
     if fallback:
         figure.add_trace(_fallback_markers(fallback, selected, largest))
-    figure.add_trace(_pooled_marker(pooled))
+    if isinstance(pooled.shape, Affine):
+        figure.add_trace(_pooled_marker(pooled))
     figure.update_xaxes(title="slope (1: as it is)")
     figure.update_yaxes(title="intercept (logit)")
     return figure
@@ -93,7 +96,7 @@ def _line(leaf_map: LeafMap, scores: Floats, name: str, line: dict[str, object])
     named = None if leaf_map.leaf else name
     return go.Scatter(
         x=scores,
-        y=expit(leaf_map.slope * scores + leaf_map.intercept),
+        y=expit(leaf_map.logit(scores)),
         name=name,
         mode="lines",
         line=line,
@@ -177,8 +180,14 @@ def _map_words(leaf_map: LeafMap, name: str | None = None) -> str:
     words = (
         f"<b>{name or f'Leaf {leaf_map.leaf}'}</b><br>"
         f"n = {counted(leaf_map.rows, 'calibration row')}"
-        f"<br>slope {leaf_map.slope:.3f}, intercept {leaf_map.intercept:+.3f}"
+        f"<br>{_shape_words(leaf_map)}"
     )
     if leaf_map.fallback is not None:
         words += f"<br>uses the map for all rows: {leaf_map.fallback}"
     return words
+
+
+def _shape_words(leaf_map: LeafMap) -> str:
+    if isinstance(leaf_map.shape, Affine):
+        return f"slope {leaf_map.slope:.3f}, intercept {leaf_map.intercept:+.3f}"
+    return leaf_map.shape.words

@@ -13,24 +13,19 @@ from sklearn.utils.validation import (
 )
 
 from hetcal.arrays import Floats, Ints
+from hetcal.cells import Cells
 from hetcal.errors import CalibrationError
-from hetcal.platt import PlattFit, fit_platt
+from hetcal.histogram import BINS, fit_histogram
+from hetcal.leaf_methods import LeafFits, fit_leaves
+from hetcal.map_shapes import Affine, Beta, Shape
+from hetcal.scaling_binning import BINS as FEWER_BINS
+from hetcal.scaling_binning import level
 
-__all__ = ["PlattCalibrator", "PlattFit", "check_labels", "fit_platt", "require_fit"]
 
+class _Calibrator(BaseEstimator):
+    """What all calibrators of a single score share: input, output and `shape_`, the map."""
 
-class PlattCalibrator(BaseEstimator):
-    """Map a logit to sigmoid(slope * logit + intercept) by maximum likelihood.
-
-    There is no penalty and no label smoothing.
-
-    Attributes
-    ----------
-    slope_, intercept_ : float
-        The map.
-    slope_se_, intercept_se_ : float
-        Standard errors, see `hetcal.platt.fit_platt`.
-    """
+    shape_: Shape
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit on logits and labels of two classes; the larger label is the positive one."""
@@ -41,17 +36,18 @@ class PlattCalibrator(BaseEstimator):
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, values, ensure_non_negative=True)
-        fit = fit_platt(values, labels, np.zeros(len(values), dtype=np.int64), [0], weight)
-        require_fit(fit)
-        self.slope_, self.intercept_ = float(fit.slope[0]), float(fit.intercept[0])
-        self.slope_se_, self.intercept_se_ = float(fit.slope_se[0]), float(fit.intercept_se[0])
+        cells = Cells.of_rows(values, labels, np.zeros(len(values), dtype=np.int64), weight)
+        self.shape_ = self._fit_shape(cells)
         return self
+
+    def _fit_shape(self, cells: Cells) -> Shape:
+        raise NotImplementedError
 
     def predict(self, scores: Any) -> Floats:
         """Return the calibrated probability of each logit."""
         check_is_fitted(self)
         with np.errstate(over="ignore"):
-            return expit(self.slope_ * _one_dimension(scores) + self.intercept_)
+            return expit(self.shape_.logit(_one_dimension(scores)))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -59,6 +55,144 @@ class PlattCalibrator(BaseEstimator):
         tags.target_tags.required = True
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
+
+
+class PlattCalibrator(_Calibrator):
+    """Map a logit to sigmoid(slope * logit + intercept) by maximum likelihood.
+
+    There is no penalty and no label smoothing.
+
+    Attributes
+    ----------
+    shape_ : Affine
+        The map.
+    slope_, intercept_ : float
+        Its numbers.
+    slope_se_, intercept_se_ : float
+        Standard errors, see `hetcal.platt.fit_platt`.
+    """
+
+    def _fit_shape(self, cells: Cells) -> Affine:
+        shape = _only_map("platt", cells)
+        assert isinstance(shape, Affine)
+        self.slope_, self.intercept_ = shape.slope, shape.intercept
+        self.slope_se_, self.intercept_se_ = shape.slope_se, shape.intercept_se
+        return shape
+
+
+class BiasCalibrator(_Calibrator):
+    """Shift the logit, so that the mean probability becomes the rate of positives.
+
+    Attributes
+    ----------
+    shape_ : Affine
+        The map, of slope 1.
+    """
+
+    def _fit_shape(self, cells: Cells) -> Shape:
+        return _only_map("bias", cells)
+
+
+class TemperatureCalibrator(_Calibrator):
+    """Divide the logit by a temperature, found by maximum likelihood.
+
+    Attributes
+    ----------
+    shape_ : Affine
+        The map, of intercept 0; the temperature is 1 / slope.
+    """
+
+    def _fit_shape(self, cells: Cells) -> Shape:
+        return _only_map("temperature", cells)
+
+
+class BetaCalibrator(_Calibrator):
+    """Map the probability p of the logit to sigmoid(a log p - b log(1 - p) + c).
+
+    Neither `a` nor `b` is below 0, so that the map rises.
+
+    Attributes
+    ----------
+    shape_ : Beta
+        The map.
+    """
+
+    def _fit_shape(self, cells: Cells) -> Beta:
+        shape = _only_map("beta", cells)
+        assert isinstance(shape, Beta)
+        return shape
+
+
+class IsotonicCalibrator(_Calibrator):
+    """Map logits by the rising function with the least squared error.
+
+    Probabilities come no closer to 0 and 1 than half a row.
+
+    Attributes
+    ----------
+    shape_ : Knots
+        The map.
+    """
+
+    def _fit_shape(self, cells: Cells) -> Shape:
+        return _only_map("isotonic", cells)
+
+
+class HistogramCalibrator(_Calibrator):
+    """Give every logit the rate of positives in its bin.
+
+    Parameters
+    ----------
+    bins : int, default=15
+        Number of bins, all of about equal weight.
+
+    Attributes
+    ----------
+    shape_ : Steps
+        The map.
+    """
+
+    def __init__(self, bins: int = BINS) -> None:
+        self.bins = bins
+
+    def _fit_shape(self, cells: Cells) -> Shape:
+        return _found(fit_histogram(cells, [0], _checked_bins(self.bins))[0])
+
+
+class BayesianBinningCalibrator(_Calibrator):
+    """Average histograms of all sensible numbers of bins by their posterior.
+
+    Attributes
+    ----------
+    shape_ : Steps
+        The map.
+    """
+
+    def _fit_shape(self, cells: Cells) -> Shape:
+        return _only_map("bbq", cells)
+
+
+class ScalingBinningCalibrator(_Calibrator):
+    """Fit Platt scaling, and give every logit the mean of that in its bin.
+
+    Parameters
+    ----------
+    bins : int, default=10
+        Number of bins, all of about equal weight.
+
+    Attributes
+    ----------
+    shape_ : Steps
+        The map.
+    """
+
+    def __init__(self, bins: int = FEWER_BINS) -> None:
+        self.bins = bins
+
+    def _fit_shape(self, cells: Cells) -> Shape:
+        platt = _only_map("platt", cells)
+        assert isinstance(platt, Affine)
+        return _found(level([platt], cells, [0], _checked_bins(self.bins))[0])
 
 
 def check_labels(y: Any) -> Ints:
@@ -79,13 +213,13 @@ def _codes(labels: Any) -> Ints:
     if classes.size != 2:
         raise CalibrationError(
             f"The labels have {'one class' if classes.size == 1 else f'{classes.size} classes'}.",
-            "Platt scaling needs rows of exactly two classes.",
+            "A calibration map needs rows of exactly two classes.",
             "Choose other calibration rows, or another label.",
         )
     return codes.astype(np.int64)
 
 
-def require_fit(fit: PlattFit) -> None:
+def require_fit(fit: LeafFits) -> None:
     """Raise `CalibrationError` if the first map of a fit does not exist."""
     problems = [
         (fit.one_class, "no rows, or rows of one class only", "rows of both classes"),
@@ -101,7 +235,7 @@ def require_fit(fit: PlattFit) -> None:
         if found[0]:
             raise CalibrationError(
                 f"The calibration rows have {wrong}.",
-                f"Platt scaling needs {needed}.",
+                f"A calibration map needs {needed}.",
                 "Choose other calibration rows, or other scores.",
             )
 
@@ -111,3 +245,29 @@ def _one_dimension(scores: Any) -> Floats:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     return column_or_1d(values)
+
+
+def _only_map(method: str, cells: Cells) -> Shape:
+    fit = fit_leaves(method, cells, [0])
+    require_fit(fit)
+    return _found(fit.shapes[0])
+
+
+def _found(shape: Shape | None) -> Shape:
+    if shape is None:
+        raise CalibrationError(
+            "The calibration rows have no weight.",
+            "A calibration map needs rows of both classes.",
+            "Choose other calibration rows, or other weights.",
+        )
+    return shape
+
+
+def _checked_bins(bins: int) -> int:
+    if bins < 1:
+        raise CalibrationError(
+            f"The number of bins is {bins}.",
+            "There is at least one bin.",
+            "Choose a whole number from 1 on.",
+        )
+    return bins

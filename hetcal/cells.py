@@ -86,20 +86,30 @@ class Cells:
         """Return the cells of one leaf."""
         return self.chosen(self.leaf == leaf)
 
-    def mapped(self, logit: Callable[[Floats, Ints], Floats]) -> "Cells":
+    def mapped(
+        self,
+        logit: Callable[[Floats, Ints], Floats],
+        reach: Callable[[Floats, Floats, Ints], tuple[Floats, Floats]] | None = None,
+    ) -> "Cells":
         """Return the cells with other scores.
 
         Parameters
         ----------
         logit : callable
             Takes scores and leaves and gives logits, for example
-            `LeafCalibrator.predict_logit`. It must be monotone in every leaf. The mean score
-            of a cell becomes the mean of its logits where the map is a straight line.
+            `LeafCalibrator.predict_logit`. The mean score of a cell becomes the mean of its
+            logits where the map is a straight line.
+        reach : callable, optional
+            Takes the ends of intervals and leaves and gives the lowest and the highest logit
+            between them; needed unless `logit` is monotone in every leaf.
         """
         if self.low is self.score is self.high:  # rows: one pass over them is enough
             score = logit(self.score, self.leaf)
             return replace(self, score=score, low=score, high=score)
-        one, other = logit(self.low, self.leaf), logit(self.high, self.leaf)
-        low, high = np.minimum(one, other), np.maximum(one, other)
+        if reach is None:
+            one, other = logit(self.low, self.leaf), logit(self.high, self.leaf)
+            low, high = np.minimum(one, other), np.maximum(one, other)
+        else:
+            low, high = reach(self.low, self.high, self.leaf)
         score = np.clip(logit(self.score, self.leaf), low, high)
         return replace(self, score=score, low=low, high=high)

@@ -43,6 +43,10 @@ class Checked:
 def evaluate_sketch(ways: Ways, rows: RowAnswers, calibrator: LeafCalibrator) -> Evaluation:
     """Compare four logits of the same cells, and ask the rows where cells are too coarse.
 
+    The bounds of all that does not follow from the order of the rows take the mean score of a
+    cell to be mapped to the mean of its logits. So the rows are asked wherever the maps are not
+    straight lines.
+
     Parameters
     ----------
     ways : Ways
@@ -55,10 +59,12 @@ def evaluate_sketch(ways: Ways, rows: RowAnswers, calibrator: LeafCalibrator) ->
     ranks = {name: rank_cells(cells) for name, cells in vars(ways).items()}
     lift = _lift(ways.before, ranks["before"], ranks["after"])
     apart = (ranks["after"].auc - ranks["before"].auc).error
-    checked = {
-        name: check(cells, ranks[name], RowWay(rows, name, calibrator), apart >= lift.se)
-        for name, cells in vars(ways).items()
-    }
+    bent = () if calibrator.straight else ("pooled", "after")
+    checked = {}
+    for name, cells in vars(ways).items():
+        way = RowWay(rows, name, calibrator)
+        sure = name not in bent
+        checked[name] = check(cells, ranks[name], way, apart >= lift.se) if sure else told_by(way)
     before, after = checked["before"].values.auc, checked["after"].values.auc
     errors = {name: each.errors for name, each in checked.items()}
     return Evaluation(
@@ -81,12 +87,17 @@ def check(cells: Cells, ranks: CellRanks, rows: RowWay, doubt_order: bool = Fals
         if getattr(errors, name) > 0 and not getattr(errors, name) < getattr(ses, name)
     }
     if doubtful - set(ORDER):
-        return Checked(rows.measures, Metrics(*[0.0] * len(NAMES)))
+        return told_by(rows)
     if doubtful or (doubt_order and max(errors.auc, errors.average_precision) > 0):
         found = rows.order
         values = replace(values, auc=found.auc, average_precision=found.average_precision)
         errors = replace(errors, auc=0.0, average_precision=0.0)
     return Checked(values, errors)
+
+
+def told_by(rows: RowWay) -> Checked:
+    """Return the measures of the rows themselves."""
+    return Checked(rows.measures, Metrics(*[0.0] * len(NAMES)))
 
 
 def standard_errors(cells: Cells, ranks: CellRanks) -> Metrics:

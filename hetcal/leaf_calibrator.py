@@ -1,6 +1,6 @@
 """The paper's t(score, leaf): one map of the logit in every leaf."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Self
@@ -14,17 +14,26 @@ from hetcal.arrays import Floats, Ints
 from hetcal.calibrators import check_labels, require_fit
 from hetcal.cells import Cells
 from hetcal.leaf_ids import leaf_positions
-from hetcal.leaf_map import FALLBACKS, LeafMap, map_leaves, read_maps, write_maps
+from hetcal.leaf_map import (
+    FALLBACKS,
+    LeafMap,
+    MapSettings,
+    Shrinkage,
+    map_leaves,
+    read_maps,
+    write_maps,
+)
+from hetcal.leaf_methods import fit_leaves, shrink_leaves
+from hetcal.map_shapes import Affine
 from hetcal.partition import Partition
-from hetcal.platt import PlattFit, fit_platt_cells
-from hetcal.platt_polish import polish
 from hetcal.ranking import Labels
 from hetcal.rules import ALL_ROWS
+from hetcal.shrinkage import best_strength, strength_table
 from hetcal.sigmoid import sigmoid
 
 
 class LeafCalibrator(BaseEstimator):
-    """Calibrate the scores of each leaf on its own by Platt scaling.
+    """Calibrate the scores of each leaf on its own, by Platt scaling or another method.
 
     A leaf whose own map cannot be trusted, and a leaf first met in `predict`, has
     the map fitted on all calibration rows, so that all rows stay on one scale.
@@ -32,7 +41,15 @@ class LeafCalibrator(BaseEstimator):
     Parameters
     ----------
     min_rows : int, default=50
-        Fewest calibration rows for a leaf to have a map of its own.
+        Fewest calibration rows for a leaf to have a map of its own, if there is no shrinkage.
+    method : str, default="platt"
+        One of `hetcal.leaf_methods.METHODS`.
+    shrinkage : float or "cv", default=0.0
+        Strength of the pull of every map to that of all rows, see
+        `hetcal.shrunken.fit_shrunk`. 0 is the plain fit of every leaf, infinity one map for
+        all; "cv" chooses by cross-validation on the calibration rows.
+    random_state : int, default=0
+        Seed of the folds of that.
 
     Attributes
     ----------
@@ -40,15 +57,29 @@ class LeafCalibrator(BaseEstimator):
         The map of all rows together.
     maps_ : tuple of LeafMap
         The map of each leaf, in the order of the ids.
-    own_, fit_ : tuple of LeafMap, PlattFit
+    shrinkage_ : float
+        The strength that was used.
+    shrinkage_table_ : DataFrame or None
+        What cross-validation found, see `hetcal.shrinkage.strength_table`.
+    fit_ : LeafFits
         What was fitted in each leaf, whether or not it can be trusted; a calibrator that was
-        read back has neither.
+        read back has neither this nor the table.
     notes_ : tuple of str
         What a person should know about the fit.
     """
 
-    def __init__(self, *, min_rows: int = 50) -> None:
+    def __init__(
+        self,
+        *,
+        min_rows: int = 50,
+        method: str = "platt",
+        shrinkage: Shrinkage = 0.0,
+        random_state: int = 0,
+    ) -> None:
         self.min_rows = min_rows
+        self.method = method
+        self.shrinkage = shrinkage
+        self.random_state = random_state
 
     def fit(
         self,
@@ -83,33 +114,64 @@ class LeafCalibrator(BaseEstimator):
         leaves : sequence of int
             Ids that get a map even if no row is in them.
         polish_with : Cells, optional
-            The rows that the cells were made of. One pass over them gives the maps that a
-            fit on the rows gives.
+            The rows that the cells were made of. One pass over them gives the Platt maps
+            that a fit on the rows gives; other maps are those of the cells.
         """
         ids = sorted(set(map(int, leaves)))
-        everywhere = _fit(_in_one_leaf(cells), [0], polish_with and _in_one_leaf(polish_with))
-        require_fit(everywhere)
+        self._fit_pooled(cells, polish_with)
+        self.shrinkage_table_ = None
+        if self.shrinkage == "cv":
+            self.shrinkage_table_ = strength_table(self._held_out, cells, ids, self.random_state)
+            strength = best_strength(self.shrinkage_table_)
+        else:
+            strength = float(self.shrinkage)
+        return self._fit_leaves(cells, ids, strength, polish_with)
+
+    def _fit_pooled(self, cells: Cells, polish_with: Cells | None = None) -> None:
+        together = fit_leaves(
+            self.method, _in_one_leaf(cells), [0], polish_with and _in_one_leaf(polish_with)
+        )
+        require_fit(together)
+        (shape,) = together.shapes
+        assert shape is not None
+        rows, positives = int(cells.rows.sum()), int(cells.rows[cells.y == 1].sum())
+        self.pooled_ = LeafMap(0, shape, rows, positives)
+
+    def _fit_leaves(
+        self, cells: Cells, ids: Sequence[int], strength: float, polish_with: Cells | None = None
+    ) -> Self:
+        """Fit the map of every leaf, once there is that of all rows."""
+        if strength:
+            self.fit_ = shrink_leaves(self.method, cells, ids, self.pooled_.shape, strength)
+        else:
+            self.fit_ = fit_leaves(self.method, cells, ids, polish_with)
+        self.shrinkage_ = strength
         group, one = leaf_positions(cells.leaf, ids), cells.y == 1
         rows, positives = (
             np.bincount(group[side], cells.rows[side], len(ids)).astype(np.int64)
             for side in (group >= 0, (group >= 0) & one)
         )
-        counts = int(cells.rows.sum()), int(cells.rows[one].sum())
-        self.pooled_ = _leaf_map(everywhere, 0, 0, counts)
-        self.fit_ = _fit(cells, ids, polish_with)
-        self.own_ = tuple(
-            _leaf_map(self.fit_, position, number, numbers)
-            for position, (number, *numbers) in enumerate(zip(ids, rows, positives, strict=True))
-        )
+        self._leaves = tuple(zip(ids, rows.tolist(), positives.tolist(), strict=True))
         self._choose()
         return self
+
+    def _held_out(
+        self, train: Cells, test: Cells, leaves: Sequence[int], strengths: Sequence[float]
+    ) -> list[Floats]:
+        """Return the logits of test cells for maps of every strength."""
+        trial = LeafCalibrator(min_rows=self.min_rows, method=self.method)
+        trial._fit_pooled(train)
+        return [
+            trial._fit_leaves(train, leaves, each).predict_logit(test.score, test.leaf)
+            for each in strengths
+        ]
 
     def with_min_rows(self, min_rows: int) -> Self:
         """Return the calibrator that `fit` would give with another `min_rows`.
 
         The maps are not fitted again: only whether a leaf uses its own may change.
         """
-        check_is_fitted(self, "own_")
+        check_is_fitted(self, "fit_")
         other = copy(self)
         other.min_rows = min_rows
         other._choose()
@@ -117,41 +179,43 @@ class LeafCalibrator(BaseEstimator):
 
     def _choose(self) -> None:
         """Give every leaf its own map or that of all rows."""
-        self.maps_ = tuple(
-            self._own_or_pooled(each, self.fit_, position)
-            for position, each in enumerate(self.own_)
-        )
+        self.maps_ = tuple(self._own_or_pooled(i) for i in range(len(self._leaves)))
 
-    def _own_or_pooled(self, own: LeafMap, fit: PlattFit, position: int) -> LeafMap:
+    def _own_or_pooled(self, position: int) -> LeafMap:
+        leaf, rows, positives = self._leaves[position]
+        own, fit = self.fit_.shapes[position], self.fit_
         reasons = (
-            own.rows < self.min_rows,
+            rows < self.min_rows and not self.shrinkage_,
             fit.one_class[position],
             fit.constant[position],
             fit.separated[position],
-            not fit.converged[position],
-            own.slope <= 0,
+            own is None,
+            own is not None and not own.rises,
         )
-        for reason, applies in zip(FALLBACKS, reasons, strict=True):
-            if applies:
-                return replace(
-                    self.pooled_,
-                    leaf=own.leaf,
-                    rows=own.rows,
-                    positives=own.positives,
-                    fallback=reason,
-                )
-        return own
+        applying = (name for name, applies in zip(FALLBACKS, reasons, strict=True) if applies)
+        reason = next(applying, None)
+        if reason is not None or own is None:
+            return LeafMap(leaf, self.pooled_.shape, rows, positives, reason)
+        return LeafMap(leaf, own, rows, positives)
 
     @property
     def notes_(self) -> tuple[str, ...]:
         """What a person should know about the fit."""
-        if self.pooled_.slope > 0:
+        shape = self.pooled_.shape
+        if shape.rises:
             return ()
+        of = f"slope of all calibration rows together is {self.pooled_.slope:.3g}"
+        if not isinstance(shape, Affine):
+            of = "map of all calibration rows together does not rise"
         return (
-            f"The slope of all calibration rows together is {self.pooled_.slope:.3g}: higher "
-            "scores go with fewer positive labels. Check that the score is that of the positive "
-            "class.",
+            f"The {of}: higher scores go with fewer positive labels. Check that the score is "
+            "that of the positive class.",
         )
+
+    @property
+    def straight(self) -> bool:
+        """Whether every map is a straight line of the logit."""
+        return all(isinstance(each.shape, Affine) for each in (self.pooled_, *self.maps_))
 
     def predict_logit(self, scores: Floats, leaf: Ints) -> Floats:
         """Return calibrated logits; NaN where a score is not finite."""
@@ -159,9 +223,24 @@ class LeafCalibrator(BaseEstimator):
         check_consistent_length(scores, leaf)
         maps = (*self.maps_, self.pooled_)  # position -1 is that of an unknown leaf
         position = leaf_positions(np.asarray(leaf), [each.leaf for each in self.maps_])
-        slope = np.array([each.slope for each in maps])
-        intercept = np.array([each.intercept for each in maps])
-        return map_leaves(scores, position, slope, intercept)
+        if self.straight:
+            slope = np.array([each.slope for each in maps])
+            intercept = np.array([each.intercept for each in maps])
+            return map_leaves(scores, position, slope, intercept)
+        scores, found = np.asarray(scores, dtype=np.float64), np.empty(len(position))
+        for each, rows in _rows_of_maps(position, maps):
+            found[rows] = each.logit(scores[rows])
+        return found
+
+    def reach(self, low: Floats, high: Floats, leaf: Ints) -> tuple[Floats, Floats]:
+        """Return the lowest and the highest calibrated logit between two scores of a leaf."""
+        check_is_fitted(self, "maps_")
+        maps = (*self.maps_, self.pooled_)
+        position = leaf_positions(np.asarray(leaf), [each.leaf for each in self.maps_])
+        lowest, highest = np.empty(len(position)), np.empty(len(position))
+        for each, rows in _rows_of_maps(position, maps):
+            lowest[rows], highest[rows] = each.shape.reach(low[rows], high[rows])
+        return lowest, highest
 
     def predict(self, scores: Floats, leaf: Ints) -> Floats:
         """Return calibrated probabilities; NaN where a score is not finite."""
@@ -170,38 +249,33 @@ class LeafCalibrator(BaseEstimator):
     def to_json(self) -> str:
         """Return the maps as JSON text."""
         check_is_fitted(self, "maps_")
-        return write_maps(self.min_rows, self.pooled_, self.maps_)
+        settings = MapSettings(self.method, self.shrinkage, self.shrinkage_, self.min_rows)
+        return write_maps(settings, self.pooled_, self.maps_)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
         """Read a fitted calibrator back; its predictions are the same bit for bit."""
-        min_rows, pooled, maps = read_maps(text)
-        calibrator = cls(min_rows=min_rows)
+        settings, pooled, maps = read_maps(text)
+        calibrator = cls(
+            min_rows=settings.min_rows, method=settings.method, shrinkage=settings.shrinkage
+        )
         calibrator.pooled_, calibrator.maps_ = pooled, maps
+        calibrator.shrinkage_, calibrator.shrinkage_table_ = settings.strength, None
         return calibrator
-
-
-def _fit(cells: Cells, leaves: Sequence[int], rows: Cells | None) -> PlattFit:
-    fit = fit_platt_cells(cells, leaves)
-    if rows is None:
-        return fit
-    return polish(fit, rows.score, rows.y, rows.leaf, leaves, rows.given_weight)
 
 
 def _in_one_leaf(cells: Cells) -> Cells:
     return replace(cells, leaf=np.zeros_like(cells.leaf))
 
 
-def _leaf_map(fit: PlattFit, position: int, leaf: int, counts: Sequence[int]) -> LeafMap:
-    return LeafMap(
-        leaf,
-        slope=float(fit.slope[position]),
-        intercept=float(fit.intercept[position]),
-        slope_se=float(fit.slope_se[position]),
-        intercept_se=float(fit.intercept_se[position]),
-        rows=int(counts[0]),
-        positives=int(counts[1]),
-    )
+def _rows_of_maps(position: Ints, maps: Sequence[LeafMap]) -> Iterator[tuple[LeafMap, Ints]]:
+    """Yield every map that is used, with the numbers of its rows; the last has position -1."""
+    position = position % len(maps)
+    order = np.argsort(position, kind="stable")
+    bounds = np.searchsorted(position[order], np.arange(len(maps) + 1))
+    for each, start, end in zip(maps, bounds[:-1], bounds[1:], strict=True):
+        if start < end:
+            yield each, order[start:end]
 
 
 def maps_table(calibrator: LeafCalibrator, partition: Partition) -> pd.DataFrame:
@@ -211,18 +285,21 @@ def maps_table(calibrator: LeafCalibrator, partition: Partition) -> pd.DataFrame
     -------
     DataFrame
         The map of all rows (leaf 0), then one row per leaf: `leaf`, `rule`, `rows`,
-        `positives`, `slope`, `slope_se`, `intercept`, `intercept_se`, `fallback`
-        (text, empty for a leaf with a map of its own).
+        `positives`, `map` (in words), `slope`, `slope_se`, `intercept`, `intercept_se` (NaN
+        for a map that is not straight), `fallback` (text, empty for a leaf with a map of its
+        own).
     """
     rules = {0: ALL_ROWS} | {leaf.id: leaf.rule for leaf in partition.leaves}
     maps = (calibrator.pooled_, *calibrator.maps_)
-    names = ("rows", "positives", "slope", "slope_se", "intercept", "intercept_se")
-    columns = {name: [getattr(each, name) for each in maps] for name in names}
+    numbers = ("slope", "slope_se", "intercept", "intercept_se")
     return pd.DataFrame(
         {
             "leaf": [each.leaf for each in maps],
             "rule": [rules.get(each.leaf, "") for each in maps],
-            **columns,
+            "rows": [each.rows for each in maps],
+            "positives": [each.positives for each in maps],
+            "map": [each.shape.words for each in maps],
+            **{name: [getattr(each, name) for each in maps] for name in numbers},
             "fallback": [each.fallback or "" for each in maps],
         }
     )

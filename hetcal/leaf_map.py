@@ -3,17 +3,21 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from hetcal.arrays import Floats, Ints
 from hetcal.errors import CalibrationError
+from hetcal.leaf_methods import METHODS
+from hetcal.map_shapes import Affine, Shape
 from hetcal.nodes import MAX_LEAVES
+from hetcal.shape_json import read_affine, read_shape, shape_document
 from hetcal.strict_json import Fields, JsonError, parse_object
 
 KIND = "hetcal calibrators"
-FORMAT = 1
+FORMAT = 2  # format 1 knew straight maps only
 BLOCK = 1 << 14  # rows at a time, so that they stay in the cache
 FALLBACKS = (
     "few rows",
@@ -23,20 +27,19 @@ FALLBACKS = (
     "not converged",
     "slope not positive",
 )
+Shrinkage = float | Literal["cv"]
 
 
 @dataclass(frozen=True)
 class LeafMap:
-    """The map of one leaf: calibrated logit = slope * logit + intercept.
+    """The map of one leaf.
 
     Parameters
     ----------
     leaf : int
         Id of the leaf; 0 for all rows together.
-    slope, intercept : float
-        The map; that of all rows together if there is a fallback.
-    slope_se, intercept_se : float
-        Standard errors of the map.
+    shape : Shape
+        From logit to calibrated logit; that of all rows together if there is a fallback.
     rows, positives : int
         Calibration rows of the leaf, and how many of them have label 1.
     fallback : str or None
@@ -44,17 +47,59 @@ class LeafMap:
     """
 
     leaf: int
-    slope: float
-    intercept: float
-    slope_se: float
-    intercept_se: float
+    shape: Shape
     rows: int
     positives: int
     fallback: str | None = None
 
     def logit(self, scores: Floats) -> Floats:
         """Return the calibrated logits; NaN where a score is not finite."""
-        return map_logits(scores, self.slope, self.intercept)
+        scores = np.asarray(scores, dtype=np.float64)
+        finite = np.isfinite(scores)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.where(finite, self.shape.logit(np.where(finite, scores, 0.0)), np.nan)
+
+    @property
+    def slope(self) -> float:
+        """Slope of a straight map; NaN for another."""
+        return self.shape.slope if isinstance(self.shape, Affine) else math.nan
+
+    @property
+    def intercept(self) -> float:
+        """Intercept of a straight map; NaN for another."""
+        return self.shape.intercept if isinstance(self.shape, Affine) else math.nan
+
+    @property
+    def slope_se(self) -> float:
+        """Standard error of the slope; NaN if there is none."""
+        return self.shape.slope_se if isinstance(self.shape, Affine) else math.nan
+
+    @property
+    def intercept_se(self) -> float:
+        """Standard error of the intercept; NaN if there is none."""
+        return self.shape.intercept_se if isinstance(self.shape, Affine) else math.nan
+
+
+@dataclass(frozen=True)
+class MapSettings:
+    """How maps were fitted.
+
+    Parameters
+    ----------
+    method : str
+        One of `hetcal.leaf_methods.METHODS`.
+    shrinkage : float or "cv"
+        The strength that was asked for.
+    strength : float
+        The strength that was used.
+    min_rows : int
+        Fewest rows of a leaf with a map of its own.
+    """
+
+    method: str
+    shrinkage: Shrinkage
+    strength: float
+    min_rows: int
 
 
 def map_logits(scores: Floats, slope: Floats | float, intercept: Floats | float) -> Floats:
@@ -74,46 +119,80 @@ def map_leaves(scores: Floats, position: Ints, slope: Floats, intercept: Floats)
     return logits
 
 
-def write_maps(min_rows: int, pooled: LeafMap, maps: Sequence[LeafMap]) -> str:
-    """Write JSON text that gives back every number bit for bit."""
+def write_maps(settings: MapSettings, pooled: LeafMap, maps: Sequence[LeafMap]) -> str:
+    """Write JSON text that gives back every number bit for bit; null is endless strength."""
     content = {
         "kind": KIND,
         "format": FORMAT,
-        "min_rows": min_rows,
-        "maps": [asdict(each) for each in (pooled, *maps)],
+        "method": settings.method,
+        "shrinkage": _finite(settings.shrinkage),
+        "strength": _finite(settings.strength),
+        "min_rows": settings.min_rows,
+        "maps": [
+            {
+                "leaf": each.leaf,
+                "rows": each.rows,
+                "positives": each.positives,
+                "fallback": each.fallback,
+                "shape": shape_document(each.shape),
+            }
+            for each in (pooled, *maps)
+        ],
     }
     return json.dumps(content, indent=1, allow_nan=False)
 
 
-def read_maps(text: str | bytes) -> tuple[int, LeafMap, tuple[LeafMap, ...]]:
-    """Read what `write_maps` wrote; anything else is a `CalibrationError`."""
+def read_maps(text: str | bytes) -> tuple[MapSettings, LeafMap, tuple[LeafMap, ...]]:
+    """Read what `write_maps` wrote, also in format 1; anything else is a `CalibrationError`."""
     try:
         fields = parse_object(text)
-        fields.only("kind", "format", "min_rows", "maps")
-        if fields.text("kind") != KIND or fields.integer("format", 0, 2**31) != FORMAT:
-            raise _broken(f"it is not of the kind {KIND!r}, format {FORMAT}")
-        min_rows = fields.integer("min_rows", 0, 2**53)
-        maps = tuple(_read_map(each) for each in fields.objects("maps"))
+        if fields.text("kind") != KIND:
+            raise _broken(f"it is not of the kind {KIND!r}")
+        old = fields.integer("format", 1, FORMAT) == 1
+        settings = _old_settings(fields) if old else _settings(fields)
+        maps = tuple(_read_map(each, old=old) for each in fields.objects("maps"))
     except JsonError as problem:
         raise _broken(str(problem)) from problem
     ids = [each.leaf for each in maps]
     if not maps or ids[0] != 0 or len(set(ids)) < len(ids) or len(ids) > MAX_LEAVES + 1:
         raise _broken("its leaves are not numbered as they should be")
-    return min_rows, maps[0], maps[1:]
+    return settings, maps[0], maps[1:]
 
 
-def _read_map(fields: Fields) -> LeafMap:
-    fields.only(*LeafMap.__dataclass_fields__)
+def _finite(strength: Shrinkage) -> Shrinkage | None:
+    return None if strength == math.inf else strength
+
+
+def _settings(fields: Fields) -> MapSettings:
+    fields.only("kind", "format", "method", "shrinkage", "strength", "min_rows", "maps")
+    method = fields.text("method")
+    if method not in METHODS:
+        raise JsonError("the method is not known")
+    strength = _read_strength(fields, "strength")
+    chosen = fields.is_text("shrinkage") and fields.text("shrinkage") == "cv"
+    shrinkage: Shrinkage = "cv" if chosen else _read_strength(fields, "shrinkage")
+    return MapSettings(method, shrinkage, strength, fields.integer("min_rows", 0, 2**53))
+
+
+def _old_settings(fields: Fields) -> MapSettings:
+    fields.only("kind", "format", "min_rows", "maps")
+    return MapSettings("platt", 0.0, 0.0, fields.integer("min_rows", 0, 2**53))
+
+
+def _read_strength(fields: Fields, key: str) -> float:
+    return math.inf if fields.is_null(key) else fields.number(key, 0.0, math.inf)
+
+
+def _read_map(fields: Fields, *, old: bool) -> LeafMap:
+    straight = ("slope", "intercept", "slope_se", "intercept_se")
+    fields.only("leaf", "rows", "positives", "fallback", *(straight if old else ["shape"]))
     fallback = None if fields.is_null("fallback") else fields.text("fallback")
     if fallback is not None and fallback not in FALLBACKS:
         raise JsonError("a reason for a fallback is not known")
     rows = fields.integer("rows", 0, 2**53)
     return LeafMap(
         leaf=fields.integer("leaf", 0, 2**31),
-        slope=fields.number("slope"),
-        intercept=fields.number("intercept"),
-        slope_se=fields.number("slope_se", 0.0, math.inf),
-        intercept_se=fields.number("intercept_se", 0.0, math.inf),
+        shape=read_affine(fields) if old else read_shape(fields.fields("shape")),
         rows=rows,
         positives=fields.integer("positives", 0, rows),
         fallback=fallback,

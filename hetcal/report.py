@@ -103,6 +103,7 @@ def _leaves(run: Run) -> list[dict[str, object]]:
             "positive_rate": {role: counts.at[each.leaf, f"rate_{role}"] for role in ROLES},
             "slope": each.slope,
             "intercept": each.intercept,
+            "map": each.shape.words,
             "fallback": each.fallback,
         }
         for each in run.calibrator.maps_

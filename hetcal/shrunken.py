@@ -67,8 +67,9 @@ def fit_shrunk(
     rows = group_rows(scores, y, leaf, leaves, w, squares)
     target = np.array([pooled.slope, pooled.intercept])
     fit = shrink("platt", rows, len(leaves), target, strength)
-    nowhere = np.zeros(len(leaves), dtype=np.bool_)
-    return PlattFit(*fit.parameters.T, *fit.errors.T, fit.converged, nowhere, nowhere, nowhere)
+    (slope, intercept), (slope_se, intercept_se) = fit.parameters.T, fit.errors.T
+    no = np.zeros(len(leaves), dtype=np.bool_)
+    return PlattFit(slope, intercept, slope_se, intercept_se, fit.converged, no, no, no)
 
 
 def fit_family(

@@ -20,7 +20,7 @@ class Ways:
     before : Cells
         The model as it is.
     pooled : Cells
-        One Platt map for all rows.
+        One map for all rows.
     tree : Cells
         The tree alone: every row has the rate of its leaf.
     after : Cells
@@ -45,7 +45,13 @@ def score_in(way: str, test: Cells, calibration: Cells, calibrator: LeafCalibrat
         "tree": lambda _, leaf: tree_alone(calibration, leaf),
         "after": calibrator.predict_logit,
     }
-    return test.mapped(maps[way]) if way in maps else test
+    reaches: dict[str, Callable[[Floats, Floats, Ints], tuple[Floats, Floats]]] = {
+        "pooled": lambda low, high, _: calibrator.pooled_.shape.reach(low, high),
+        "after": calibrator.reach,
+    }
+    if way not in maps:
+        return test
+    return test.mapped(maps[way], None if calibrator.straight else reaches.get(way))
 
 
 def tree_alone(calibration: Cells, leaf: Ints) -> Floats:

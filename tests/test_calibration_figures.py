@@ -5,13 +5,14 @@ from scipy.special import expit
 from hetcal.calibration_figures import maps_figure, slope_intercept_figure
 from hetcal.figures import MAX_POINTS, PALETTE
 from hetcal.leaf_map import LeafMap
+from hetcal.map_shapes import Affine
 
-POOLED = LeafMap(0, 0.8, 0.1, 0.05, 0.02, 5000, 1000, None)
+POOLED = LeafMap(0, Affine(0.8, 0.1, 0.05, 0.02), 5000, 1000, None)
 MAPS = (
-    LeafMap(1, 0.5, 0.65, 0.1, 0.2, 4000, 900, None),
-    LeafMap(2, 2.0, -0.65, 0.3, 0.4, 1000, 100, None),
-    LeafMap(3, 0.8, 0.1, 0.05, 0.02, 12, 3, "few rows"),
-    LeafMap(4, 0.8, 0.1, 0.05, 0.02, 60, 0, "one class"),
+    LeafMap(1, Affine(0.5, 0.65, 0.1, 0.2), 4000, 900, None),
+    LeafMap(2, Affine(2.0, -0.65, 0.3, 0.4), 1000, 100, None),
+    LeafMap(3, Affine(0.8, 0.1, 0.05, 0.02), 12, 3, "few rows"),
+    LeafMap(4, Affine(0.8, 0.1, 0.05, 0.02), 60, 0, "one class"),
 )
 
 
@@ -57,7 +58,7 @@ def test_axes_of_the_maps_are_logit_and_probability():
 
 
 def test_many_leaves_stay_within_the_points_of_a_chart():
-    maps = [LeafMap(i, 1.0, 0.0, 0.1, 0.1, 10, 5, None) for i in range(1, 65)]
+    maps = [LeafMap(i, Affine(1.0, 0.0, 0.1, 0.1), 10, 5, None) for i in range(1, 65)]
     assert sum(len(each.x) for each in maps_figure(POOLED, maps, 1, (-1, 1)).data) <= MAX_POINTS
 
 

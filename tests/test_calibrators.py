@@ -5,8 +5,9 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hetcal.calibrators import PlattCalibrator, fit_platt
+from hetcal.calibrators import PlattCalibrator
 from hetcal.errors import CalibrationError
+from hetcal.platt import fit_platt
 from hetcal.platt_newton import GroupedRows, _descend, _Point
 
 ONE_DIMENSION = "the check asks for several columns; a calibrator takes one score per row"

@@ -8,13 +8,14 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from hetcal.calibrators import PlattCalibrator, fit_platt
+from hetcal.calibrators import PlattCalibrator
 from hetcal.cells import Cells
 from hetcal.errors import CalibrationError
 from hetcal.grid import Grid
 from hetcal.leaf_calibrator import LeafCalibrator, maps_table
 from hetcal.nodes import Feature, Node
 from hetcal.partition import Partition
+from hetcal.platt import fit_platt
 from hetcal.sketch import sketch_rows
 
 
@@ -240,7 +241,7 @@ def test_the_rows_of_a_cell_count_and_not_the_cell(many_rows):
 def test_another_min_rows_chooses_other_maps_without_a_fit(many_rows, monkeypatch):
     fitted = LeafCalibrator().fit(*many_rows)
     expected = LeafCalibrator(min_rows=71).fit(*many_rows)
-    monkeypatch.setattr("hetcal.leaf_calibrator.fit_platt_cells", None)
+    monkeypatch.setattr("hetcal.leaf_calibrator.fit_leaves", None)
     stricter = fitted.with_min_rows(71)
     assert (stricter.min_rows, stricter.maps_) == (71, expected.maps_)
     assert fitted.min_rows == 50
