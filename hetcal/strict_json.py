@@ -91,13 +91,7 @@ class Fields:
 
     def number(self, key: str, low: float = -math.inf, high: float = math.inf) -> float:
         """Return a finite number from `low` to `high`."""
-        return self._number(self._get(key), key, low, high)
-
-    def numbers(self, key: str, low: float = -math.inf, high: float = math.inf) -> list[float]:
-        """Return a list of finite numbers from `low` to `high`."""
-        return [self._number(value, key, low, high) for value in self._list(key)]
-
-    def _number(self, value: object, key: str, low: float, high: float) -> float:
+        value = self._get(key)
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise self._problem(key, "a number")
         try:
