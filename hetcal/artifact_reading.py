@@ -80,6 +80,7 @@ def _scoring(manifest: Fields, archive: zipfile.ZipFile, directory: Path) -> Sco
         InputColumns(inputs),
         None if scoring.is_null("output") else scoring.text("output"),
         scoring.integer("positive_unit", 0, 1),
+        scoring.text("layer") if "layer" in scoring else None,
     )
 
 

@@ -14,7 +14,7 @@ from hetcal.finished_run import Run
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
 from hetcal.report import result_json, scored_rows, to_json
-from hetcal.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
+from hetcal.scoring import ColumnScoring, ModelScoring, Scoring, score_and_watch
 from hetcal.version import __version__
 
 # Raise the number when a reader of the old one would misread the file, teach
@@ -77,8 +77,8 @@ def artifact_bytes(run: Run, scoring: Scoring) -> bytes:
 
 def score_with_artifact(artifact: Artifact, frame: pd.DataFrame, digest: str) -> pd.DataFrame:
     """Score every row of a table; columns as in `scored_rows`."""
-    scores = score_rows(frame, artifact.scoring, digest)
-    leaf = artifact.partition.apply(frame)
+    scores, columns = score_and_watch(frame, artifact.scoring, digest)
+    leaf = artifact.partition.apply(columns)
     after = artifact.calibrator.predict_logit(scores.logit, leaf)
     return scored_rows(np.arange(len(frame)), leaf, scores.logit, after)
 
@@ -106,11 +106,13 @@ def _scoring_document(scoring: Scoring) -> dict[str, object]:
         "inputs": [{"input": name, "columns": columns} for name, columns in scoring.inputs.columns],
         "output": scoring.output,
         "positive_unit": scoring.positive_unit,
+        **({} if scoring.layer is None else {"layer": scoring.layer}),
     }
 
 
 def _kinds(run: Run, scoring: Scoring) -> dict[str, str]:
-    needed = {feature.name for feature in run.partition.features}
+    layer = scoring.layer if isinstance(scoring, ModelScoring) else None
+    needed = {each.name for each in run.partition.features} if layer is None else set()
     needed |= set(scoring.inputs.needed if isinstance(scoring, ModelScoring) else [scoring.column])
     return {name: column_kind(run.table.frame[name]) for name in sorted(needed)}
 

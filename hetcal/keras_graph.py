@@ -35,7 +35,7 @@ class ModelInput:
 
 def read_inputs(config: dict[str, Any], name: str) -> tuple[ModelInput, ...]:
     """List the inputs of a model."""
-    layers = _layers(config)
+    layers = layers_of(config)
     if config["class_name"] == "Sequential":
         return (_sequential_input(config, layers, name),)
     by_name = {str(layer.get("name")): layer for layer in layers}
@@ -51,13 +51,13 @@ def read_inputs(config: dict[str, Any], name: str) -> tuple[ModelInput, ...]:
 def read_outputs(config: dict[str, Any]) -> tuple[str, ...]:
     """Name the outputs of a model."""
     if config["class_name"] == "Sequential":
-        return (str(_layers(config)[-1].get("config", {}).get("name", "output")),)
+        return (str(layers_of(config)[-1].get("config", {}).get("name", "output")),)
     return tuple(key for key, _ in _endpoints(config, "output_layers"))
 
 
 def last_activation(config: dict[str, Any]) -> str | None:
     """Name the activation of the last layer, where there is one output and it has one."""
-    layers = _layers(config)
+    layers = layers_of(config)
     if config["class_name"] == "Sequential":
         last = layers[-1]
     else:
@@ -157,7 +157,8 @@ def _endpoints(config: dict[str, Any], key: str) -> list[tuple[str, str]]:
     return [(str(end[0]), str(end[0])) for end in ends or () if isinstance(end, list) and end]
 
 
-def _layers(config: dict[str, Any]) -> list[dict[str, Any]]:
+def layers_of(config: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the configurations of the layers of a model."""
     inner = config.get("config")
     layers = inner.get("layers") if isinstance(inner, dict) else None
     if not isinstance(layers, list) or not layers or not all(isinstance(x, dict) for x in layers):

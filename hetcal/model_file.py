@@ -16,6 +16,7 @@ from hetcal.digests import file_digest
 from hetcal.errors import ModelError
 from hetcal.keras_config import INSTEAD, MAX_CONFIG_BYTES, odd, parse_config, refuse_unknown
 from hetcal.keras_graph import ModelInput, last_activation, read_inputs, read_outputs
+from hetcal.keras_layers import ModelLayer, read_layers
 
 MAX_BYTES = 512 * 2**20
 MAX_MEMBERS = 256
@@ -64,6 +65,8 @@ class ModelFile:
         Activation of the last layer, where the file says.
     parameters : int
         How many numbers the weights are.
+    layers : tuple of ModelLayer
+        Its internal layers, of which a partition may read one.
     """
 
     path: Path
@@ -74,6 +77,7 @@ class ModelFile:
     outputs: tuple[str, ...]
     activation: str | None
     parameters: int
+    layers: tuple[ModelLayer, ...] = ()
 
 
 def inspect_model(path: Path, *, name: str | None = None) -> ModelFile:
@@ -92,11 +96,11 @@ def inspect_model(path: Path, *, name: str | None = None) -> ModelFile:
         config = parse_config(text, name)
         refuse_unknown(config, name)
         inputs, outputs = read_inputs(config, name), read_outputs(config)
-        activation = last_activation(config)
+        activation, layers = last_activation(config), read_layers(config)
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise odd(name, "its description is incomplete") from error
     digest = file_digest(path)
-    return ModelFile(path, name, kind, digest, inputs, outputs, activation, parameters)
+    return ModelFile(path, name, kind, digest, inputs, outputs, activation, parameters, layers)
 
 
 def _identify(path: Path, name: str) -> Literal["keras", "h5"]:

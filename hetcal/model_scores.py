@@ -3,16 +3,14 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Generic, TypeVar
 
 import pandas as pd
 
+from hetcal.activations import allowed_width
 from hetcal.arrays import Floats
 from hetcal.child import Child, Limits, new_directory
-from hetcal.child_output import last_numbers, read_object, read_outputs, unusable
 from hetcal.class_scores import ClassScores, make_class_scores
 from hetcal.columns import counted
 from hetcal.digests import file_digest
@@ -28,6 +26,7 @@ from hetcal.model_inputs import (
 )
 from hetcal.model_output import ModelOutput, to_class_logits, to_logit
 from hetcal.scores import Scores, make_scores
+from hetcal.scoring_job import ScoringJob, ScoringProgress
 
 __all__ = [
     "InputColumns",
@@ -41,72 +40,6 @@ __all__ = [
 ]
 
 
-Found = TypeVar("Found")
-Finish = Callable[[ModelOutput], Any]
-
-
-@dataclass(frozen=True)
-class ScoringProgress:
-    """How far the scoring of a table has come."""
-
-    rows_done: int
-    rows: int
-    seconds_left: float
-
-    @property
-    def fraction(self) -> float:
-        """Share of the rows that have their score."""
-        return self.rows_done / self.rows
-
-
-class ScoringJob(Generic[Found]):
-    """Scoring at work; made by `start_scoring` or `start_class_scoring`."""
-
-    def __init__(self, child: Child, rows: int, units: tuple[int, ...], finish: Finish) -> None:
-        self._child = child
-        self._rows = rows
-        self._units = units
-        self._finish = finish
-        self._scores: Found | None = None
-
-    @property
-    def running(self) -> bool:
-        """Whether the model is still at work."""
-        return self._scores is None and self._child.running
-
-    def progress(self) -> ScoringProgress | None:
-        """Tell the latest state; None while Keras is being loaded."""
-        if self._scores is not None:
-            return ScoringProgress(self._rows, self._rows, 0.0)
-        said = last_numbers(self._child.messages(), ("rows_done", "seconds_left"))
-        if said is None:
-            return None
-        done, left = said
-        return ScoringProgress(int(min(max(done, 0), self._rows)), self._rows, max(left, 0.0))
-
-    def cancel(self) -> None:
-        """Stop at once; there will be no scores."""
-        self._child.stop()
-
-    def result(self) -> Found:
-        """Wait for the scores, or raise what went wrong."""
-        if self._scores is None:
-            self._scores = self._read(self._child.finish())
-            self._child.close()
-        return self._scores
-
-    def _read(self, directory: Path) -> Found:
-        activation = read_object(directory / "output.json").get("activation")
-        if activation is not None and not isinstance(activation, str):
-            raise unusable("the last activation has no name")
-        own, stripped = read_outputs(directory / "own.npy", self._rows, self._units), None
-        if (directory / "stripped.npy").exists():
-            stripped = read_outputs(directory / "stripped.npy", self._rows, self._units)
-            if stripped.shape != own.shape:
-                raise unusable("the output has two shapes")
-        return self._finish(ModelOutput(own, stripped, activation))
-
-
 def start_scoring(
     model: ModelFile,
     frame: pd.DataFrame,
@@ -114,6 +47,7 @@ def start_scoring(
     *,
     output: str | None = None,
     positive_unit: int = 1,
+    layer: str | None = None,
     limits: Limits | None = None,
 ) -> ScoringJob[Scores]:
     """Check the columns and start to score every row of a frame.
@@ -130,10 +64,12 @@ def start_scoring(
         The output to use, where the model has several.
     positive_unit : {0, 1}
         Which of two softmax units stands for the positive class.
+    layer : str, optional
+        An internal layer whose output is wanted next to the scores.
     limits : Limits, optional
         Default: room for TensorFlow, three times the model and the data.
     """
-    child, notes = _start(model, frame, inputs, output, None, limits)
+    child, notes = _start(model, frame, inputs, output, None, limits, layer)
 
     def finish(given: ModelOutput) -> Scores:
         found = to_logit(given.own, given.stripped, given.activation, positive_unit)
@@ -145,7 +81,7 @@ def start_scoring(
             largest_difference=found.largest_difference,
         )
 
-    return ScoringJob(child, len(frame), (1, 2), finish)
+    return ScoringJob(child, len(frame), (1, 2), finish, layer)
 
 
 def start_class_scoring(
@@ -155,16 +91,17 @@ def start_class_scoring(
     classes: int,
     *,
     output: str | None = None,
+    layer: str | None = None,
 ) -> ScoringJob[ClassScores]:
     """Start to score every row with a model of several classes; see `start_scoring`."""
-    child, notes = _start(model, frame, inputs, output, classes, None)
+    child, notes = _start(model, frame, inputs, output, classes, None, layer)
 
     def finish(given: ModelOutput) -> ClassScores:
         logits, how = to_class_logits(given)
         digest = _digest(model, inputs, output, classes, logits)
         return make_class_scores(logits, " ".join([how, *notes]), digest=digest)
 
-    return ScoringJob(child, len(frame), (classes,), finish)
+    return ScoringJob(child, len(frame), (classes,), finish, layer)
 
 
 def _digest(
@@ -181,10 +118,12 @@ def _start(
     output: str | None,
     classes: int | None,
     limits: Limits | None,
+    layer: str | None = None,
 ) -> tuple[Child, list[str]]:
     """Start the child; also return what was done to the inputs, in sentences."""
     check_inputs(model, frame, inputs)
     _check_output(model, output)
+    units = (classes or 2) * 2 + (0 if layer is None else allowed_width(model, layer, len(frame)))
     directory = new_directory()
     try:
         copy = _copy_model(model, directory)
@@ -195,9 +134,10 @@ def _start(
             "rows": len(frame),
             "output": output,
             "classes": classes,
+            "layer": layer,
             "inputs": [asdict(each) for each in written],
         }
-        room = limits or _limits(model, directory, len(frame), classes or 2)
+        room = limits or _limits(model, directory, len(frame), units)
         return Child("score", request, directory, room), notes
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
@@ -261,6 +201,6 @@ def _limits(model: ModelFile, directory: Path, rows: int, units: int) -> Limits:
     usual = Limits()
     weights = model.path.stat().st_size
     return Limits(
-        memory=usual.memory + 3 * weights + 4 * data + 8 * units * rows,
-        file_bytes=max(usual.file_bytes, 8 * units * rows),
+        memory=usual.memory + 3 * weights + 4 * data + 4 * units * rows,
+        file_bytes=max(usual.file_bytes, 4 * units * rows),
     )

@@ -1,4 +1,4 @@
-"""Inside the child: load a model, and take off the last sigmoid or softmax."""
+"""Inside the child: load a model, take off the last sigmoid or softmax, watch a layer."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,12 +22,33 @@ _TRANSPARENT = {
     "Cast",
 }
 
+_PAIR = "own", "layer"
+
 
 def load(path: Path) -> Any:
     """Load a model file without compiling it and without running code from it."""
     import keras
 
     return keras.saving.load_model(path, compile=False, safe_mode=True)
+
+
+def computation(
+    model: Any, output: str | None, layer: str | None
+) -> tuple[Callable[[dict[str, Any]], dict[str, Any]], str | None]:
+    """Make a function that gives "own", "stripped" and "layer" by name; name the activation.
+
+    The last two are left out where there is nothing to take off, or no layer to watch.
+    """
+    own, stripped, activation = functions_of(model, output)
+    both = None if layer is None else watching(model, output, layer)
+
+    def call(arrays: dict[str, Any]) -> dict[str, Any]:
+        found = (
+            {"own": own(arrays)} if both is None else dict(zip(_PAIR, both(arrays), strict=True))
+        )
+        return found if stripped is None else {**found, "stripped": stripped(arrays)}
+
+    return call, activation
 
 
 def functions_of(model: Any, output: str | None) -> tuple[Function, Function | None, str | None]:
@@ -41,6 +62,39 @@ def functions_of(model: Any, output: str | None) -> tuple[Function, Function | N
     if activation not in {"sigmoid", "softmax"}:
         return own, None, activation
     return own, _stripped(model, output, operation), activation
+
+
+def watching(model: Any, output: str | None, layer: str) -> Function:
+    """Make the model's own function; it gives the output of a layer, too, as a pair."""
+    import keras
+
+    operation = next(each for each in _operations(model) if each.name == layer)
+    own = _uncompiled(model, output)
+
+    def compute(arrays: dict[str, Any]) -> Any:
+        seen: list[Any] = []
+        kept = operation.call
+
+        def call(*inputs: Any, **settings: Any) -> Any:
+            seen.append(kept(*inputs, **settings))
+            return seen[-1]
+
+        operation.call = call
+        try:
+            result = own(arrays)
+        finally:
+            operation.call = kept
+        first = keras.tree.flatten(seen[0])[0]
+        return result, keras.ops.cast(first, "float32")
+
+    return _compiled(compute)
+
+
+def _operations(model: Any) -> list[Any]:
+    """Layers, and what was computed between them."""
+    import keras
+
+    return list(model.layers if isinstance(model, keras.Sequential) else model.operations)
 
 
 def last_operation(model: Any, output: str | None = None) -> Any:
@@ -72,12 +126,21 @@ def activation_of(operation: Any) -> str | None:
 
 
 def _function(model: Any, output: str | None) -> Function:
+    return _compiled(_uncompiled(model, output))
+
+
+def _uncompiled(model: Any, output: str | None) -> Function:
     import keras
-    import tensorflow as tf
 
     def compute(arrays: dict[str, Any]) -> Any:
         result = model(_arrange(model, arrays), training=False)
         return keras.ops.cast(_choose(result, output, model), "float32")
+
+    return compute
+
+
+def _compiled(compute: Function) -> Function:
+    import tensorflow as tf
 
     traced = tf.function(compute)
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from hetcal.child import Limits
 from hetcal.confinement import confine
 from hetcal.errors import HetcalError, ModelError
+from hetcal.layer_width import check_width
 
 Report = Callable[[dict[str, Any]], None]
 Batch = dict[str, NDArray[Any]]
@@ -60,21 +61,20 @@ def score(request: dict[str, Any], report: Report) -> None:
 
     Files: `own.npy` and, where the last activation could be removed,
     `stripped.npy`, both of shape (rows, units); `output.json` names the activation.
+    Where the request names a layer, `layer.npy` holds what it gives.
     """
-    from hetcal.model_surgery import functions_of, load
+    from hetcal.model_surgery import computation, load
 
     model = load(Path(request["model"]))
     inputs = open_inputs(request["inputs"])
     rows: int = request["rows"]
-    own, stripped, activation = functions_of(model, request["output"])
-    functions = {"own": own} if stripped is None else {"own": own, "stripped": stripped}
+    compute, activation = computation(model, request["output"], request["layer"])
     files: Batch = {}
     started, reported = time.monotonic(), 0.0
     for start in range(0, rows, BATCH):
         used = min(BATCH, rows - start)
-        batch = read_batch(inputs, start, used)
-        for key, function in functions.items():
-            values = as_matrix(function(batch))
+        for key, result in compute(read_batch(inputs, start, used)).items():
+            values = as_matrix(result)
             if key not in files:
                 files[key] = _new_array(key, values.shape[1], request)
             files[key][start : start + used] = values[:used]
@@ -83,7 +83,9 @@ def score(request: dict[str, Any], report: Report) -> None:
             left = (now - started) / (start + used) * (rows - start - used)
             report({"rows_done": start + used, "rows": rows, "seconds_left": left})
             reported = now
-    Path("output.json").write_text(json.dumps({"activation": activation}), encoding="utf-8")
+    watched = files["layer"].shape[1] if "layer" in files else None
+    said = {"activation": activation, "layer_units": watched}
+    Path("output.json").write_text(json.dumps(said), encoding="utf-8")
 
 
 def train(request: dict[str, Any], report: Report) -> None:
@@ -164,6 +166,15 @@ def shorten(message: str) -> str:
 
 
 def _new_array(key: str, units: int, request: dict[str, Any]) -> NDArray[np.float32]:
+    rows = request["rows"]
+    if key == "layer":
+        check_width(request["name"], request["layer"], units, rows)
+    else:
+        _check_units(units, request)
+    return np.lib.format.open_memmap(f"{key}.npy", "w+", np.float32, (rows, units))
+
+
+def _check_units(units: int, request: dict[str, Any]) -> None:
     given = f"The model '{request['name']}' gives {units} numbers per row"
     classes = request["classes"]
     if classes is None and units > 2:
@@ -178,7 +189,6 @@ def _new_array(key: str, units: int, request: dict[str, Any]) -> NDArray[np.floa
             "One number for each value of the label is needed.",
             "Use a model for these classes, or name a positive value to set it against all others.",
         )
-    return np.lib.format.open_memmap(f"{key}.npy", "w+", np.float32, (request["rows"], units))
 
 
 def _claim_stdout() -> Report:

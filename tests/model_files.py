@@ -19,6 +19,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = 300
+WATCHED = {"hidden", "negative", "grid", "steps"}
 
 
 @functools.cache
@@ -40,7 +41,7 @@ def build():
     np.savez(directory / "truth.npz", **truth)
     for name, model in {**matrix_models(truth), **column_models(truth)}.items():
         model.save(directory / f"{name}.keras")
-        if name in {"sigmoid", "activation", "sequential", "unshaped", "logit"}:
+        if name in {"sigmoid", "activation", "sequential", "unshaped", "logit", "wide"}:
             model.save(directory / f"{name}.h5")
     look(directory, truth)
 
@@ -95,7 +96,23 @@ def matrix_models(truth):
         "unshaped": unshaped(truth),
         "three": functional(layers.Dense(3, activation="softmax", name="three")),
         "two_outputs": two_outputs(truth),
+        "between": functional(lambda h: last_layer(truth, None)(ops.negative(ops.negative(h)))),
+        "states": states(),
+        "wide": keras.Sequential([keras.Input((3,)), layers.Dense(5_000), layers.Dense(1)]),
     }
+
+
+def states():
+    """A layer with several outputs, of which the first one is the sequence of its states."""
+    import keras
+    from keras import layers
+
+    x = keras.Input((3,), name="x")
+    steps, last = layers.GRU(4, return_sequences=True, return_state=True, name="steps")(
+        layers.Reshape((3, 1), name="grid")(x)
+    )
+    joined = layers.Concatenate()([layers.Flatten()(steps), last])
+    return keras.Model(x, layers.Dense(1, name="last")(joined))
 
 
 def hidden_layer(truth):
@@ -158,7 +175,8 @@ def column_models(truth):
 
 def look(directory, truth):
     """Let the code under test load every matrix model, all in this one process."""
-    from hetcal.model_surgery import functions_of, load
+    from hetcal.model_file import inspect_model
+    from hetcal.model_surgery import functions_of, load, watching
     from hetcal.model_worker import BATCH, as_matrix
 
     arrays, activations = {}, {}
@@ -173,5 +191,9 @@ def look(directory, truth):
         arrays[f"{path.name} own"] = as_matrix(own({layer: padded}))[:ROWS]
         if stripped is not None:
             arrays[f"{path.name} stripped"] = as_matrix(stripped({layer: padded}))[:ROWS]
+        for name in WATCHED & {each.name for each in inspect_model(path).layers}:
+            same, watched = watching(model, None, name)({layer: padded})
+            arrays[f"{path.name} {name}"] = as_matrix(watched)[:ROWS]
+            arrays[f"{path.name} own beside {name}"] = as_matrix(same)[:ROWS]
     (directory / "found.json").write_text(json.dumps(activations))
     np.savez(directory / "found.npz", **arrays)

@@ -1,0 +1,68 @@
+"""What an internal layer of a network gives for each row, as columns of a table."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from hetcal.arrays import Singles
+from hetcal.child_output import read_outputs, unusable
+from hetcal.errors import ModelError
+from hetcal.layer_width import MOST_UNITS, MOST_VALUES, check_width
+from hetcal.model_file import ModelFile
+
+
+@dataclass(frozen=True, eq=False)
+class Activations:
+    """The output of a layer.
+
+    Parameters
+    ----------
+    layer : str
+        Name of the layer.
+    values : array of float32, rows x units
+        What it gives, one number per unit.
+    """
+
+    layer: str
+    values: Singles
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The units as columns that a partition can split."""
+        names = [unit_name(self.layer, unit) for unit in range(self.values.shape[1])]
+        return pd.DataFrame(self.values, columns=names, copy=False)
+
+
+def unit_name(layer: str, unit: int) -> str:
+    """Name the column of a unit.
+
+    Examples
+    --------
+    >>> unit_name("hidden", 3)
+    'hidden[3]'
+    """
+    return f"{layer}[{unit}]"
+
+
+def allowed_width(model: ModelFile, layer: str, rows: int) -> int:
+    """Return how many numbers a layer may give for each row; refuse unknown and wide layers."""
+    found = next((each for each in model.layers if each.name == layer), None)
+    if found is None:
+        listed = ", ".join(f"'{each.name}'" for each in model.layers[:12]) or "none"
+        raise ModelError(
+            f"The model '{model.name}' has no internal layer '{layer}'.",
+            f"Its internal layers are: {listed}.",
+            "Choose one of them, or a partition that reads columns of the table.",
+        )
+    if found.width is None:
+        return min(MOST_UNITS, MOST_VALUES // rows)
+    check_width(model.name, layer, found.width, rows)
+    return found.width
+
+
+def read_activations(directory: Path, layer: str, rows: int, units: object) -> Activations:
+    """Read what the child wrote of a layer, as the output of a stranger."""
+    if type(units) is not int or not 1 <= units <= min(MOST_UNITS, MOST_VALUES // rows):
+        raise unusable("the layer has no width")
+    return Activations(layer, read_outputs(directory / "layer.npy", rows, (units,)))
