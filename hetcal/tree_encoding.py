@@ -1,7 +1,6 @@
 """Columns as the numbers that a decision tree splits, and its splits back as plain data."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -95,23 +94,22 @@ def encode_names(column: pd.Series, fewest: int) -> tuple[Ints, Feature]:
     Missing values have the code -1, and so have categories with fewer rows than `fewest`.
     """
     codes, raw = category_names(column)
-    known = codes >= 0
-    inside = np.unique(codes[known])
+    inside = np.flatnonzero(np.bincount(codes + 1, minlength=1)[1:])
+    missing = bool((codes < 0).any())
     names, merged = np.unique(np.array(raw, dtype=object)[inside], return_inverse=True)
-    codes = np.where(known, merged[np.searchsorted(inside, codes)] if inside.size else -1, -1)
-    missing = not known.all().item()
-    codes, names, rare = _without_rare(codes, names, fewest)
-    categories = tuple(names.tolist())
+    codes = _looked_up(inside, merged, len(raw), codes)
+    rows = np.bincount(codes[codes >= 0], minlength=len(names))
+    kept = np.flatnonzero(rows >= fewest)
+    codes = _looked_up(kept, np.arange(kept.size), len(names), codes)
+    categories, rare = tuple(names[kept].tolist()), kept.size < len(names)
     return codes, Feature(str(column.name), "category", categories, missing=missing, rare=rare)
 
 
-def _without_rare(codes: Ints, names: NDArray[Any], fewest: int) -> tuple[Ints, NDArray[Any], bool]:
-    """Leave categories with few rows out, their rows with code -1; also tell if there are any."""
-    rows = np.bincount(codes[codes >= 0], minlength=len(names))
-    kept = np.flatnonzero(rows >= fewest)
-    position = np.full(len(names) + 1, -1)  # the last entry is that of code -1
-    position[kept] = np.arange(kept.size)
-    return position[codes], names[kept], kept.size < len(names)
+def _looked_up(known: Ints, places: Ints, many: int, codes: Ints) -> Ints:
+    """Replace known codes by their places and all others, of which -1 is one, by -1."""
+    table = np.full(many + 1, -1)  # the last entry is that of code -1
+    table[known] = places
+    return table[codes]
 
 
 def encode_columns(
