@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.special import expit
 
 from hetcal.benchmark_data import BenchmarkTable, DataSet, data_sets, fetch_data_set, read_data_set
 from hetcal.benchmark_networks import Job, saved_jobs, training_jobs
@@ -15,6 +16,7 @@ from hetcal.benchmark_ways import NETWORK, Way, all_ways
 from hetcal.delong import paired_delong
 from hetcal.errors import ScoreError
 from hetcal.metrics import log_loss
+from hetcal.scores import to_logits
 
 FEW_MODELS = 2
 
@@ -105,7 +107,8 @@ def _measure(name: str, way: Way, rows: BenchmarkRows) -> WayResult:
     after = np.asarray(way(rows), dtype=np.float64)
     seconds = time.perf_counter() - started
     lift = paired_delong(rows.test.y, rows.test.scores, after)
-    loss = log_loss(rows.test.y, after)
+    # Some ways give probabilities, which are kept from 0 and 1; so the others are as well.
+    loss = log_loss(rows.test.y, to_logits(expit(after)))
     return WayResult(name, auc=lift.after, log_loss=float(loss), z=lift.z, seconds=seconds)
 
 

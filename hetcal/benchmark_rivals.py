@@ -1,5 +1,6 @@
 """What else one might do with a network, or in its place."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import pandas as pd
@@ -17,11 +18,13 @@ from hetcal.scores import to_logits
 
 def boosted_trees(rows: BenchmarkRows) -> Floats:
     """Boost scikit-learn's trees as they come on the training rows, without the network."""
-    names = category_columns(rows.train.X)
-    types = {name: pd.CategoricalDtype(_values(rows.train.X[name])) for name in names}
+    known = {
+        name: sorted(rows.train.X[name].dropna().unique())
+        for name in category_columns(rows.train.X)
+    }
     model = HistGradientBoostingClassifier(random_state=rows.seed)
-    model.fit(rows.train.X.astype(types), rows.train.y)
-    return model.decision_function(rows.test.X.astype(types))
+    model.fit(_typed(rows.train.X, known), rows.train.y)
+    return model.decision_function(_typed(rows.test.X, known))
 
 
 def calibrated_sigmoid(rows: BenchmarkRows) -> Floats:
@@ -65,5 +68,10 @@ def _scored(part: Part) -> pd.DataFrame:
     return part.X.assign(score=expit(part.scores), label=part.y)
 
 
-def _values(column: pd.Series) -> list[str]:
-    return sorted(column.dropna().unique())
+def _typed(X: pd.DataFrame, known: Mapping[str, list[str]]) -> pd.DataFrame:
+    """Mark the categories for scikit-learn; those that are not known are missing."""
+    typed = {
+        name: X[name].where(X[name].isin(values)).astype(pd.CategoricalDtype(values))
+        for name, values in known.items()
+    }
+    return X.assign(**typed)

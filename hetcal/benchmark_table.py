@@ -18,7 +18,8 @@ NOTES = (
     f"harmed, helped: models with z below {HARM} and above {-HARM}.",
     f"auto as good: share of models where the AUC of auto is at least that of the way, within "
     f"{AS_GOOD}.",
-    f"time: to fit and to score the test rows, as a multiple of the {UNIT}.",
+    f"time: to fit and to score the test rows, as a multiple of the {UNIT}; where kernels are",
+    "  compiled, that happens in the first model.",
 )
 
 
