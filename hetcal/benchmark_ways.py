@@ -8,7 +8,10 @@ from hetcal.arrays import Floats
 from hetcal.benchmark_rows import BenchmarkRows
 from hetcal.calibrators import PlattCalibrator
 from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.leaf_map import Shrinkage
+from hetcal.partition import Partition
 from hetcal.tree_partition import TreePartition
+from hetcal.tree_selection import SelectedTreePartition
 
 Way = Callable[[BenchmarkRows], Floats]
 """Fits what it has to fit, and returns a logit for every test row."""
@@ -30,16 +33,40 @@ def pooled(rows: BenchmarkRows) -> Floats:
 def tree(rows: BenchmarkRows) -> Floats:
     """Run Algorithm 1: a tree on the training rows, a Platt map in every leaf."""
     grown = TreePartition(random_state=rows.seed).fit(rows.train.X, rows.train.y)
-    calibrator = LeafCalibrator().fit(
+    return _in_leaves(grown.partition_, rows)
+
+
+def tree_by_cross_validation(rows: BenchmarkRows) -> Floats:
+    """Let cross-validation choose depth and leaf size; maps are drawn to the pooled map."""
+    grown = SelectedTreePartition(random_state=rows.seed).fit(rows.train.X, rows.train.y)
+    return _in_leaves(grown.partition_, rows, shrinkage="cv")
+
+
+def pruned_tree(rows: BenchmarkRows) -> Floats:
+    """Let cross-validation prune the tree; maps are drawn to the pooled map."""
+    grown = SelectedTreePartition(select="pruned", random_state=rows.seed)
+    return _in_leaves(grown.fit(rows.train.X, rows.train.y).partition_, rows, shrinkage="cv")
+
+
+def _in_leaves(partition: Partition, rows: BenchmarkRows, shrinkage: Shrinkage = 0.0) -> Floats:
+    """Fit a map in every leaf on the calibration rows."""
+    calibrator = LeafCalibrator(shrinkage=shrinkage, random_state=rows.seed)
+    calibrator.fit(
         rows.calibration.scores,
         rows.calibration.y,
-        grown.apply(rows.calibration.X),
-        leaves=[leaf.id for leaf in grown.leaves_],
+        partition.apply(rows.calibration.X),
+        leaves=[leaf.id for leaf in partition.leaves],
     )
-    return calibrator.predict_logit(rows.test.scores, grown.apply(rows.test.X))
+    return calibrator.predict_logit(rows.test.scores, partition.apply(rows.test.X))
 
 
-SCHEMES: Mapping[str, Way] = {NETWORK: network, "pooled": pooled, "tree": tree}
+SCHEMES: Mapping[str, Way] = {
+    NETWORK: network,
+    "pooled": pooled,
+    "tree": tree,
+    "tree by CV": tree_by_cross_validation,
+    "pruned tree": pruned_tree,
+}
 
 
 def all_ways() -> dict[str, Way]:

@@ -9,6 +9,7 @@ from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import OrdinalEncoder
 
 from hetcal import benchmark_rivals, benchmark_ways
@@ -64,6 +65,23 @@ def test_tree_is_what_a_run_of_algorithm_1_gives(bank, rows):
     finished = run(given, make_scores(model.scores, "", digest=""), Settings())
     expected = finished.after[model.split.test]
     np.testing.assert_allclose(benchmark_ways.tree(rows), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", benchmark_ways.SCHEMES)
+def test_no_scheme_reads_test_labels_or_the_memorised_scores_of_training_rows(rows, name):
+    test = replace(rows.test, y=1 - rows.test.y)
+    train = replace(rows.train, scores=np.full(len(rows.train.y), np.nan))
+    way = benchmark_ways.SCHEMES[name]
+    assert way(replace(rows, test=test, train=train)).tolist() == way(rows).tolist()
+
+
+@pytest.mark.parametrize("name", ["tree", "tree by CV", "pruned tree"])
+def test_trees_use_a_column_that_the_network_does_not_see(bank, name):
+    table, model = bank
+    y = np.where(table.X["balance"] > 60, 1 - table.y, table.y)
+    after = benchmark_ways.SCHEMES[name](rows_of(replace(table, y=y), model))
+    test = model.split.test
+    assert roc_auc_score(y[test], after) > roc_auc_score(y[test], model.scores[test]) + 0.05
 
 
 def test_boosted_trees_do_not_depend_on_how_categories_are_coded(rows):
