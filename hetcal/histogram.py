@@ -15,7 +15,7 @@ BINS = 15
 def fit_histogram(cells: Cells, leaves: Sequence[int], bins: int = BINS) -> list[Steps | None]:
     """Fit the map of every leaf; None for a leaf without rows.
 
-    A bin of one class counts half a row of the other, for no rate is certain.
+    No rate comes closer to 0 or 1 than half a row of its bin, for no rate is certain.
     """
     return [_steps(cells.inside(each), bins) for each in leaves]
 

@@ -23,7 +23,7 @@ from hetcal.leaf_map import (
     read_maps,
     write_maps,
 )
-from hetcal.leaf_methods import fit_leaves, shrink_leaves
+from hetcal.leaf_methods import fit_leaves, require_method, shrink_leaves
 from hetcal.map_shapes import Affine
 from hetcal.partition import Partition
 from hetcal.ranking import Labels
@@ -117,14 +117,13 @@ class LeafCalibrator(BaseEstimator):
             The rows that the cells were made of. One pass over them gives the Platt maps
             that a fit on the rows gives; other maps are those of the cells.
         """
+        chosen = self.shrinkage == "cv"
+        require_method(self.method, np.inf if chosen else float(self.shrinkage))
         ids = sorted(set(map(int, leaves)))
         self._fit_pooled(cells, polish_with)
-        self.shrinkage_table_ = None
-        if self.shrinkage == "cv":
-            self.shrinkage_table_ = strength_table(self._held_out, cells, ids, self.random_state)
-            strength = best_strength(self.shrinkage_table_)
-        else:
-            strength = float(self.shrinkage)
+        table = strength_table(self._held_out, cells, ids, self.random_state) if chosen else None
+        self.shrinkage_table_ = table
+        strength = float(self.shrinkage) if table is None else best_strength(table)
         return self._fit_leaves(cells, ids, strength, polish_with)
 
     def _fit_pooled(self, cells: Cells, polish_with: Cells | None = None) -> None:

@@ -47,6 +47,28 @@ class LeafFits:
     converged: Bools
 
 
+def require_method(method: str, strength: float = 0.0) -> None:
+    """Raise `CalibrationError` if a method is not known or cannot be drawn so strongly."""
+    if method not in METHODS:
+        raise CalibrationError(
+            f"There is no calibration method {method!r}.",
+            f"The methods are {', '.join(METHODS)}.",
+            "Choose one of them.",
+        )
+    if np.isnan(strength) or strength < 0:
+        raise CalibrationError(
+            f"The shrinkage is {strength}.",
+            "The strength of the pull to the pooled map is 0 or more.",
+            "Choose 0 for maps of their own, or a larger number.",
+        )
+    if strength and method not in FAMILIES:
+        raise CalibrationError(
+            f"Maps of the method {method!r} cannot be drawn to the pooled map.",
+            f"Shrinkage needs maps with parameters, which are {', '.join(FAMILIES)}.",
+            "Choose one of these methods, or no shrinkage.",
+        )
+
+
 def fit_leaves(
     method: str, cells: Cells, leaves: Sequence[int], rows: Cells | None = None
 ) -> LeafFits:
@@ -64,12 +86,6 @@ def fit_leaves(
         The rows that the cells were made of. Platt's maps become those of the rows; other
         methods stay with the cells.
     """
-    if method not in METHODS:
-        raise CalibrationError(
-            f"There is no calibration method {method!r}.",
-            f"The methods are {', '.join(METHODS)}.",
-            "Choose one of them.",
-        )
     if method in LEVELLED:
         return _levelled(method, cells, leaves)
     if method == "platt":
@@ -87,18 +103,6 @@ def shrink_leaves(
     method: str, cells: Cells, leaves: Sequence[int], pooled: Shape, strength: float
 ) -> LeafFits:
     """Fit the map of every leaf with a penalty on its difference from the pooled map."""
-    if method not in FAMILIES:
-        raise CalibrationError(
-            f"Maps of the method {method!r} cannot be drawn to the pooled map.",
-            f"Shrinkage needs maps with parameters, which are {', '.join(FAMILIES)}.",
-            "Choose one of these methods, or no shrinkage.",
-        )
-    if np.isnan(strength) or strength < 0:
-        raise CalibrationError(
-            f"The shrinkage is {strength}.",
-            "The strength of the pull to the pooled map is 0 or more.",
-            "Choose 0 for maps of their own, or a larger number.",
-        )
     fit = fit_family(method, cells, leaves, parameters_of(method, pooled), strength)
     nowhere = np.zeros(len(leaves), dtype=np.bool_)
     return LeafFits(shapes_of(method, fit), nowhere, nowhere, nowhere, fit.converged)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from hetcal.arrays import Floats
+from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
 from hetcal.errors import CalibrationError
 from hetcal.grid import grid_for_most
@@ -69,21 +69,21 @@ def best_strength(table: pd.DataFrame) -> float:
 
 
 def folds(cells: Cells, seed: int, count: int = FOLDS) -> Iterator[tuple[Cells, Cells]]:
-    """Divide the rows of cells at random, and yield each fold as test after its train cells."""
+    """Divide the rows of cells at random, and yield the train and the test cells of each fold."""
     chance = np.random.default_rng(seed)
     drawn = chance.multinomial(cells.rows, np.full(count, 1 / count))
-    for inside in drawn.T:
+    for inside in drawn.T[drawn.any(axis=0)]:
         yield _part(cells, cells.rows - inside), _part(cells, inside)
 
 
-def _part(cells: Cells, rows: Floats) -> Cells:
+def _part(cells: Cells, rows: Ints) -> Cells:
     there = np.flatnonzero(rows)
-    chosen, share = cells.chosen(there), rows[there] / cells.rows[there]
+    chosen, kept = cells.chosen(there), rows[there]
     return replace(
         chosen,
-        rows=rows[there].astype(np.int64),
-        weight=chosen.weight * share,
-        squares=chosen.squares * share,
+        rows=kept,
+        weight=chosen.weight * kept / chosen.rows,
+        squares=chosen.squares * kept / chosen.rows,
     )
 
 

@@ -5,7 +5,16 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hetcal.calibrators import PlattCalibrator
+from hetcal.calibrators import (
+    BayesianBinningCalibrator,
+    BetaCalibrator,
+    BiasCalibrator,
+    HistogramCalibrator,
+    IsotonicCalibrator,
+    PlattCalibrator,
+    ScalingBinningCalibrator,
+    TemperatureCalibrator,
+)
 from hetcal.errors import CalibrationError
 from hetcal.platt import fit_platt
 from hetcal.platt_newton import GroupedRows, _descend, _Point
@@ -32,6 +41,8 @@ def expected_failures(estimator):
         "check_sample_weights_not_overwritten",
         "check_sample_weights_shape",
     ]
+    if isinstance(estimator, HistogramCalibrator):
+        return dict.fromkeys([*one_dimension, "check_fit1d"], ONE_DIMENSION)
     return dict.fromkeys(one_dimension, ONE_DIMENSION) | {
         "check_estimators_pickle": NO_OVERLAP,
         "check_pipeline_consistency": NO_OVERLAP,
@@ -39,7 +50,9 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    [PlattCalibrator()], expected_failed_checks=expected_failures, xfail_strict=True
+    [PlattCalibrator(), BetaCalibrator(), HistogramCalibrator()],
+    expected_failed_checks=expected_failures,
+    xfail_strict=True,
 )
 def test_keeps_the_contract_of_scikit_learn(estimator, check):
     check(estimator)
@@ -302,6 +315,39 @@ def test_the_estimator_takes_a_single_column_and_any_two_labels():
     plain = PlattCalibrator().fit(scores, y)
     named = PlattCalibrator().fit(scores[:, None], np.array(["no", "yes"])[y])
     assert named.slope_ == plain.slope_
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [
+        BiasCalibrator(),
+        TemperatureCalibrator(),
+        BetaCalibrator(),
+        IsotonicCalibrator(),
+        HistogramCalibrator(5),
+        BayesianBinningCalibrator(),
+        ScalingBinningCalibrator(5),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_every_calibrator_brings_wrong_scores_closer_to_the_truth(calibrator):
+    scores, y = sample(4_000, 0.6, -2, scale=3)
+    truth = expit(0.6 * scores - 2)
+    weight = np.random.default_rng(1).exponential(size=4_000)
+    plain = calibrator.fit(scores, y).predict(scores)
+    weighted = calibrator.fit(scores, y, weight).predict(scores)
+    before = np.mean((expit(scores) - truth) ** 2)
+    for found in (plain, weighted):
+        assert found.min() > 0
+        assert found.max() < 1
+        assert np.mean((found - truth) ** 2) < 0.6 * before
+    assert not np.array_equal(plain, weighted)
+
+
+@pytest.mark.parametrize("calibrator", [HistogramCalibrator(0), ScalingBinningCalibrator(-1)])
+def test_there_is_at_least_one_bin(calibrator):
+    with pytest.raises(CalibrationError, match="number of bins is"):
+        calibrator.fit(*sample(100, 1, 0))
 
 
 @pytest.mark.parametrize(

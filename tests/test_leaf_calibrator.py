@@ -8,15 +8,38 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from hetcal.calibrators import PlattCalibrator
+from hetcal.calibrators import (
+    BayesianBinningCalibrator,
+    BetaCalibrator,
+    BiasCalibrator,
+    HistogramCalibrator,
+    IsotonicCalibrator,
+    PlattCalibrator,
+    ScalingBinningCalibrator,
+    TemperatureCalibrator,
+)
 from hetcal.cells import Cells
 from hetcal.errors import CalibrationError
 from hetcal.grid import Grid
 from hetcal.leaf_calibrator import LeafCalibrator, maps_table
+from hetcal.leaf_map import LeafMap
+from hetcal.leaf_methods import METHODS
+from hetcal.map_shapes import Affine
 from hetcal.nodes import Feature, Node
 from hetcal.partition import Partition
 from hetcal.platt import fit_platt
 from hetcal.sketch import sketch_rows
+
+CALIBRATORS = {
+    "platt": PlattCalibrator,
+    "bias": BiasCalibrator,
+    "temperature": TemperatureCalibrator,
+    "beta": BetaCalibrator,
+    "isotonic": IsotonicCalibrator,
+    "histogram": HistogramCalibrator,
+    "bbq": BayesianBinningCalibrator,
+    "scaling-binning": ScalingBinningCalibrator,
+}
 
 
 def logistic(scores, y):
@@ -247,3 +270,151 @@ def test_another_min_rows_chooses_other_maps_without_a_fit(many_rows, monkeypatc
     assert fitted.min_rows == 50
     assert fitted.maps_[2].fallback is None
     assert stricter.with_min_rows(50).maps_ == fitted.maps_
+
+
+def test_maps_of_the_first_format_are_read():
+    numbers = {"slope": 0.5, "intercept": -0.25, "slope_se": 0.1, "intercept_se": 0.2}
+    counts = {"rows": 10, "positives": 3, "fallback": None}
+    maps = [{"leaf": leaf, **numbers, **counts} for leaf in (0, 1)]
+    text = json.dumps({"kind": "hetcal calibrators", "format": 1, "min_rows": 7, "maps": maps})
+    calibrator = LeafCalibrator.from_json(text)
+    assert (calibrator.method, calibrator.shrinkage_, calibrator.min_rows) == ("platt", 0, 7)
+    assert calibrator.maps_ == (LeafMap(1, Affine(0.5, -0.25, 0.1, 0.2), 10, 3),)
+    assert calibrator.predict_logit(np.array([2.0]), np.array([1])).tolist() == [0.75]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_map_of_a_leaf_is_that_of_the_calibrator_of_its_rows(two_leaves, method):
+    scores, y, leaf = (each[::20] for each in two_leaves)
+    fitted = LeafCalibrator(method=method).fit(scores, y, leaf)
+    assert [each.fallback for each in fitted.maps_] == [None, None]
+    for each in (1, 2):
+        inside = leaf == each
+        alone = CALIBRATORS[method]().fit(scores[inside], y[inside])
+        found = fitted.predict(scores[inside], leaf[inside])
+        assert found == pytest.approx(alone.predict(scores[inside]), abs=1e-9)
+    pooled = CALIBRATORS[method]().fit(scores, y).predict(scores)
+    assert fitted.predict(scores, np.full(len(y), 9)) == pytest.approx(pooled, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_maps_of_any_shape_are_read_back_bit_for_bit(two_leaves, method):
+    scores, y, leaf = (each[::20] for each in two_leaves)
+    fitted = LeafCalibrator(method=method).fit(scores, y, leaf, leaves=[1, 2, 9])
+    again = LeafCalibrator.from_json(fitted.to_json())
+    assert again.to_json() == fitted.to_json()
+    assert (again.method, again.maps_[2].fallback) == (method, "few rows")
+    assert np.array_equal(again.predict_logit(scores, leaf), fitted.predict_logit(scores, leaf))
+    assert np.isnan(again.predict_logit(np.array([np.nan, -np.inf]), np.array([1, 2]))).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_spoiled_shapes_raise_nothing_but_calibration_errors(two_leaves, method):
+    text = LeafCalibrator(method=method).fit(*(each[::20] for each in two_leaves)).to_json()
+    chance, refused = random.Random(0), 0
+    junk = [None, True, -1, 2**70, "", [], {}, [0.5], [1, 0], [[]], "steps"]
+    for _ in range(100):
+        content = json.loads(text)
+        target = chance.choice([content, *(each["shape"] for each in content["maps"])])
+        target[chance.choice(sorted(target))] = chance.choice(junk)
+        try:
+            calibrator = LeafCalibrator.from_json(json.dumps(content))
+            calibrator.predict(np.array([0.0, 1.0]), np.array([1, 2]))
+        except CalibrationError:
+            refused += 1
+    assert refused > 50
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_mapped_interval_of_a_cell_holds_its_mapped_rows(many_rows, method):
+    scores, y, leaf = many_rows
+    cells = sketch_rows(scores, y, leaf, [1, 2, 3], Grid(16.0, 64)).cells()
+    fitted = LeafCalibrator(method=method, min_rows=0).fit_cells(cells, [1, 2, 3])
+    mapped = cells.mapped(fitted.predict_logit, fitted.reach)
+    rows = fitted.predict_logit(scores, leaf)
+    for i in range(0, cells.score.size, 7):
+        inside = (leaf == cells.leaf[i]) & (y == cells.y[i])
+        inside &= (scores >= cells.low[i]) & (scores <= cells.high[i])
+        assert mapped.low[i] - 1e-9 <= rows[inside].min()
+        assert rows[inside].max() <= mapped.high[i] + 1e-9
+        assert mapped.low[i] <= mapped.score[i] <= mapped.high[i]
+
+
+@pytest.mark.parametrize(
+    ("method", "scores", "reason"),
+    [
+        ("bias", np.full(100, 0.5), None),
+        ("temperature", np.zeros(100), "constant scores"),
+        ("temperature", np.repeat([-1.0, 1.0], 50) * np.linspace(1, 2, 100), "separated"),
+        ("beta", np.full(100, 0.5), "constant scores"),
+        ("beta", np.linspace(-1, 1, 100), "separated"),
+        ("beta", np.linspace(1, -1, 100), "separated"),
+        ("isotonic", np.linspace(-1, 1, 100), None),
+        ("histogram", np.full(100, 0.5), None),
+        ("histogram", np.linspace(1, -1, 100), "slope not positive"),
+        ("scaling-binning", np.linspace(-1, 1, 100), "separated"),
+    ],
+)
+def test_every_method_has_fallbacks_of_its_own(method, scores, reason):
+    y = np.repeat([0, 1], 50) if np.ptp(scores) else np.arange(100) % 2
+    fitted = LeafCalibrator(method=method).fit(*with_leaf(scores, y))
+    assert fitted.maps_[1].fallback == reason
+    assert (fitted.maps_[1].shape == fitted.pooled_.shape) == (reason is not None)
+
+
+def test_maps_that_are_not_straight_have_words_and_no_slope(two_leaves):
+    x = Feature("x", "number")
+    nodes = (Node(2, 0.5, "x", 0.5, (), False, 1, 2), Node(1, 0.5), Node(1, 0.5))
+    fitted = LeafCalibrator(method="histogram").fit(*two_leaves)
+    shown = maps_table(fitted, Partition((x,), nodes))
+    assert shown["slope"].isna().all()
+    assert shown["map"].str.match(r"15 steps from 0\.\d+ to 0\.\d+").all()
+
+
+def test_a_falling_map_of_any_shape_is_noted(two_leaves):
+    scores, y, leaf = two_leaves
+    (note,) = LeafCalibrator(method="histogram").fit(-scores, y, leaf).notes_
+    assert "does not rise" in note
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"method": "spline"}, "no calibration method 'spline'"),
+        ({"method": "isotonic", "shrinkage": 1.0}, "'isotonic' cannot be drawn"),
+        ({"method": "bbq", "shrinkage": "cv"}, "'bbq' cannot be drawn"),
+        ({"shrinkage": -1.0}, "shrinkage is -1"),
+        ({"shrinkage": float("nan")}, "shrinkage is nan"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(two_leaves, settings, message):
+    with pytest.raises(CalibrationError, match=message):
+        LeafCalibrator(**settings).fit(*two_leaves)
+
+
+@pytest.mark.parametrize("method", ["platt", "bias", "temperature", "beta"])
+def test_shrinkage_runs_from_maps_of_their_own_to_one_map(two_leaves, method):
+    scores, y, leaf = (each[::20] for each in two_leaves)
+    plain = LeafCalibrator(method=method).fit(scores, y, leaf)
+    weak = LeafCalibrator(method=method, shrinkage=1e-9).fit(scores, y, leaf)
+    one = LeafCalibrator(method=method, shrinkage=np.inf).fit(scores, y, leaf)
+    assert weak.predict_logit(scores, leaf) == pytest.approx(plain.predict_logit(scores, leaf))
+    assert one.predict_logit(scores, leaf) == pytest.approx(plain.pooled_.logit(scores))
+    again = LeafCalibrator.from_json(one.to_json())
+    assert (again.shrinkage, again.shrinkage_) == (np.inf, np.inf)
+
+
+@pytest.mark.parametrize(
+    ("scores", "y"),
+    [
+        (np.linspace(-1, 1, 9), np.arange(9) % 2),
+        (np.linspace(-1, 1, 100), np.ones(100, int)),
+        (np.full(100, 0.5), np.arange(100) % 2),
+        (np.linspace(-1, 1, 100), np.repeat([0, 1], 50)),
+    ],
+)
+def test_with_shrinkage_a_small_or_odd_leaf_has_a_map_of_its_own(scores, y):
+    fitted = LeafCalibrator(shrinkage=10.0).fit(*with_leaf(scores, y))
+    assert fitted.maps_[1].fallback is None
+    assert fitted.maps_[1].slope != fitted.pooled_.slope
+    assert fitted.with_min_rows(10**6).maps_ == fitted.maps_
