@@ -1,26 +1,28 @@
-"""Bins of the columns of a matrix: at least 255 for numbers, one more for missing values.
+"""Bins of the columns of a matrix, and groups of bins.
 
-Bins only have to keep the order of the values: the search for the best cut looks into
-a bin wherever the best cut could hide there. So they are chosen for speed, from a sample.
+Bins only have to keep the order of the values: the search for the best cut looks into a
+group, and then into a bin, wherever the best cut could hide there. So they are chosen for
+speed, from a sample.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hetcal.arrays import Ints, Singles
+from hetcal.arrays import Bools, Floats, Ints, Singles
 
 Codes = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
-Bins = NDArray[np.unsignedinteger[Any]]
+Keys = NDArray[np.uint16]
 
-CELLS = 1 << 18  # most entries of a look-up table
+SAMPLE = 1 << 14  # rows that the bins are chosen from
+BINS = 1 << 12  # most bins of a column, that of the missing values included
+GROUPS = 1 << 8  # groups of bins, that of the missing values included
+CELLS = 1 << 16  # most entries of a look-up table
+OFTEN = 8  # rows of the sample that make it likely that a bin has one value only
 BLOCK = 1 << 10  # rows that are copied at a time
-SAMPLE = 64  # rows per bin that the bins are chosen from
-PARTS = 16  # parts that the search divides a bin into
-HEAVY = 128  # a value with more than 1/128 of the rows gets a bin of its own
 
 
 @dataclass(frozen=True)
@@ -29,36 +31,36 @@ class ColumnBins:
 
     Parameters
     ----------
+    low, high, shift : int
+        The cell of a value is `(order_code >> shift) - (low >> shift)`, after the code was
+        kept from `low` to `high`.
+    table : array of uint16
+        The bin of each cell. Empty if cells are too coarse: then the cuts are searched.
     cuts : array of float32
         Ascending; a value is in the bin whose number is that of the cuts below it.
-    shift, base : int
-        The cell of a value is `(order_code >> shift) - base`, kept inside the table.
-    table : array of uint8 or uint16
-        The bin of each cell. Empty if cells are too coarse to tell the bins apart: then
-        the cuts are searched.
     only : array of float32, one per bin
-        The only value of the bin in the sample; NaN if there are several or none.
-    low, step : arrays of int, one per bin
-        The part of a value in its bin is `(order_code - low) >> step`, kept from 0 to 15.
+        The only value of the bin in the sample; NaN if there are or may be several.
+    group : array of int, one per bin
+        Neighbouring bins are a group. Missing values are alone, in bin and group the last.
     """
 
-    cuts: Singles
+    low: int
+    high: int
     shift: int
-    base: int
-    table: Bins
+    table: Keys
+    cuts: Singles
     only: Singles
-    low: Ints
-    step: Ints
+    group: Ints
 
-    def find(self, values: Singles) -> Bins:
+    def find(self, values: Singles) -> Keys:
         """Return the bin of each value."""
         if self.table.size:
-            cells = order_codes(values)
+            cells = np.clip(order_codes(values), self.low, self.high)
             cells >>= self.shift
-            cells -= self.base
-            found = self.table.take(np.clip(cells, 0, self.table.size - 1, out=cells))
+            cells -= self.low >> self.shift
+            found = self.table.take(cells)
         else:
-            found = np.searchsorted(self.cuts, values).astype(self.table.dtype)
+            found = np.searchsorted(self.cuts, values).astype(np.uint16)
         missing = np.isnan(values)
         if missing.any():
             found[missing] = self.only.size - 1
@@ -67,25 +69,51 @@ class ColumnBins:
 
 @dataclass(frozen=True)
 class BinnedRows:
-    """A matrix with the bin of each value.
+    """A matrix with the bin of each value; the bins of all columns are numbered in a row.
 
     Parameters
     ----------
     X : array of float32, rows x columns
         The values.
-    bins : array of uint8 or uint16, rows x columns
-        Their bins; missing values are in the last one.
-    only : array of float32, columns x bins
+    keys : array of uint16, rows x columns
+        Twice the number of the bin in its column, plus the label.
+    ends : array of int
+        Where the bins of each column start, and where the last ones end.
+    only : array of float32, one per bin
         The only value of a bin; NaN if it may hold several.
-    low, step : arrays of int, columns x bins
-        How bins are divided into parts, see `ColumnBins`.
+    place : array of int, one per bin
+        Its column times `GROUPS`, plus its group.
     """
 
     X: Singles
-    bins: Bins
+    keys: Keys
+    ends: Ints
     only: Singles
-    low: Ints
-    step: Ints
+    place: Ints
+
+    @cached_property
+    def _first(self) -> Ints:
+        """The first bin of every group."""
+        return np.flatnonzero(np.diff(self.place, prepend=-1))
+
+    @cached_property
+    def group_only(self) -> Singles:
+        """The only value of each group, columns x groups."""
+        alone = np.diff(self._first, append=self.place.size) == 1
+        only = np.full((self.X.shape[1], GROUPS), np.nan, dtype=np.float32)
+        only.flat[self.place[self._first]] = np.where(alone, self.only[self._first], np.nan)
+        return only
+
+    def bins_of(self, place: Ints) -> tuple[Ints, Ints]:
+        """Return the first bin and the number of bins of groups, by their place."""
+        first = self._first[np.searchsorted(self.place[self._first], place)]
+        return first, np.searchsorted(self.place, place, side="right") - first
+
+    def group_sums(self, sums: Floats) -> Floats:
+        """Add up sums of bins by group; the last axis becomes columns x groups."""
+        grouped = np.zeros((*sums.shape[:-1], self.X.shape[1] * GROUPS))
+        grouped[..., self.place[self._first]] = np.add.reduceat(sums, self._first, axis=-1)
+        return grouped.reshape(*sums.shape[:-1], -1, GROUPS)
 
 
 def order_codes(values: Singles) -> Codes:
@@ -100,15 +128,6 @@ def order_codes(values: Singles) -> Codes:
     return bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))
 
 
-def number_of_bins(rows: int) -> int:
-    """Choose how many bins a column has.
-
-    One byte holds the number of 256 bins. Bins of many rows hide more from the search than
-    that saves.
-    """
-    return 256 if rows < 2_500_000 else 1024
-
-
 def column_by_column(X: Singles) -> Singles:
     """Return the matrix in Fortran order, copied only if it is not."""
     if X.flags.f_contiguous:
@@ -119,69 +138,79 @@ def column_by_column(X: Singles) -> Singles:
     return columns
 
 
-def choose_bins(values: Singles, many: int = 256) -> ColumnBins:
+def choose_bins(values: Singles) -> ColumnBins:
     """Choose the bins of a column from every so many of its rows."""
-    sample = values[:: max(1, len(values) // (SAMPLE * many))]
-    values, counts = np.unique(sample[~np.isnan(sample)], return_counts=True)
-    cuts = _cuts(values, counts, many - 2)
-    codes = order_codes(cuts).astype(np.int64)
-    shift = _shift(codes)
-    base = int(codes[0] >> shift) if codes.size else 0
-    only = np.full(many, np.nan, dtype=np.float32)
-    table = _table((codes >> shift) - base, np.min_scalar_type(many - 1))
-    column = ColumnBins(cuts, shift, base, table, only, *_parts(codes, order_codes(values), many))
-    bins = column.find(values)
-    alone = np.bincount(bins, minlength=many)[bins] == 1
-    only = only.copy()
-    only[bins[alone]] = values[alone]
-    return replace(column, only=only)
+    sample = values[:: len(values) // SAMPLE | 1]  # odd: rows may take turns
+    sample = sample[~np.isnan(sample)]
+    codes = order_codes(sample)
+    low, high = (int(codes.min()), int(codes.max())) if codes.size else (0, 0)
+    room = min(CELLS, 16 * codes.size + 2)
+    shift = next(s for s in range(33) if (high >> s) - (low >> s) < room)
+    cells = (codes >> shift) - (low >> shift)
+    used, counts, value = _contents(cells, sample)
+    if (counts[np.isnan(value)] * (GROUPS // 2) > codes.size).any():
+        return _searched(sample)
+    number, heavy = _shares(counts, BINS - 1)
+    table = _table(used, number, heavy)
+    cuts = np.empty(0, dtype=np.float32)
+    return ColumnBins(low, high, shift, table, cuts, *_bins(number, counts, value))
 
 
-def _parts(cuts: Ints, codes: Codes, many: int) -> tuple[Ints, Ints]:
-    """Return the code where the first part of each bin starts, and the log of their width."""
-    low, step = np.zeros((2, many), dtype=np.int64)
-    if codes.size:
-        ends = np.concatenate([codes[:1] - 1, cuts, codes[-1:]]).astype(np.int64)
-        width = np.maximum(np.diff(ends), 1) / (PARTS - 1)
-        low[: width.size] = ends[:-1]
-        step[: width.size] = np.maximum(np.ceil(np.log2(width)), 0)
-    return low, step
-
-
-def _cuts(values: Singles, counts: NDArray[np.integer], most: int) -> Singles:
-    """Return the cuts: around each heavy value, and between equal shares of the others."""
-    heavy = counts * HEAVY > counts.sum()
-    alone = values[heavy]
-    room = most - 2 * alone.size
-    values, counts = values[~heavy], counts[~heavy]
-    if values.size > room:
-        until = np.cumsum(counts)
-        shares = np.arange(1, room + 1) * (until[-1] / (room + 1))
-        values = values[np.searchsorted(until, shares)]
+def _searched(sample: Singles) -> ColumnBins:
+    """Choose exact cuts: between equal shares, and below each common value."""
+    values, counts = np.unique(sample, return_counts=True)
+    last = values[np.flatnonzero(np.diff(_shares(counts, GROUPS - 1)[0]))]
     with np.errstate(over="ignore"):  # below the lowest number is minus infinity
-        below = np.nextafter(alone, np.float32(-np.inf))
-    return np.unique(np.concatenate([alone, below, values]))
+        below = np.nextafter(values[counts >= OFTEN], np.float32(-np.inf))
+    cuts = np.unique(np.concatenate([last, below]))
+    number = np.searchsorted(cuts, values)
+    return ColumnBins(0, 0, 0, np.empty(0, np.uint16), cuts, *_bins(number, counts, values))
 
 
-def _shift(codes: Ints) -> int:
-    """Return how many low bits of the codes of cuts a cell ignores.
+def _contents(cells: Codes, sample: Singles) -> tuple[Ints, Ints, Singles]:
+    """Find the cells in use, how many rows they hold, and their only value; NaN if several."""
+    if not cells.size:
+        return np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.float32)
+    counts = np.bincount(cells)
+    value = np.empty(counts.size, dtype=np.float32)
+    value[cells] = sample
+    value[cells[value.take(cells) != sample]] = np.nan
+    used = np.flatnonzero(counts > 0)
+    return used, counts[used], value[used]
 
-    The table is as small as it can be while no cut moves by more than a quarter of the
-    way to the next one.
+
+def _shares(counts: Ints, most: int) -> tuple[Ints, Bools]:
+    """Give neighbours that make up about equal shares the same number, ascending from 0.
+
+    What is larger than two shares is heavy: it has a number of its own, and between two heavy
+    ones a number is left free.
     """
-    if codes.size < 2:
-        return 0
-    low, high = int(codes[0]), int(codes[-1])
-    fits = next(shift for shift in range(32) if (high >> shift) - (low >> shift) < CELLS - 1)
-    biased = codes + (1 << 31)
-    apart = int((biased[1:] ^ biased[:-1]).min()).bit_length() - 1
-    return max(fits, apart - 2)
+    heavy = counts * (most // 2) > counts.sum()
+    light = np.where(heavy, 0, counts)
+    until = np.cumsum(light)
+    room = most - 2 * np.count_nonzero(heavy)
+    share = (until - light) * room // max(int(until[-1]), 1)
+    steps = np.diff(share, prepend=0) > 0
+    steps[1:] |= heavy[1:] != heavy[:-1]
+    number: Ints = np.cumsum(steps)
+    if heavy.any():
+        number += 2 * np.cumsum(np.append(False, heavy[1:] & heavy[:-1]))
+    return number, heavy
 
 
-def _table(cells: Ints, dtype: np.dtype[Any]) -> Bins:
-    """Return the number of cuts below each cell; nothing if two cuts share a cell."""
-    widths = np.diff(cells, prepend=-1)
-    if (widths == 0).any():
-        return np.empty(0, dtype=dtype)
-    numbers = np.arange(cells.size + 1, dtype=dtype)
-    return np.repeat(numbers, np.append(widths, 1))
+def _table(used: Ints, number: Ints, heavy: Bools) -> Keys:
+    """Return the bin of each cell; one that is not in use shares that of a light neighbour."""
+    numbers = np.column_stack([number - heavy, number]).astype(np.uint16)
+    widths = np.ones(numbers.shape, dtype=np.int64)
+    widths[:, 0] = np.diff(used, prepend=-1) - 1
+    return np.repeat(numbers.ravel(), widths.ravel())
+
+
+def _bins(number: Ints, counts: Ints, value: Singles) -> tuple[Singles, Ints]:
+    """Return the only value and the group of each bin, given the bins of what is in use."""
+    many = int(number[-1]) + 1
+    only = np.full(many + 1, np.nan, dtype=np.float32)
+    chosen = np.flatnonzero((np.bincount(number) == 1)[number] & (counts >= OFTEN))
+    only[number[chosen]] = value[chosen]
+    group, _ = _shares(np.bincount(number, counts).astype(np.int64), GROUPS - 1)
+    return only, np.append(group, GROUPS - 1)

@@ -1,7 +1,7 @@
 """A decision tree grown from histograms that equals scikit-learn's, split for split.
 
-Every column is put into bins. A node adds up its rows per bin, judges the
-cuts between bins, and looks only into the bins that could hold a better cut.
+Every column is put into bins. A node adds up its rows per bin, judges the cuts between groups
+of bins, and looks only into the groups, then into the bins, that could hold a better cut.
 """
 
 from dataclasses import dataclass, field
@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hetcal.arrays import Floats, Ints, Singles
-from hetcal.binning import BinnedRows, Bytes, choose_bins, column_by_column, number_of_bins
+from hetcal.arrays import Floats, Singles
+from hetcal.binning import BinnedRows, choose_bins, column_by_column
 from hetcal.grown_tree import GrownTree
 from hetcal.kernels import use_compiled
 from hetcal.magnifier import RowMagnifier
-from hetcal.row_passes import REFERENCE, Passes, Rows, compiled_passes
+from hetcal.row_passes import REFERENCE, Passes, Rows, bin_rows, compiled_passes
 from hetcal.runs import Judge, Runs
 from hetcal.split_criteria import Criterion, Gini
 from hetcal.split_search import Cut, best_cut
@@ -46,7 +46,7 @@ def grow_tree(
     *,
     growth: Growth,
     compiled: bool | None = None,
-) -> tuple[GrownTree, Ints]:
+) -> GrownTree:
     """Grow a tree; of equally good cuts the first column wins, then the lowest threshold.
 
     Parameters
@@ -61,42 +61,31 @@ def grow_tree(
         Limits and criterion.
     compiled : bool or None
         Whether to compile the passes over rows; None means if numba is there.
-
-    Returns
-    -------
-    tree : GrownTree
-        The nodes.
-    leaf : array of int
-        For each row, the node that it ends in.
     """
     compiled = use_compiled() if compiled is None else compiled
     passes = compiled_passes() if compiled else REFERENCE
     X = column_by_column(X)
-    many = number_of_bins(len(X))
-    table = passes.bin_rows(X, [choose_bins(column, many) for column in X.T])
+    table = bin_rows(X, y.astype(np.uint8), [choose_bins(column) for column in X.T], passes)
     values = np.empty((0, len(X))) if weight is None else weight[None]
-    return _Grower(table, y.astype(np.uint8), values, growth, passes).grow()
+    return _Grower(table, values, growth, passes).grow()
 
 
 @dataclass(frozen=True)
 class _Branch:
-    """The rows of a node with their sums; those per bin are None for a leaf."""
+    """The sums of a node; its rows, and their sums per bin, unless it is a leaf."""
 
-    rows: Rows
     total: Floats
     depth: int
+    rows: Rows | None
     sums: Floats | None
 
 
 class _Grower:
-    def __init__(
-        self, table: BinnedRows, y: Bytes, values: Floats, growth: Growth, passes: Passes
-    ) -> None:
-        self.table, self.y, self.values = table, y, values
+    def __init__(self, table: BinnedRows, values: Floats, growth: Growth, passes: Passes) -> None:
+        self.table, self.values = table, values
         self.growth, self.passes = growth, passes
 
-    def grow(self) -> tuple[GrownTree, Ints]:
-        leaf = np.empty(len(self.y), dtype=np.int64)
+    def grow(self) -> GrownTree:
         nodes: list[tuple[_Branch, Cut | None]] = []
         children: list[list[int]] = []
         waiting: list[tuple[_Branch, list[int]]] = [(self._root(), [])]
@@ -106,18 +95,16 @@ class _Grower:
             cut = self._cut(branch)
             nodes.append((branch, cut))
             children.append([])
-            if cut is None:
-                leaf[branch.rows] = siblings[-1]
-            else:
+            if cut is not None:
                 left, right = self._divide(branch, cut)
                 waiting += [(right, children[-1]), (left, children[-1])]
-        return _as_tree(nodes, children), leaf
+        return _as_tree(nodes, children)
 
     def _root(self) -> _Branch:
-        rows = np.arange(len(self.y), dtype=self.passes.row_type)
+        rows = np.arange(len(self.table.X), dtype=self.passes.row_type)
         sums = self._add_up(rows)
-        total = sums[:, :, 0].sum(axis=-1)
-        return _Branch(rows, total, 0, sums if self._grows(total, 0) else None)
+        total = sums[..., : self.table.ends[1]].sum(axis=-1)
+        return _Branch(total, 0, rows, sums if self._grows(total, 0) else None)
 
     def _grows(self, total: Floats, depth: int) -> bool:
         enough = total[0].sum() >= max(2, 2 * self.growth.min_samples_leaf)
@@ -125,21 +112,24 @@ class _Grower:
         return bool(depth < self.growth.max_depth and enough and not pure)
 
     def _cut(self, branch: _Branch) -> Cut | None:
-        if branch.sums is None:
+        if branch.sums is None or branch.rows is None:
             return None
-        missing = branch.sums[..., -1]
         growth, table = self.growth, self.table
-        judge = Judge(growth.criterion, growth.min_samples_leaf, branch.total, missing)
-        magnifier = RowMagnifier(table, self.y, self.values, branch.rows, self.passes)
-        return best_cut(judge, Runs.of_bins(branch.sums, table.only), magnifier)
+        groups = table.group_sums(branch.sums)
+        judge = Judge(growth.criterion, growth.min_samples_leaf, branch.total, groups[..., -1])
+        magnifier = RowMagnifier(table, self.values, branch.rows, branch.sums, self.passes)
+        return best_cut(judge, Runs.of_groups(groups, table.group_only), magnifier)
 
     def _divide(self, branch: _Branch, cut: Cut) -> tuple[_Branch, _Branch]:
-        column = self.table.X[:, cut.feature]
-        rows = self.passes.divide(column, branch.rows, cut.last, cut.missing_left)
         totals = cut.left, branch.total - cut.left
         depth = branch.depth + 1
-        sums = self._child_sums(branch, rows, [self._grows(total, depth) for total in totals])
-        left, right = map(_Branch, rows, totals, (depth, depth), sums)
+        grows = [self._grows(total, depth) for total in totals]
+        if branch.rows is None or not any(grows):
+            return _Branch(totals[0], depth, None, None), _Branch(totals[1], depth, None, None)
+        column, size = self.table.X[:, cut.feature], int(cut.left[0].sum())
+        rows = self.passes.divide(column, branch.rows, cut.last, cut.missing_left, size)
+        sums = self._child_sums(branch, rows, grows)
+        left, right = map(_Branch, totals, (depth, depth), rows, sums)
         return left, right
 
     def _child_sums(
@@ -163,7 +153,7 @@ class _Grower:
         return [each if its else None for each, its in zip(sums, grows, strict=True)]
 
     def _add_up(self, rows: Rows) -> Floats:
-        return self.passes.add_up(self.table, rows, self.y, self.values)
+        return self.passes.add_up(self.table, rows, self.values)
 
 
 def _as_tree(nodes: list[tuple[_Branch, Cut | None]], children: list[list[int]]) -> GrownTree:
@@ -176,6 +166,6 @@ def _as_tree(nodes: list[tuple[_Branch, Cut | None]], children: list[list[int]])
         np.array([cut is not None and cut.missing_left for cut in cuts]),
         pairs[:, 0],
         pairs[:, 1],
-        np.array([branch.rows.size for branch, _ in nodes]),
+        np.array([int(branch.total[0].sum()) for branch, _ in nodes]),
         mass[:, 1] / mass.sum(axis=1),
     )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hetcal import tree_kernels
 from hetcal.arrays import Floats, Ints, Singles
-from hetcal.binning import PARTS, BinnedRows, Bytes, ColumnBins, order_codes
+from hetcal.binning import GROUPS, BinnedRows, Bytes, ColumnBins, Keys
 from hetcal.kernels import compiled
 
 Rows = NDArray[np.integer]
@@ -23,85 +23,81 @@ class Passes:
 
     Parameters
     ----------
-    bin_rows : callable
-        Puts each value of a matrix into its bin.
+    bin_column : callable
+        Writes the keys of a column; a bin loses its only value if another one turns up.
     add_up : callable
-        Counts rows and adds up their values by label, column and bin.
+        Counts rows and adds up their values by label and bin.
     collect : callable
-        Finds the rows in some bins, and the part of the bin that each is in.
+        Finds the rows in numbered bins of some columns.
     divide : callable
         Divides rows: values of a column up to a last one go left.
     row_type : type
         The type of row numbers that is fastest.
     """
 
-    bin_rows: Callable[[Singles, Sequence[ColumnBins]], BinnedRows]
-    add_up: Callable[[BinnedRows, Rows, Bytes, Floats], Floats]
-    collect: Callable[[BinnedRows, Rows, Bytes, Numbers, Ints], tuple[Rows, Ints]]
-    divide: Callable[[Singles, Rows, float, bool], tuple[Rows, Rows]]
+    bin_column: Callable[[Singles, Bytes, ColumnBins, Singles, Keys], None]
+    add_up: Callable[[BinnedRows, Rows, Floats], Floats]
+    collect: Callable[[BinnedRows, Rows, Numbers, Ints], tuple[Rows, Numbers]]
+    divide: Callable[[Singles, Rows, float, bool, int], tuple[Rows, Rows]]
     row_type: type[np.integer[Any]]
 
 
-def bin_rows(X: Singles, columns: Sequence[ColumnBins]) -> BinnedRows:
-    """Put each value into its bin; a bin loses its only value if another one turns up."""
-    bins = np.empty(X.shape, dtype=columns[0].table.dtype, order="F")
-    only, low, step = _per_bin(columns)
+def bin_rows(X: Singles, y: Bytes, columns: Sequence[ColumnBins], passes: Passes) -> BinnedRows:
+    """Put each value of a matrix in Fortran order into its bin."""
+    keys = np.empty(X.shape, dtype=np.uint16, order="F")
+    ends = np.cumsum([0, *(column.only.size for column in columns)])
+    only = np.concatenate([column.only for column in columns])
     for j, column in enumerate(columns):
-        check = not np.isnan(only[j]).all()
-        for start in range(0, len(X), BLOCK):
-            block = slice(start, start + BLOCK)
-            values = np.ascontiguousarray(X[block, j])
-            bins[block, j] = found = column.find(values)
-            if check:
-                only[j, found[values != column.only.take(found)]] = np.nan
-    return BinnedRows(X, bins, only, low, step)
+        passes.bin_column(X[:, j], y, column, only[ends[j] : ends[j + 1]], keys[:, j])
+    place = np.concatenate([j * GROUPS + column.group for j, column in enumerate(columns)])
+    return BinnedRows(X, keys, ends, only, place)
 
 
-def _per_bin(columns: Sequence[ColumnBins]) -> tuple[Singles, Ints, Ints]:
-    return (
-        np.stack([each.only for each in columns]),
-        np.stack([each.low for each in columns]),
-        np.stack([each.step for each in columns]),
-    )
+def bin_column(values: Singles, y: Bytes, column: ColumnBins, only: Singles, keys: Keys) -> None:
+    """Write twice the bin plus the label of each row into `keys`; correct `only`."""
+    check = not np.isnan(only).all()
+    for start in range(0, len(values), BLOCK):
+        block = slice(start, start + BLOCK)
+        found = column.find(values[block])
+        if check:
+            only[found[values[block] != column.only.take(found)]] = np.nan
+        found *= 2
+        np.add(found, y[block], out=keys[block])
 
 
-def add_up(table: BinnedRows, rows: Rows, y: Bytes, values: Floats) -> Floats:
-    """Return sums of shape (1 + values, 2, columns, bins)."""
-    columns, many = table.only.shape
-    sums = np.zeros((1 + len(values), 2, columns, many))
-    label = y[rows].astype(np.int64) * many
+def add_up(table: BinnedRows, rows: Rows, values: Floats) -> Floats:
+    """Return sums of shape (1 + values, 2, bins)."""
+    sums = np.zeros((1 + len(values), 2, table.only.size))
     parts = values[:, rows]
-    for j in range(columns):
-        keys = label + table.bins[:, j].take(rows)
-        sums[0, :, j] = np.bincount(keys, minlength=2 * many).reshape(2, many)
+    for j in range(table.X.shape[1]):
+        here = slice(table.ends[j], table.ends[j + 1])
+        many = 2 * (here.stop - here.start)
+        keys = table.keys[:, j].take(rows)
+        sums[0, :, here] = np.bincount(keys, minlength=many).reshape(-1, 2).T
         for k, part in enumerate(parts, start=1):
-            sums[k, :, j] = np.bincount(keys, part, minlength=2 * many).reshape(2, many)
+            sums[k, :, here] = np.bincount(keys, part, minlength=many).reshape(-1, 2).T
     return sums
 
 
-def collect(
-    table: BinnedRows, rows: Rows, y: Bytes, number: Numbers, sizes: Ints
-) -> tuple[Rows, Ints]:
-    """Return the rows in numbered bins, and `(number * PARTS + part) * 2 + label` of each.
+def collect(table: BinnedRows, rows: Rows, number: Numbers, sizes: Ints) -> tuple[Rows, Numbers]:
+    """Return the rows in numbered bins, column by column, and the number of each.
 
     `number` is -1 for bins that are not wanted; `sizes` tells how many rows there are in
     the wanted bins of each column.
     """
-    found, spots = [rows[:0]], [np.empty(0, dtype=np.int64)]
+    found, numbers = [rows[:0]], [number[:0]]
     for j in np.flatnonzero(sizes):
-        bins = table.bins[:, j].take(rows)
-        at = np.flatnonzero((number[j] >= 0).take(bins))
-        here, bins = rows[at], bins[at]
-        code = order_codes(table.X[:, j].take(here)).astype(np.int64)
-        part = (code - table.low[j].take(bins)) >> table.step[j].take(bins)
-        part = np.clip(part, 0, PARTS - 1)
-        found.append(here)
-        spots.append((number[j].take(bins) * PARTS + part) * 2 + y[here])
-    return np.concatenate(found), np.concatenate(spots)
+        here = number[table.ends[j] : table.ends[j + 1]].take(table.keys[:, j].take(rows) >> 1)
+        at = np.flatnonzero(here >= 0)
+        found.append(rows[at])
+        numbers.append(here[at])
+    return np.concatenate(found), np.concatenate(numbers)
 
 
-def divide(column: Singles, rows: Rows, last: float, missing_left: bool) -> tuple[Rows, Rows]:
-    """Return the rows that go left and those that go right, in their order."""
+def divide(
+    column: Singles, rows: Rows, last: float, missing_left: bool, size: int
+) -> tuple[Rows, Rows]:
+    """Return the rows that go left, `size` in number, and those that go right, in their order."""
     values = column.take(rows)
     left = values <= np.float32(last)
     if missing_left:
@@ -109,50 +105,40 @@ def divide(column: Singles, rows: Rows, last: float, missing_left: bool) -> tupl
     return rows[left], rows[~left]
 
 
-REFERENCE = Passes(bin_rows, add_up, collect, divide, np.int64)
+REFERENCE = Passes(bin_column, add_up, collect, divide, np.int64)
 
 
 def compiled_passes() -> Passes:
-    """Return the passes as machine code, with the same results bit for bit."""
-    return Passes(_bin_rows, _add_up, _collect, compiled(tree_kernels.divide), np.uint32)
+    """Return the same passes as machine code."""
+    return Passes(_bin_column, _add_up, _collect, compiled(tree_kernels.divide), np.uint32)
 
 
-def _bin_rows(X: Singles, columns: Sequence[ColumnBins]) -> BinnedRows:
-    only, low, step = _per_bin(columns)
-    tables = [each.table for each in columns]
-    cuts = [each.cuts for each in columns]
-    places = np.array([(each.shift, each.base) for each in columns])
-    bins = compiled(tree_kernels.bin_rows)(
-        X,
-        X.view(np.int32),
-        np.column_stack([places, _ends(tables), _ends(cuts)]),
-        np.concatenate(tables),
-        np.concatenate(cuts),
+def _bin_column(values: Singles, y: Bytes, column: ColumnBins, only: Singles, keys: Keys) -> None:
+    compiled(tree_kernels.bin_column)(
+        values,
+        values.view(np.int32),
+        y,
+        (column.low, column.high, column.shift),
+        column.table,
+        column.cuts,
         only,
+        keys,
     )
-    return BinnedRows(X, bins, only, low, step)
 
 
-def _ends(parts: Sequence[NDArray[Any]]) -> Ints:
-    """Return where each part starts and ends once they are joined."""
-    sizes = np.array([part.size for part in parts])
-    return np.column_stack([np.cumsum(sizes) - sizes, np.cumsum(sizes)])
-
-
-def _add_up(table: BinnedRows, rows: Rows, y: Bytes, values: Floats) -> Floats:
-    many = table.only.shape[1]
-    counts = compiled(tree_kernels.count)(table.bins, rows, y, many).astype(np.float64)[None]
+def _add_up(table: BinnedRows, rows: Rows, values: Floats) -> Floats:
+    counts = compiled(tree_kernels.count)(table.keys, rows, table.ends)
     if not len(values):
-        return counts
-    added = compiled(tree_kernels.add_up)(table.bins, rows, y, values, many)
-    return np.concatenate([counts, added])
+        return counts.T[None].astype(np.float64)
+    sums = np.empty((1 + len(values), 2, len(counts)))
+    sums[0] = counts.T
+    added = compiled(tree_kernels.add_up)(table.keys, rows, values, table.ends)
+    sums[1:] = added.transpose(2, 1, 0)
+    return sums
 
 
-def _collect(
-    table: BinnedRows, rows: Rows, y: Bytes, number: Numbers, sizes: Ints
-) -> tuple[Rows, Ints]:
-    bits = table.X.view(np.int32)
+def _collect(table: BinnedRows, rows: Rows, number: Numbers, sizes: Ints) -> tuple[Rows, Numbers]:
     columns = np.flatnonzero(sizes)
     return compiled(tree_kernels.collect)(
-        table.bins, bits, rows, y, number, table.low, table.step, columns, sizes[columns], PARTS
+        table.keys, rows, number, table.ends, columns, sizes[columns]
     )

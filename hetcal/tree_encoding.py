@@ -7,13 +7,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hetcal.arrays import Floats, Ints
-from hetcal.feature_values import category_names, feature_kind, single_values
+from hetcal.feature_values import category_names, feature_kind, single_limit, single_values
 from hetcal.grown_tree import GrownTree
 from hetcal.nodes import Feature, Node
 from hetcal.partition import Partition
 from hetcal.rules import needed_digits
 
 LARGEST = np.finfo(np.float32).max
+FEW = 1 << 12  # rows that tell where to look
 EXACT = 2.0**24  # whole numbers up to here are exact in single precision
 
 
@@ -57,9 +58,14 @@ def encode_column(column: pd.Series, positive: Ints | Floats, weight: Floats) ->
     """
     if feature_kind(column) == "category":
         return _encode_category(column, positive, weight)
-    # Infinite values end up on the same side of every threshold as the largest ones.
-    values = np.clip(single_values(column), -LARGEST, LARGEST)
-    missing = bool(np.isnan(values).any())
+    values = single_values(column)
+    missing = False
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(values.sum())  # adding up is the fastest look at all values
+    if not finite:
+        # Infinite values end up on the same side of every threshold as the largest ones.
+        values = np.clip(values, -LARGEST, LARGEST)
+        missing = bool(np.isnan(values).any())
     whole = is_whole(column, values, missing)
     feature = Feature(str(column.name), "number", whole=whole, missing=missing)
     return EncodedColumn(feature, values, np.empty(0, dtype=np.int64))
@@ -117,15 +123,20 @@ def encode_columns(
 ) -> tuple[NDArray[np.float32], list[EncodedColumn]]:
     """Encode all columns, and put them next to each other for a tree.
 
-    Any number per row can stand for the label: categories are ordered by its mean.
+    Any number per row can stand for the label: categories are ordered by its mean. Nothing is
+    copied where the frame holds the columns that way.
     """
-    matrix = np.empty(frame.shape, dtype=np.float32, order="F")
-    columns = []
+    single = all(dtype == np.float32 for dtype in frame.dtypes)
+    matrix = frame.to_numpy() if single else np.empty(frame.shape, dtype=np.float32, order="F")
+    own, columns = not single, []
     for i, (_, column) in enumerate(frame.items()):
         encoded = encode_column(column, positive, weight)
-        matrix[:, i] = encoded.values
-        columns.append(replace(encoded, values=matrix[:, i]))
-    return matrix, columns
+        if not np.may_share_memory(encoded.values, matrix):
+            if not own:  # what is in the frame stays as it is
+                matrix, own = matrix.copy(order="F"), True
+            matrix[:, i] = encoded.values
+        columns.append(encoded)
+    return matrix, [replace(each, values=matrix[:, i]) for i, each in enumerate(columns)]
 
 
 def to_partition(tree: GrownTree, columns: list[EncodedColumn]) -> Partition:
@@ -139,12 +150,27 @@ def to_partition(tree: GrownTree, columns: list[EncodedColumn]) -> Partition:
 def _with_digits(column: EncodedColumn, thresholds: Floats) -> Feature:
     if column.feature.kind == "category":
         return column.feature
-    ordered = np.sort(column.values).astype(np.float64)
-    digits = [4]
-    for threshold in thresholds[np.isfinite(thresholds)].tolist():
-        above = int(np.searchsorted(ordered, threshold, side="right"))
-        digits.append(needed_digits(threshold, ordered[above - 1].item(), ordered[above].item()))
-    return replace(column.feature, digits=max(digits))
+    digits = (
+        needed_digits(threshold, *_neighbours(column.values, threshold))
+        for threshold in thresholds[np.isfinite(thresholds)].tolist()
+    )
+    return replace(column.feature, digits=max(digits, default=4))
+
+
+def _neighbours(values: NDArray[np.float32], threshold: float) -> tuple[float, float]:
+    """Return the largest value up to the threshold and the smallest one above it.
+
+    Those of a few rows tell where to look, so that no column has to be sorted.
+    """
+    limit = single_limit(threshold)
+    near = values[:: max(1, len(values) // FEW)]
+    below, above = _around(near, limit)
+    return _around(values[(values >= below) & (values <= above)], limit)
+
+
+def _around(values: NDArray[np.float32], limit: np.float32) -> tuple[float, float]:
+    left, right = values[values <= limit], values[values > limit]
+    return float(left.max(initial=-np.inf)), float(right.min(initial=np.inf))
 
 
 def _node(tree: GrownTree, position: int, columns: list[EncodedColumn]) -> Node:

@@ -9,130 +9,115 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetcal.arrays import Floats, Ints, Singles
-from hetcal.binning import Bins, Bytes, Codes
+from hetcal.binning import Bytes, Codes, Keys
 
 Rows = NDArray[np.integer]
-BLOCK, NEAR = 1024, 512  # rows at a time, so that what they need stays in the cache
+BLOCK = 1024  # rows at a time, so that what they need stays in the cache
 
 
-def bin_rows(
-    X: Singles,
+def bin_column(
+    values: Singles,
     bits: Codes,
-    places: Ints,
-    tables: Bins,
+    y: Bytes,
+    cell: tuple[int, int, int],
+    table: Keys,
     cuts: Singles,
     only: Singles,
-) -> Bins:
-    """Return the bin of each value; set `only` to NaN where a bin has another value, too.
-
-    `bits` is `X` seen as whole numbers. `places` has one row per column: shift, base,
-    where its table starts and ends, where its cuts start and end.
-    """
-    rows, columns = X.shape
-    bins = np.empty((rows, columns), dtype=tables.dtype)
-    cells = np.empty(BLOCK, dtype=np.uint32)
-    found = np.empty(BLOCK, dtype=tables.dtype)
-    check = [not np.isnan(only[j]).all() for j in range(columns)]
-    for begin in range(0, rows, BLOCK):
-        end = min(rows, begin + BLOCK)
-        for j in range(columns):
-            shift, base, first, last, cut, cut_end = places[j]
-            values, codes, alone = X[begin:end, j], bits[begin:end, j], only[j]
-            missing = wrong = False
-            if first < last:
-                for i in range(end - begin):
-                    code = np.int64(codes[i])
-                    code ^= (code >> 63) & 0x7FFFFFFF
-                    cells[i] = min(max((code >> shift) - base, 0), last - first - 1)
-                table = tables[first:last]
-                for i in range(end - begin):
-                    found[i] = table[cells[i]]
-            else:
-                found[: end - begin] = np.searchsorted(cuts[cut:cut_end], values)
+    keys: Keys,
+) -> None:
+    """Write the keys of a column; `bits` is the column seen as whole numbers."""
+    low, high, shift = np.int32(cell[0]), np.int32(cell[1]), np.int32(cell[2])
+    base = low >> shift
+    cells = np.empty(BLOCK, dtype=np.int32)
+    found = np.empty(BLOCK, dtype=np.uint16)
+    check = not np.isnan(only).all()
+    for begin in range(0, len(values), BLOCK):
+        end = min(len(values), begin + BLOCK)
+        part, codes = values[begin:end], bits[begin:end]
+        labels, out = y[begin:end], keys[begin:end]
+        missing = wrong = False
+        if len(table):
             for i in range(end - begin):
-                missing |= np.isnan(values[i])
-            if missing:
-                for i in range(end - begin):
-                    if np.isnan(values[i]):
-                        found[i] = only.shape[1] - 1
-            if check[j]:
-                for i in range(end - begin):
-                    wrong |= values[i] != alone[found[i]]
-            if wrong:
-                for i in range(end - begin):
-                    if values[i] != alone[found[i]]:
-                        alone[found[i]] = np.nan
+                code = np.int32(codes[i] ^ ((codes[i] >> 31) & 0x7FFFFFFF))
+                cells[i] = (min(max(code, low), high) >> shift) - base
             for i in range(end - begin):
-                bins[begin + i, j] = found[i]
-    return bins
+                found[i] = table[np.uint32(cells[i])]
+        else:
+            found[: end - begin] = np.searchsorted(cuts, part)
+        for i in range(end - begin):
+            missing |= part[i] != part[i]
+        if missing:
+            for i in range(end - begin):
+                if np.isnan(part[i]):
+                    found[i] = len(only) - 1
+        if check:
+            for i in range(end - begin):
+                wrong |= part[i] != only[found[i]]
+        if wrong:
+            for i in range(end - begin):
+                if part[i] != only[found[i]]:
+                    only[found[i]] = np.nan
+        for i in range(end - begin):
+            out[i] = 2 * found[i] + labels[i]
 
 
-def count(bins: Bins, rows: Rows, y: Bytes, many: int) -> NDArray[np.uint32]:
-    """Count rows by label, column and bin."""
-    columns = bins.shape[1]
-    sums = np.zeros((2, columns, many), dtype=np.uint32)
-    for row in rows:
-        label = y[row]
-        for j in range(columns):
-            sums[label, j, bins[row, j]] += np.uint32(1)
-    return sums
+def count(keys: Keys, rows: Rows, ends: Ints) -> NDArray[np.uint32]:
+    """Count rows by bin and label."""
+    counts = np.zeros(2 * ends[-1], dtype=np.uint32)
+    last = keys.shape[1] - 1
+    for j in range(0, last, 2):  # two columns: an addition need not wait for the one before
+        one, two = counts[2 * ends[j] :], counts[2 * ends[j + 1] :]
+        first, second = keys[:, j], keys[:, j + 1]
+        for row in rows:
+            one[first[row]] += np.uint32(1)
+            two[second[row]] += np.uint32(1)
+    if last % 2 == 0:
+        one, first = counts[2 * ends[last] :], keys[:, last]
+        for row in rows:
+            one[first[row]] += np.uint32(1)
+    return counts.reshape(-1, 2)
 
 
-def add_up(bins: Bins, rows: Rows, y: Bytes, values: Floats, many: int) -> Floats:
-    """Add up values per row by label, column and bin."""
-    columns = bins.shape[1]
-    sums = np.zeros((len(values), 2, columns, many))
-    for row in rows:
-        label = y[row]
-        for k in range(len(values)):
-            value = values[k, row]
-            for j in range(columns):
-                sums[k, label, j, bins[row, j]] += value
-    return sums
+def add_up(keys: Keys, rows: Rows, values: Floats, ends: Ints) -> Floats:
+    """Add up values per row by bin, label and value."""
+    sums = np.zeros((2 * ends[-1], len(values)))
+    near = np.empty((BLOCK, len(values)))
+    for begin in range(0, len(rows), BLOCK):
+        part = rows[begin : begin + BLOCK]
+        for i in range(len(part)):
+            for k in range(len(values)):
+                near[i, k] = values[k, part[i]]
+        for j in range(keys.shape[1]):
+            here, column = sums[2 * ends[j] :], keys[:, j]
+            for i in range(len(part)):
+                for k in range(len(values)):
+                    here[column[part[i]], k] += near[i, k]
+    return sums.reshape(-1, 2, len(values))
 
 
 def collect(
-    bins: Bins,
-    bits: Codes,
-    rows: Rows,
-    y: Bytes,
-    number: Codes,
-    low: Ints,
-    step: Ints,
-    columns: Ints,
-    sizes: Ints,
-    parts: int,
-) -> tuple[Rows, Ints]:
-    """Find the rows in numbered bins, column by column; `bits` is the matrix."""
-    found = np.empty(sizes.sum(), dtype=rows.dtype)
-    spots = np.empty(sizes.sum(), dtype=np.int64)
-    place = np.cumsum(sizes) - sizes
-    near = np.empty(NEAR, dtype=np.uint32)
-    near_bin = np.empty(NEAR, dtype=bins.dtype)
-    for begin in range(0, len(rows), NEAR):
-        for k in range(len(columns)):
-            j, at = columns[k], place[k]
-            numbers, lows, steps = number[j], low[j], step[j]
-            wanted = numbers >= 0
-            many = 0
-            for row in rows[begin : begin + NEAR]:  # no branch: it could not be predicted
-                near[many] = row
-                near_bin[many] = bins[row, j]
-                many += wanted[bins[row, j]]
-            for i in range(many):
-                row, b = near[i], near_bin[i]
-                code = np.int64(bits[row, j])
-                code ^= (code >> 63) & 0x7FFFFFFF
-                part = min(max((code - lows[b]) >> steps[b], 0), parts - 1)
-                found[at + i] = row
-                spots[at + i] = (numbers[b] * parts + part) * 2 + y[row]
-            place[k] += many
-    return found, spots
+    keys: Keys, rows: Rows, number: Codes, ends: Ints, columns: Ints, sizes: Ints
+) -> tuple[Rows, Codes]:
+    """Find the rows in numbered bins, column by column."""
+    found = np.empty(sizes.sum() + 1, dtype=rows.dtype)
+    numbers = np.empty(sizes.sum() + 1, dtype=np.int32)
+    at = 0
+    for j in columns:
+        here, column = number[ends[j] :], keys[:, j]
+        for row in rows:  # no branch: it could not be predicted
+            its = here[column[row] >> 1]
+            found[at] = row
+            numbers[at] = its
+            at += its >= 0
+    return found[:-1], numbers[:-1]
 
 
-def divide(column: Singles, rows: Rows, last: float, missing_left: bool) -> tuple[Rows, Rows]:
-    """Divide rows: values up to `last` go left."""
-    left, right = np.empty_like(rows), np.empty_like(rows)
+def divide(
+    column: Singles, rows: Rows, last: float, missing_left: bool, size: int
+) -> tuple[Rows, Rows]:
+    """Divide rows: values up to `last` go left, `size` in number."""
+    left = np.empty(size + 1, dtype=rows.dtype)
+    right = np.empty(len(rows) - size + 1, dtype=rows.dtype)
     lefts = 0
     for i in range(len(rows)):
         value = column[rows[i]]
@@ -140,4 +125,4 @@ def divide(column: Singles, rows: Rows, last: float, missing_left: bool) -> tupl
         left[lefts] = rows[i]  # no branch: it could not be predicted
         right[i - lefts] = rows[i]
         lefts += goes_left
-    return left[:lefts].copy(), right[: len(rows) - lefts].copy()
+    return left[:-1], right[:-1]

@@ -92,7 +92,7 @@ class TreePartition(PartitionEstimator):
     def _grow(self, X: Singles, rows: TrainingRows, min_leaf: int) -> GrownTree:
         if self.grower == "histogram":
             growth = Growth(self.max_depth, min_leaf)
-            return grow_tree(X, rows.positive, rows.weight, growth=growth)[0]
+            return grow_tree(X, rows.positive, rows.weight, growth=growth)
         tree = DecisionTreeClassifier(
             max_depth=self.max_depth, min_samples_leaf=min_leaf, random_state=self.random_state
         )

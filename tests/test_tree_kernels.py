@@ -5,14 +5,16 @@ import pytest
 
 from hetcal import row_passes, tree_kernels
 from hetcal.binning import choose_bins
+from hetcal.row_passes import REFERENCE, bin_rows
 from tests.growing import random_table
 
 
 @pytest.fixture(params=range(4))
 def table(request):
-    X, y = random_table(request.param, 300, columns=4)
-    columns = [choose_bins(X[:, j]) for j in range(4)]
-    return X, y.astype(np.uint8), columns, row_passes.bin_rows(X, columns)
+    X, y = random_table(request.param, 300, columns=5 - request.param % 2)
+    X, y = np.asfortranarray(X), y.astype(np.uint8)
+    columns = [choose_bins(column) for column in X.T]
+    return X, y, columns, bin_rows(X, y, columns, REFERENCE)
 
 
 @pytest.fixture
@@ -22,42 +24,44 @@ def plain(monkeypatch):
 
 
 def test_bins_are_the_same(table, plain):
-    X, _, columns, expected = table
-    found = plain.bin_rows(X, columns)
-    assert np.array_equal(found.bins, expected.bins)
+    X, y, columns, expected = table
+    found = bin_rows(X, y, columns, plain)
+    assert np.array_equal(found.keys, expected.keys)
     assert np.array_equal(found.only, expected.only, equal_nan=True)
 
 
-def test_sums_are_the_same(table, plain):
-    _, y, _, binned = table
-    weight = np.random.default_rng(0).uniform(size=(1, 300))
+@pytest.mark.parametrize("channels", [0, 1, 3])
+def test_sums_are_the_same(table, plain, channels):
+    binned = table[-1]
+    values = np.random.default_rng(0).uniform(size=(channels, 300))
     rows = np.arange(0, 300, 2)
-    for values in (weight, weight[:0]):
-        expected = row_passes.add_up(binned, rows, y, values)
-        assert np.array_equal(plain.add_up(binned, rows, y, values), expected)
+    expected = row_passes.add_up(binned, rows, values)
+    assert np.array_equal(plain.add_up(binned, rows, values), expected)
 
 
 def test_rows_in_wanted_bins_are_the_same(table, plain):
-    _, y, _, binned = table
-    number = np.full((4, 256), -1, dtype=np.int32)
-    number[[0, 2], ::3] = np.arange(2 * len(number[0, ::3])).reshape(2, -1)
+    binned = table[-1]
+    number = np.full(binned.only.size, -1, dtype=np.int32)
+    number[::3] = np.arange(number[::3].size)
+    number[binned.ends[1] : binned.ends[2]] = -1  # nothing is wanted of the second column
     rows = np.arange(0, 300, 2)
-    sizes = np.array([(number[j][binned.bins[rows, j]] >= 0).sum() for j in range(4)])
-    found = plain.collect(binned, rows, y, number, sizes)
-    for part, expected in zip(
-        found, row_passes.collect(binned, rows, y, number, sizes), strict=True
-    ):
-        assert np.array_equal(part, expected)
+    wanted = number[binned.ends[:-1] + (binned.keys[rows] >> 1)] >= 0
+    found = plain.collect(binned, rows, number, wanted.sum(axis=0))
+    expected = row_passes.collect(binned, rows, number, wanted.sum(axis=0))
+    assert len(found[0]) == wanted.sum() > 0
+    for part, its in zip(found, expected, strict=True):
+        assert np.array_equal(part, its)
 
 
 @pytest.mark.parametrize("missing_left", [False, True])
 def test_sides_are_the_same(missing_left):
     column = np.array([1, np.nan, 3, 2, 5], dtype=np.float32)
     rows = np.array([0, 1, 3, 4])
-    left, right = tree_kernels.divide(column, rows, 2.0, missing_left)
+    size = 3 if missing_left else 2
+    left, right = tree_kernels.divide(column, rows, 2.0, missing_left, size)
     assert left.tolist() == ([0, 1, 3] if missing_left else [0, 3])
     assert right.tolist() == ([4] if missing_left else [1, 4])
     for found, expected in zip(
-        (left, right), row_passes.divide(column, rows, 2.0, missing_left), strict=True
+        (left, right), row_passes.divide(column, rows, 2.0, missing_left, size), strict=True
     ):
         assert np.array_equal(found, expected)
