@@ -102,6 +102,19 @@ class Fields:
             raise self._problem(key, f"a finite number from {low:g} to {high:g}")
         return value
 
+    def numbers(self, key: str) -> tuple[float, ...]:
+        """Return a list of finite numbers."""
+        values = self._list(key)
+        if not all(type(each) in (int, float) for each in values):
+            raise self._problem(key, "a list of numbers")
+        try:
+            found = tuple(map(float, values))
+        except OverflowError as error:
+            raise self._problem(key, "a list of finite numbers") from error
+        if not all(map(math.isfinite, found)):
+            raise self._problem(key, "a list of finite numbers")
+        return found
+
     def fields(self, key: str) -> "Fields":
         """Return one object."""
         return Fields(self._get(key), repr(key))

@@ -54,14 +54,15 @@ def test_the_pruned_tree_is_that_of_scikit_learn(seed):
 @pytest.mark.parametrize("depth", range(7))
 def test_a_tree_cut_at_a_depth_is_the_tree_grown_to_that_depth(depth):
     X, y = random_table(3, 5_000)
-    deep, _ = grow_tree(X, y, growth=Growth(6, 30), compiled=False)
-    shallow, _ = grow_tree(X, y, growth=Growth(depth, 30), compiled=False)
+    deep = grow_tree(X, y, growth=Growth(6, 30), compiled=False)
+    shallow = grow_tree(X, y, growth=Growth(depth, 30), compiled=False)
     assert equal(subtree(deep, depth_keys(deep) > -depth), shallow)
 
 
 def test_rows_end_where_the_smaller_tree_sends_them():
     X, y = random_table(5, 4_000)
-    tree, leaf = grow_tree(X, y, growth=Growth(6, 30), compiled=False)
+    grown = scikit_learn(X, y, max_depth=6, min_samples_leaf=30)
+    tree, leaf = GrownTree.from_scikit_learn(grown), grown.apply(X)
     keys = weakest_links(tree)
     levels = np.append(np.unique(keys[np.isfinite(keys)]), 1.0)
     ends = end_nodes(tree, keys, levels)
@@ -90,6 +91,6 @@ def test_three_leaves_by_hand():
 
 def test_a_root_without_splits_has_nothing_to_prune():
     X, y = random_table(1, 100)
-    tree, _ = grow_tree(X, y, growth=Growth(0), compiled=False)
+    tree = grow_tree(X, y, growth=Growth(0), compiled=False)
     assert weakest_links(tree).tolist() == [-np.inf]
     assert end_nodes(tree, weakest_links(tree), np.array([0.0])).tolist() == [[0]]
