@@ -8,6 +8,7 @@ from hetcal.arrays import Bools, Floats, Ints
 from hetcal.finished_run import Run
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
+from hetcal.progress import Progress, silent
 from hetcal.role_cells import SKETCHED_FROM, RoleCells, role_cells, row_cells
 from hetcal.row_answers import RowAnswers
 from hetcal.run_checks import refuse_role_columns, require_scored_classes, require_weight
@@ -119,7 +120,9 @@ def usable_rows(split: Split, usable: Bools) -> Split:
     return Split(*(rows[usable[rows]] for rows in _roles_of(split)))
 
 
-def grow_partition(table: Table, split: Split, settings: Settings) -> Partition:
+def grow_partition(
+    table: Table, split: Split, settings: Settings, progress: Progress = silent
+) -> Partition:
     """Grow the tree on the training rows alone."""
     rows = split.train
     tree = TreePartition(
@@ -127,6 +130,7 @@ def grow_partition(table: Table, split: Split, settings: Settings) -> Partition:
         min_samples_leaf=None if settings.min_leaf is None else min(settings.min_leaf, rows.size),
         random_state=settings.seed,
     )
+    progress(0.0, "Growing the tree")
     tree.fit(table.X.iloc[rows], table.y[rows], _weight(table, rows))
     return tree.partition_
 
