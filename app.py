@@ -5,7 +5,7 @@ import streamlit as st
 from hetcal.result_figures import lift_figure
 from hetcal.verdict import verdict
 from pages.shared.demo_controls import demo_buttons, demo_files
-from pages.shared.frame import need_run, open_page
+from pages.shared.frame import need_results, open_page
 from pages.shared.jobs import job_running, watch_job
 from pages.shared.messages import show_verdict
 from pages.shared.state import workspace
@@ -28,11 +28,11 @@ demo_buttons()
 watch_job()
 if job_running():
     st.stop()
-if not workspace().files:
+if not workspace().files and workspace().saved is None:
     demo_files()
     st.stop()
 
-flow = need_run()
+flow = need_results()
 evaluation = flow.run.evaluation
 lift = evaluation.lift
 show_verdict(evaluation)

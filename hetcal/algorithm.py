@@ -8,7 +8,7 @@ from hetcal.arrays import Bools, Floats, Ints
 from hetcal.finished_run import Run
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
-from hetcal.progress import Progress, silent
+from hetcal.progress import Progress, between, silent
 from hetcal.role_cells import SKETCHED_FROM, RoleCells, role_cells, row_cells
 from hetcal.row_answers import RowAnswers
 from hetcal.run_checks import refuse_role_columns, require_scored_classes, require_weight
@@ -68,6 +68,7 @@ def first_pass(
     partition: Partition,
     leaf: Ints,
     sketched_from: int = SKETCHED_FROM,
+    progress: Progress = silent,
 ) -> FirstPass:
     """Turn rows into cells, sketched in larger tables, and fit the maps of all leaves."""
     require_ranking(scores)
@@ -75,7 +76,9 @@ def first_pass(
     split = usable_rows(split, scores.usable)
     require_scored_classes(table, scores, split)
     leaves = [each.id for each in partition.leaves]
-    cells = role_cells(table, scores, split, leaf, leaves, sketched_from)
+    counting, fitting = between(progress, 0.0, 0.5), between(progress, 0.5, 1.0)
+    cells = role_cells(table, scores, split, leaf, leaves, sketched_from, counting)
+    fitting(0.0, "Fitting the map of every leaf")
     if cells.exact:
         return FirstPass(split, cells, LeafCalibrator().fit_cells(cells.calibration, leaves), None)
     rows = row_cells(table, scores, split.calibration, leaf)

@@ -8,19 +8,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hetcal.artifacts import FORMAT, Artifact
+import numpy as np
+
+from hetcal.artifacts import FORMAT, MAPS, Artifact, SavedCells, sketch_entry
 from hetcal.columns import FeatureKind
 from hetcal.errors import ArtifactError, HetcalError
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.model_file import inspect_model
 from hetcal.model_scores import InputColumns
 from hetcal.partition import Partition
+from hetcal.role_cells import PASSED, RoleSketches
 from hetcal.scoring import ColumnScoring, ModelScoring, Scoring
+from hetcal.sketch import Sketch
+from hetcal.sketch_file import read_sketch
 from hetcal.strict_json import MAX_TEXT, Fields, JsonError, parse_object
 from hetcal.version import __version__
 
 MODEL_ENTRIES = ("model.keras", "model.h5")
 LARGEST_MODEL = 2**30
+LARGEST_SKETCH = 2**28
 # What `zipfile` raises on damaged files.
 NOT_A_ZIP = (
     *(zipfile.BadZipFile, zlib.error, EOFError, KeyError, OSError, OverflowError),
@@ -42,8 +48,8 @@ def open_artifact(data: bytes, directory: Path) -> Artifact:
         metrics = parse_object(_entry(archive, "metrics.json", MAX_TEXT))
         partition = Partition.from_json(_entry(archive, "partition.json", MAX_TEXT))
         calibrator = LeafCalibrator.from_json(_entry(archive, "calibrators.json", MAX_TEXT))
-        if [each.leaf for each in calibrator.maps_] != [each.id for each in partition.leaves]:
-            raise JsonError("its maps are not those of its leaves")
+        _require_leaves(calibrator, partition)
+        old = manifest.integer("format", 0, 2**31) == 1
         return Artifact(
             version=manifest.text("hetcal"),
             scoring=_scoring(manifest, archive, directory),
@@ -53,7 +59,33 @@ def open_artifact(data: bytes, directory: Path) -> Artifact:
             auc_after=metrics.fields("after").number("auc", 0, 1),
             test_rows=metrics.fields("rows").integer("test", 1, 2**62),
             kinds=_kinds(manifest.fields("kinds")),
+            cells=None if old else _cells(archive, partition),
         )
+
+
+def _require_leaves(calibrator: LeafCalibrator, partition: Partition) -> None:
+    if [each.leaf for each in calibrator.maps_] != [each.id for each in partition.leaves]:
+        raise JsonError("its maps are not those of its leaves")
+
+
+def _cells(archive: zipfile.ZipFile, partition: Partition) -> SavedCells:
+    calibrator = LeafCalibrator.from_json(_entry(archive, MAPS, MAX_TEXT))
+    _require_leaves(calibrator, partition)
+    sketches = RoleSketches(*(_sketch(archive, role, partition) for role in PASSED))
+    if len({sketches.train.grid, sketches.calibration.grid, sketches.test.grid}) > 1:
+        raise JsonError("its sketches do not have the same bins")
+    return SavedCells(sketches, calibrator)
+
+
+def _sketch(archive: zipfile.ZipFile, role: str, partition: Partition) -> Sketch:
+    content = _entry(archive, sketch_entry(role), LARGEST_SKETCH)
+    sketch = read_sketch(content)
+    if list(sketch.leaves) != [each.id for each in partition.leaves]:
+        raise JsonError(f"its sketch of the {role} rows is not of its leaves")
+    cells = sketch.cells()
+    if role != "train" and np.unique(cells.y).size < 2:
+        raise JsonError(f"its sketch of the {role} rows does not hold both classes")
+    return sketch
 
 
 def _scoring(manifest: Fields, archive: zipfile.ZipFile, directory: Path) -> Scoring:
@@ -102,10 +134,10 @@ def _entry(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
 
 def _refuse_other_formats(manifest: Fields) -> None:
     found = manifest.integer("format", 0, 2**31)
-    if found != FORMAT:
+    if not 1 <= found <= FORMAT:
         raise ArtifactError(
             f"The artifact has format number {found}.",
-            f"This version of hetcal ({__version__}) reads format {FORMAT}.",
+            f"This version of hetcal ({__version__}) reads formats 1 to {FORMAT}.",
             "Open it with the version that wrote it, or run the calibration again.",
         )
 

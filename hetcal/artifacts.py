@@ -14,19 +14,39 @@ from hetcal.finished_run import Run
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
 from hetcal.report import result_json, scored_rows, to_json
+from hetcal.role_cells import PASSED, RoleSketches
 from hetcal.scoring import ColumnScoring, ModelScoring, Scoring, score_and_watch
+from hetcal.sketch_file import sketch_bytes
 from hetcal.version import __version__
 
 # Raise the number when a reader of the old one would misread the file, teach
 # `open_artifact` both, and keep a test that opens an artifact of the old format.
-FORMAT = 1
+# Format 2 adds the sketches and the maps of all leaves.
+FORMAT = 2
 
+MAPS = "maps.json"
 LIBRARIES = (
     *("keras", "numpy", "pandas", "pyarrow", "scikit-learn", "scipy"),
     *("tensorflow", "tensorflow-cpu"),
 )
 # A zip remembers when it was written; equal runs give equal bytes only without that.
 EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class SavedCells:
+    """What is saved of the rows.
+
+    Parameters
+    ----------
+    sketches : RoleSketches
+        Their scores.
+    calibrator : LeafCalibrator
+        The map of every leaf that can be trusted, however few its rows.
+    """
+
+    sketches: RoleSketches
+    calibrator: LeafCalibrator
 
 
 @dataclass(frozen=True)
@@ -46,6 +66,8 @@ class Artifact:
     kinds : dict
         Whether a column that scoring reads held numbers or categories; new rows are to be
         read alike.
+    cells : SavedCells or None
+        What can be explored without the rows; None in artifacts of format 1.
     """
 
     version: str
@@ -56,6 +78,7 @@ class Artifact:
     auc_after: float
     test_rows: int
     kinds: dict[str, FeatureKind]
+    cells: SavedCells | None = None
 
 
 def artifact_bytes(run: Run, scoring: Scoring) -> bytes:
@@ -65,7 +88,10 @@ def artifact_bytes(run: Run, scoring: Scoring) -> bytes:
         "partition.json": run.partition.to_json().encode(),
         "calibrators.json": run.calibrator.to_json().encode(),
         "metrics.json": result_json(run).encode(),
+        MAPS: run.calibrator.with_min_rows(0).to_json().encode(),
     }
+    sketches = run.cells.sketched([each.id for each in run.partition.leaves])
+    entries |= {sketch_entry(role): sketch_bytes(getattr(sketches, role)) for role in PASSED}
     if isinstance(scoring, ModelScoring):
         entries[_model_entry(scoring)] = scoring.model.path.read_bytes()
     packed = io.BytesIO()
@@ -73,6 +99,11 @@ def artifact_bytes(run: Run, scoring: Scoring) -> bytes:
         for name, content in entries.items():
             archive.writestr(zipfile.ZipInfo(name, EPOCH), content, zipfile.ZIP_DEFLATED)
     return packed.getvalue()
+
+
+def sketch_entry(role: str) -> str:
+    """Name the entry that holds the sketch of a role."""
+    return f"{role}.sketch"
 
 
 def score_with_artifact(artifact: Artifact, frame: pd.DataFrame, digest: str) -> pd.DataFrame:

@@ -22,6 +22,8 @@ class Errors:
         Bounds of the fields of the same name in `Evaluation`.
     lift : float
         Bound of the lift in AUC.
+    wide : tuple of str
+        Measures whose bound is not below their standard error, for there were no rows to ask.
     """
 
     before: Metrics
@@ -29,6 +31,7 @@ class Errors:
     tree: Metrics
     after: Metrics
     lift: float
+    wide: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -34,13 +34,14 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Checked:
-    """Measures, and how far each is off at most; 0 for those of rows."""
+    """Measures, how far each is off at most (0 for those of rows), and which are too far off."""
 
     values: Metrics
     errors: Metrics
+    wide: frozenset[str] = frozenset()
 
 
-def evaluate_sketch(ways: Ways, rows: RowAnswers, calibrator: LeafCalibrator) -> Evaluation:
+def evaluate_sketch(ways: Ways, rows: RowAnswers | None, calibrator: LeafCalibrator) -> Evaluation:
     """Compare four logits of the same cells, and ask the rows where cells are too coarse.
 
     The bounds of all that does not follow from the order of the rows take the mean score of a
@@ -51,8 +52,8 @@ def evaluate_sketch(ways: Ways, rows: RowAnswers, calibrator: LeafCalibrator) ->
     ----------
     ways : Ways
         The test cells.
-    rows : RowAnswers
-        The test rows; asked only if they are needed.
+    rows : RowAnswers or None
+        The test rows, asked only if they are needed; None if they are not at hand.
     calibrator : LeafCalibrator
         What the ways were made with.
     """
@@ -62,9 +63,11 @@ def evaluate_sketch(ways: Ways, rows: RowAnswers, calibrator: LeafCalibrator) ->
     bent = () if calibrator.straight else ("pooled", "after")
     checked = {}
     for name, cells in vars(ways).items():
-        way = RowWay(rows, name, calibrator)
-        sure = name not in bent
-        checked[name] = check(cells, ranks[name], way, apart >= lift.se) if sure else told_by(way)
+        found, doubt_order = told_by_cells(cells, ranks[name], name in bent), apart >= lift.se
+        if rows is not None:
+            checked[name] = asked(found, RowWay(rows, name, calibrator), doubt_order)
+        else:
+            checked[name] = replace(found, wide=found.wide | {"auc"}) if doubt_order else found
     before, after = checked["before"].values.auc, checked["after"].values.auc
     errors = {name: each.errors for name, each in checked.items()}
     return Evaluation(
@@ -72,25 +75,39 @@ def evaluate_sketch(ways: Ways, rows: RowAnswers, calibrator: LeafCalibrator) ->
         lift=lift_between(before, after, lift.se),
         leaves=evaluate_leaves(ways.before, ways.after, [each.leaf for each in calibrator.maps_]),
         rows=int(ways.before.rows.sum()),
-        errors=Errors(**errors, lift=errors["before"].auc + errors["after"].auc),
+        errors=Errors(
+            **errors,
+            lift=errors["before"].auc + errors["after"].auc,
+            wide=tuple(name for name in NAMES if any(name in c.wide for c in checked.values())),
+        ),
     )
 
 
 def check(cells: Cells, ranks: CellRanks, rows: RowWay, doubt_order: bool = False) -> Checked:
     """Measure cells, or their rows where a bound is not below its standard error."""
+    return asked(told_by_cells(cells, ranks), rows, doubt_order)
+
+
+def told_by_cells(cells: Cells, ranks: CellRanks, bent: bool = False) -> Checked:
+    """Measure cells; where maps are bent, only what follows from the order has a bound."""
     bounded, ses = bounded_metrics(cells, ranks), standard_errors(cells, ranks)
     values = Metrics(**{name: getattr(bounded, name).value for name in NAMES})
-    errors = Metrics(**{name: getattr(bounded, name).error for name in NAMES})
-    doubtful = {
-        name
+    bounds = {
+        name: np.inf if bent and name not in ORDER else getattr(bounded, name).error
         for name in NAMES
-        if getattr(errors, name) > 0 and not getattr(errors, name) < getattr(ses, name)
     }
-    if doubtful - set(ORDER):
+    wide = {name for name in NAMES if bounds[name] > 0 and not bounds[name] < getattr(ses, name)}
+    return Checked(values, Metrics(**bounds), frozenset(wide))
+
+
+def asked(found: Checked, rows: RowWay, doubt_order: bool) -> Checked:
+    """Ask the rows for the measures whose bounds are too wide, or for those of the order."""
+    values, errors = found.values, found.errors
+    if found.wide - set(ORDER):
         return told_by(rows)
-    if doubtful or (doubt_order and max(errors.auc, errors.average_precision) > 0):
-        found = rows.order
-        values = replace(values, auc=found.auc, average_precision=found.average_precision)
+    if found.wide or (doubt_order and max(errors.auc, errors.average_precision) > 0):
+        order = rows.order
+        values = replace(values, auc=order.auc, average_precision=order.average_precision)
         errors = replace(errors, auc=0.0, average_precision=0.0)
     return Checked(values, errors)
 
@@ -123,17 +140,21 @@ def standard_errors(cells: Cells, ranks: CellRanks) -> Metrics:
 
 
 def exactness(errors: Errors | None) -> str:
-    """Say in a sentence how exact the numbers of an evaluation are."""
+    """Say in a sentence or two how exact the numbers of an evaluation are."""
     if errors is None:
         return "All numbers are exact."
     ways = (errors.before, errors.pooled, errors.tree, errors.after)
     largest = {name: max(getattr(each, name) for each in ways) for name in NAMES}
-    off = [f"{_rounded_up(largest[key])} ({NAMES[key]})" for key in NAMES if largest[key] > 0]
+    bounded = [name for name in NAMES if 0 < largest[name] < np.inf]
+    off = [f"{_rounded_up(largest[name])} ({NAMES[name]})" for name in bounded]
     exact = [NAMES[key] for key in NAMES if not largest[key] > 0]
     told = f"Computed from cells of rows, off by at most {', '.join(off)}" if off else ""
-    if largest["calibration_error"] > 0:
+    if "calibration_error" in bounded:
         told += ", the last in bins of whole cells"
     told += f"; exact: {', '.join(exact)}." if off and exact else "." if off else ""
+    if errors.wide:
+        wide = ", ".join(NAMES[each] for each in errors.wide)
+        told += f" Perhaps off by more than a standard error, with no rows to ask: {wide}."
     return told or "All numbers are exact."
 
 

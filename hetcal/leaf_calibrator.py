@@ -64,6 +64,9 @@ class LeafCalibrator(BaseEstimator):
     fit_ : LeafFits
         What was fitted in each leaf, whether or not it can be trusted; a calibrator that was
         read back has neither this nor the table.
+    trusted_ : tuple of LeafMap
+        The map of each leaf if `min_rows` is left aside; that of all rows where the leaf's own
+        cannot be trusted for another reason.
     notes_ : tuple of str
         What a person should know about the fit.
     """
@@ -150,7 +153,8 @@ class LeafCalibrator(BaseEstimator):
             np.bincount(group[side], cells.rows[side], len(ids)).astype(np.int64)
             for side in (group >= 0, (group >= 0) & one)
         )
-        self._leaves = tuple(zip(ids, rows.tolist(), positives.tolist(), strict=True))
+        counts = zip(ids, rows.tolist(), positives.tolist(), strict=True)
+        self.trusted_ = tuple(self._trusted(i, *each) for i, each in enumerate(counts))
         self._choose()
         return self
 
@@ -168,9 +172,10 @@ class LeafCalibrator(BaseEstimator):
     def with_min_rows(self, min_rows: int) -> Self:
         """Return the calibrator that `fit` would give with another `min_rows`.
 
-        The maps are not fitted again: only whether a leaf uses its own may change.
+        The maps are not fitted again: only whether a leaf uses its own may change. A
+        calibrator that was read back knows the maps that it used, and no others.
         """
-        check_is_fitted(self, "fit_")
+        check_is_fitted(self, "trusted_")
         other = copy(self)
         other.min_rows = min_rows
         other._choose()
@@ -178,20 +183,23 @@ class LeafCalibrator(BaseEstimator):
 
     def _choose(self) -> None:
         """Give every leaf its own map or that of all rows."""
-        self.maps_ = tuple(self._own_or_pooled(i) for i in range(len(self._leaves)))
+        self.maps_ = tuple(map(self._own_or_pooled, self.trusted_))
 
-    def _own_or_pooled(self, position: int) -> LeafMap:
-        leaf, rows, positives = self._leaves[position]
+    def _own_or_pooled(self, own: LeafMap) -> LeafMap:
+        if own.rows >= self.min_rows or self.shrinkage_:
+            return own
+        return replace(own, shape=self.pooled_.shape, fallback=FALLBACKS[0])
+
+    def _trusted(self, position: int, leaf: int, rows: int, positives: int) -> LeafMap:
         own, fit = self.fit_.shapes[position], self.fit_
         reasons = (
-            rows < self.min_rows and not self.shrinkage_,
             fit.one_class[position],
             fit.constant[position],
             fit.separated[position],
             own is None,
             own is not None and not own.rises,
         )
-        applying = (name for name, applies in zip(FALLBACKS, reasons, strict=True) if applies)
+        applying = (name for name, applies in zip(FALLBACKS[1:], reasons, strict=True) if applies)
         reason = next(applying, None)
         if reason is not None or own is None:
             return LeafMap(leaf, self.pooled_.shape, rows, positives, reason)
@@ -258,7 +266,7 @@ class LeafCalibrator(BaseEstimator):
         calibrator = cls(
             min_rows=settings.min_rows, method=settings.method, shrinkage=settings.shrinkage
         )
-        calibrator.pooled_, calibrator.maps_ = pooled, maps
+        calibrator.pooled_, calibrator.maps_, calibrator.trusted_ = pooled, maps, maps
         calibrator.shrinkage_, calibrator.shrinkage_table_ = settings.strength, None
         return calibrator
 

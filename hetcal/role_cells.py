@@ -6,12 +6,28 @@ from dataclasses import dataclass
 from hetcal.arrays import Ints
 from hetcal.cells import Cells
 from hetcal.grid import Grid, grid_for_most
+from hetcal.progress import Progress, between, silent
 from hetcal.scores import Scores
-from hetcal.sketch import sketch_rows
+from hetcal.sketch import Sketch, sketch_rows
 from hetcal.splits import Split
 from hetcal.table import Table
 
 SKETCHED_FROM = 200_000  # rows; up to here they are few enough to be cells themselves
+PASSED = ("train", "calibration", "test")
+"""The roles whose scores are looked at."""
+
+
+@dataclass(frozen=True)
+class RoleSketches:
+    """Sketches of the train, calibration and test rows, with the same bins and leaves."""
+
+    train: Sketch
+    calibration: Sketch
+    test: Sketch
+
+    def cells(self) -> "RoleCells":
+        """Return the cells of all sketches."""
+        return RoleCells(self.train.cells(), self.calibration.cells(), self.test.cells(), self)
 
 
 @dataclass(frozen=True)
@@ -22,14 +38,26 @@ class RoleCells:
     ----------
     train, calibration, test : Cells
         Raw scores.
-    exact : bool
-        Every row is a cell of its own; otherwise the cells are those of a sketch.
+    sketches : RoleSketches or None
+        What the cells were made of; None if every row is a cell of its own.
     """
 
     train: Cells
     calibration: Cells
     test: Cells
-    exact: bool
+    sketches: RoleSketches | None
+
+    @property
+    def exact(self) -> bool:
+        """Whether every row is a cell of its own."""
+        return self.sketches is None
+
+    def sketched(self, leaves: Sequence[int]) -> RoleSketches:
+        """Return the sketches, made of the rows if these are cells."""
+        if self.sketches is not None:
+            return self.sketches
+        grid = grid_for_most(self.test.score)
+        return RoleSketches(*(_sketch(getattr(self, role), leaves, grid) for role in PASSED))
 
 
 def role_cells(
@@ -39,15 +67,20 @@ def role_cells(
     leaf: Ints,
     leaves: Sequence[int],
     sketched_from: int = SKETCHED_FROM,
+    progress: Progress = silent,
 ) -> RoleCells:
     """Pass over the rows once; tables of more than `sketched_from` rows are sketched."""
-    exact = table.rows <= sketched_from
-    grid = None if exact else grid_for_most(scores.logit)
-    train, calibration, test = (
-        _cells(table, scores, rows, leaf, leaves, grid)
-        for rows in (split.train, split.calibration, split.test)
-    )
-    return RoleCells(train, calibration, test, exact)
+    if table.rows <= sketched_from:
+        exact = (row_cells(table, scores, split.of(role), leaf) for role in PASSED)
+        return RoleCells(*exact, sketches=None)
+    grid = grid_for_most(scores.logit)
+    sketches = []
+    for i, role in enumerate(PASSED):
+        rows, part = split.of(role), between(progress, i / len(PASSED), (i + 1) / len(PASSED))
+        weight = None if table.weight is None else table.weight[rows]
+        parts = scores.logit[rows], table.y[rows], leaf[rows]
+        sketches.append(sketch_rows(*parts, leaves, grid, weight, part))
+    return RoleSketches(*sketches).cells()
 
 
 def row_cells(table: Table, scores: Scores, rows: Ints, leaf: Ints) -> Cells:
@@ -56,11 +89,6 @@ def row_cells(table: Table, scores: Scores, rows: Ints, leaf: Ints) -> Cells:
     return Cells.of_rows(scores.logit[rows], table.y[rows], leaf[rows], weight)
 
 
-def _cells(
-    table: Table, scores: Scores, rows: Ints, leaf: Ints, leaves: Sequence[int], grid: Grid | None
-) -> Cells:
-    if grid is None:
-        return row_cells(table, scores, rows, leaf)
-    weight = None if table.weight is None else table.weight[rows]
-    sketch = sketch_rows(scores.logit[rows], table.y[rows], leaf[rows], leaves, grid, weight)
-    return sketch.cells()
+def _sketch(rows: Cells, leaves: Sequence[int], grid: Grid) -> Sketch:
+    weight = None if rows.counted else rows.weight
+    return sketch_rows(rows.score, rows.y, rows.leaf, leaves, grid, weight)

@@ -13,6 +13,7 @@ from hetcal.errors import CalibrationError
 from hetcal.grid import Grid
 from hetcal.kernels import use_compiled
 from hetcal.leaf_ids import leaf_positions
+from hetcal.progress import Progress, silent
 from hetcal.ranking import Labels
 
 CHUNK = 2**20  # rows per step of the pass: bounds the memory it takes
@@ -116,6 +117,7 @@ def sketch_rows(
     leaves: Sequence[int],
     grid: Grid,
     weight: Floats | None = None,
+    progress: Progress = silent,
 ) -> Sketch:
     """Count rows in one pass.
 
@@ -124,6 +126,7 @@ def sketch_rows(
     sketch = _empty(tuple(map(int, leaves)), grid, weight is not None)
     count = _count_compiled if use_compiled() else _count
     for start in range(0, len(scores), CHUNK):
+        progress(start / len(scores), "Counting rows by leaf and score")
         rows = slice(start, start + CHUNK)
         part = None if weight is None else weight[rows]
         position = leaf_positions(leaf[rows], leaves)

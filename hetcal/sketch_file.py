@@ -16,6 +16,7 @@ KIND = "hetcal sketch"
 FORMAT = 1
 LONGEST_HEADER = 2**16
 MOST_ROWS = 2**53
+MOST_CELLS = 2**25  # empty ones included, of which a few bytes can declare very many
 
 
 def sketch_bytes(sketch: Sketch) -> bytes:
@@ -67,6 +68,8 @@ def _read_body(fields: Fields, body: bytes) -> Sketch:
     if len(set(leaves)) < len(leaves) or len(leaves) > MAX_LEAVES + 1:
         raise JsonError("its leaves are not numbered as they should be")
     shape = len(leaves), grid.bins, 2
+    if np.prod(shape) > MOST_CELLS:
+        raise JsonError("it has too many cells")
     count = fields.integer("cells", 0, int(np.prod(shape)))
     sums = 3 if fields.flag("weighted") else 1
     if len(body) != 8 * (2 * len(leaves) + (2 + sums) * count):

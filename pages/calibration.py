@@ -4,9 +4,9 @@ import streamlit as st
 
 from hetcal.calibration_figures import maps_figure, slope_intercept_figure
 from hetcal.leaf_calibrator import maps_table
-from pages.shared.frame import need_run, open_page
+from pages.shared.frame import need_results, open_page
 from pages.shared.messages import plain
-from pages.shared.state import setting
+from pages.shared.state import LEAST_ROWS, setting
 from pages.shared.tables import MAPS
 from pages.shared.widgets import chart, leaf_picker, leaf_rows
 
@@ -16,12 +16,11 @@ open_page(
     "σ(slope · *s* + intercept). It is fitted by plain maximum likelihood on the "
     "**calibration rows**, which the tree has not seen and the network should not have.",
 )
-flow = need_run()
+flow = need_results()
 leaf = leaf_picker(flow.partition)
 st.number_input(
     "Fewest calibration rows for a map of its own",
-    10,
-    100_000,
+    *LEAST_ROWS,
     step=10,
     width=320,
     help="A leaf with fewer rows, one class, separated classes or a slope that is not positive "

@@ -25,7 +25,8 @@ with downloads:
     st.subheader("The calibrated artifact", anchor=False)
     st.markdown(
         "A zip with the manifest (settings, versions, digests of table and model), the partition, "
-        "the maps, the metrics" + (", and the model." if isinstance(scoring, ModelScoring) else ".")
+        "the maps, the metrics, sketches of the scores"
+        + (", and the model." if isinstance(scoring, ModelScoring) else ".")
     )
     files = (
         ("artifact.zip", lambda: artifact_bytes(run, scoring), "application/zip"),

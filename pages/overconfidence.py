@@ -4,7 +4,7 @@ import streamlit as st
 
 from hetcal.overconfidence_figure import overconfidence_figure
 from hetcal.score_figures import leaf_histogram_figure, leaf_multiples_figure
-from pages.shared.frame import need_run, open_page
+from pages.shared.frame import need_results, open_page
 from pages.shared.tables import DIAGNOSIS
 from pages.shared.widgets import (
     cards,
@@ -22,7 +22,7 @@ open_page(
     "A model that memorised its training rows separates the labels better there than on fresh "
     "rows. The further the two pictures differ, the less its scores deserve to be believed.",
 )
-flow = need_run()
+flow = need_results()
 leaf = leaf_picker(flow.partition)
 chosen = flow.diagnosis.set_index("leaf").loc[leaf]
 

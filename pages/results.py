@@ -11,13 +11,13 @@ from hetcal.result_figures import (
     roc_figure,
 )
 from hetcal.verdict import verdict
-from pages.shared.frame import need_run, open_page
+from pages.shared.frame import need_results, open_page
 from pages.shared.messages import show_verdict
 from pages.shared.tables import LEAF_RESULTS, METRICS
 from pages.shared.widgets import cards, chart, how_to_read, leaf_chart, leaf_picker, leaf_rows
 
 open_page("Results", "Before and after calibration, on **test rows** that no fit has seen.")
-flow = need_run()
+flow = need_results()
 leaf = leaf_picker(flow.partition)
 evaluation, curves = flow.run.evaluation, flow.curves
 lift = evaluation.lift

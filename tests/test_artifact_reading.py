@@ -4,17 +4,23 @@ import json
 import random
 import zipfile
 
+import numpy as np
 import pytest
 
 from hetcal.algorithm import run
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import artifact_bytes
 from hetcal.errors import ArtifactError, HetcalError
+from hetcal.grid import Grid
 from hetcal.scores import scores_from_column
 from hetcal.scoring import ColumnScoring
 from hetcal.settings import Settings
+from hetcal.sketch import sketch_rows
+from hetcal.sketch_file import read_sketch, sketch_bytes
 from hetcal.table import Roles, make_table
 
+EMPTY = sketch_bytes(sketch_rows(np.zeros(0), np.zeros(0, int), np.zeros(0, int), [7], Grid()))
+MANY = [{"id": each} for each in range(1, 101)]
 DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
 
 
@@ -43,6 +49,20 @@ def manifest_with(data, **changes):
     return repacked(data, manifest=json.dumps(manifest | changes).encode())
 
 
+def sketch_with(data, **changes):
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        header, _, body = archive.read("test.sketch").partition(b"\n")
+    header = json.dumps(json.loads(header) | changes).encode()
+    return repacked(data, test=header + b"\n" + body)
+
+
+def one_class(data):
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        sketch = read_sketch(archive.read("test.sketch"))
+    sketch.rows[..., 1] = 0
+    return sketch_bytes(sketch)
+
+
 def maps_cut(data):
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         maps = json.loads(archive.read("calibrators.json"))
@@ -63,6 +83,13 @@ def maps_cut(data):
         (lambda data: repacked(data, metrics=b"[]"), "is not an object"),
         (lambda data: repacked(data, calibrators=b"{}"), "calibrat"),
         (maps_cut, "its maps are not those of its leaves"),
+        (lambda data: repacked(data, maps=None), "not a zip with the right entries"),
+        (lambda data: repacked(data, test=None), "not a zip with the right entries"),
+        (lambda data: repacked(data, test=b"{}\n"), "sketch cannot be used"),
+        (lambda data: sketch_with(data, leaves=[{"id": 1}]), "sketch cannot be used"),
+        (lambda data: sketch_with(data, bins=2**20, leaves=MANY), "it has too many cells"),
+        (lambda data: repacked(data, test=EMPTY), "not of its leaves"),
+        (lambda data: repacked(data, test=one_class(data)), "does not hold both classes"),
         (lambda data: manifest_with(data, scoring=[]), "is not an object"),
         (lambda data: manifest_with(data, scoring={"column": ["a"], "kind": "logit"}), "not text"),
         (lambda data: manifest_with(data, scoring={"column": "a", "kind": "foo"}), "'foo'"),

@@ -52,10 +52,11 @@ def test_equal_runs_give_equal_bytes(finished, packed):
 def test_the_manifest_names_format_versions_digests_and_settings(packed, finished):
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         assert archive.namelist() == [
-            "manifest.json", "partition.json", "calibrators.json", "metrics.json"
-        ]  # fmt: skip
+            *("manifest.json", "partition.json", "calibrators.json", "metrics.json", "maps.json"),
+            *("train.sketch", "calibration.sketch", "test.sketch"),
+        ]
         manifest = json.loads(archive.read("manifest.json"))
-    assert manifest["format"] == 1
+    assert manifest["format"] == 2
     assert manifest["libraries"]["numpy"] == np.__version__
     assert manifest["digests"] == {"table": finished.table.digest, "model": None}
     assert manifest["settings"]["max_depth"] == 2

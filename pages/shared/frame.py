@@ -9,6 +9,7 @@ from hetcal.errors import HetcalError
 from pages.shared.compute import Flow
 from pages.shared.jobs import collect_job, job_running, watch_job
 from pages.shared.messages import show_error
+from pages.shared.saved import SavedFlow, saved_banner
 from pages.shared.state import workspace
 
 PAGES = (
@@ -44,6 +45,9 @@ def open_page(title: str, lead: str) -> None:
 
 def need_table() -> Flow:
     """Return the flow once there is a table whose roles hold; otherwise say what to do."""
+    if workspace().saved is not None:
+        saved_banner(workspace())
+        _missing("A saved run has no table.", "pages/data.py", "Bring a table")
     if not workspace().files:
         _missing("There is no table yet.", "pages/data.py", "Bring a table")
     flow = Flow(workspace())
@@ -71,6 +75,17 @@ def need_run() -> Flow:
     with shown_errors("pages/partition.py", "Go to Partition"):
         _ = flow.leaves
     with st.spinner("Calibrating leaf by leaf …"), shown_errors("pages/scores.py", "Go to Scores"):
+        _ = flow.run
+    return flow
+
+
+def need_results() -> Flow | SavedFlow:
+    """Return the flow of the run at hand, or of the saved one that was opened."""
+    if workspace().saved is None:
+        return need_run()
+    saved_banner(workspace())
+    flow = SavedFlow(workspace())
+    with shown_errors("pages/export.py", "Go to Export"):
         _ = flow.run
     return flow
 

@@ -12,7 +12,7 @@ from hetcal.tree_figure import tree_figure
 from pages.shared.compute import artifact_of, scored_by_artifact
 from pages.shared.files import keep
 from pages.shared.messages import plain, show_error
-from pages.shared.state import update
+from pages.shared.state import TableFile, open_saved, update
 from pages.shared.tables import MAPS
 from pages.shared.uploads import TABLE_TYPES
 from pages.shared.widgets import cards
@@ -31,6 +31,7 @@ def reopen_artifact() -> None:
         show_error(error)
         return
     _show(artifact)
+    _explore(artifact, TableFile(path, file.name, path.name))
     _score(path)
 
 
@@ -51,6 +52,23 @@ def _show(artifact: Artifact) -> None:
         on_click=update,
         kwargs={"partition": artifact.partition},
     )
+
+
+def _explore(artifact: Artifact, file: TableFile) -> None:
+    st.subheader("Explore its run", anchor=False)
+    if artifact.cells is None:
+        st.caption(
+            "An older version of hetcal saved this artifact, without sketches of its rows: it "
+            "scores new rows, but its run cannot be explored."
+        )
+        return
+    st.markdown(
+        "It holds sketches of its train, calibration and test scores, so Over-confidence, "
+        "Calibration and Results are live without the table."
+    )
+    if st.button("Explore this run", icon=":material/bar_chart:", type="primary"):
+        open_saved(file, artifact.calibrator.min_rows)
+        st.switch_page("pages/results.py")
 
 
 def _score(artifact: Path) -> None:

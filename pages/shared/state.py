@@ -16,6 +16,8 @@ from hetcal.table import Roles
 from hetcal.training import TrainedNetwork
 
 ALL_ROWS = 0
+LEAST_ROWS = (10, 100_000)
+"""The range of the fewest calibration rows for a map."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,10 @@ class Workspace:
         A loaded partition, in place of the tree.
     leaf : int
         The leaf that every page shows; 0 means all rows.
+    saved : TableFile or None
+        An artifact whose run is explored, without a table.
+    behind : Workspace or None
+        What comes back when that run is closed.
     """
 
     files: tuple[TableFile, ...] = ()
@@ -75,6 +81,8 @@ class Workspace:
     scoring: Scoring | None = None
     partition: Partition | None = None
     leaf: int = ALL_ROWS
+    saved: TableFile | None = None
+    behind: "Workspace | None" = None
 
 
 def workspace() -> Workspace:
@@ -89,10 +97,30 @@ def update(**changes: Any) -> None:
 
 def start(*files: TableFile) -> None:
     """Begin with a new table: choices and work under way for another one no longer hold."""
+    _cancel_job()
+    st.session_state["workspace"] = Workspace(files)
+
+
+def open_saved(artifact: TableFile, min_rows: int) -> None:
+    """Explore a saved run; the table at hand waits until it is closed."""
+    _cancel_job()
+    here = workspace()
+    st.session_state["workspace"] = Workspace(
+        saved=artifact,
+        settings=Settings(min_rows=min(max(min_rows, LEAST_ROWS[0]), LEAST_ROWS[1])),
+        behind=here if here.saved is None else here.behind,
+    )
+
+
+def close_saved() -> None:
+    """Return to the table that was at hand."""
+    st.session_state["workspace"] = workspace().behind or Workspace()
+
+
+def _cancel_job() -> None:
     st.session_state.pop("job_error", None)
     if "job" in st.session_state:
         st.session_state.pop("job").job.cancel()
-    st.session_state["workspace"] = Workspace(files)
 
 
 def setting(name: str) -> dict[str, Any]:

@@ -1,0 +1,59 @@
+"""A run that was saved and reopened: its cells are as live as they were, without its rows."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from hetcal.artifacts import Artifact
+from hetcal.errors import ArtifactError
+from hetcal.evaluation import Evaluation
+from hetcal.exactness import evaluate_sketch, exactness
+from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.partition import Partition
+from hetcal.role_cells import RoleCells
+from hetcal.ways import Ways, score_in_four_ways
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """What the pages show of a run, as far as it does not need the rows.
+
+    Parameters
+    ----------
+    partition : Partition
+        As it was saved.
+    cells : RoleCells
+        The scores of each role.
+    calibrator : LeafCalibrator
+        The maps; `with_min_rows` chooses among them anew.
+    """
+
+    partition: Partition
+    cells: RoleCells
+    calibrator: LeafCalibrator
+
+    @cached_property
+    def ways(self) -> Ways:
+        """The test cells scored in the ways that are compared."""
+        return score_in_four_ways(self.cells.test, self.cells.calibration, self.calibrator)
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """What the ways are worth, with the bounds of all numbers."""
+        return evaluate_sketch(self.ways, None, self.calibrator)
+
+    @property
+    def exactness(self) -> str:
+        """How exact the numbers of the evaluation are, in sentences."""
+        return f"From a saved run, without its rows. {exactness(self.evaluation.errors)}"
+
+
+def saved_run(artifact: Artifact, min_rows: int) -> SavedRun:
+    """Take up a run where it was saved, with any least number of rows for a map."""
+    if artifact.cells is None:
+        raise ArtifactError(
+            f"This artifact of hetcal {artifact.version} holds no sketches of its rows.",
+            "Without them it can score new rows, but its run cannot be explored.",
+            "Run the calibration again and save a new artifact.",
+        )
+    calibrator = artifact.cells.calibrator.with_min_rows(min_rows)
+    return SavedRun(artifact.partition, artifact.cells.sketches.cells(), calibrator)

@@ -1,0 +1,112 @@
+"""A saved run on the pages: as live as it was, without its table."""
+
+import pytest
+
+from hetcal.algorithm import run
+from hetcal.artifacts import artifact_bytes
+from hetcal.scores import scores_from_column
+from hetcal.scoring import ColumnScoring
+from hetcal.settings import Settings
+from hetcal.table import Roles, make_table
+from tests.pages.visit import (
+    calm,
+    choose_leaf,
+    figure,
+    go,
+    links,
+    metrics,
+    open_page,
+    press,
+    said,
+    table_with,
+    upload,
+    with_segment_leaves,
+)
+from tests.test_saved_run import as_format_1
+
+SAVED = "saved run in"
+
+
+@pytest.fixture
+def finished(segments):
+    roles = Roles(label="label", positive="yes", split="split", score="score")
+    scores = scores_from_column(segments["score"], "logit", "")
+    return run(make_table(segments, roles, ""), scores, Settings(max_depth=1))
+
+
+@pytest.fixture
+def artifact(finished):
+    return artifact_bytes(finished, ColumnScoring("score", "logit"))
+
+
+def explore(app, artifact):
+    app = upload(go(app, "pages/export.py"), "reopen_artifact", "run.zip", artifact)
+    return calm(press(app, "Explore this run"))
+
+
+@pytest.fixture
+def app(artifact):
+    return explore(open_page("app.py"), artifact)
+
+
+def banner(app):
+    return [each.value for each in app.markdown if SAVED in each.value]
+
+
+def test_a_saved_run_opens_on_its_results(app, finished):
+    lift = finished.evaluation.lift
+    assert app.title[0].value == "Results"
+    assert metrics(app)["AUC after"] == f"{lift.after:.4f}"
+    assert any("without its rows" in each.value for each in app.caption)
+    assert "**run.zip**" in banner(app)[0].replace("\\", "")
+    assert "before" in [each["name"].split(" ")[0] for each in figure(app, "results_roc")["data"]]
+
+
+def test_the_leaf_and_the_least_rows_of_a_saved_run_can_be_changed(app, finished):
+    app = calm(go(app, "pages/calibration.py"))
+    slopes = table_with(app, "slope_se")["slope"].tolist()
+    assert slopes[1:] == [each.slope for each in finished.calibrator.maps_]
+    app.number_input(key="setting_min_rows").set_value(100_000).run()
+    assert set(table_with(calm(app), "slope_se")["slope"]) == {finished.calibrator.pooled_.slope}
+    choose_leaf(calm(go(app, "pages/overconfidence.py")), 2)
+    rows = table_with(calm(app), "auc_train").set_index("leaf")["rows_test"]
+    test = finished.cells.test
+    assert rows.loc[2] == test.inside(2).rows.sum()
+    assert "Leaf 2" in " ".join(each.value for each in app.markdown)
+    app = calm(go(app, "pages/results.py"))
+    assert metrics(app)["AUC after"] == metrics(app)["AUC before"]
+
+
+@pytest.mark.parametrize("page", ["app.py", "pages/overconfidence.py", "pages/calibration.py"])
+def test_every_page_of_results_says_that_the_run_is_a_saved_one(app, page):
+    assert len(banner(calm(go(app, page)))) == 1
+
+
+@pytest.mark.parametrize("page", ["pages/scores.py", "pages/partition.py", "pages/export.py"])
+def test_pages_that_need_rows_ask_for_a_table(app, page):
+    app = calm(go(app, page))
+    assert "Bring a table" in links(app)
+    assert any("A saved run has no table" in each.value for each in app.markdown)
+
+
+def test_the_table_at_hand_comes_back_when_the_saved_run_is_closed(segments, artifact):
+    own = with_segment_leaves(segments.assign(score=segments["score"] / 2))
+    shown = metrics(calm(go(own, "pages/results.py")))
+    app = go(explore(own, artifact), "pages/results.py")
+    assert metrics(app) != shown
+    app = press(app, "Close it")
+    assert not banner(app)
+    assert metrics(calm(app)) == shown
+
+
+def test_a_new_table_takes_the_place_of_a_saved_run(app, segments):
+    upload(go(app, "pages/data.py"), "data_file", "people.csv", segments)
+    assert not banner(calm(go(app, "pages/scores.py")))
+
+
+def test_an_older_artifact_says_that_it_cannot_be_explored(artifact):
+    app = open_page("pages/export.py")
+    upload(app, "reopen_artifact", "old.zip", as_format_1(artifact))
+    assert "Explore this run" not in [each.label for each in calm(app).button]
+    assert any("cannot be explored" in each.value for each in app.caption)
+    assert not said(app.error)
