@@ -71,8 +71,10 @@ def role_cells(
 ) -> RoleCells:
     """Pass over the rows once; tables of more than `sketched_from` rows are sketched."""
     if table.rows <= sketched_from:
-        exact = (row_cells(table, scores, split.of(role), leaf) for role in PASSED)
-        return RoleCells(*exact, sketches=None)
+        train, calibration, test = (
+            row_cells(table, scores, split.of(role), leaf) for role in PASSED
+        )
+        return RoleCells(train, calibration, test, None)
     grid = grid_for_most(scores.logit)
     sketches = []
     for i, role in enumerate(PASSED):

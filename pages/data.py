@@ -6,6 +6,7 @@ from pages.shared.compute import Flow
 from pages.shared.data_controls import dialect_controls, role_controls, split_controls
 from pages.shared.frame import open_page, shown_errors
 from pages.shared.messages import plain, show_finding
+from pages.shared.progress import shown_progress
 from pages.shared.state import workspace
 from pages.shared.tables import BALANCE
 from pages.shared.uploads import choose_table
@@ -24,8 +25,8 @@ if not workspace().files:
     st.stop()
 
 dialect_controls()
-with shown_errors(), st.spinner("Reading the table …"):
-    source = Flow(workspace()).source
+with shown_errors(), shown_progress() as progress:
+    source = Flow(workspace(), progress).source
 names = ", ".join(file.name for file in workspace().files)
 st.subheader(plain(names), anchor=False)
 st.caption(f"{len(source.frame):,} rows, {source.frame.shape[1]} columns")
@@ -34,15 +35,17 @@ for note in source.notes:
 
 preview, columns = st.tabs(["First rows", "Columns"])
 preview.dataframe(source.frame.head(PREVIEW_ROWS), hide_index=True)
-columns.dataframe(Flow(workspace()).columns, hide_index=True)
+with shown_progress() as progress:
+    described = Flow(workspace(), progress).columns
+columns.dataframe(described, hide_index=True)
 
 st.subheader("What each column is for", anchor=False)
 role_controls(source)
 st.subheader("Train, validation, calibration, test", anchor=False)
 split_controls(source)
 
-flow = Flow(workspace())
-with shown_errors(), st.spinner("Checking the rows …"):
+with shown_errors(), shown_progress() as progress:
+    flow = Flow(workspace(), progress)
     balance, findings = flow.balance, flow.findings
 st.dataframe(balance, hide_index=True, column_config=BALANCE)
 how_to_read(

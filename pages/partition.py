@@ -4,7 +4,9 @@ import streamlit as st
 
 from hetcal.tree_figure import tree_figure
 from hetcal.tree_partition import default_min_leaf
+from pages.shared.compute import Flow
 from pages.shared.frame import need_table, open_page, shown_errors
+from pages.shared.progress import shown_progress
 from pages.shared.state import setting, update, workspace
 from pages.shared.tables import LEAVES
 from pages.shared.uploads import loaded_partition
@@ -41,7 +43,8 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
 if fixed:
     st.info("A loaded partition takes the place of the tree.", icon=":material/upload_file:")
 
-with shown_errors(), st.spinner("Growing the tree …"):
+with shown_errors(), shown_progress() as progress:
+    flow = Flow(workspace(), progress)
     partition, leaves = flow.partition, flow.leaves
 leaf = leaf_picker(partition)
 

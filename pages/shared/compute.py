@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from hetcal.histograms import ScoreHistograms, score_histograms
 from hetcal.leaves import leaf_table
 from hetcal.overconfidence import diagnose
 from hetcal.partition import Partition
+from hetcal.progress import Progress, between, silent
 from hetcal.reading import read_file
 from hetcal.result_curves import Curves, result_curves
 from hetcal.scores import Scores, require_ranking, scores_from_column
@@ -50,19 +51,28 @@ def once(function: Callable[..., Any]) -> Any:
 
 @dataclass(frozen=True)
 class Flow:
-    """The results that follow from a workspace, each computed when first asked for."""
+    """The results that follow from a workspace, each computed when first asked for.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        What the user gave and chose.
+    progress : callable, optional
+        Is told how far a pass over the rows has come.
+    """
 
     workspace: Workspace
+    progress: Progress = field(default=silent, compare=False)
 
     @property
     def source(self) -> Source:
         """The table as it was read."""
-        return source_of(self.workspace.files)
+        return source_of(self.workspace.files, self.progress)
 
     @property
     def columns(self) -> pd.DataFrame:
         """Kind, missing values and examples of every column."""
-        return columns_of(self.source)
+        return columns_of(self.source, self.progress)
 
     @property
     def table(self) -> Table:
@@ -78,12 +88,12 @@ class Flow:
     @property
     def split(self) -> Split:
         """Train, validation, calibration and test rows."""
-        return split_of(self.table, _division(self.workspace.settings))
+        return split_of(self.table, _division(self.workspace.settings), self.progress)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What a careful reader would remark about the data."""
-        return findings_of(self.table, _division(self.workspace.settings))
+        return findings_of(self.table, _division(self.workspace.settings), self.progress)
 
     @property
     def balance(self) -> pd.DataFrame:
@@ -107,9 +117,8 @@ class Flow:
         """The loaded partition, or the tree grown on the training rows."""
         if self.workspace.partition is not None:
             return self.workspace.partition
-        return partition_of(
-            self.table, _only(self.workspace.settings, *DIVISION, "max_depth", "min_leaf")
-        )
+        settings = _only(self.workspace.settings, *DIVISION, "max_depth", "min_leaf")
+        return partition_of(self.table, settings, self.progress)
 
     @property
     def leaves(self) -> pd.DataFrame:
@@ -119,7 +128,8 @@ class Flow:
     @property
     def run(self) -> Run:
         """The whole of Algorithm 1."""
-        return run_of(self.table, self.scores, self.workspace.settings, self.partition)
+        parts = self.table, self.scores, self.workspace.settings, self.partition
+        return run_of(*parts, self.progress)
 
     @property
     def _passed(self) -> tuple[Table, Scores | None, Settings, Partition]:
@@ -157,16 +167,19 @@ def _division(settings: Settings) -> Settings:
 
 
 @once
-def source_of(files: tuple[TableFile, ...]) -> Source:
+def source_of(files: tuple[TableFile, ...], _progress: Progress = silent) -> Source:
     if len(files) == 1 and os.path.isdir(files[0].path):
-        return from_path(files[0].path)
-    readings = {file.role: read_file(file.path, file.dialect, name=file.name) for file in files}
+        return from_path(files[0].path, progress=_progress)
+    readings = {}
+    for i, file in enumerate(files):
+        part = between(_progress, i / len(files), (i + 1) / len(files))
+        readings[file.role] = read_file(file.path, file.dialect, name=file.name, progress=part)
     return one_file(readings[None]) if None in readings else file_per_role(readings)
 
 
 @once
-def columns_of(source: Source) -> pd.DataFrame:
-    return describe_columns(source.frame)
+def columns_of(source: Source, _progress: Progress = silent) -> pd.DataFrame:
+    return describe_columns(source.frame, _progress)
 
 
 @once
@@ -175,13 +188,16 @@ def table_of(source: Source, roles: Roles) -> Table:
 
 
 @once
-def split_of(table: Table, settings: Settings) -> Split:
+def split_of(table: Table, settings: Settings, _progress: Progress = silent) -> Split:
+    _progress(0.0, "Dividing the rows")
     return split_table(table, settings)
 
 
 @once
-def findings_of(table: Table, settings: Settings) -> tuple[Finding, ...]:
-    return check_table(table, split_of(table, settings))
+def findings_of(
+    table: Table, settings: Settings, _progress: Progress = silent
+) -> tuple[Finding, ...]:
+    return check_table(table, split_of(table, settings), _progress)
 
 
 @once
@@ -192,8 +208,8 @@ def column_scores_of(table: Table, scoring: ColumnScoring) -> Scores:
 
 
 @once
-def partition_of(table: Table, settings: Settings) -> Partition:
-    return grow_partition(table, split_of(table, _division(settings)), settings)
+def partition_of(table: Table, settings: Settings, _progress: Progress = silent) -> Partition:
+    return grow_partition(table, split_of(table, _division(settings)), settings, _progress)
 
 
 @once
@@ -210,15 +226,25 @@ def leaves_of(table: Table, partition: Partition, settings: Settings) -> pd.Data
 
 @once
 def first_pass_of(
-    table: Table, scores: Scores, settings: Settings, partition: Partition
+    table: Table,
+    scores: Scores,
+    settings: Settings,
+    partition: Partition,
+    _progress: Progress = silent,
 ) -> FirstPass:
-    leaf = leaf_of(table, partition)
-    return first_pass(table, scores, split_of(table, settings), partition, leaf)
+    leaf, split = leaf_of(table, partition), split_of(table, settings)
+    return first_pass(table, scores, split, partition, leaf, progress=_progress)
 
 
 @once
-def run_of(table: Table, scores: Scores, settings: Settings, partition: Partition) -> Run:
-    passed = first_pass_of(table, scores, _division(settings), partition)
+def run_of(
+    table: Table,
+    scores: Scores,
+    settings: Settings,
+    partition: Partition,
+    _progress: Progress = silent,
+) -> Run:
+    passed = first_pass_of(table, scores, _division(settings), partition, _progress)
     return run_on_leaves(table, scores, settings, partition, leaf_of(table, partition), passed)
 
 

@@ -14,6 +14,7 @@ from hetcal.sources import Source
 from hetcal.splits import ROLES
 from hetcal.table import Roles
 from pages.shared.compute import Flow
+from pages.shared.progress import shown_progress
 from pages.shared.state import bound, role, setting, update, workspace
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
@@ -43,7 +44,8 @@ def dialect_controls() -> None:
 def _unreadable() -> bool:
     """Tell whether reading fails, since then the user looks for another way to read."""
     try:
-        _ = Flow(workspace()).source
+        with shown_progress() as progress:
+            _ = Flow(workspace(), progress).source
     except HetcalError:
         return True
     return False

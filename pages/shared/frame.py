@@ -9,6 +9,7 @@ from hetcal.errors import HetcalError
 from pages.shared.compute import Flow
 from pages.shared.jobs import collect_job, job_running, watch_job
 from pages.shared.messages import show_error
+from pages.shared.progress import shown_progress
 from pages.shared.saved import SavedFlow, saved_banner
 from pages.shared.state import workspace
 
@@ -50,10 +51,9 @@ def need_table() -> Flow:
         _missing("A saved run has no table.", "pages/data.py", "Bring a table")
     if not workspace().files:
         _missing("There is no table yet.", "pages/data.py", "Bring a table")
-    flow = Flow(workspace())
-    with shown_errors("pages/data.py", "Go to Data"):
-        _ = flow.split
-    return flow
+    with shown_errors("pages/data.py", "Go to Data"), shown_progress() as progress:
+        _ = Flow(workspace(), progress).split
+    return Flow(workspace())
 
 
 def need_scores() -> Flow:
@@ -71,12 +71,12 @@ def need_scores() -> Flow:
 
 def need_run() -> Flow:
     """Return the flow once the whole algorithm has run on it."""
-    flow = need_scores()
-    with shown_errors("pages/partition.py", "Go to Partition"):
-        _ = flow.leaves
-    with st.spinner("Calibrating leaf by leaf …"), shown_errors("pages/scores.py", "Go to Scores"):
-        _ = flow.run
-    return flow
+    need_scores()
+    with shown_errors("pages/partition.py", "Go to Partition"), shown_progress() as progress:
+        _ = Flow(workspace(), progress).leaves
+    with shown_errors("pages/scores.py", "Go to Scores"), shown_progress() as progress:
+        _ = Flow(workspace(), progress).run
+    return Flow(workspace())
 
 
 def need_results() -> Flow | SavedFlow:

@@ -1,0 +1,94 @@
+import pandas as pd
+import pytest
+
+from hetcal.algorithm import Settings, first_pass, grow_partition, split_table
+from hetcal.checks import check_table
+from hetcal.columns import describe_columns
+from hetcal.reading import read_file
+from hetcal.role_cells import role_cells
+from hetcal.scores import scores_from_column
+from hetcal.sources import from_path
+from hetcal.table import Roles, make_table
+
+
+class LeftError(Exception):
+    """The user has gone elsewhere."""
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+@pytest.fixture
+def progress(told):
+    return lambda done, doing: told.append((done, doing))
+
+
+@pytest.fixture
+def file(segments, tmp_path):
+    path = tmp_path / "people.parquet"
+    segments.to_parquet(path, index=False)
+    return path
+
+
+@pytest.fixture
+def parts(segments):
+    """Table, scores and split."""
+    table = make_table(segments, Roles(label="label", split="split", score="score"), "digest")
+    scores = scores_from_column(segments["score"], "logit", "digest")
+    return table, scores, split_table(table, Settings())
+
+
+def rises(told):
+    shares = [done for done, _ in told]
+    return shares == sorted(shares) and 0 <= shares[0] and shares[-1] <= 1
+
+
+def test_reading_tells_of_every_column_and_ends_with_the_whole_file(file, told, progress):
+    assert read_file(file, progress=progress).frame.equals(pd.read_parquet(file))
+    assert rises(told)
+    assert [doing for _, doing in told[:5]] == [f"Reading column {i} of 5" for i in range(1, 6)]
+    assert told[-1][0] == 1
+
+
+def test_the_files_of_a_folder_share_the_progress(file, segments, told, progress):
+    segments.to_parquet(file.with_name("more.parquet"), index=False)
+    assert len(from_path(file.parent, progress=progress).frame) == 2 * len(segments)
+    assert rises(told)
+    assert [done for done, doing in told if doing == "Reading column 1 of 5"] == [0, 0.5]
+
+
+def test_every_pass_tells_how_far_it_is(parts, told, progress):
+    table, scores, split = parts
+    describe_columns(table.frame, progress)
+    check_table(table, split, progress)
+    partition = grow_partition(table, split, Settings(), progress)
+    leaf = partition.apply(table.frame)
+    first_pass(*parts, partition, leaf, 100, progress)
+    for words in ("Describing", "Looking for repeated", "Growing", "Counting", "Fitting"):
+        assert rises([each for each in told if each[1].startswith(words)])
+
+
+def test_large_passes_tell_of_every_block(parts, told, progress, monkeypatch):
+    monkeypatch.setattr("hetcal.sketch.CHUNK", 100)
+    table, scores, split = parts
+    leaf = grow_partition(table, split, Settings(max_depth=1)).apply(table.frame)
+    role_cells(*parts, leaf, [1, 2], 100, progress)
+    blocks = sum(-(-rows // 100) for role, rows in split.counts.items() if role != "validation")
+    assert len(told) == blocks
+    assert rises(told)
+
+
+@pytest.mark.parametrize("at", [0, 3, 5])
+def test_work_ends_where_the_user_has_left(file, at):
+    calls = []
+
+    def leave(done, doing):
+        calls.append(done)
+        if len(calls) > at:
+            raise LeftError
+
+    with pytest.raises(LeftError):
+        read_file(file, progress=leave)
+    assert len(calls) == at + 1
