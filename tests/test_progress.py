@@ -42,7 +42,7 @@ def parts(segments):
 
 def rises(told):
     shares = [done for done, _ in told]
-    return shares == sorted(shares) and 0 <= shares[0] and shares[-1] <= 1
+    return shares == sorted(shares) and shares[0] >= 0 and shares[-1] <= 1
 
 
 def test_reading_tells_of_every_column_and_ends_with_the_whole_file(file, told, progress):
@@ -60,7 +60,7 @@ def test_the_files_of_a_folder_share_the_progress(file, segments, told, progress
 
 
 def test_every_pass_tells_how_far_it_is(parts, told, progress):
-    table, scores, split = parts
+    table, _, split = parts
     describe_columns(table.frame, progress)
     check_table(table, split, progress)
     partition = grow_partition(table, split, Settings(), progress)
@@ -72,7 +72,7 @@ def test_every_pass_tells_how_far_it_is(parts, told, progress):
 
 def test_large_passes_tell_of_every_block(parts, told, progress, monkeypatch):
     monkeypatch.setattr("hetcal.sketch.CHUNK", 100)
-    table, scores, split = parts
+    table, _, split = parts
     leaf = grow_partition(table, split, Settings(max_depth=1)).apply(table.frame)
     role_cells(*parts, leaf, [1, 2], 100, progress)
     blocks = sum(-(-rows // 100) for role, rows in split.counts.items() if role != "validation")
