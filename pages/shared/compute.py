@@ -1,14 +1,11 @@
 """Cached calls into hetcal: each result is computed once for equal inputs, for one user."""
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-import streamlit as st
 
 from hetcal.algorithm import FirstPass, first_pass, grow_partition, run_on_leaves, split_table
 from hetcal.arrays import Ints
@@ -30,23 +27,10 @@ from hetcal.sources import Source, file_per_role, from_path, one_file
 from hetcal.splits import Split
 from hetcal.table import Roles, Table, class_balance, describe_columns, make_table
 from pages.shared.jobs import finished_scores
+from pages.shared.once import once
 from pages.shared.state import TableFile, Workspace
 
 DIVISION = ("fractions", "seed")
-HASHES: dict[Any, Callable[[Any], Any]] = dict.fromkeys(
-    (Partition, Run, Scores, Source, Table), attrgetter("digest")
-)
-
-
-def once(function: Callable[..., Any]) -> Any:
-    """Keep the latest results of a function, within one session and keyed on content.
-
-    Everything hashed here carries a digest of its content; frames and arrays would be
-    hashed by a sample of their cells.
-    """
-    return st.cache_resource(scope="session", max_entries=8, show_spinner=False, hash_funcs=HASHES)(
-        function
-    )
 
 
 @dataclass(frozen=True)
@@ -64,43 +48,43 @@ class Flow:
     workspace: Workspace
     progress: Progress = field(default=silent, compare=False)
 
-    @property
+    @cached_property
     def source(self) -> Source:
         """The table as it was read."""
         return source_of(self.workspace.files, self.progress)
 
-    @property
+    @cached_property
     def columns(self) -> pd.DataFrame:
         """Kind, missing values and examples of every column."""
         return columns_of(self.source, self.progress)
 
-    @property
+    @cached_property
     def table(self) -> Table:
         """The rows, with their roles checked."""
         return table_of(self.source, self.workspace.roles)
 
-    @property
+    @cached_property
     def rows_digest(self) -> str:
         """Changes when the rows change, but not when columns get other roles."""
         roles = self.workspace.roles
         return f"{self.source.digest} {roles.label if roles.drop_unlabelled else ''}"
 
-    @property
+    @cached_property
     def split(self) -> Split:
         """Train, validation, calibration and test rows."""
         return split_of(self.table, _division(self.workspace.settings), self.progress)
 
-    @property
+    @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What a careful reader would remark about the data."""
         return findings_of(self.table, _division(self.workspace.settings), self.progress)
 
-    @property
+    @cached_property
     def balance(self) -> pd.DataFrame:
         """Rows and positive rows per role."""
         return class_balance(self.table, self.split)
 
-    @property
+    @cached_property
     def scores(self) -> Scores | None:
         """One logit per row; None while a model has not been run on the rows."""
         scoring, scores = self.workspace.scoring, None
@@ -108,11 +92,9 @@ class Flow:
             scores = column_scores_of(self.table, scoring)
         if isinstance(scoring, ModelScoring):
             scores = finished_scores(self.rows_digest, scoring)
-        if scores is not None:
-            require_ranking(scores)
-        return scores
+        return None if scores is None else ranking_scores_of(scores)
 
-    @property
+    @cached_property
     def partition(self) -> Partition:
         """The loaded partition, or the tree grown on the training rows."""
         if self.workspace.partition is not None:
@@ -120,28 +102,28 @@ class Flow:
         settings = _only(self.workspace.settings, *DIVISION, "max_depth", "min_leaf")
         return partition_of(self.table, settings, self.progress)
 
-    @property
+    @cached_property
     def leaves(self) -> pd.DataFrame:
         """Rule, rows and positive rate per leaf and role."""
         return leaves_of(self.table, self.partition, _division(self.workspace.settings))
 
-    @property
+    @cached_property
     def run(self) -> Run:
         """The whole of Algorithm 1."""
         parts = self.table, self.scores, self.workspace.settings, self.partition
         return run_of(*parts, self.progress)
 
-    @property
+    @cached_property
     def _passed(self) -> tuple[Table, Scores | None, Settings, Partition]:
         """What the pass over the rows depends on."""
         return self.table, self.scores, _division(self.workspace.settings), self.partition
 
-    @property
+    @cached_property
     def diagnosis(self) -> pd.DataFrame:
         """How over-confident each leaf is."""
         return diagnosis_of(*self._passed)
 
-    @property
+    @cached_property
     def score_range(self) -> tuple[float, float]:
         """Smallest and largest score that the histograms show."""
         edges = self.histograms("logit").edges
@@ -151,7 +133,7 @@ class Flow:
         """Score histograms of every leaf by role and label."""
         return histograms_of(*self._passed, axis, bins)
 
-    @property
+    @cached_property
     def curves(self) -> Curves:
         """ROC, precision-recall and reliability curves before and after."""
         return curves_of(self.run)
@@ -205,6 +187,12 @@ def column_scores_of(table: Table, scoring: ColumnScoring) -> Scores:
     return scores_from_column(
         table.frame[scoring.column], scoring.kind, f"{table.digest} {scoring}"
     )
+
+
+@once
+def ranking_scores_of(scores: Scores) -> Scores:
+    require_ranking(scores)
+    return scores
 
 
 @once

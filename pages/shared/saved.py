@@ -1,6 +1,7 @@
 """A saved run on the pages: the results that follow from an artifact, without its table."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -11,8 +12,9 @@ from hetcal.overconfidence import diagnose
 from hetcal.partition import Partition
 from hetcal.result_curves import Curves, result_curves
 from hetcal.saved_run import SavedRun, saved_run
-from pages.shared.compute import artifact_of, once
+from pages.shared.compute import artifact_of
 from pages.shared.messages import plain
+from pages.shared.once import once
 from pages.shared.state import Workspace, close_saved
 
 
@@ -22,26 +24,26 @@ class SavedFlow:
 
     workspace: Workspace
 
-    @property
+    @cached_property
     def _path(self) -> Path:
         return self.workspace.saved.path
 
-    @property
+    @cached_property
     def partition(self) -> Partition:
         """The partition of the run."""
         return artifact_of(self._path).partition
 
-    @property
+    @cached_property
     def run(self) -> SavedRun:
         """The run, with the least number of rows that is chosen now."""
         return saved_run_of(self._path, self.workspace.settings.min_rows)
 
-    @property
+    @cached_property
     def diagnosis(self) -> pd.DataFrame:
         """How over-confident each leaf is."""
         return saved_diagnosis_of(self._path)
 
-    @property
+    @cached_property
     def score_range(self) -> tuple[float, float]:
         """Smallest and largest score that the histograms show."""
         edges = self.histograms("logit").edges
@@ -51,7 +53,7 @@ class SavedFlow:
         """Score histograms of every leaf by role and label."""
         return saved_histograms_of(self._path, axis, bins)
 
-    @property
+    @cached_property
     def curves(self) -> Curves:
         """ROC, precision-recall and reliability curves before and after."""
         return saved_curves_of(self._path, self.workspace.settings.min_rows)

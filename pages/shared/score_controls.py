@@ -31,7 +31,9 @@ def column_controls(flow: Flow) -> None:
     chosen = scoring if isinstance(scoring, ColumnScoring) else None
 
     def choose(column: str | None) -> None:
-        kind = None if column is None else ColumnScoring(column, guess_kind(frame[column]))
+        # Streamlit keeps this function for long: it must not hold the rows.
+        rows = Flow(workspace()).table.frame
+        kind = None if column is None else ColumnScoring(column, guess_kind(rows[column]))
         update(scoring=kind, roles=replace(workspace().roles, score=column))
 
     left, right = st.columns([2, 1], vertical_alignment="bottom")

@@ -14,6 +14,7 @@ from hetcal.scoring import Scoring
 from hetcal.settings import Settings
 from hetcal.table import Roles
 from hetcal.training import TrainedNetwork
+from pages.shared.once import forget_results
 
 ALL_ROWS = 0
 LEAST_ROWS = (10, 100_000)
@@ -98,6 +99,8 @@ def update(**changes: Any) -> None:
 def start(*files: TableFile) -> None:
     """Begin with a new table: choices and work under way for another one no longer hold."""
     _cancel_job()
+    if workspace().files not in ((), files):
+        forget_results()
     st.session_state["workspace"] = Workspace(files)
 
 

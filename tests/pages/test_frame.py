@@ -1,8 +1,12 @@
 """The frame around every page: menu, empty state, state that survives, sessions apart."""
 
+import gc
+import weakref
+
 import pytest
 from streamlit.runtime.caching import cache_resource_api
 
+from pages.shared import compute
 from tests.pages.visit import (
     PAGES,
     calm,
@@ -150,6 +154,22 @@ def test_a_walk_over_all_pages_and_leaves_computes_everything_once(segments, cou
         choose_leaf(go(app, "pages/overconfidence.py"), leaf)
         go(app, "pages/results.py")
     assert {name: len(made) for name, made in calls.items()} == dict.fromkeys(calls, 1)
+
+
+def test_a_table_goes_when_another_one_comes(segments, monkeypatch):
+    frames, read = [], compute.read_file
+
+    def reading(*args, **kwargs):
+        found = read(*args, **kwargs)
+        frames.append(weakref.ref(found.frame))
+        return found
+
+    monkeypatch.setattr(compute, "read_file", reading)
+    app = go(with_scores(segments), "pages/results.py")
+    assert frames[0]() is not None
+    upload(go(app, "pages/data.py"), "data_file", "others.csv", segments.iloc[::-1])
+    gc.collect()
+    assert [each() is None for each in frames] == [True, False]
 
 
 def test_two_sessions_share_nothing(segments, become, counted):

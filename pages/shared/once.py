@@ -1,0 +1,35 @@
+"""Results are computed once for equal inputs, and kept for one user."""
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+import streamlit as st
+
+from hetcal.algorithm import Run
+from hetcal.partition import Partition
+from hetcal.scores import Scores
+from hetcal.sources import Source
+from hetcal.table import Table
+
+HASHES: dict[Any, Callable[[Any], Any]] = dict.fromkeys(
+    (Partition, Run, Scores, Source, Table), attrgetter("digest")
+)
+_kept: list[Any] = []
+
+
+def once(function: Callable[..., Any]) -> Any:
+    """Keep the latest results of a function, within one session and keyed on content.
+
+    Everything hashed here carries a digest of its content; frames and arrays would be
+    hashed by a sample of their cells.
+    """
+    keep = st.cache_resource(scope="session", max_entries=8, show_spinner=False, hash_funcs=HASHES)
+    _kept.append(keep(function))
+    return _kept[-1]
+
+
+def forget_results() -> None:
+    """Drop what was kept in this session: a large table must not wait next to the next one."""
+    for each in _kept:
+        each.clear()
