@@ -6,6 +6,7 @@ from itertools import pairwise
 from math import prod
 from typing import Any
 
+from hetcal.keras_allowed import MODELS
 from hetcal.keras_config import objects
 from hetcal.keras_graph import layers_of
 
@@ -17,7 +18,7 @@ class ModelLayer:
     Parameters
     ----------
     name : str
-        Its name in the model.
+        Its name, after the names of the models around it.
     kind : str
         Its class, such as "Dense".
     width : int or None
@@ -29,30 +30,42 @@ class ModelLayer:
     width: int | None
 
 
-def read_layers(config: dict[str, Any]) -> tuple[ModelLayer, ...]:
-    """List the internal layers of a model: inputs, outputs and shared layers are left out."""
+def read_layers(config: dict[str, Any], inside: str = "") -> tuple[ModelLayer, ...]:
+    """List the internal layers of a model: inputs, outputs and shared layers are left out.
+
+    So are layers that give texts, whole numbers or truth values. Layers of a model inside
+    the model have its name in front, as in `encoder/hidden`.
+    """
     layers = layers_of(config)
-    if config["class_name"] == "Sequential":
-        shapes = [(_name(each), _built_on(after)) for each, after in pairwise(layers)]
-        widths = {name: _width(shape) for name, shape in shapes}
-    else:
-        widths = {name: _width(shape) for layer in layers for name, shape in _feeders(layer)}
-    inside = [each for each in layers if each.get("class_name") != "InputLayer"]
-    return tuple(
-        ModelLayer(_name(each), str(each.get("class_name")), widths[_name(each)])
-        for each in inside
-        if _name(each) in widths and len(each.get("inbound_nodes") or []) <= 1
-    )
+    sequential = config["class_name"] == "Sequential"
+    widths = dict(_in_sequence(layers) if sequential else _in_graph(layers))
+    found: list[ModelLayer] = []
+    for layer in layers:
+        name, kind = _name(layer), str(layer.get("class_name"))
+        if kind == "InputLayer" or len(layer.get("inbound_nodes") or []) > 1:
+            continue
+        if kind in MODELS:
+            found += read_layers(layer, f"{inside}{name}/")
+        if name in widths:
+            found.append(ModelLayer(f"{inside}{name}", kind, widths[name]))
+    return tuple(found)
 
 
-def _feeders(layer: dict[str, Any]) -> Iterator[tuple[str, object]]:
-    """Names of the layers whose output a layer takes, with its shape."""
-    for node in objects(layer.get("inbound_nodes"), ""):
-        history = node.get("keras_history")
-        # Of several outputs of a layer the first one is meant.
-        if isinstance(history, list) and len(history) == 3 and history[2] == 0:
-            yield str(history[0]), node.get("shape")
-    yield from ((name, None) for name in _older_feeders(layer.get("inbound_nodes")))
+def _in_sequence(layers: list[dict[str, Any]]) -> Iterator[tuple[str, int | None]]:
+    for layer, after in pairwise(layers):
+        built = after.get("build_config")
+        yield _name(layer), _width(built.get("input_shape") if isinstance(built, dict) else None)
+
+
+def _in_graph(layers: list[dict[str, Any]]) -> Iterator[tuple[str, int | None]]:
+    """Names of the layers whose output another layer takes, with their widths."""
+    for layer in layers:
+        for node in objects(layer.get("inbound_nodes"), ""):
+            history, fractions = node.get("keras_history"), "float" in str(node.get("dtype"))
+            # Of several outputs of a layer the first one is meant.
+            if fractions and isinstance(history, list) and len(history) == 3 and history[2] == 0:
+                yield str(history[0]), _width(node.get("shape"))
+        yield from ((name, None) for name in _older_feeders(layer.get("inbound_nodes")))
 
 
 def _older_feeders(value: object) -> Iterator[str]:
@@ -62,11 +75,6 @@ def _older_feeders(value: object) -> Iterator[str]:
             yield value[0]
         for each in value:
             yield from _older_feeders(each)
-
-
-def _built_on(layer: dict[str, Any]) -> object:
-    built = layer.get("build_config")
-    return built.get("input_shape") if isinstance(built, dict) else None
 
 
 def _width(shape: object) -> int | None:

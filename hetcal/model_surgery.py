@@ -68,7 +68,7 @@ def watching(model: Any, output: str | None, layer: str) -> Function:
     """Make the model's own function; it gives the output of a layer, too, as a pair."""
     import keras
 
-    operation = next(each for each in _operations(model) if each.name == layer)
+    operation = _find(model, layer)
     own = _uncompiled(model, output)
 
     def compute(arrays: dict[str, Any]) -> Any:
@@ -90,11 +90,14 @@ def watching(model: Any, output: str | None, layer: str) -> Function:
     return _compiled(compute)
 
 
-def _operations(model: Any) -> list[Any]:
-    """Layers, and what was computed between them."""
+def _find(model: Any, layer: str) -> Any:
+    """Find a layer, or an operation between layers, by its path such as `encoder/hidden`."""
     import keras
 
-    return list(model.layers if isinstance(model, keras.Sequential) else model.operations)
+    for name in layer.split("/"):
+        parts = model.layers if isinstance(model, keras.Sequential) else model.operations
+        model = next(each for each in parts if each.name == name)
+    return model
 
 
 def last_operation(model: Any, output: str | None = None) -> Any:

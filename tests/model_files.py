@@ -19,7 +19,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = 300
-WATCHED = {"hidden", "negative", "grid", "steps"}
+WATCHED = {"hidden", "inner/hidden", "negative", "grid", "steps"}
 
 
 @functools.cache

@@ -152,6 +152,38 @@ def test_scores_are_refused_where_a_file_is_not_what_was_asked_for(job, tmp_path
 
 
 @pytest.mark.parametrize(
+    ("units", "values"),
+    [
+        (2, np.zeros((3, 3), np.float32)),
+        (3, np.zeros((3, 3), np.float64)),
+        ("3", np.zeros((3, 3), np.float32)),
+        (True, np.zeros((3, 1), np.float32)),
+        (4097, np.zeros((3, 4097), np.float32)),
+        (None, None),
+        (3, None),
+    ],
+)
+def test_what_a_layer_gives_is_refused_unless_it_has_the_told_width(job, tmp_path, units, values):
+    watching = ScoringJob(Ended(tmp_path), 3, (1, 2), lambda given: given, "hidden")
+    said = {"activation": "sigmoid", "layer_units": units}
+    (tmp_path / "output.json").write_text(json.dumps(said))
+    if values is not None:
+        np.save(tmp_path / "layer.npy", values)
+    with pytest.raises(ModelError, match="no usable result"):
+        watching.result()
+
+
+def test_what_a_layer_gives_stands_next_to_the_scores(job, tmp_path):
+    watching = ScoringJob(Ended(tmp_path), 3, (1, 2), lambda given: given, "hidden")
+    said = {"activation": "sigmoid", "layer_units": 2}
+    (tmp_path / "output.json").write_text(json.dumps(said))
+    np.save(tmp_path / "layer.npy", np.arange(6, dtype=np.float32).reshape(3, 2))
+    assert watching.activations().values.tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert list(watching.activations().frame) == ["hidden[0]", "hidden[1]"]
+    assert job.activations() is None
+
+
+@pytest.mark.parametrize(
     ("line", "rows_done"),
     [
         ('{"rows_done": 2, "rows": 3, "seconds_left": 1, "more": 1}', 2),

@@ -3,8 +3,8 @@ import pytest
 from hetcal.keras_layers import ModelLayer, read_layers
 
 
-def tensor(name, shape, index=0):
-    history = {"shape": shape, "dtype": "float32", "keras_history": [name, 0, index]}
+def tensor(name, shape, index=0, dtype="float32"):
+    history = {"shape": shape, "dtype": dtype, "keras_history": [name, 0, index]}
     return {"class_name": "__keras_tensor__", "config": history}
 
 
@@ -44,6 +44,29 @@ def test_a_width_that_varies_is_not_known():
         layer("Embedding", "words"), layer("Dense", "last", tensor("words", [None, None, 8]))
     )
     assert read_layers(config) == (ModelLayer("words", "Embedding", None),)
+
+
+def test_layers_of_a_model_inside_the_model_come_with_its_name():
+    inner = functional(
+        layer("InputLayer", "x"),
+        layer("Dense", "hidden", tensor("x", [None, 3])),
+        layer("Dense", "last", tensor("hidden", [None, 5])),
+    )
+    inner["config"]["name"] = "encoder"
+    inner["inbound_nodes"] = [{"args": [tensor("y", [None, 3])], "kwargs": {}}]
+    last = layer("Dense", "last", tensor("encoder", [None, 2]))
+    assert read_layers(functional(layer("InputLayer", "y"), inner, last)) == (
+        ModelLayer("encoder/hidden", "Dense", 5),
+        ModelLayer("encoder", "Functional", 2),
+    )
+    inner["inbound_nodes"] *= 2
+    assert read_layers(functional(inner, last)) == ()
+
+
+@pytest.mark.parametrize(("dtype", "listed"), [("bfloat16", 1), ("int64", 0), ("bool", 0)])
+def test_a_layer_gives_fractions(dtype, listed):
+    last = layer("Dense", "last", tensor("hidden", [None, 3], dtype=dtype))
+    assert len(read_layers(functional(layer("Dense", "hidden"), last))) == listed
 
 
 def test_a_layer_that_is_used_twice_is_left_out():

@@ -59,6 +59,10 @@ def test_a_watched_layer_gives_what_numpy_computes(found, hidden, name):
     assert np.array_equal(found[f"{name} own beside hidden"], found[f"{name} own"])
 
 
+def test_a_layer_of_a_model_inside_the_model_can_be_watched(found, hidden):
+    assert found["nested.keras inner/hidden"] == pytest.approx(hidden, abs=1e-5)
+
+
 def test_what_is_computed_between_layers_can_be_watched(found, hidden):
     assert found["between.keras negative"] == pytest.approx(-hidden, abs=1e-5)
 
@@ -72,7 +76,7 @@ def test_the_static_look_lists_what_can_be_watched(files):
     layers = {each.name: each.width for each in inspect_model(files / "states.keras").layers}
     assert {"grid": 3, "steps": 12}.items() <= layers.items()
     assert [each.name for each in inspect_model(files / "sequential.h5").layers] == ["hidden"]
-    assert inspect_model(files / "nested.keras").layers == ()
+    assert [each.name for each in inspect_model(files / "nested.keras").layers] == ["inner/hidden"]
 
 
 @pytest.fixture(scope="module")
