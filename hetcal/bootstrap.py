@@ -55,7 +55,8 @@ def bootstrap_lift(
     calibration, test : Cells
         Raw scores of the rows that fit the maps, and of those that the lift is measured on.
     calibrator : LeafCalibrator
-        Fitted Platt maps without shrinkage. Leaves with a fallback share the map of all rows.
+        Fitted Platt maps without shrinkage, or straight maps if there is no refit. Leaves with
+        a fallback share the map of all rows.
     replicates : int
         How often rows are drawn.
     seed : int
@@ -64,7 +65,7 @@ def bootstrap_lift(
         Draw the calibration rows, too, and fit every map again: the interval then holds the
         uncertainty of the maps. Without it only the test rows vary, as in DeLong's test.
     """
-    _require_plain_platt(calibrator)
+    _require_lines(calibrator, refit)
     chance = np.random.Generator(np.random.SFC64(seed))
     maps = _Maps(calibration, calibrator)
     places = _Places(test, maps.group_of(test.leaf))
@@ -83,14 +84,16 @@ def bootstrap_lift(
     return BootstrapLift(float(low), float(high), float(np.std(lifts, ddof=1)), lifts.size)
 
 
-def _require_plain_platt(calibrator: LeafCalibrator) -> None:
-    if calibrator.method != "platt" or calibrator.shrinkage_:
-        drawn = f" with shrinkage {calibrator.shrinkage_:g}" if calibrator.shrinkage_ else ""
-        raise CalibrationError(
-            f"The maps were fitted by the method {calibrator.method!r}{drawn}.",
-            "The bootstrap fits Platt maps again, without shrinkage.",
-            "Look at the interval of DeLong's test, or choose Platt maps without shrinkage.",
-        )
+def _require_lines(calibrator: LeafCalibrator, refit: bool) -> None:
+    plain = calibrator.method == "platt" and not calibrator.shrinkage_
+    if plain or (calibrator.straight and not refit):
+        return
+    drawn = f" with shrinkage {calibrator.shrinkage_:g}" if calibrator.shrinkage_ else ""
+    raise CalibrationError(
+        f"The maps were fitted by the method {calibrator.method!r}{drawn}.",
+        "The bootstrap fits Platt maps again, without shrinkage.",
+        "Look at the interval of DeLong's test, or choose Platt maps without shrinkage.",
+    )
 
 
 class _Maps:

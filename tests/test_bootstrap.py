@@ -7,6 +7,7 @@ from scipy.special import expit
 from hetcal.bootstrap import areas, bootstrap_lift
 from hetcal.cells import Cells
 from hetcal.delong import paired_delong
+from hetcal.errors import CalibrationError
 from hetcal.grid import Grid
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.metrics import auc
@@ -113,3 +114,21 @@ def test_one_class_has_no_interval():
     found = bootstrap_lift(calibration, test.chosen(test.y == 1), calibrator, replicates=5)
     assert np.isnan([found.low, found.high, found.se]).all()
     assert found.replicates == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"method": "isotonic"}, "'isotonic'"), ({"shrinkage": 3.0}, "'platt' with shrinkage 3")],
+)
+def test_maps_that_cannot_be_fitted_again_are_refused(settings, message):
+    calibration, test, _ = fitted(4_000)
+    calibrator = LeafCalibrator(**settings).fit_cells(calibration, LEAVES)
+    with pytest.raises(CalibrationError, match=message):
+        bootstrap_lift(calibration, test, calibrator, replicates=2)
+
+
+def test_straight_maps_of_any_method_can_be_kept():
+    calibration, test, _ = fitted(4_000)
+    calibrator = LeafCalibrator(shrinkage=3.0).fit_cells(calibration, LEAVES)
+    found = bootstrap_lift(calibration, test, calibrator, replicates=500, refit=False)
+    assert found.se == pytest.approx(delong(test, calibrator).se, rel=0.15)

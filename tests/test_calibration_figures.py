@@ -5,7 +5,7 @@ from scipy.special import expit
 from hetcal.calibration_figures import maps_figure, slope_intercept_figure
 from hetcal.figures import MAX_POINTS, PALETTE
 from hetcal.leaf_map import LeafMap
-from hetcal.map_shapes import Affine
+from hetcal.map_shapes import Affine, Steps
 
 POOLED = LeafMap(0, Affine(0.8, 0.1, 0.05, 0.02), 5000, 1000, None)
 MAPS = (
@@ -92,3 +92,20 @@ def test_the_model_and_the_pooled_map_are_marked():
 def test_without_fallbacks_there_is_no_legend_entry_for_them():
     names = [each.name for each in slope_intercept_figure(POOLED, MAPS[:2]).data]
     assert names == ["as the model says", "leaf, 95 % interval", "one map for all rows"]
+
+
+BENT = LeafMap(5, Steps((0.0,), (-1.0, 1.0)), 100, 40)
+
+
+def test_maps_of_any_shape_are_drawn():
+    line = trace(maps_figure(POOLED, [BENT], 5, (-4, 4)), "Leaf 5")
+    assert line.y == pytest.approx(np.where(np.array(line.x) < 0, expit(-1), expit(1)))
+    assert "2 steps from 0.27 to 0.73" in line.hovertemplate
+
+
+def test_only_straight_maps_have_slope_and_intercept():
+    own = trace(slope_intercept_figure(POOLED, [*MAPS, BENT]), "leaf, 95 % interval")
+    assert list(own.customdata) == [1, 2]
+    pooled = LeafMap(0, BENT.shape, 100, 40)
+    names = [each.name for each in slope_intercept_figure(pooled, [BENT]).data]
+    assert names == ["as the model says"]

@@ -26,10 +26,10 @@ def sample(rows, seed=0):
     return scores, rng.binomial(1, expit(np.array([0, 0.5, 1, 2])[leaf] * scores - 1)), leaf
 
 
-def evaluated(rows, bins):
+def evaluated(rows, bins, method="platt"):
     """Evaluate a sketch and its rows; tell whether the sketch asked the rows."""
     test, calibration = Cells.of_rows(*sample(rows)), Cells.of_rows(*sample(5_000, seed=1))
-    calibrator = LeafCalibrator().fit_cells(calibration, LEAVES)
+    calibrator = LeafCalibrator(method=method).fit_cells(calibration, LEAVES)
     cells = sketch_rows(*sample(rows), LEAVES, Grid(16.0, bins)).cells()
     asked = []
     rows_asked = RowAnswers(lambda: asked.append(True) or test, calibration)
@@ -68,6 +68,20 @@ def test_coarse_cells_give_way_to_the_rows():
     assert asked == [True]
     assert found.errors.lift == 0
     assert (found.lift.before, found.lift.after) == (exact.before.auc, exact.after.auc)
+
+
+@pytest.mark.parametrize("method", ["beta", "isotonic", "histogram"])
+def test_maps_that_are_not_straight_are_measured_on_the_rows(method):
+    found, exact, asked = evaluated(3_000, 2**16, method)
+    assert asked == [True]
+    assert (found.after, found.pooled) == (exact.after, exact.pooled)
+    assert set(astuple(found.errors.after)) == {0.0}
+    assert found.errors.before.log_loss > 0
+    assert found.lift.se == pytest.approx(exact.lift.se, rel=0.05)
+
+
+def test_straight_maps_of_any_method_need_no_rows():
+    assert evaluated(3_000, 2**16, "temperature")[2] == []
 
 
 def test_no_number_is_off_by_more_than_its_standard_error():
