@@ -52,6 +52,7 @@ MAPS: Columns = {
     "rule": _text("rule", width=300),
     "rows": _number("calib. n", format="localized"),
     "positives": _number("positive n", format="localized"),
+    "map": _text("map", help="s: the logit of the model; p: its probability"),
     "slope": _number("slope", format="%.3f"),
     "slope_se": _number("± s.e.", format="%.3f"),
     "intercept": _number("intercept", format="%+.3f"),
