@@ -1,6 +1,6 @@
 """Calibrators of a single score: one-dimensional `fit` and `predict`."""
 
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from scipy.special import expit
@@ -16,8 +16,8 @@ from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
 from hetcal.errors import CalibrationError
 from hetcal.histogram import BINS, fit_histogram
-from hetcal.leaf_methods import LeafFits, fit_leaves
-from hetcal.map_shapes import Affine, Beta, Shape
+from hetcal.leaf_methods import LeafFits, fit_leaves, levelled
+from hetcal.map_shapes import Affine, Shape, Steps
 from hetcal.scaling_binning import BINS as FEWER_BINS
 from hetcal.scaling_binning import level
 
@@ -73,8 +73,7 @@ class PlattCalibrator(_Calibrator):
     """
 
     def _fit_shape(self, cells: Cells) -> Affine:
-        shape = _only_map("platt", cells)
-        assert isinstance(shape, Affine)
+        shape = _platt(cells)
         self.slope_, self.intercept_ = shape.slope, shape.intercept
         self.slope_se_, self.intercept_se_ = shape.slope_se, shape.intercept_se
         return shape
@@ -90,7 +89,7 @@ class BiasCalibrator(_Calibrator):
     """
 
     def _fit_shape(self, cells: Cells) -> Shape:
-        return _only_map("bias", cells)
+        return first_map(fit_leaves("bias", cells, [0]))
 
 
 class TemperatureCalibrator(_Calibrator):
@@ -103,7 +102,7 @@ class TemperatureCalibrator(_Calibrator):
     """
 
     def _fit_shape(self, cells: Cells) -> Shape:
-        return _only_map("temperature", cells)
+        return first_map(fit_leaves("temperature", cells, [0]))
 
 
 class BetaCalibrator(_Calibrator):
@@ -117,10 +116,8 @@ class BetaCalibrator(_Calibrator):
         The map.
     """
 
-    def _fit_shape(self, cells: Cells) -> Beta:
-        shape = _only_map("beta", cells)
-        assert isinstance(shape, Beta)
-        return shape
+    def _fit_shape(self, cells: Cells) -> Shape:
+        return first_map(fit_leaves("beta", cells, [0]))
 
 
 class IsotonicCalibrator(_Calibrator):
@@ -135,7 +132,7 @@ class IsotonicCalibrator(_Calibrator):
     """
 
     def _fit_shape(self, cells: Cells) -> Shape:
-        return _only_map("isotonic", cells)
+        return first_map(fit_leaves("isotonic", cells, [0]))
 
 
 class HistogramCalibrator(_Calibrator):
@@ -156,7 +153,8 @@ class HistogramCalibrator(_Calibrator):
         self.bins = bins
 
     def _fit_shape(self, cells: Cells) -> Shape:
-        return _found(fit_histogram(cells, [0], _checked_bins(self.bins))[0])
+        steps = fit_histogram(cells, [0], _checked_bins(self.bins))
+        return first_map(levelled(steps, cells, [0]))
 
 
 class BayesianBinningCalibrator(_Calibrator):
@@ -169,7 +167,7 @@ class BayesianBinningCalibrator(_Calibrator):
     """
 
     def _fit_shape(self, cells: Cells) -> Shape:
-        return _only_map("bbq", cells)
+        return first_map(fit_leaves("bbq", cells, [0]))
 
 
 class ScalingBinningCalibrator(_Calibrator):
@@ -190,9 +188,8 @@ class ScalingBinningCalibrator(_Calibrator):
         self.bins = bins
 
     def _fit_shape(self, cells: Cells) -> Shape:
-        platt = _only_map("platt", cells)
-        assert isinstance(platt, Affine)
-        return _found(level([platt], cells, [0], _checked_bins(self.bins))[0])
+        (steps,) = level([_platt(cells)], cells, [0], _checked_bins(self.bins))
+        return cast(Steps, steps)
 
 
 def check_labels(y: Any) -> Ints:
@@ -219,8 +216,8 @@ def _codes(labels: Any) -> Ints:
     return codes.astype(np.int64)
 
 
-def require_fit(fit: LeafFits) -> None:
-    """Raise `CalibrationError` if the first map of a fit does not exist."""
+def first_map(fit: LeafFits) -> Shape:
+    """Return the map of the first leaf; it is a `CalibrationError` if it does not exist."""
     problems = [
         (fit.one_class, "no rows, or rows of one class only", "rows of both classes"),
         (fit.constant, "the same score for every row", "scores that differ"),
@@ -238,6 +235,7 @@ def require_fit(fit: LeafFits) -> None:
                 f"A calibration map needs {needed}.",
                 "Choose other calibration rows, or other scores.",
             )
+    return cast(Shape, fit.shapes[0])  # what has none of these problems has a map
 
 
 def _one_dimension(scores: Any) -> Floats:
@@ -247,20 +245,8 @@ def _one_dimension(scores: Any) -> Floats:
     return column_or_1d(values)
 
 
-def _only_map(method: str, cells: Cells) -> Shape:
-    fit = fit_leaves(method, cells, [0])
-    require_fit(fit)
-    return _found(fit.shapes[0])
-
-
-def _found(shape: Shape | None) -> Shape:
-    if shape is None:
-        raise CalibrationError(
-            "The calibration rows have no weight.",
-            "A calibration map needs rows of both classes.",
-            "Choose other calibration rows, or other weights.",
-        )
-    return shape
+def _platt(cells: Cells) -> Affine:
+    return cast(Affine, first_map(fit_leaves("platt", cells, [0])))
 
 
 def _checked_bins(bins: int) -> int:

@@ -1,5 +1,7 @@
 """Between the parameters of a family and the shapes of its maps."""
 
+from typing import cast
+
 import numpy as np
 
 from hetcal.arrays import Floats
@@ -17,11 +19,11 @@ def parameters_of(family: str, shape: Shape) -> Floats:
     """Return the parameters that a map of the family has."""
     if isinstance(shape, Beta):
         return np.array([shape.a, shape.b, shape.c])
-    assert isinstance(shape, Affine)
+    line = cast(Affine, shape)
     chosen = {
-        "platt": [shape.slope, shape.intercept],
-        "bias": [shape.intercept],
-        "temperature": [shape.slope],
+        "platt": [line.slope, line.intercept],
+        "bias": [line.intercept],
+        "temperature": [line.slope],
     }
     return np.array(chosen[family])
 

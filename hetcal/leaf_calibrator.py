@@ -1,6 +1,6 @@
 """The paper's t(score, leaf): one map of the logit in every leaf."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Self
@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from hetcal.arrays import Floats, Ints
-from hetcal.calibrators import check_labels, require_fit
+from hetcal.calibrators import check_labels, first_map
 from hetcal.cells import Cells
 from hetcal.leaf_ids import leaf_positions
 from hetcal.leaf_map import (
@@ -19,10 +19,10 @@ from hetcal.leaf_map import (
     LeafMap,
     MapSettings,
     Shrinkage,
-    map_leaves,
     read_maps,
     write_maps,
 )
+from hetcal.leaf_mapping import are_straight, map_intervals, map_scores
 from hetcal.leaf_methods import fit_leaves, require_method, shrink_leaves
 from hetcal.map_shapes import Affine
 from hetcal.partition import Partition
@@ -133,9 +133,7 @@ class LeafCalibrator(BaseEstimator):
         together = fit_leaves(
             self.method, _in_one_leaf(cells), [0], polish_with and _in_one_leaf(polish_with)
         )
-        require_fit(together)
-        (shape,) = together.shapes
-        assert shape is not None
+        shape = first_map(together)
         rows, positives = int(cells.rows.sum()), int(cells.rows[cells.y == 1].sum())
         self.pooled_ = LeafMap(0, shape, rows, positives)
 
@@ -222,32 +220,18 @@ class LeafCalibrator(BaseEstimator):
     @property
     def straight(self) -> bool:
         """Whether every map is a straight line of the logit."""
-        return all(isinstance(each.shape, Affine) for each in (self.pooled_, *self.maps_))
+        return are_straight((self.pooled_, *self.maps_))
 
     def predict_logit(self, scores: Floats, leaf: Ints) -> Floats:
         """Return calibrated logits; NaN where a score is not finite."""
         check_is_fitted(self, "maps_")
         check_consistent_length(scores, leaf)
-        maps = (*self.maps_, self.pooled_)  # position -1 is that of an unknown leaf
-        position = leaf_positions(np.asarray(leaf), [each.leaf for each in self.maps_])
-        if self.straight:
-            slope = np.array([each.slope for each in maps])
-            intercept = np.array([each.intercept for each in maps])
-            return map_leaves(scores, position, slope, intercept)
-        scores, found = np.asarray(scores, dtype=np.float64), np.empty(len(position))
-        for each, rows in _rows_of_maps(position, maps):
-            found[rows] = each.logit(scores[rows])
-        return found
+        return map_scores(self.maps_, self.pooled_, scores, leaf)
 
     def reach(self, low: Floats, high: Floats, leaf: Ints) -> tuple[Floats, Floats]:
         """Return the lowest and the highest calibrated logit between two scores of a leaf."""
         check_is_fitted(self, "maps_")
-        maps = (*self.maps_, self.pooled_)
-        position = leaf_positions(np.asarray(leaf), [each.leaf for each in self.maps_])
-        lowest, highest = np.empty(len(position)), np.empty(len(position))
-        for each, rows in _rows_of_maps(position, maps):
-            lowest[rows], highest[rows] = each.shape.reach(low[rows], high[rows])
-        return lowest, highest
+        return map_intervals(self.maps_, self.pooled_, low, high, leaf)
 
     def predict(self, scores: Floats, leaf: Ints) -> Floats:
         """Return calibrated probabilities; NaN where a score is not finite."""
@@ -273,16 +257,6 @@ class LeafCalibrator(BaseEstimator):
 
 def _in_one_leaf(cells: Cells) -> Cells:
     return replace(cells, leaf=np.zeros_like(cells.leaf))
-
-
-def _rows_of_maps(position: Ints, maps: Sequence[LeafMap]) -> Iterator[tuple[LeafMap, Ints]]:
-    """Yield every map that is used, with the numbers of its rows; the last has position -1."""
-    position = position % len(maps)
-    order = np.argsort(position, kind="stable")
-    bounds = np.searchsorted(position[order], np.arange(len(maps) + 1))
-    for each, start, end in zip(maps, bounds[:-1], bounds[1:], strict=True):
-        if start < end:
-            yield each, order[start:end]
 
 
 def maps_table(calibrator: LeafCalibrator, partition: Partition) -> pd.DataFrame:

@@ -87,7 +87,7 @@ def fit_leaves(
         methods stay with the cells.
     """
     if method in LEVELLED:
-        return _levelled(method, cells, leaves)
+        return levelled(LEVELLED[method](cells, leaves), cells, leaves)
     if method == "platt":
         return _of_platt(_platt(cells, leaves, rows))
     if method == "scaling-binning":
@@ -148,8 +148,8 @@ def _troubles(method: str, cells: Cells, leaves: Sequence[int]) -> tuple[Bools, 
     return one_class, constant, ~one_class & ~constant & apart
 
 
-def _levelled(method: str, cells: Cells, leaves: Sequence[int]) -> LeafFits:
+def levelled(shapes: Sequence[Shape | None], cells: Cells, leaves: Sequence[int]) -> LeafFits:
+    """Say of maps that there are for any scores where there are not rows of both classes."""
     one_class, _, _ = _troubles("bias", cells, leaves)
     nowhere = np.zeros(len(leaves), dtype=np.bool_)
-    shapes = LEVELLED[method](cells, leaves)
     return LeafFits(shapes, one_class, nowhere, nowhere, ~nowhere)

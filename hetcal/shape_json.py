@@ -1,7 +1,7 @@
 """Shapes of maps as parts of JSON text."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, fields
 from itertools import pairwise
 
@@ -53,7 +53,7 @@ def _read_steps(document: Fields) -> Steps:
     edges, logits = document.numbers("edges"), document.numbers("logits")
     if len(logits) != len(edges) + 1 or len(logits) > MOST_POINTS or not _rise(edges):
         raise JsonError("the steps of a map are not in order")
-    return Steps(tuple(edges), tuple(logits))
+    return Steps(edges, logits)
 
 
 def _read_knots(document: Fields) -> Knots:
@@ -62,8 +62,8 @@ def _read_knots(document: Fields) -> Knots:
         raise JsonError("the points of a map are not in order")
     if not 0 < levels[0] <= levels[-1] < 1 or any(one > other for one, other in pairwise(levels)):
         raise JsonError("the points of a map do not rise from above 0 to below 1")
-    return Knots(tuple(scores), tuple(levels))
+    return Knots(scores, levels)
 
 
-def _rise(values: Sequence[float]) -> bool:
+def _rise(values: tuple[float, ...]) -> bool:
     return all(one < other for one, other in pairwise(values))
