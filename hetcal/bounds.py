@@ -8,20 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
 
 from hetcal.arrays import Floats
 from hetcal.cells import Cells
-from hetcal.metrics import CALIBRATION_BINS, equal_mass_bins
-from hetcal.rank_bounds import (
-    UNDEFINED,
-    Bounded,
-    CellRanks,
-    auc,
-    average_precision,
-    rank_cells,
-)
-from hetcal.ranking import Labels
+from hetcal.metrics import CALIBRATION_BINS, equal_mass_starts, sigmoid
+from hetcal.rank_bounds import UNDEFINED, Bounded, auc, average_precision, rank_cells
 
 __all__ = [
     "Bounded",
@@ -49,9 +40,9 @@ class BoundedMetrics:
     calibration_error: Bounded
 
 
-def bounded_metrics(cells: Cells, ranks: CellRanks | None = None) -> BoundedMetrics:
-    """Compute all measures of some cells; `ranks` are those of `rank_cells` if at hand."""
-    ranks = rank_cells(cells) if ranks is None else ranks
+def bounded_metrics(cells: Cells) -> BoundedMetrics:
+    """Compute all measures of some cells."""
+    ranks = cells.once(rank_cells)
     return BoundedMetrics(
         ranks.auc,
         ranks.average_precision,
@@ -69,7 +60,8 @@ def log_loss(cells: Cells) -> Bounded:
     """
     if not cells.score.size:
         return UNDEFINED
-    at, left, right = (_loss(cells.y, each) for each in (cells.score, cells.low, cells.high))
+    away = np.where(cells.y == 1, -1.0, 1.0)
+    at, left, right = (_softplus(away * each) for each in _three(cells))
     with np.errstate(invalid="ignore"):
         share = (cells.score / 2 - cells.low / 2) / (cells.high / 2 - cells.low / 2)
         chord = np.where(cells.low == cells.high, at, left + share * (right - left))
@@ -86,7 +78,7 @@ def brier(cells: Cells) -> Bounded:
     """
     if not cells.score.size:
         return UNDEFINED
-    at, *ends = ((expit(each) - cells.y) ** 2 for each in (cells.score, cells.low, cells.high))
+    at, *ends = ((each - cells.y) ** 2 for each in cells.once(_probabilities))
     low, high = _around(cells, at, ends, BEND_OF_BRIER)
     return Bounded(_mean(cells, at), _mean(cells, low), _mean(cells, high))
 
@@ -100,19 +92,20 @@ def calibration_error(cells: Cells) -> Bounded:
     """
     if not cells.score.size:
         return UNDEFINED
-    at, *ends = (expit(each) for each in (cells.score, cells.low, cells.high))
+    at, *ends = cells.once(_probabilities)
     around = _around(cells, at, ends, BEND_OF_SIGMOID)
-    bin_of = equal_mass_bins(cells.centre, CALIBRATION_BINS, cells.weight)
-    mass = np.bincount(bin_of, cells.weight)
-    gap, low, high = (
-        np.bincount(bin_of, cells.weight * (each - cells.y)) for each in (at, *around)
-    )
+    mass, gap, low, high = _sums_in_bins(cells, (at, *around))
     nearest = np.maximum(np.maximum(low, -high), 0)
     squares = gap**2, nearest**2, np.maximum(low**2, high**2)
-    used = mass > 0
-    return Bounded(
-        *(float(np.sqrt(np.sum(each[used] / mass[used]) / mass.sum())) for each in squares)
-    )
+    return Bounded(*(float(np.sqrt(np.sum(each / mass) / mass.sum())) for each in squares))
+
+
+def _sums_in_bins(cells: Cells, probabilities: Sequence[Floats]) -> list[Floats]:
+    """Add up weights, and weighted gaps of several probabilities, by bins of equal mass."""
+    order = cells.order
+    starts = equal_mass_starts(cells.centre[order], CALIBRATION_BINS, cells.weight[order])
+    summed = (cells.weight, *(cells.weight * (each - cells.y) for each in probabilities))
+    return [np.add.reduceat(each[order], starts) for each in summed]
 
 
 def _around(cells: Cells, at: Floats, ends: Sequence[Floats], bend: float) -> tuple[Floats, Floats]:
@@ -125,10 +118,21 @@ def _around(cells: Cells, at: Floats, ends: Sequence[Floats], bend: float) -> tu
     return low, high
 
 
-def _loss(y: Labels, scores: Floats) -> Floats:
-    towards = np.where(y == 1, scores, -scores)
-    return np.log1p(np.exp(-np.abs(towards))) - np.minimum(towards, 0)
+def _three(cells: Cells) -> tuple[Floats, Floats, Floats]:
+    """Return the mean score of each cell and the ends of its interval."""
+    return cells.score, cells.low, cells.high
+
+
+def _probabilities(cells: Cells) -> tuple[Floats, Floats, Floats]:
+    """Return the sigmoid at the mean score and at both ends."""
+    at, low, high = map(sigmoid, _three(cells))
+    return at, low, high
+
+
+def _softplus(scores: Floats) -> Floats:
+    """Return log(1 + exp(score)), the loss of a logit that points away from the label."""
+    return np.log1p(np.exp(-np.abs(scores))) + np.maximum(scores, 0)
 
 
 def _mean(cells: Cells, values: Floats) -> float:
-    return float(np.sum(cells.weight * values) / cells.weight.sum())
+    return float(np.dot(cells.weight, values) / cells.weight.sum())

@@ -195,3 +195,26 @@ def replicate_areas(zeros: Any, ones: Any, order: Any) -> Any:
             total += ones[r, i]
         found[r] = right / (below * total) if below * total > 0 else np.nan
     return found
+
+
+@compiled
+def weights_around(ranked: Any, sought: Any, classes: Any) -> Any:
+    """Return the weight of either class at or above each of the values sought, and above it.
+
+    Both are values with the numbers of those that count, in ascending order.
+    """
+    values, order = ranked
+    others, their_order = sought
+    found = np.empty((2, others.size), dtype=np.complex128)
+    i = j = order.size - 1
+    at = above = 0j
+    for k in range(their_order.size - 1, -1, -1):
+        one = their_order[k]
+        while i >= 0 and values[order[i]] >= others[one]:
+            at += classes[order[i]]
+            i -= 1
+        while j >= 0 and values[order[j]] > others[one]:
+            above += classes[order[j]]
+            j -= 1
+        found[0, one], found[1, one] = at, above
+    return found

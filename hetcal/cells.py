@@ -7,13 +7,15 @@ A row is a cell of its own.
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hetcal.arrays import Floats, Ints
-from hetcal.ranking import Labels
+from hetcal.ranking import Labels, ascending_order
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +68,11 @@ class Cells:
         return np.where(self.low == self.high, self.low, self.low / 2 + self.high / 2)
 
     @cached_property
+    def order(self) -> Ints:
+        """The cells in ascending order of their centres."""
+        return ascending_order(self.centre)
+
+    @cached_property
     def counted(self) -> bool:
         """Whether every row counts once."""
         return np.array_equal(self.weight, self.rows) and np.array_equal(self.squares, self.rows)
@@ -77,6 +84,16 @@ class Cells:
         What takes no weights then takes its shorter way.
         """
         return None if self.counted and bool(np.all(self.rows == 1)) else self.weight
+
+    def once(self, question: Callable[["Cells"], Answer]) -> Answer:
+        """Put a question to the cells; they do not change, and answer each question once."""
+        if question not in self._answers:
+            self._answers[question] = question(self)
+        return self._answers[question]
+
+    @cached_property
+    def _answers(self) -> dict[Callable[["Cells"], Any], Any]:
+        return {}
 
     def chosen(self, which: NDArray[Any]) -> "Cells":
         """Return some of the cells, by a mask or by numbers."""

@@ -119,7 +119,7 @@ def lift_of(
     difference, counted = after - before, np.where(w > 0, rows, 0)
     variance = sum(
         class_variance(difference[side], w[side], squares[side], float(counted[side].sum()))
-        for side in (positive, ~positive)
+        for side in map(np.flatnonzero, (positive, ~positive))
     )
     return lift_between(area_before, area_after, float(np.sqrt(variance)))
 

@@ -7,7 +7,6 @@ standard error; otherwise the rows are asked.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit
 
 from hetcal.arrays import Floats
 from hetcal.bounds import bounded_metrics
@@ -15,8 +14,8 @@ from hetcal.cells import Cells
 from hetcal.delong import Lift, lift_between, lift_of
 from hetcal.evaluation import Errors, Evaluation, evaluate_leaves
 from hetcal.leaf_calibrator import LeafCalibrator
-from hetcal.metrics import Metrics
-from hetcal.rank_bounds import CellRanks, rank_cells
+from hetcal.metrics import Metrics, sigmoid
+from hetcal.rank_bounds import rank_cells
 from hetcal.rank_statistics import class_variance
 from hetcal.ranking import Labels
 from hetcal.row_answers import RowAnswers, RowWay
@@ -57,22 +56,22 @@ def evaluate_sketch(ways: Ways, rows: RowAnswers | None, calibrator: LeafCalibra
     calibrator : LeafCalibrator
         What the ways were made with.
     """
-    ranks = {name: rank_cells(cells) for name, cells in vars(ways).items()}
-    lift = _lift(ways.before, ranks["before"], ranks["after"])
-    apart = (ranks["after"].auc - ranks["before"].auc).error
+    lift = _lift(ways.before, ways.after)
+    before, after = (each.once(rank_cells).auc for each in (ways.before, ways.after))
+    doubt_order = (after - before).error >= lift.se
     bent = () if calibrator.straight else ("pooled", "after")
     checked = {}
     for name, cells in vars(ways).items():
-        found, doubt_order = told_by_cells(cells, ranks[name], name in bent), apart >= lift.se
+        found = told_by_cells(cells, name in bent)
         if rows is not None:
             checked[name] = asked(found, RowWay(rows, name, calibrator), doubt_order)
         else:
             checked[name] = replace(found, wide=found.wide | {"auc"}) if doubt_order else found
-    before, after = checked["before"].values.auc, checked["after"].values.auc
+    areas = checked["before"].values.auc, checked["after"].values.auc
     errors = {name: each.errors for name, each in checked.items()}
     return Evaluation(
         **{name: each.values for name, each in checked.items()},
-        lift=lift_between(before, after, lift.se),
+        lift=lift_between(*areas, lift.se),
         leaves=evaluate_leaves(ways.before, ways.after, [each.leaf for each in calibrator.maps_]),
         rows=int(ways.before.rows.sum()),
         errors=Errors(
@@ -83,14 +82,14 @@ def evaluate_sketch(ways: Ways, rows: RowAnswers | None, calibrator: LeafCalibra
     )
 
 
-def check(cells: Cells, ranks: CellRanks, rows: RowWay, doubt_order: bool = False) -> Checked:
+def check(cells: Cells, rows: RowWay, doubt_order: bool = False) -> Checked:
     """Measure cells, or their rows where a bound is not below its standard error."""
-    return asked(told_by_cells(cells, ranks), rows, doubt_order)
+    return asked(told_by_cells(cells), rows, doubt_order)
 
 
-def told_by_cells(cells: Cells, ranks: CellRanks, bent: bool = False) -> Checked:
+def told_by_cells(cells: Cells, bent: bool = False) -> Checked:
     """Measure cells; where maps are bent, only what follows from the order has a bound."""
-    bounded, ses = bounded_metrics(cells, ranks), standard_errors(cells, ranks)
+    bounded, ses = cells.once(bounded_metrics), cells.once(standard_errors)
     values = Metrics(**{name: getattr(bounded, name).value for name in NAMES})
     bounds = {
         name: np.inf if bent and name not in ORDER else getattr(bounded, name).error
@@ -117,7 +116,7 @@ def told_by(rows: RowWay) -> Checked:
     return Checked(rows.measures, Metrics(*[0.0] * len(NAMES)))
 
 
-def standard_errors(cells: Cells, ranks: CellRanks) -> Metrics:
+def standard_errors(cells: Cells) -> Metrics:
     """Return the standard error of every measure.
 
     That of the AUC is DeLong's; that of average precision is `sqrt(AP (1 - AP) / n)` with `n`
@@ -125,11 +124,12 @@ def standard_errors(cells: Cells, ranks: CellRanks) -> Metrics:
     length of the vector of gaps and changes no faster than a gap does, so its error is taken to
     be that of the mean gap.
     """
-    one = cells.y == 1
-    auc = sum(_variance(cells.chosen(side), ranks.placed[side]) for side in (one, ~one))
+    ranks = cells.once(rank_cells)
+    one, zero = (np.flatnonzero(cells.y == label) for label in (1, 0))
+    auc = sum(_variance(cells.chosen(side), ranks.placed[side]) for side in (one, zero))
     precision = ranks.average_precision.value
     worth = np.sum(cells.weight[one]) ** 2 / max(np.sum(cells.squares[one]), 1e-300)
-    gap = expit(cells.score) - cells.y
+    gap = sigmoid(cells.score) - cells.y
     return Metrics(
         auc=float(np.sqrt(auc)),
         average_precision=float(np.sqrt(precision * (1 - precision) / max(worth, 1.0))),
@@ -158,8 +158,9 @@ def exactness(errors: Errors | None) -> str:
     return told or "All numbers are exact."
 
 
-def _lift(before: Cells, one: CellRanks, other: CellRanks) -> Lift:
-    return lift_of(before.y, one.placed, other.placed, before.weight, before.squares, before.rows)
+def _lift(before: Cells, after: Cells) -> Lift:
+    one, other = (each.once(rank_cells).placed for each in (before, after))
+    return lift_of(before.y, one, other, before.weight, before.squares, before.rows)
 
 
 def _variance(cells: Cells, values: Floats) -> float:

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
 
 from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
 from hetcal.rank_statistics import RankStatistics, rank_statistics
-from hetcal.ranking import Labels
+from hetcal.ranking import Labels, ascending_order
 
 CALIBRATION_BINS = 15
 
@@ -67,7 +66,7 @@ def log_loss(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
 
 def brier(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
     """Mean squared difference of probability and label."""
-    return _mean((expit(scores) - y) ** 2, weight)
+    return _mean((sigmoid(scores) - y) ** 2, weight)
 
 
 def calibration_error(
@@ -84,11 +83,17 @@ def calibration_error(
     ranked = scores if ranked_by is None else ranked_by
     bin_of = equal_mass_bins(ranked, CALIBRATION_BINS, weight)
     mass = np.bincount(bin_of, w)
-    gap = np.bincount(bin_of, w * (expit(scores) - y))
+    gap = np.bincount(bin_of, w * (sigmoid(scores) - y))
     used = mass > 0
     if not used.any():
         return float("nan")
     return float(np.sqrt(np.sum(gap[used] ** 2 / mass[used]) / mass.sum()))
+
+
+def sigmoid(scores: Floats) -> Floats:
+    """Return probabilities, several times faster than scipy's `expit` for many scores."""
+    with np.errstate(over="ignore"):
+        return 1 / (1 + np.exp(-scores))
 
 
 def mean_confidence_minus_accuracy(
@@ -99,7 +104,7 @@ def mean_confidence_minus_accuracy(
     Above zero is over-confident. A score of exactly 0 counts as half right.
     """
     right = np.where(scores == 0, 0.5, (scores > 0) == (np.asarray(y) == 1))
-    return _mean(expit(np.abs(scores)) - right, weight)
+    return _mean(sigmoid(np.abs(scores)) - right, weight)
 
 
 def measure(y: Labels, scores: Floats, weight: Floats | None = None) -> Metrics:
@@ -130,16 +135,27 @@ def equal_mass_bins(scores: Floats, bins: int, weight: Floats | None = None) -> 
 
     Rows with equal scores share a bin, so with many ties some bins stay empty.
     """
-    levels = np.arange(1, bins)
     if weight is None:
         ranked = np.sort(scores)
-        cut = np.ceil(levels * scores.size / bins).astype(np.int64)
+        cut = np.ceil(np.arange(1, bins) * scores.size / bins).astype(np.int64)
+        edges = ranked[np.minimum(cut, scores.size - 1)]
     else:
-        order = np.argsort(scores)
-        ranked, below = scores[order], np.cumsum(weight[order]) - weight[order]
-        cut = np.searchsorted(below, levels * weight.sum() / bins, "left")
-    edges = ranked[np.minimum(cut, scores.size - 1)]
+        order = ascending_order(scores)
+        edges = _edges(scores[order], bins, weight[order])
     return np.searchsorted(edges, scores, "right")
+
+
+def equal_mass_starts(ranked: Floats, bins: int, weight: Floats) -> Ints:
+    """Return where the bins of `equal_mass_bins` that hold rows start in ascending scores."""
+    starts = np.searchsorted(ranked, _edges(ranked, bins, weight), "left")
+    return np.unique(np.append(0, starts))
+
+
+def _edges(ranked: Floats, bins: int, weight: Floats) -> Floats:
+    """Return the lowest score of each bin but the first."""
+    above = np.cumsum(weight)
+    cut = np.searchsorted(above - weight, np.arange(1, bins) * above[-1] / bins, "left")
+    return ranked[np.minimum(cut, ranked.size - 1)]
 
 
 def rows_of_leaves(leaf: Ints, leaves: Sequence[int]) -> Iterator[Ints]:

@@ -118,15 +118,12 @@ def group_rows(
     Sums over rows that stand together are several times faster than sums by group number.
     """
     group = leaf_positions(np.asarray(leaf), leaves)
+    scores, positive = np.asarray(scores, dtype=np.float64), np.asarray(y) == 1
+    rows = GroupedRows(scores, positive, group, weight, squares)
     used = (group >= 0) & (weight > 0)
-    order = np.flatnonzero(used)[_stable_order(group[used], len(leaves))]
-    return GroupedRows(
-        np.asarray(scores, dtype=np.float64)[order],
-        np.asarray(y)[order] == 1,
-        group[order],
-        weight[order],
-        None if squares is None else squares[order],
-    )
+    if not used.all() or np.any(group[1:] < group[:-1]):
+        rows = rows.chosen(np.flatnonzero(used)[_stable_order(group[used], len(leaves))])
+    return rows
 
 
 def _stable_order(group: Ints, count: int) -> Ints:
@@ -155,10 +152,9 @@ def _fit_groups(cells: GroupedRows, count: int) -> PlattFit:
 def extremes(cells: GroupedRows, count: int) -> tuple[Floats, Floats]:
     """Return lowest and highest score per class and group; infinite where there is none."""
     low, high = np.full((2, count), np.inf), np.full((2, count), -np.inf)
-    for label, side in enumerate((~cells.positive, cells.positive)):
-        group, scores = cells.group[side], cells.scores[side]
-        starts = np.flatnonzero(np.diff(group, prepend=-1))
-        if starts.size:
-            low[label, group[starts]] = np.minimum.reduceat(scores, starts)
-            high[label, group[starts]] = np.maximum.reduceat(scores, starts)
+    if cells.starts.size:
+        there = cells.group[cells.starts]
+        for label, side in enumerate((~cells.positive, cells.positive)):
+            low[label, there] = cells.lowest(np.where(side, cells.scores, np.inf))
+            high[label, there] = -cells.lowest(np.where(side, -cells.scores, np.inf))
     return low, high

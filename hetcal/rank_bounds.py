@@ -1,12 +1,18 @@
 """What the order of cells says of the order of their rows: AUC and average precision, bounded."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hetcal.arrays import Floats, Ints
+from hetcal.arrays import Bools, Floats, Ints
 from hetcal.cells import Cells
+from hetcal.kernels import use_compiled
 from hetcal.ranking import ascending_order
+
+Classes = NDArray[np.complex128]
+"""Weights: of class 0 in the real part, of class 1 in the imaginary one."""
 
 
 @dataclass(frozen=True)
@@ -68,23 +74,27 @@ def rank_cells(cells: Cells) -> CellRanks:
     the rows of the row's own cell one after the other: their sum is that of a rising function
     at the right ends of steps, so not below the integral.
     """
-    one = cells.y == 1
-    zero_weight, one_weight = (np.where(side, cells.weight, 0.0) for side in (~one, one))
-    zeros, ones = zero_weight.sum(), one_weight.sum()
-    if not zeros * ones:
-        return CellRanks(UNDEFINED, UNDEFINED, np.full(one.size, np.nan))
-    orders = [
-        _Order(each, zero_weight, one_weight) for each in (cells.centre, cells.low, cells.high)
-    ]
-    middle = orders[0].around_each()
-    placed = np.where(one, 1 - middle.zeros_half / zeros, middle.ones_half / ones)
-    cell = np.flatnonzero(one)
-    sure, may = orders[1].around(cells.high[cell]), orders[2].around(cells.low[cell])
-    area = placed[cell], 1 - may.zeros_half / zeros, 1 - sure.zeros_half / zeros
-    precision = _precisions(cells.chosen(cell), middle.chosen(cell), sure, may)
-    w = cells.weight[cell]
+    one = np.flatnonzero(cells.y == 1)
+    classes = cells.weight.astype(np.complex128)  # class 0 is the real part, class 1 the other
+    classes[one] *= 1j
+    total = classes.sum()
+    if not total.real * total.imag:
+        return CellRanks(UNDEFINED, UNDEFINED, np.full(classes.size, np.nan))
+    middle, low, high = (
+        _Order(cells.centre, cells.order),
+        _Order(cells.low, ascending_order(cells.low)),
+        _Order(cells.high, ascending_order(cells.high)),
+    )
+    inside = middle.around_each(classes)
+    placed = inside.half.imag / total.imag
+    placed[one] = 1 - inside.half[one].real / total.real
+    sure = low.around(high.chosen(cells.y == 1), classes).chosen(one)
+    may = high.around(low.chosen(cells.y == 1), classes).chosen(one)
+    area = placed[one], *(1 - each.half.real / total.real for each in (may, sure))
+    precision = _precisions(cells, one, inside.chosen(one), sure, may)
+    w = cells.weight[one]
     areas, precisions = (
-        [float(np.sum(w * each) / ones) for each in three] for three in (area, precision)
+        [float(np.dot(w, each) / total.imag) for each in three] for three in (area, precision)
     )
     return CellRanks(Bounded(*areas), Bounded(*precisions), placed)
 
@@ -104,76 +114,84 @@ def average_precision(cells: Cells) -> Bounded:
 
 @dataclass(frozen=True, eq=False)
 class _Around:
-    """Weight of both classes at or above some values, and above them."""
+    """Weight of both classes at or above some values, and above them.
 
-    zeros_at: Floats
-    ones_at: Floats
-    zeros_above: Floats
-    ones_above: Floats
+    The weight of class 0 is the real part, that of class 1 the imaginary part: all is looked
+    up and added once for both.
+    """
 
-    @property
-    def zeros_half(self) -> Floats:
-        """Weight of class 0 above, ties counting half."""
-        return (self.zeros_at + self.zeros_above) / 2
+    at: Classes
+    above: Classes
 
-    @property
-    def ones_half(self) -> Floats:
-        """Weight of class 1 above, ties counting half."""
-        return (self.ones_at + self.ones_above) / 2
+    @cached_property
+    def half(self) -> Classes:
+        """Weight above, ties counting half."""
+        return (self.at + self.above) / 2
 
     def chosen(self, which: Ints) -> "_Around":
         """Return the weights of some of the values."""
-        return _Around(*(getattr(self, each.name)[which] for each in fields(self)))
+        return _Around(self.at[which], self.above[which])
 
 
+@dataclass(frozen=True, eq=False)
 class _Order:
-    """Values in ascending order and the weight of either class from each upwards."""
+    """Values of all cells, and cells in ascending order of their value."""
 
-    def __init__(self, values: Floats, zero_weight: Floats, one_weight: Floats) -> None:
-        self.order: Ints = ascending_order(values)
-        self.values = values[self.order]
-        self.zeros_from = _from_the_top(zero_weight[self.order])
-        self.ones_from = _from_the_top(one_weight[self.order])
+    values: Floats
+    order: Ints
 
-    def around(self, values: Floats) -> _Around:
-        """Look up other values."""
-        first = np.searchsorted(self.values, values, "left")
-        tied = self.values[np.minimum(first, self.values.size - 1)] == values
+    def chosen(self, which: Bools) -> "_Order":
+        """Put some of the cells in order."""
+        return _Order(self.values, self.order[which[self.order]])
+
+    def around(self, others: "_Order", classes: Classes) -> _Around:
+        """Look up the values of others; what is not in their order stays open."""
+        if use_compiled():
+            return self._compiled(others, classes)
+        ranked, sought = self.values[self.order], others.values[others.order]
+        first = np.searchsorted(ranked, sought, "left")
+        tied = np.flatnonzero(ranked[np.minimum(first, ranked.size - 1)] == sought)
         past = first.copy()
-        past[tied] = np.searchsorted(self.values, values[tied], "right")
-        return self._weights(first, past)
+        past[tied] = np.searchsorted(ranked, sought[tied], "right")
+        return self._given(first, past, others, classes)
 
-    def around_each(self) -> _Around:
-        """Look up the values themselves, in the order they were given in."""
-        new = np.append(True, self.values[1:] != self.values[:-1])
-        first = np.flatnonzero(new)
-        group = np.empty(self.values.size, dtype=np.int64)
-        group[self.order] = np.cumsum(new) - 1
-        return self._weights(first, np.append(first[1:], self.values.size)).chosen(group)
+    def around_each(self, classes: Classes) -> _Around:
+        """Look up the values themselves."""
+        if use_compiled():
+            return self._compiled(self, classes)
+        ranked = self.values[self.order]
+        first = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1]))
+        past = np.append(first[1:], ranked.size)
+        count = past - first
+        return self._given(np.repeat(first, count), np.repeat(past, count), self, classes)
 
-    def _weights(self, first: Ints, past: Ints) -> _Around:
-        zeros, ones = self.zeros_from, self.ones_from
-        return _Around(zeros[first], ones[first], zeros[past], ones[past])
+    def _given(self, first: Ints, past: Ints, others: "_Order", classes: Classes) -> _Around:
+        """Return the weight from two places on, which are those of others in order."""
+        top = np.zeros(self.order.size + 1, dtype=np.complex128)  # of the highest 0, 1, … values
+        np.cumsum(classes[self.order[::-1]], out=top[1:])
+        found = np.empty((2, others.values.size), dtype=np.complex128)
+        for each, place in zip(found, (first, past), strict=True):
+            each[others.order] = top[self.order.size - place]
+        return _Around(*found)
 
+    def _compiled(self, others: "_Order", classes: Classes) -> _Around:
+        from hetcal.cell_kernels import weights_around
 
-def _from_the_top(weight: Floats) -> Floats:
-    """Add up weights from each place to the last one; 0 comes after it."""
-    sums = np.zeros(weight.size + 1)
-    sums[:-1] = np.cumsum(weight[::-1])[::-1]
-    return sums
+        pairs = (self.values, self.order), (others.values, others.order)
+        return _Around(*weights_around(*pairs, classes))
 
 
 def _precisions(
-    cells: Cells, middle: _Around, sure: _Around, may: _Around
+    cells: Cells, one: Ints, middle: _Around, sure: _Around, may: _Around
 ) -> tuple[Floats, Floats, Floats]:
     """Return estimate and bounds of the mean precision in each positive cell."""
-    point, w = cells.low == cells.high, cells.weight
-    one_row = w / cells.rows
-    true = np.where(point, middle.ones_at, middle.ones_half + one_row / 2)
-    false = np.where(point, middle.zeros_at, middle.zeros_half)
-    rising = _rising(sure.ones_at, may.zeros_at, w)
-    low = np.where(point, _share(sure.ones_at, may.zeros_at), rising)
-    return _share(true, false), low, _share(may.ones_at, sure.zeros_at)
+    point, w = cells.low[one] == cells.high[one], cells.weight[one]
+    one_row = w / cells.rows[one]
+    true = np.where(point, middle.at.imag, middle.half.imag + one_row / 2)
+    false = np.where(point, middle.at.real, middle.half.real)
+    rising = _rising(sure.at.imag, may.at.real, w)
+    low = np.where(point, _share(sure.at.imag, may.at.real), rising)
+    return _share(true, false), low, _share(may.at.imag, sure.at.real)
 
 
 def _share(true: Floats, false: Floats) -> Floats:

@@ -9,11 +9,12 @@ from hetcal.arrays import Floats, Ints
 from hetcal.bootstrap import BootstrapLift, bootstrap_lift
 from hetcal.cells import Cells
 from hetcal.delong import Lift, lift_of
-from hetcal.grid import grid_for
+from hetcal.grid import Grid, grid_for
 from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.leaf_ids import leaf_positions
 from hetcal.leaf_map import map_leaves
 from hetcal.partition import Partition
-from hetcal.platt import PlattFit, fit_platt
+from hetcal.platt import PlattFit, fit_platt_cells
 from hetcal.platt_polish import polish
 from hetcal.rank_bounds import rank_cells
 from hetcal.rank_statistics import RankStatistics, rank_statistics
@@ -61,23 +62,24 @@ def whole_job(rows: Rows) -> Outcome:
     cells = done.sketch.cells()
     before = _measures(rank_statistics(rows.y, rows.scores), cells)
     after = _measures(rank_statistics(rows.y, done.logits), _mapped(cells, done.fit))
-    return _outcome(done.fit, before + after, done.sketch)
+    return _outcome(done.fit, before + after, cells, done.sketch)
 
 
-def slide(sketch: Sketch) -> tuple[Outcome, Lift]:
-    """Do all that a moved control asks for: maps, measures with bounds, lift, histograms."""
-    cells = sketch.cells()
+def slide(cells: Cells, sketch: Sketch) -> tuple[Outcome, Lift]:
+    """Do all that a moved control asks for: maps, measures with bounds, lift, histograms.
+
+    As on a page, the cells of the sketch are at hand, and what their raw scores say is
+    worked out once and not for every move.
+    """
     fit = _fit(cells, sketch)
     mapped = _mapped(cells, fit)
-    ranks = rank_cells(cells), rank_cells(mapped)
-    measures = []
-    for each, ranked in zip((cells, mapped), ranks, strict=True):
-        found = bounds.bounded_metrics(each, ranked)
-        three = found.auc, found.average_precision, found.log_loss
-        measures += [number.value for number in three]
-    before, after = (each.placed for each in ranks)
+    measures: list[float] = []
+    for each in (cells, mapped):
+        found = each.once(bounds.bounded_metrics)
+        measures += [found.auc.value, found.average_precision.value, found.log_loss.value]
+    before, after = (each.once(rank_cells).placed for each in (cells, mapped))
     lift = lift_of(cells.y, before, after, cells.weight, cells.squares, cells.rows)
-    return _outcome(fit, measures, sketch), lift
+    return _outcome(fit, measures, cells, sketch), lift
 
 
 def interval(sketch: Sketch, replicates: int) -> BootstrapLift:
@@ -94,7 +96,7 @@ def apply(rows: Rows, done: Calibrated) -> Floats:
 
 
 def _fit(cells: Cells, sketch: Sketch) -> PlattFit:
-    return fit_platt(cells.score, cells.y, cells.leaf, sketch.leaves, cells.weight, cells.squares)
+    return fit_platt_cells(cells, sketch.leaves)
 
 
 def _map(fit: PlattFit, scores: Floats, leaf: Ints) -> Floats:
@@ -113,6 +115,15 @@ def _measures(ranked: RankStatistics, cells: Cells) -> list[float]:
     return [ranked.auc, ranked.average_precision, bounds.log_loss(cells).value]
 
 
-def _outcome(fit: PlattFit, measures: list[float], sketch: Sketch) -> Outcome:
-    counts = sketch.coarser(HISTOGRAM_BINS).rows
-    return Outcome(np.array([fit.slope, fit.intercept]), np.array(measures), counts)
+def _outcome(fit: PlattFit, measures: list[float], cells: Cells, sketch: Sketch) -> Outcome:
+    maps = np.array([fit.slope, fit.intercept])
+    return Outcome(maps, np.array(measures), _histograms(cells, sketch))
+
+
+def _histograms(cells: Cells, sketch: Sketch) -> Ints:
+    """Count rows by leaf, bin of the histogram and label; cells do not straddle these bins."""
+    bins = Grid(sketch.grid.reach, HISTOGRAM_BINS)
+    shape = len(sketch.leaves), bins.bins, 2
+    position = leaf_positions(cells.leaf, sketch.leaves)
+    key = (position * bins.bins + bins.bin_of(cells.score)) * 2 + cells.y
+    return np.bincount(key, cells.rows, np.prod(shape)).astype(np.int64).reshape(shape)

@@ -1,13 +1,14 @@
 """The four ways of scoring the test rows that are compared."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
 from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.leaf_map import LeafMap
 from hetcal.scores import to_logits
 
 
@@ -34,8 +35,29 @@ class Ways:
 
 
 def score_in_four_ways(test: Cells, calibration: Cells, calibrator: LeafCalibrator) -> Ways:
-    """Score test cells; the rates of the tree alone are those of the calibration cells."""
-    return Ways(*(score_in(each.name, test, calibration, calibrator) for each in fields(Ways)))
+    """Score test cells; the rates of the tree alone are those of the calibration cells.
+
+    Two of the ways stay as they are when only the maps of leaves change, and so do the cells.
+    """
+    return Ways(
+        before=test,
+        pooled=test.once(_Scoring("pooled", calibration, calibrator.pooled_, calibrator)),
+        tree=test.once(_Scoring("tree", calibration, None, calibrator)),
+        after=score_in("after", test, calibration, calibrator),
+    )
+
+
+@dataclass(frozen=True)
+class _Scoring:
+    """A way that depends on no map but the given one, whatever else the calibrator holds."""
+
+    way: str
+    calibration: Cells
+    map: LeafMap | None
+    calibrator: LeafCalibrator = field(compare=False)
+
+    def __call__(self, test: Cells) -> Cells:
+        return score_in(self.way, test, self.calibration, self.calibrator)
 
 
 def score_in(way: str, test: Cells, calibration: Cells, calibrator: LeafCalibrator) -> Cells:

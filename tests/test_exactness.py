@@ -11,7 +11,6 @@ from hetcal.exactness import check, evaluate_sketch, exactness, standard_errors
 from hetcal.grid import Grid
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.metrics import measure
-from hetcal.rank_bounds import rank_cells
 from hetcal.row_answers import RowAnswers, RowWay
 from hetcal.sketch import sketch_rows
 from hetcal.ways import score_in_four_ways
@@ -88,17 +87,16 @@ def test_no_number_is_off_by_more_than_its_standard_error():
     scores, y, leaf = sample(20_000)
     for bins in (16, 256, 4096):
         cells = sketch_rows(scores, y, leaf, LEAVES, Grid(16.0, bins)).cells()
-        ranks = rank_cells(cells)
-        checked = check(cells, ranks, rows_before(scores, y, leaf))
+        checked = check(cells, rows_before(scores, y, leaf))
         for each in fields(checked.errors):
             error = getattr(checked.errors, each.name)
-            assert error < getattr(standard_errors(cells, ranks), each.name)
+            assert error < getattr(standard_errors(cells), each.name)
 
 
 def test_standard_errors_are_those_of_the_bootstrap():
     scores, y, leaf = sample(2_000)
     cells = Cells.of_rows(scores, y, leaf)
-    found = standard_errors(cells, rank_cells(cells))
+    found = standard_errors(cells)
     rng = np.random.default_rng(2)
     drawn = []
     for _ in range(300):
@@ -115,7 +113,7 @@ def test_standard_errors_are_those_of_the_bootstrap():
 def test_rows_that_are_asked_are_exact():
     scores, y, leaf = sample(20_000)
     cells = sketch_rows(scores, y, leaf, LEAVES, Grid(16.0, 64)).cells()
-    checked = check(cells, rank_cells(cells), rows_before(scores, y, leaf))
+    checked = check(cells, rows_before(scores, y, leaf))
     assert checked.values.auc == pytest.approx(roc_auc_score(y, scores), abs=1e-12)
 
 
