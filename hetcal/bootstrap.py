@@ -66,7 +66,8 @@ def bootstrap_lift(
         uncertainty of the maps. Without it only the test rows vary, as in DeLong's test.
     """
     _require_lines(calibrator, refit)
-    chance = np.random.Generator(np.random.SFC64(seed))
+    # Apart, so that the same test rows are drawn with refits and without.
+    chance, chance_of_maps = np.random.Generator(np.random.SFC64(seed)).spawn(2)
     maps = _Maps(calibration, calibrator)
     places = _Places(test, maps.group_of(test.leaf))
     step = max(1, AT_ONCE // max(places.score.size, calibration.score.size, 1))
@@ -74,7 +75,7 @@ def bootstrap_lift(
     for start in range(0, replicates, step):
         part = lifts[start : start + step]
         zeros, ones = (each.draw(part.size, chance) for each in (places.zeros, places.ones))
-        slope, intercept = maps.draw(part.size, chance) if refit else maps.given(part.size)
+        slope, intercept = maps.draw(part.size, chance_of_maps) if refit else maps.given(part.size)
         logits = slope[:, places.group] * places.score + intercept[:, places.group]
         part[:] = areas(zeros, ones, logits) - places.areas_before(zeros, ones)
     lifts = lifts[np.isfinite(lifts)]

@@ -153,26 +153,16 @@ def add_forest_sums(
 @compiled
 def replicate_sums(weight: Any, distance: Any, positive: Any, starts: Any, place: Any) -> Any:
     """Add up residuals, Fisher weights and their moments by replicate and group."""
-    count, shared = starts.size, place.shape[1] == 1
+    count = starts.size
     sums = np.zeros((5, weight.shape[0], count))
-    factors = np.empty((2, distance.size))
     for r in range(weight.shape[0]):
         for g in range(count):
             stop = starts[g + 1] if g + 1 < count else distance.size
-            slope, height = (
-                (place[0, 0, g], place[1, 0, g])
-                if shared
-                else (
-                    place[0, r, g],
-                    place[1, r, g],
-                )
-            )
+            slope, height = place[0, r, g], place[1, r, g]
             a, b, c, d, e = 0.0, 0.0, 0.0, 0.0, 0.0
             for i in range(starts[g], stop):
-                if r == 0 or not shared:
-                    p = 1.0 / (1.0 + math.exp(-(slope * distance[i] + height)))
-                    factors[0, i], factors[1, i] = positive[i] - p, p * (1.0 - p)
-                residual, fisher = weight[r, i] * factors[0, i], weight[r, i] * factors[1, i]
+                p = 1.0 / (1.0 + math.exp(-(slope * distance[i] + height)))
+                residual, fisher = weight[r, i] * (positive[i] - p), weight[r, i] * p * (1.0 - p)
                 a += residual
                 b += residual * distance[i]
                 c += fisher

@@ -1,6 +1,7 @@
 """Platt maps fitted again in every replicate of a bootstrap, all leaves at once."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import expit
@@ -11,7 +12,7 @@ from hetcal.kernels import use_compiled
 from hetcal.platt import fit_platt
 from hetcal.platt_newton import TINY
 
-MOST_STEPS = 4
+MOST_STEPS = 3
 SMALL_STEP = 0.02  # in standard errors; what is left after it is a small part of its square
 FEW = 0.02  # share of maps that is cheaper to fit one by one than by a step of all
 
@@ -64,33 +65,75 @@ class Groups:
         if not self.starts.size:
             nothing = np.zeros((len(weight), 0))
             return nothing, nothing
-        sizes = self.sizes
-        centre = np.add.reduceat(self.score, self.starts) / sizes
-        distance = self.score - np.repeat(centre, sizes)
-        place = np.empty((2, len(weight), sizes.size))
-        place[:] = np.array([self.slope, self.intercept + self.slope * centre])[:, None]
-        open_ = np.ones(place.shape[1:], dtype=np.bool_)
-        for number in range(MOST_STEPS):
-            sums = self._newton_sums(weight, distance, place, shared=number == 0)
-            step, size = _newton_step(sums)
-            place += step
-            open_ = ~(size <= SMALL_STEP)
+        place, open_ = self._first_steps(weight)
+        for _ in range(MOST_STEPS):
             if open_.mean() <= FEW:
                 break
-        slope, intercept = place[0], place[1] - place[0] * centre
+            step, size = _newton_step(self._newton_sums(weight, place))
+            place += step
+            open_ = ~(size <= SMALL_STEP)
+        slope, intercept = place[0], place[1] - place[0] * self._centre
         self._fit_one_by_one(open_, weight, slope, intercept)
         lost = ~(slope > 0)
         slope[lost], intercept[lost] = np.nan, np.nan
         return slope, intercept
 
-    def _newton_sums(
-        self, weight: Floats, distance: Floats, place: Floats, *, shared: bool
-    ) -> Floats:
-        """Add up residuals, Fisher weights and their moments by replicate and group.
+    @cached_property
+    def _centre(self) -> Floats:
+        """A middle score of each group, about which moments are taken."""
+        return np.add.reduceat(self.score, self.starts) / self.sizes
 
-        In the first step all replicates have the same map.
+    @cached_property
+    def _distance(self) -> Floats:
+        return self.score - np.repeat(self._centre, self.sizes)
+
+    @cached_property
+    def _start(self) -> Floats:
+        """The given maps: their slopes, and their heights at the centres."""
+        return np.array([self.slope, self.intercept + self.slope * self._centre])
+
+    @cached_property
+    def _factors(self) -> Floats:
+        """What Newton's first two steps add up, cell by cell; the maps are the given ones.
+
+        Residuals with moments up to the first, Fisher weights up to the second, and the
+        derivatives of these up to the third.
         """
-        place = place[:, :1] if shared else place
+        each = np.repeat(self._start, self.sizes, axis=1)
+        p = expit(each[0] * self._distance + each[1])
+        fisher = p * (1 - p)
+        powers = self._distance ** np.arange(4)[:, None]
+        parts = (self.positive - p, 2), (fisher, 3), (fisher * (1 - 2 * p), 4)
+        return np.concatenate([value * powers[:count] for value, count in parts]).T.copy()
+
+    def _first_steps(self, weight: Floats) -> tuple[Floats, Bools]:
+        """Take two Newton steps from the given maps; tell where more of them are needed.
+
+        The second is taken where the first one leads to, residuals and Fisher weights being
+        expanded about the given maps. So weights are multiplied with numbers that all
+        replicates share, and no exponential is taken. Where the steps shrink too slowly for
+        that, only the first one is taken.
+        """
+        ends = np.append(self.starts[1:], self.score.size)
+        parts = [slice(*each) for each in zip(self.starts, ends, strict=True)]
+        sums = np.stack([weight[:, each] @ self._factors[each] for each in parts], axis=-1)
+        sums = np.moveaxis(sums, 1, 0)
+        (slope, height), size = _newton_step(sums[:5])
+        bend = sums[5:]
+        residuals = [
+            -(height**2 * bend[i] + 2 * height * slope * bend[i + 1] + slope**2 * bend[i + 2]) / 2
+            for i in range(2)
+        ]
+        fishers = [sums[2 + i] + height * bend[i] + slope * bend[i + 1] for i in range(3)]
+        second, second_size = _newton_step(np.array(residuals + fishers))
+        open_ = ~(second_size**2 <= SMALL_STEP * np.maximum(size, second_size))
+        place = self._start[:, None] + [slope, height]
+        place[:, ~open_] += second[:, ~open_]
+        return place, open_
+
+    def _newton_sums(self, weight: Floats, place: Floats) -> Floats:
+        """Add up residuals, Fisher weights and their moments by replicate and group."""
+        distance = self._distance
         if use_compiled():
             from hetcal.cell_kernels import replicate_sums
 
