@@ -11,8 +11,9 @@ import numpy as np
 
 from hetcal.arrays import Floats
 from hetcal.cells import Cells
-from hetcal.metrics import CALIBRATION_BINS, equal_mass_starts, sigmoid
+from hetcal.metrics import CALIBRATION_BINS, equal_mass_starts
 from hetcal.rank_bounds import UNDEFINED, Bounded, auc, average_precision, rank_cells
+from hetcal.sigmoid import sigmoid
 
 __all__ = [
     "Bounded",

@@ -15,48 +15,52 @@ from hetcal.kernels import compiled
 def count_rows(
     scores: Any, y: Any, position: Any, weight: Any, grid: Any, counts: Any, sums: Any
 ) -> tuple[float, float]:
-    """Add rows to the arrays of a sketch; return the lowest and the highest finite score."""
-    reach, per_unit = grid
+    """Add rows to the flat arrays of a sketch; return the lowest and the highest finite score."""
+    reach, per_unit, bins = grid
     rows, excluded = counts
     total, weights, squares = sums
-    bins, weighted = rows.shape[1], weight.size > 0
+    weighted = weight.size > 0
     low, high = np.inf, -np.inf
     for i in range(scores.size):
         p = position[i]
         if p < 0 or (weighted and not weight[i] > 0):
             continue
-        s, k = np.float64(scores[i]), np.int64(y[i])
+        s = np.float64(scores[i])
         if not math.isfinite(s):
-            excluded[p, k] += 1
+            excluded[p * 2 + y[i]] += 1
             continue
         b = min(np.int64(math.floor(min(max(s, -reach), reach) * per_unit)) + bins // 2, bins - 1)
-        rows[p, b, k] += 1
+        key = (p * bins + b) * 2 + y[i]
+        rows[key] += 1
         if weighted:
-            total[p, b, k] += weight[i] * s
-            weights[p, b, k] += weight[i]
-            squares[p, b, k] += weight[i] ** 2
+            total[key] += weight[i] * s
+            weights[key] += weight[i]
+            squares[key] += weight[i] ** 2
         else:
-            total[p, b, k] += s
+            total[key] += s
         low, high = min(low, s), max(high, s)
     return low, high
 
 
 @compiled
-def part_classes(scores: Any, positive: Any, one: Any, zero: Any) -> bool:
-    """Put the scores of either class into `one` and `zero`; False if these are too short for it.
+def map_rows(scores: Any, position: Any, slope: Any, intercept: Any, mapped: Any) -> None:
+    """Apply the map at each row's position; NaN where a score is not finite."""
+    for i in range(scores.size):
+        s, k = np.float64(scores[i]), position[i]
+        mapped[i] = slope[k] * s + intercept[k] if math.isfinite(s) else np.nan
+
+
+@compiled
+def part_classes(scores: Any, positive: Any, one: Any, zero: Any) -> None:
+    """Put the scores of either class into `one` and `zero`.
 
     Both have a spare place: every score is written to both, and stays in one of them.
     """
-    i, j = 0, 0
+    i = 0
     for k in range(scores.size):
-        up: Any = np.int64(positive[k])
         one[i] = scores[k]
-        zero[j] = scores[k]
-        if (one[i] if up else zero[j]) != scores[k]:
-            return False
-        i += up
-        j += 1 - up
-    return True
+        zero[k - i] = scores[k]
+        i += positive[k]
 
 
 @compiled
@@ -115,20 +119,22 @@ def _rough_area(one: Any, zero: Any) -> float:
 
 @compiled
 def add_newton_sums(
-    scores: Any, y: Any, position: Any, weight: Any, place: Any, centre: Any, sums: Any
+    scores: Any, y: Any, position: Any, weight: Any, odds: Any, centre: Any, sums: Any
 ) -> None:
-    """Add residuals, Fisher weights and their moments about the centres to sums by leaf."""
+    """Add residuals, Fisher weights and their moments about the centres to sums by leaf.
+
+    `odds` are those of label 0.
+    """
     for i in range(scores.size):
         k = position[i]
-        distance = scores[i] - centre[k]
-        p = 1.0 / (1.0 + math.exp(-(place[0, k] * distance + place[1, k])))
+        distance, p = scores[i] - centre[k], 1.0 / (1.0 + odds[i])
         w = weight[i] if weight.size else 1.0
         residual, fisher = w * (y[i] - p), w * p * (1.0 - p)
-        sums[0, k] += residual
-        sums[1, k] += residual * distance
-        sums[2, k] += fisher
-        sums[3, k] += fisher * distance
-        sums[4, k] += fisher * distance * distance
+        sums[k, 0] += residual
+        sums[k, 1] += residual * distance
+        for power in range(5):
+            sums[k, 2 + power] += fisher
+            fisher *= distance
 
 
 @compiled

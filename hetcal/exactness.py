@@ -14,11 +14,12 @@ from hetcal.cells import Cells
 from hetcal.delong import Lift, lift_between, lift_of
 from hetcal.evaluation import Errors, Evaluation, evaluate_leaves
 from hetcal.leaf_calibrator import LeafCalibrator
-from hetcal.metrics import Metrics, sigmoid
+from hetcal.metrics import Metrics
 from hetcal.rank_bounds import rank_cells
 from hetcal.rank_statistics import class_variance
 from hetcal.ranking import Labels
 from hetcal.row_answers import RowAnswers, RowWay
+from hetcal.sigmoid import sigmoid
 from hetcal.ways import Ways
 
 ORDER = ("auc", "average_precision")  # what follows from the order of the rows alone

@@ -10,6 +10,7 @@ import numpy as np
 
 from hetcal.arrays import Floats, Ints
 from hetcal.errors import CalibrationError
+from hetcal.kernels import use_compiled
 from hetcal.leaf_methods import METHODS
 from hetcal.map_shapes import Affine, Shape
 from hetcal.nodes import MAX_LEAVES
@@ -105,13 +106,20 @@ class MapSettings:
 def map_logits(scores: Floats, slope: Floats | float, intercept: Floats | float) -> Floats:
     """Return slope * score + intercept; NaN where a score is not finite."""
     scores = np.asarray(scores, dtype=np.float64)
+    finite = np.isfinite(scores)
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.where(np.isfinite(scores), slope * scores + intercept, np.nan)
+        mapped = slope * scores + intercept
+    return mapped if finite.all() else np.where(finite, mapped, np.nan)
 
 
 def map_leaves(scores: Floats, position: Ints, slope: Floats, intercept: Floats) -> Floats:
     """Map each score by the slope and the intercept at its position, as `map_logits` does."""
     scores, logits = np.asarray(scores), np.empty(len(scores))
+    if use_compiled():
+        from hetcal.cell_kernels import map_rows
+
+        map_rows(scores, position, slope, intercept, logits)
+        return logits
     for start in range(0, len(scores), BLOCK):
         block = slice(start, start + BLOCK)
         at = position[block]

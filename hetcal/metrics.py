@@ -13,6 +13,7 @@ from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
 from hetcal.rank_statistics import RankStatistics, rank_statistics
 from hetcal.ranking import Labels, ascending_order
+from hetcal.sigmoid import sigmoid
 
 CALIBRATION_BINS = 15
 
@@ -88,12 +89,6 @@ def calibration_error(
     if not used.any():
         return float("nan")
     return float(np.sqrt(np.sum(gap[used] ** 2 / mass[used]) / mass.sum()))
-
-
-def sigmoid(scores: Floats) -> Floats:
-    """Return probabilities, several times faster than scipy's `expit` for many scores."""
-    with np.errstate(over="ignore"):
-        return 1 / (1 + np.exp(-scores))
 
 
 def mean_confidence_minus_accuracy(

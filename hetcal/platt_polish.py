@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from scipy.special import expit
 
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.kernels import use_compiled
@@ -15,7 +14,8 @@ from hetcal.ranking import Labels
 
 CLOSE = 1e-10  # how far slope and intercept may be off, absolutely or relative to their size
 MOST_PASSES = 8
-WIDE = 1e100  # squares of scores beyond this overflow; `fit_platt` scales them first
+BINOMIAL = 1, 4, 6, 4, 1
+WIDE = 1e60  # fourth powers of scores beyond this overflow; `fit_platt` scales them first
 CHUNK = 2**16  # rows at a time: they stay in the processor's cache
 
 
@@ -29,10 +29,11 @@ def polish(
 ) -> PlattFit:
     """Return the maximum likelihood of the rows, starting from the maps of their cells.
 
-    One pass over the rows is the rule. A Newton step of size `d` standard errors that moves
-    no logit by more than `D` leaves an error of about `d D / 2` standard errors, because the
-    curvature changes by no more than a factor `exp(D)` on its way; a pass is added until that
-    is below 1e-10. Leaves that the cells could not be fitted in are fitted on their rows.
+    One pass over the rows is the rule. A Newton step that moves the logits by `e`, none by more
+    than `D`, leaves an error of at most about `exp(D) / 2` times the root of `Σ f e⁴` standard
+    errors, where `f` are the Fisher weights, because no derivative of a Fisher weight exceeds
+    it (Cauchy and Schwarz do the rest); a pass is added until that is below 1e-10. Leaves that
+    the cells could not be fitted in are fitted on their rows.
 
     Parameters
     ----------
@@ -133,42 +134,57 @@ def _step(
     intercept the height of the line at the centre.
     """
     safe = np.where(np.isfinite(place), place, 0.0)
-    residual, moment, mass, first, second = _newton_sums(rows, safe, centre)
+    residual, moment, mass, first, second, *higher = _newton_sums(rows, safe, centre)
     mass = np.maximum(mass, TINY)
     mean = first / mass
     spread = np.maximum(second - mass * mean**2, TINY)
     slope = (moment - mean * residual) / spread
     height = residual / mass - slope * mean
-    size = np.hypot(slope * np.sqrt(spread), residual / np.sqrt(mass))
     slope_se = 1 / np.sqrt(spread)
     ses = np.array([slope_se, np.hypot(1 / np.sqrt(mass), (centre + mean) * slope_se)])
     moved = np.abs(slope) * reach + np.abs(height)
-    return np.array([slope, height]), ses, ses * size * np.expm1(np.minimum(moved, 1e2)) / 2
+    fourth = sum(
+        many * height ** (4 - i) * slope**i * each
+        for i, (many, each) in enumerate(zip(BINOMIAL, (mass, first, second, *higher), strict=True))
+    )
+    left = np.sqrt(np.maximum(fourth, 0.0)) * np.exp(np.minimum(moved, 1e2)) / 2
+    return np.array([slope, height]), ses, ses * left
 
 
 def _newton_sums(rows: _Rows, place: Floats, centre: Floats) -> Floats:
-    """Add up residuals, Fisher weights and their moments about the centres, by leaf."""
-    count = len(rows.leaves)
-    sums, fast = np.zeros((5, count)), use_compiled()
-    for chunk in rows.chunks():
-        if fast:
-            _add_compiled(chunk, place, centre, sums)
-            continue
-        distance = chunk.scores - centre[chunk.position]
-        p = expit(place[0][chunk.position] * distance + place[1][chunk.position])
-        residual, fisher = chunk.y - p, p * (1 - p)
-        first = fisher * distance
-        parts = residual, residual * distance, fisher, first, first * distance
-        for total, each in zip(sums, parts, strict=True):
-            total += chunk.sums(each, count)
-    return sums
+    """Add up residuals and Fisher weights with their moments about the centres, by leaf."""
+    sums = np.zeros((len(rows.leaves), 7))
+    add = _add_compiled if use_compiled() else _add
+    # Turned round, for the odds of label 0.
+    maps = -place[0], place[0] * centre - place[1]
+    with np.errstate(over="ignore"):
+        for chunk in rows.chunks():
+            add(chunk, *maps, centre, sums)
+    return sums.T
 
 
-def _add_compiled(chunk: _Chunk, place: Floats, centre: Floats, sums: Floats) -> None:
-    from hetcal.cell_kernels import add_newton_sums
+def _add(chunk: _Chunk, slope: Floats, intercept: Floats, centre: Floats, sums: Floats) -> None:
+    at = chunk.position
+    p = 1 / (1 + np.exp(slope.take(at) * chunk.scores + intercept.take(at)))
+    distance = chunk.scores - centre.take(at)
+    residual, each = chunk.y - p, p * (1 - p)
+    sums[:, 0] += chunk.sums(residual, len(sums))
+    sums[:, 1] += chunk.sums(residual * distance, len(sums))
+    for power in range(5):
+        sums[:, 2 + power] += chunk.sums(each, len(sums))
+        each *= distance
 
+
+def _add_compiled(
+    chunk: _Chunk, slope: Floats, intercept: Floats, centre: Floats, sums: Floats
+) -> None:
+    from hetcal.cell_kernels import add_newton_sums, map_rows
+
+    odds = np.empty(len(chunk.scores))
+    map_rows(chunk.scores, chunk.position, slope, intercept, odds)
+    np.exp(odds, out=odds)  # of many numbers at a time, which a compiled loop does not take
     weight = np.zeros(0) if chunk.weight is None else chunk.weight
-    add_newton_sums(chunk.scores, chunk.y, chunk.position, weight, place, centre, sums)
+    add_newton_sums(chunk.scores, chunk.y, chunk.position, weight, odds, centre, sums)
 
 
 def _refit(fit: PlattFit, chosen: Bools, rows: _Rows) -> PlattFit:

@@ -16,7 +16,7 @@ from hetcal.leaf_ids import leaf_positions
 from hetcal.progress import Progress, silent
 from hetcal.ranking import Labels
 
-CHUNK = 2**20  # rows per step of the pass: bounds the memory it takes
+CHUNK = 2**17  # rows per step of the pass: bounds the memory it takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,8 @@ class Sketch:
     def cells(self) -> Cells:
         """Return the cells that hold rows, by leaf, bin and label."""
         flat = np.flatnonzero(self.rows)
-        position, bins, y = np.unravel_index(flat, self.rows.shape)
+        y = (flat & 1).astype(np.int8)
+        position, bins = np.divmod(flat >> 1, self.grid.bins)
         rows, total = self.rows.ravel()[flat], self.total.ravel()[flat]
         weight = rows.astype(np.float64) if self.weight is None else self.weight.ravel()[flat]
         squares = weight if self.squares is None else self.squares.ravel()[flat]
@@ -107,7 +108,7 @@ class Sketch:
         if self.weight is None:  # a row that is alone in its cell is known exactly
             low, high = np.where(rows == 1, score, low), np.where(rows == 1, score, high)
         leaf = np.asarray(self.leaves, dtype=np.int64)[position]
-        return Cells(score, y.astype(np.int8), leaf, weight, squares, rows, low, high)
+        return Cells(score, y, leaf, weight, squares, rows, low, high)
 
 
 def sketch_rows(
@@ -124,13 +125,13 @@ def sketch_rows(
     Rows without weight, and rows of leaves that are not among `leaves`, are left out.
     """
     sketch = _empty(tuple(map(int, leaves)), grid, weight is not None)
-    count = _count_compiled if use_compiled() else _count
+    add = _add_compiled if use_compiled() else _add
     for start in range(0, len(scores), CHUNK):
         progress(start / len(scores), "Counting rows by leaf and score")
         rows = slice(start, start + CHUNK)
         part = None if weight is None else weight[rows]
         position = leaf_positions(leaf[rows], leaves)
-        sketch += count(sketch, scores[rows], np.asarray(y[rows]), position, part)
+        sketch = add(sketch, scores[rows], np.asarray(y[rows]), position, part)
     return sketch
 
 
@@ -141,11 +142,11 @@ def _empty(leaves: tuple[int, ...], grid: Grid, weighted: bool) -> Sketch:
     return Sketch(grid, leaves, rows, np.zeros(shape), weight, squares, excluded, np.inf, -np.inf)
 
 
-def _count(
-    like: Sketch, scores: Floats, y: Labels, position: Ints, weight: Floats | None
+def _add(
+    sketch: Sketch, scores: Floats, y: Labels, position: Ints, weight: Floats | None
 ) -> Sketch:
-    """Sketch some rows with the grid and the leaves of another sketch."""
-    shape, finite = like.rows.shape, np.isfinite(scores)
+    """Return the sketch with some rows more."""
+    shape, finite = sketch.rows.shape, np.isfinite(scores)
     inside = position >= 0 if weight is None else (position >= 0) & (weight > 0)
     lost = inside & ~finite
     excluded = np.bincount(position[lost] * 2 + y[lost], minlength=2 * shape[0])
@@ -154,14 +155,14 @@ def _count(
         scores, y, position = scores[used], y[used], position[used]
         weight = None if weight is None else weight[used]
     values = scores.astype(np.float64)
-    key = (position * shape[1] + like.grid.bin_of(values)) * 2 + y
+    key = (position * shape[1] + sketch.grid.bin_of(values)) * 2 + y
 
     def summed(values: Floats | None) -> NDArray[Any]:
-        return np.bincount(key, values, like.rows.size).reshape(shape)
+        return np.bincount(key, values, sketch.rows.size).reshape(shape)
 
-    return Sketch(
-        like.grid,
-        like.leaves,
+    return sketch + Sketch(
+        sketch.grid,
+        sketch.leaves,
         summed(None),
         summed(values if weight is None else weight * values),
         None if weight is None else summed(weight),
@@ -172,24 +173,25 @@ def _count(
     )
 
 
-def _count_compiled(
-    like: Sketch, scores: Floats, y: Labels, position: Ints, weight: Floats | None
+def _add_compiled(
+    sketch: Sketch, scores: Floats, y: Labels, position: Ints, weight: Floats | None
 ) -> Sketch:
-    """Do what `_count` does in one loop over the rows."""
+    """Do what `_add` does in one loop over the rows, which changes the arrays of the sketch."""
     from hetcal.cell_kernels import count_rows
 
-    part = _empty(like.leaves, like.grid, weight is not None)
-    unused = np.zeros((0, 0, 0))
+    unused, grid = np.zeros(0), sketch.grid
+    sums = sketch.total, sketch.weight, sketch.squares
     lowest, highest = count_rows(
         scores,
         y,
         position,
-        np.zeros(0) if weight is None else weight,
-        (like.grid.reach, 1 / like.grid.width),
-        (part.rows, part.excluded),
-        (part.total, *(unused if each is None else each for each in (part.weight, part.squares))),
+        unused if weight is None else weight,
+        (grid.reach, 1 / grid.width, grid.bins),
+        (sketch.rows.reshape(-1), sketch.excluded.reshape(-1)),
+        tuple(unused if each is None else each.reshape(-1) for each in sums),
     )
-    return replace(part, lowest=lowest + 0.0, highest=highest + 0.0)
+    lowest, highest = min(sketch.lowest, lowest + 0.0), max(sketch.highest, highest + 0.0)
+    return replace(sketch, lowest=lowest, highest=highest)
 
 
 def _sum(one: Floats | None, other: Floats | None) -> Floats | None:
