@@ -169,3 +169,22 @@ def test_cells_are_placed_as_their_rows_are_on_average():
     y, weight = rng.integers(0, 2, 400), rng.exponential(size=400)
     rows = Cells.of_rows(scores, y, np.ones(400, int), weight)
     assert rank_cells(rows).placed == pytest.approx(placements(y, scores, weight), abs=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_compiled_ranks_are_those_of_numpy(monkeypatch, weighted):
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(5)
+    scores, leaf = np.round(rng.normal(scale=2, size=20_000), 2), rng.choice(LEAVES, 20_000)
+    y, weight = rng.binomial(1, expit(scores)), rng.exponential(size=20_000)
+    cells = sketch_rows(scores, y, leaf, LEAVES, Grid(), weight if weighted else None).cells()
+    for view in (cells, cells.mapped(straight)):
+        found = []
+        for switch in ("0", "1"):
+            monkeypatch.setenv("HETCAL_COMPILED", switch)
+            found.append(rank_cells(view))
+        assert (found[0].auc, found[0].average_precision) == (
+            found[1].auc,
+            found[1].average_precision,
+        )
+        assert np.array_equal(found[0].placed, found[1].placed)

@@ -88,6 +88,20 @@ def test_agrees_with_unpenalised_logistic_regression(slope, intercept, scale):
     assert fit.intercept[0] == pytest.approx(rival.intercept_[0], rel=1e-6, abs=1e-8)
 
 
+@pytest.mark.parametrize("outlier", [0.0, 1e3, 1e7])
+def test_many_rows_agree_with_unpenalised_logistic_regression(outlier):
+    rng = np.random.default_rng(3)
+    scores = rng.normal(-1, 2, 20_000)
+    y = rng.binomial(1, expit(0.7 * scores - 1))
+    scores[0], y[0] = outlier, 1  # joined rows tell little where all but one share a bin
+    fit = fit_platt(scores, y, np.ones(20_000, int), [1])
+    model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12, max_iter=1000)
+    model.fit(scores[:, None], y)
+    assert fit.converged.all()
+    assert fit.slope[0] == pytest.approx(model.coef_[0, 0], abs=1e-9)
+    assert fit.intercept[0] == pytest.approx(model.intercept_[0], abs=1e-9)
+
+
 def test_all_leaves_at_once_are_the_leaves_one_by_one():
     rng = np.random.default_rng(1)
     parts = [sample(300 + 50 * i, 0.3 * i, i - 2, scale=i + 1, seed=i) for i in range(5)]

@@ -27,3 +27,15 @@ def test_a_falling_map_turns_the_interval_round():
     mapped = cells.mapped(lambda scores, leaf: -0.5 * scores + leaf)
     assert (mapped.low[0], mapped.score[0], mapped.high[0]) == (5, 6.5, 7)
     assert (mapped.centre[0], mapped.weight[0], mapped.rows[0]) == (6, 1, 3)
+
+
+def test_a_question_is_answered_once():
+    cells, asked = Cells.of_rows(np.arange(3.0), np.array([0, 1, 1]), np.ones(3, int)), []
+
+    def highest(given):
+        asked.append(given)
+        return given.score.max()
+
+    assert [cells.once(highest), cells.once(highest)] == [2, 2]
+    assert asked == [cells]
+    assert cells.chosen(np.array([0])).once(highest) == 0

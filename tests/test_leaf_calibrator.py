@@ -22,7 +22,7 @@ from hetcal.cells import Cells
 from hetcal.errors import CalibrationError
 from hetcal.grid import Grid
 from hetcal.leaf_calibrator import LeafCalibrator, maps_table
-from hetcal.leaf_map import LeafMap
+from hetcal.leaf_map import LeafMap, map_leaves
 from hetcal.leaf_methods import METHODS
 from hetcal.map_shapes import Affine
 from hetcal.nodes import Feature, Node
@@ -418,3 +418,16 @@ def test_with_shrinkage_a_small_or_odd_leaf_has_a_map_of_its_own(scores, y):
     assert fitted.maps_[1].fallback is None
     assert fitted.maps_[1].slope != fitted.pooled_.slope
     assert fitted.with_min_rows(10**6).maps_ == fitted.maps_
+
+
+def test_compiled_maps_are_those_of_numpy(monkeypatch):
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(0)
+    scores = np.append(rng.normal(size=40_000), [np.nan, np.inf, -np.inf])
+    position = rng.integers(-1, 3, scores.size)
+    slope, intercept, found = np.array([0.5, 2.0, 0.0]), np.array([1.0, -1.0, 3.0]), []
+    for switch in ("0", "1"):
+        monkeypatch.setenv("HETCAL_COMPILED", switch)
+        found.append(map_leaves(scores, position, slope, intercept))
+    assert np.array_equal(*found, equal_nan=True)
+    assert np.isnan(found[1][-3:]).all()

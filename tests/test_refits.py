@@ -56,3 +56,20 @@ def test_no_groups_have_no_maps():
     groups = Groups(none, none > 0, np.zeros(0, int), none, none)
     slope, intercept = groups.refit(np.zeros((3, 0)))
     assert slope.shape == intercept.shape == (3, 0)
+
+
+@pytest.mark.usefixtures("way")
+def test_maps_of_many_rows_are_within_a_fiftieth_of_their_standard_errors():
+    scores, y, group, weight = sample(30_000)
+    slope, intercept = make(scores, y, group).refit(weight)
+    for r in range(3):
+        fit = fit_platt(scores, y, group, [0, 1], weight[r])
+        assert np.all(np.abs(slope[r] - fit.slope) <= 0.02 * fit.slope_se)
+        assert np.all(np.abs(intercept[r] - fit.intercept) <= 0.02 * fit.intercept_se)
+
+
+def test_many_rows_take_no_step_with_exponentials_of_their_own(monkeypatch):
+    scores, y, group, weight = sample(30_000)
+    groups = make(scores, y, group)
+    monkeypatch.setattr(Groups, "_newton_sums", None)
+    assert np.all(groups.refit(weight)[0] > 0)

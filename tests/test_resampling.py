@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.stats import poisson
 
 from hetcal.resampling import Amounts
 
@@ -35,3 +36,14 @@ def test_equal_seeds_draw_equal_rows():
     amounts = Amounts(np.array([3.0, 50.0]), np.array([3.0, 50.0]))
     one, other = (amounts.draw(5, np.random.default_rng(7)) for _ in range(2))
     assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 24])
+def test_few_rows_are_drawn_as_often_as_poisson_says(rows):
+    amounts = Amounts(np.full(40, float(rows)), np.full(40, float(rows)))
+    drawn = amounts.draw(5_000, np.random.default_rng(3))
+    numbers = np.arange(60)
+    share = np.bincount(drawn.astype(int).ravel(), minlength=60) / drawn.size
+    expected = poisson.pmf(numbers, rows)
+    # 200,000 draws, and a step of the table of 65,536 quantiles.
+    assert np.all(np.abs(share - expected) <= 5 * np.sqrt(expected / drawn.size) + 2 / 2**16)
