@@ -1,7 +1,7 @@
-"""Bins of the columns of a matrix, and groups of bins.
+"""Bins of the columns of a matrix, and the parts that make up a bin.
 
-Bins only have to keep the order of the values: the search for the best cut looks into a
-group, and then into a bin, wherever the best cut could hide there. So they are chosen for
+They only have to keep the order of the values: the search for the best cut looks into a
+bin, and then into a part, wherever the best cut could hide there. So they are chosen for
 speed, from a sample.
 """
 
@@ -17,17 +17,17 @@ Codes = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
 Keys = NDArray[np.uint16]
 
-SAMPLE = 1 << 14  # rows that the bins are chosen from
-BINS = 1 << 12  # most bins of a column, that of the missing values included
-GROUPS = 1 << 8  # groups of bins, that of the missing values included
+SAMPLE = 1 << 14  # rows that the parts are chosen from
+PARTS = 1 << 12  # most parts of a column, that of the missing values included
+BINS = 1 << 8  # bins of a column, that of the missing values included
 CELLS = 1 << 16  # most entries of a look-up table
-OFTEN = 8  # rows of the sample that make it likely that a bin has one value only
+OFTEN = 8  # rows of the sample that make it likely that a part has one value only
 BLOCK = 1 << 10  # rows that are copied at a time
 
 
 @dataclass(frozen=True)
 class ColumnBins:
-    """How the values of one column fall into bins.
+    """How the values of one column fall into parts of bins.
 
     Parameters
     ----------
@@ -35,13 +35,13 @@ class ColumnBins:
         The cell of a value is `(order_code >> shift) - (low >> shift)`, after the code was
         kept from `low` to `high`.
     table : array of uint16
-        The bin of each cell. Empty if cells are too coarse: then the cuts are searched.
+        The part of each cell. Empty if cells are too coarse: then the cuts are searched.
     cuts : array of float32
-        Ascending; a value is in the bin whose number is that of the cuts below it.
-    only : array of float32, one per bin
-        The only value of the bin in the sample; NaN if there are or may be several.
-    group : array of int, one per bin
-        Neighbouring bins are a group. Missing values are alone, in bin and group the last.
+        Ascending; a value is in the part whose number is that of the cuts below it.
+    only : array of float32, one per part
+        The only value of the part in the sample; NaN if there are or may be several.
+    bin : array of int, one per part
+        The bin that it is a part of. Missing values are alone, in the last part and bin.
     """
 
     low: int
@@ -50,10 +50,10 @@ class ColumnBins:
     table: Keys
     cuts: Singles
     only: Singles
-    group: Ints
+    bin: Ints
 
     def find(self, values: Singles) -> Keys:
-        """Return the bin of each value."""
+        """Return the part of each value."""
         if self.table.size:
             cells = np.clip(order_codes(values), self.low, self.high)
             cells >>= self.shift
@@ -69,20 +69,20 @@ class ColumnBins:
 
 @dataclass(frozen=True)
 class BinnedRows:
-    """A matrix with the bin of each value; the bins of all columns are numbered in a row.
+    """A matrix with the part of each value; the parts of all columns are numbered in a row.
 
     Parameters
     ----------
     X : array of float32, rows x columns
         The values.
     keys : array of uint16, rows x columns
-        Twice the number of the bin in its column, plus the label.
+        Twice the number of the part in its column, plus the label.
     ends : array of int
-        Where the bins of each column start, and where the last ones end.
-    only : array of float32, one per bin
-        The only value of a bin; NaN if it may hold several.
-    place : array of int, one per bin
-        Its column times `GROUPS`, plus its group.
+        Where the parts of each column start, and where the last ones end.
+    only : array of float32, one per part
+        The only value of a part; NaN if it may hold several.
+    place : array of int, one per part
+        Its column times `BINS`, plus its bin.
     """
 
     X: Singles
@@ -93,27 +93,27 @@ class BinnedRows:
 
     @cached_property
     def _first(self) -> Ints:
-        """The first bin of every group."""
+        """The first part of every bin."""
         return np.flatnonzero(np.diff(self.place, prepend=-1))
 
     @cached_property
-    def group_only(self) -> Singles:
-        """The only value of each group, columns x groups."""
+    def bin_only(self) -> Singles:
+        """The only value of each bin, columns x bins."""
         alone = np.diff(self._first, append=self.place.size) == 1
-        only = np.full((self.X.shape[1], GROUPS), np.nan, dtype=np.float32)
+        only = np.full((self.X.shape[1], BINS), np.nan, dtype=np.float32)
         only.flat[self.place[self._first]] = np.where(alone, self.only[self._first], np.nan)
         return only
 
-    def bins_of(self, place: Ints) -> tuple[Ints, Ints]:
-        """Return the first bin and the number of bins of groups, by their place."""
+    def parts_of(self, place: Ints) -> tuple[Ints, Ints]:
+        """Return the first part and the number of parts of bins, by their place."""
         first = self._first[np.searchsorted(self.place[self._first], place)]
         return first, np.searchsorted(self.place, place, side="right") - first
 
-    def group_sums(self, sums: Floats) -> Floats:
-        """Add up sums of bins by group; the last axis becomes columns x groups."""
-        grouped = np.zeros((*sums.shape[:-1], self.X.shape[1] * GROUPS))
-        grouped[..., self.place[self._first]] = np.add.reduceat(sums, self._first, axis=-1)
-        return grouped.reshape(*sums.shape[:-1], -1, GROUPS)
+    def bin_sums(self, sums: Floats) -> Floats:
+        """Add up sums of parts by bin; the last axis becomes columns x bins."""
+        binned = np.zeros((*sums.shape[:-1], self.X.shape[1] * BINS))
+        binned[..., self.place[self._first]] = np.add.reduceat(sums, self._first, axis=-1)
+        return binned.reshape(*sums.shape[:-1], -1, BINS)
 
 
 def order_codes(values: Singles) -> Codes:
@@ -139,7 +139,7 @@ def column_by_column(X: Singles) -> Singles:
 
 
 def choose_bins(values: Singles) -> ColumnBins:
-    """Choose the bins of a column from every so many of its rows."""
+    """Choose the parts of a column from every so many of its rows."""
     sample = values[:: len(values) // SAMPLE | 1]  # odd: rows may take turns
     sample = sample[~np.isnan(sample)]
     codes = order_codes(sample)
@@ -148,23 +148,23 @@ def choose_bins(values: Singles) -> ColumnBins:
     shift = next(s for s in range(33) if (high >> s) - (low >> s) < room)
     cells = (codes >> shift) - (low >> shift)
     used, counts, value = _contents(cells, sample)
-    if (counts[np.isnan(value)] * (GROUPS // 2) > codes.size).any():
+    if (counts[np.isnan(value)] * (BINS // 2) > codes.size).any():
         return _searched(sample)
-    number, heavy = _shares(counts, BINS - 1)
+    number, heavy = _shares(counts, PARTS - 1)
     table = _table(used, number, heavy)
     cuts = np.empty(0, dtype=np.float32)
-    return ColumnBins(low, high, shift, table, cuts, *_bins(number, counts, value))
+    return ColumnBins(low, high, shift, table, cuts, *_parts(number, counts, value))
 
 
 def _searched(sample: Singles) -> ColumnBins:
     """Choose exact cuts: between equal shares, and below each common value."""
     values, counts = np.unique(sample, return_counts=True)
-    last = values[np.flatnonzero(np.diff(_shares(counts, GROUPS - 1)[0]))]
+    last = values[np.flatnonzero(np.diff(_shares(counts, BINS - 1)[0]))]
     with np.errstate(over="ignore"):  # below the lowest number is minus infinity
         below = np.nextafter(values[counts >= OFTEN], np.float32(-np.inf))
     cuts = np.unique(np.concatenate([last, below]))
     number = np.searchsorted(cuts, values)
-    return ColumnBins(0, 0, 0, np.empty(0, np.uint16), cuts, *_bins(number, counts, values))
+    return ColumnBins(0, 0, 0, np.empty(0, np.uint16), cuts, *_parts(number, counts, values))
 
 
 def _contents(cells: Codes, sample: Singles) -> tuple[Ints, Ints, Singles]:
@@ -199,18 +199,18 @@ def _shares(counts: Ints, most: int) -> tuple[Ints, Bools]:
 
 
 def _table(used: Ints, number: Ints, heavy: Bools) -> Keys:
-    """Return the bin of each cell; one that is not in use shares that of a light neighbour."""
+    """Return the part of each cell; one that is not in use shares that of a light neighbour."""
     numbers = np.column_stack([number - heavy, number]).astype(np.uint16)
     widths = np.ones(numbers.shape, dtype=np.int64)
     widths[:, 0] = np.diff(used, prepend=-1) - 1
     return np.repeat(numbers.ravel(), widths.ravel())
 
 
-def _bins(number: Ints, counts: Ints, value: Singles) -> tuple[Singles, Ints]:
-    """Return the only value and the group of each bin, given the bins of what is in use."""
+def _parts(number: Ints, counts: Ints, value: Singles) -> tuple[Singles, Ints]:
+    """Return the only value and the bin of each part, given the parts of what is in use."""
     many = int(number[-1]) + 1
     only = np.full(many + 1, np.nan, dtype=np.float32)
     chosen = np.flatnonzero((np.bincount(number) == 1)[number] & (counts >= OFTEN))
     only[number[chosen]] = value[chosen]
-    group, _ = _shares(np.bincount(number, counts).astype(np.int64), GROUPS - 1)
-    return only, np.append(group, GROUPS - 1)
+    bins, _ = _shares(np.bincount(number, counts).astype(np.int64), BINS - 1)
+    return only, np.append(bins, BINS - 1)

@@ -1,7 +1,7 @@
 """A decision tree grown from histograms that equals scikit-learn's, split for split.
 
-Every column is put into bins. A node adds up its rows per bin, judges the cuts between groups
-of bins, and looks only into the groups, then into the bins, that could hold a better cut.
+Every column is put into bins of many parts. A node adds up its rows per part, judges the cuts
+between bins, and looks only into the bins, then into the parts, that could hold a better cut.
 """
 
 from dataclasses import dataclass, field
@@ -65,14 +65,16 @@ def grow_tree(
     compiled = use_compiled() if compiled is None else compiled
     passes = compiled_passes() if compiled else REFERENCE
     X = column_by_column(X)
-    table = bin_rows(X, y.astype(np.uint8), [choose_bins(column) for column in X.T], passes)
+    table = bin_rows(
+        X, y.astype(np.uint8, copy=False), [choose_bins(column) for column in X.T], passes
+    )
     values = np.empty((0, len(X))) if weight is None else weight[None]
     return _Grower(table, values, growth, passes).grow()
 
 
 @dataclass(frozen=True)
 class _Branch:
-    """The sums of a node; its rows, and their sums per bin, unless it is a leaf."""
+    """The sums of a node; its rows, and their sums per part, unless it is a leaf."""
 
     total: Floats
     depth: int
@@ -115,10 +117,10 @@ class _Grower:
         if branch.sums is None or branch.rows is None:
             return None
         growth, table = self.growth, self.table
-        groups = table.group_sums(branch.sums)
-        judge = Judge(growth.criterion, growth.min_samples_leaf, branch.total, groups[..., -1])
+        bins = table.bin_sums(branch.sums)
+        judge = Judge(growth.criterion, growth.min_samples_leaf, branch.total, bins[..., -1])
         magnifier = RowMagnifier(table, self.values, branch.rows, branch.sums, self.passes)
-        return best_cut(judge, Runs.of_groups(groups, table.group_only), magnifier)
+        return best_cut(judge, Runs.of_bins(bins, table.bin_only), magnifier)
 
     def _divide(self, branch: _Branch, cut: Cut) -> tuple[_Branch, _Branch]:
         totals = cut.left, branch.total - cut.left
@@ -126,8 +128,8 @@ class _Grower:
         grows = [self._grows(total, depth) for total in totals]
         if branch.rows is None or not any(grows):
             return _Branch(totals[0], depth, None, None), _Branch(totals[1], depth, None, None)
-        column, size = self.table.X[:, cut.feature], int(cut.left[0].sum())
-        rows = self.passes.divide(column, branch.rows, cut.last, cut.missing_left, size)
+        column = self.table.X[:, cut.feature]
+        rows = self.passes.divide(column, branch.rows, cut.last, cut.missing_left)
         sums = self._child_sums(branch, rows, grows)
         left, right = map(_Branch, totals, (depth, depth), rows, sums)
         return left, right

@@ -1,4 +1,4 @@
-"""A closer look at the rows of a node: into groups of bins, then into bins."""
+"""A closer look at the rows of a node: into bins, then into parts of bins."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ class RowMagnifier:
         What is added up besides the number of rows.
     rows : array of int
         The rows of the node.
-    sums : array of float, channels x labels x bins
+    sums : array of float, channels x labels x parts
         Their sums.
     passes : Passes
         Numpy's or compiled ones.
@@ -31,27 +31,27 @@ class RowMagnifier:
         self.table, self.values = table, values
         self.rows, self.sums, self.passes = rows, sums, passes
 
-    def bins(self, groups: Runs) -> Runs:
-        """Divide groups of several values into bins."""
-        wide = np.flatnonzero(np.isnan(groups.value))
-        first, sizes = self.table.bins_of(groups.place[wide])
+    def parts(self, bins: Runs) -> Runs:
+        """Divide bins of several values into parts."""
+        wide = np.flatnonzero(np.isnan(bins.value))
+        first, sizes = self.table.parts_of(bins.place[wide])
         skipped = np.cumsum(sizes) - sizes
-        bins = np.arange(sizes.sum()) + np.repeat(first - skipped, sizes)
-        sums, owner = self.sums[..., bins], np.repeat(wide, sizes)
+        parts = np.arange(sizes.sum()) + np.repeat(first - skipped, sizes)
+        sums, owner = self.sums[..., parts], np.repeat(wide, sizes)
         some = np.flatnonzero(sums[0].any(axis=0))
-        bins = bins[some]
-        return _divided(groups, owner[some], sums[..., some], self.table.only[bins], bins)
+        parts = parts[some]
+        return divided(bins, owner[some], sums[..., some], self.table.only[parts], parts)
 
-    def single(self, bins: Runs) -> Runs:
-        """Divide bins of several values into rows."""
-        owners = np.flatnonzero(np.isnan(bins.value))
+    def single(self, parts: Runs) -> Runs:
+        """Divide parts of several values into rows."""
+        owners = np.flatnonzero(np.isnan(parts.value))
         number = np.full(self.table.only.size, -1, dtype=np.int32)
-        number[bins.place[owners]] = owners
+        number[parts.place[owners]] = owners
         columns = self.table.X.shape[1]
-        sizes = np.bincount(bins.feature[owners], bins.rows[owners], columns).astype(np.int64)
+        sizes = np.bincount(parts.feature[owners], parts.rows[owners], columns).astype(np.int64)
         rows, found = self.passes.collect(self.table, self.rows, number, sizes)
         owner = found.astype(np.int64)
-        feature = bins.feature[owner]
+        feature = parts.feature[owner]
         value = self.table.X[rows, feature]
         order = np.argsort((owner << 32) + order_codes(value))
         rows, owner, value = rows[order], owner[order], value[order]
@@ -60,10 +60,10 @@ class RowMagnifier:
         each = np.arange(rows.size)
         sums[0, label, each] = 1.0
         sums[1:, label, each] = self.values[:, rows]
-        return _divided(bins, owner, sums, value, each)
+        return divided(parts, owner, sums, value, each)
 
 
-def _divided(runs: Runs, owner: Ints, sums: Floats, value: Singles, place: Ints) -> Runs:
+def divided(runs: Runs, owner: Ints, sums: Floats, value: Singles, place: Ints) -> Runs:
     """Replace runs of several values by smaller ones; `owner` tells which, in order."""
     whole = np.flatnonzero(~np.isnan(runs.value))
     owner = np.concatenate([owner, whole])

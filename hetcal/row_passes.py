@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hetcal import tree_kernels
 from hetcal.arrays import Floats, Ints, Singles
-from hetcal.binning import GROUPS, BinnedRows, Bytes, ColumnBins, Keys
+from hetcal.binning import BINS, BinnedRows, Bytes, ColumnBins, Keys
 from hetcal.kernels import compiled
 
 Rows = NDArray[np.integer]
@@ -24,11 +24,11 @@ class Passes:
     Parameters
     ----------
     bin_column : callable
-        Writes the keys of a column; a bin loses its only value if another one turns up.
+        Writes the keys of a column; a part loses its only value if another one turns up.
     add_up : callable
-        Counts rows and adds up their values by label and bin.
+        Counts rows and adds up their values by label and part.
     collect : callable
-        Finds the rows in numbered bins of some columns.
+        Finds the rows in numbered parts of some columns.
     divide : callable
         Divides rows: values of a column up to a last one go left.
     row_type : type
@@ -38,23 +38,23 @@ class Passes:
     bin_column: Callable[[Singles, Bytes, ColumnBins, Singles, Keys], None]
     add_up: Callable[[BinnedRows, Rows, Floats], Floats]
     collect: Callable[[BinnedRows, Rows, Numbers, Ints], tuple[Rows, Numbers]]
-    divide: Callable[[Singles, Rows, float, bool, int], tuple[Rows, Rows]]
+    divide: Callable[[Singles, Rows, float, bool], tuple[Rows, Rows]]
     row_type: type[np.integer[Any]]
 
 
 def bin_rows(X: Singles, y: Bytes, columns: Sequence[ColumnBins], passes: Passes) -> BinnedRows:
-    """Put each value of a matrix in Fortran order into its bin."""
+    """Put each value of a matrix in Fortran order into its part."""
     keys = np.empty(X.shape, dtype=np.uint16, order="F")
     ends = np.cumsum([0, *(column.only.size for column in columns)])
     only = np.concatenate([column.only for column in columns])
     for j, column in enumerate(columns):
         passes.bin_column(X[:, j], y, column, only[ends[j] : ends[j + 1]], keys[:, j])
-    place = np.concatenate([j * GROUPS + column.group for j, column in enumerate(columns)])
+    place = np.concatenate([j * BINS + column.bin for j, column in enumerate(columns)])
     return BinnedRows(X, keys, ends, only, place)
 
 
 def bin_column(values: Singles, y: Bytes, column: ColumnBins, only: Singles, keys: Keys) -> None:
-    """Write twice the bin plus the label of each row into `keys`; correct `only`."""
+    """Write twice the part plus the label of each row into `keys`; correct `only`."""
     check = not np.isnan(only).all()
     for start in range(0, len(values), BLOCK):
         block = slice(start, start + BLOCK)
@@ -66,7 +66,7 @@ def bin_column(values: Singles, y: Bytes, column: ColumnBins, only: Singles, key
 
 
 def add_up(table: BinnedRows, rows: Rows, values: Floats) -> Floats:
-    """Return sums of shape (1 + values, 2, bins)."""
+    """Return sums of shape (1 + values, 2, parts)."""
     sums = np.zeros((1 + len(values), 2, table.only.size))
     parts = values[:, rows]
     for j in range(table.X.shape[1]):
@@ -80,10 +80,10 @@ def add_up(table: BinnedRows, rows: Rows, values: Floats) -> Floats:
 
 
 def collect(table: BinnedRows, rows: Rows, number: Numbers, sizes: Ints) -> tuple[Rows, Numbers]:
-    """Return the rows in numbered bins, column by column, and the number of each.
+    """Return the rows in numbered parts, column by column, and the number of each.
 
-    `number` is -1 for bins that are not wanted; `sizes` tells how many rows there are in
-    the wanted bins of each column.
+    `number` is -1 for parts that are not wanted; `sizes` tells how many rows there are in
+    the wanted parts of each column.
     """
     found, numbers = [rows[:0]], [number[:0]]
     for j in np.flatnonzero(sizes):
@@ -94,10 +94,11 @@ def collect(table: BinnedRows, rows: Rows, number: Numbers, sizes: Ints) -> tupl
     return np.concatenate(found), np.concatenate(numbers)
 
 
-def divide(
-    column: Singles, rows: Rows, last: float, missing_left: bool, size: int
-) -> tuple[Rows, Rows]:
-    """Return the rows that go left, `size` in number, and those that go right, in their order."""
+def divide(column: Singles, rows: Rows, last: float, missing_left: bool) -> tuple[Rows, Rows]:
+    """Return the rows that go left and those that go right, in their order.
+
+    The compiled pass uses the memory of `rows` for them.
+    """
     values = column.take(rows)
     left = values <= np.float32(last)
     if missing_left:

@@ -1,7 +1,7 @@
 """Runs of neighbouring values in a node: what a cut can fall between, or inside.
 
-A group of bins is a run, so is a bin, and so is a single row. All are judged by the same
-code.
+A bin of a histogram is a run, so is a part of a bin, and so is a single row. All are
+judged by the same code.
 """
 
 from dataclasses import dataclass
@@ -53,15 +53,15 @@ class Runs:
         return self.sums[0].sum(axis=0)
 
     @classmethod
-    def of_groups(cls, sums: Floats, only: Singles) -> Self:
-        """Take the groups with rows of a histogram; the last group holds the missing values."""
+    def of_bins(cls, sums: Floats, only: Singles) -> Self:
+        """Take the bins with rows of a histogram; the last bin holds the missing values."""
         known = sums[..., :-1]
         end = known.cumsum(axis=-1)
-        feature, group = np.nonzero(known[0].any(axis=0))
-        here = np.s_[..., feature, group]
+        feature, bins = np.nonzero(known[0].any(axis=0))
+        here = np.s_[..., feature, bins]
         joined = np.diff(feature, append=-1) == 0
-        place = feature * sums.shape[-1] + group
-        return cls(feature, place, (end - known)[here], known[here], only[feature, group], joined)
+        place = feature * sums.shape[-1] + bins
+        return cls(feature, place, (end - known)[here], known[here], only[feature, bins], joined)
 
     def select(self, wanted: Bools) -> Self:
         """Keep some runs; runs are joined if there was nothing between them."""

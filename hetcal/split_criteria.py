@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hetcal.arrays import Bools, Floats
+from hetcal.arrays import Floats
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -46,12 +46,10 @@ class Gini:
         rectangle that these can reach it is largest at one of the four corners.
         """
         (low0, low1), (high0, high1) = start[-1], end[-1]
-        whole = total[-1].reshape(2, *[1] * low0.ndim)
-        best = np.full(low0.shape, -np.inf)
-        for corner in ((low0, low1), (low0, high1), (high0, low1), (high0, high1)):
-            mass = np.stack(corner)
-            np.maximum(best, -_impurity(whole - mass) - _impurity(mass), out=best)
-        return best
+        mass = np.array([[low0, low0, high0, high0], [low1, high1, low1, high1]])
+        whole = total[-1].reshape(2, *[1] * (mass.ndim - 1))
+        corners = -_impurity(whole - mass) - _impurity(mass)
+        return np.asarray(corners.max(axis=0))
 
     def finished(self, total: Floats) -> bool:
         """Tell whether the rows are of one class, or as good as that by their weights.
@@ -66,15 +64,10 @@ class Gini:
 def _impurity(mass: Floats) -> Floats:
     """Return mass times Gini impurity; 0 where there is no mass."""
     zero, one = mass
-    both = zero + one
-    squares = np.divide(
-        zero * zero + one * one, both * both, out=np.zeros_like(both), where=_some(both)
-    )
-    return both * (1.0 - squares)
-
-
-def _some(mass: Floats) -> Bools:
-    return np.asarray(mass > 0)
+    both = np.asarray(zero + one)
+    square = np.asarray(both * both)
+    square[both <= 0] = 1.0
+    return np.asarray(both * (1.0 - (zero * zero + one * one) / square))
 
 
 def _like(total: Floats, sums: Floats) -> Floats:

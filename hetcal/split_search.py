@@ -40,16 +40,16 @@ class Cut:
 
 
 class Magnifier(Protocol):
-    """Looks into runs: into groups first, then into bins."""
+    """Looks into runs: into bins first, then into parts of bins."""
 
-    def bins(self, groups: Runs) -> Runs:
-        """Divide groups of several values into bins."""
+    def parts(self, bins: Runs) -> Runs:
+        """Divide bins of several values into smaller runs."""
 
-    def single(self, bins: Runs) -> Runs:
-        """Divide bins of several values into rows."""
+    def single(self, parts: Runs) -> Runs:
+        """Divide parts of several values into rows."""
 
 
-def best_cut(judge: Judge, groups: Runs, magnifier: Magnifier) -> Cut | None:
+def best_cut(judge: Judge, bins: Runs, magnifier: Magnifier) -> Cut | None:
     """Find the best cut; of equals the first column, missing right, the lowest threshold.
 
     The best cut between two runs tells which runs could hold a better one. Values next to
@@ -58,14 +58,14 @@ def best_cut(judge: Judge, groups: Runs, magnifier: Magnifier) -> Cut | None:
     """
     slack = SLACK * judge.total.sum()
     apart = _best_apart(judge)
-    between = _between(judge, groups)
+    between = _between(judge, bins)
     aim = max(_highest(between), -np.inf if apart is None else apart.score)
     for raising in (True, False):
-        bins = magnifier.bins(_worth_a_look(judge, groups, between, aim - slack))
-        inner = _between(judge, bins)
+        parts = magnifier.parts(_worth_a_look(judge, bins, between, aim - slack))
+        inner = _between(judge, parts)
         if raising:
             aim = max(aim, _highest(inner))
-        rows = magnifier.single(_worth_a_look(judge, bins, inner, aim - slack))
+        rows = magnifier.single(_worth_a_look(judge, parts, inner, aim - slack))
         cut = _best(judge, rows, apart)
         if cut is not None and cut.score >= aim - slack:
             break

@@ -32,7 +32,7 @@ class TrainingRows:
 
     def encode(self) -> tuple[Singles, list[EncodedColumn]]:
         """Return the columns as the numbers that a tree splits."""
-        weight = np.ones(len(self.frame)) if self.weight is None else self.weight
+        weight = np.broadcast_to(1.0, len(self.frame)) if self.weight is None else self.weight
         return encode_columns(self.frame, self.positive, weight)
 
     def take(self, rows: Ints) -> "TrainingRows":
@@ -48,6 +48,11 @@ class TrainingRows:
 
 def two_classes(y: Any) -> Ints:
     """Return labels of two classes as 0 and 1, or say what is wrong with them."""
+    if isinstance(y, np.ndarray) and y.dtype.kind in "iu" and y.size:
+        low, high = y.min(), y.max()
+        upper = y == high
+        if low < high and (upper | (y == low)).all():  # nothing has to be sorted
+            return np.asarray(upper).astype(np.int64)
     missing = int(pd.isna(y).sum())
     classes = np.array([]) if missing else np.unique(y)
     if classes.size != 2:

@@ -7,8 +7,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hetcal.arrays import Floats, Ints
-from hetcal.feature_values import category_names, feature_kind, single_limit, single_values
+from hetcal.feature_values import category_names, feature_kind, single_values
 from hetcal.grown_tree import GrownTree
+from hetcal.neighbours import neighbours
 from hetcal.nodes import Feature, Node
 from hetcal.partition import Partition
 from hetcal.rules import needed_digits
@@ -123,8 +124,8 @@ def encode_columns(
 ) -> tuple[NDArray[np.float32], list[EncodedColumn]]:
     """Encode all columns, and put them next to each other for a tree.
 
-    Any number per row can stand for the label: categories are ordered by its mean. Nothing is
-    copied where the frame holds the columns that way.
+    Any number per row can stand for the label: categories are ordered by its mean. Nothing
+    is copied where the frame holds single precision in the order of a tree.
     """
     single = all(dtype == np.float32 for dtype in frame.dtypes)
     matrix = frame.to_numpy() if single else np.empty(frame.shape, dtype=np.float32, order="F")
@@ -151,26 +152,10 @@ def _with_digits(column: EncodedColumn, thresholds: Floats) -> Feature:
     if column.feature.kind == "category":
         return column.feature
     digits = (
-        needed_digits(threshold, *_neighbours(column.values, threshold))
+        needed_digits(threshold, *neighbours(column.values, threshold))
         for threshold in thresholds[np.isfinite(thresholds)].tolist()
     )
     return replace(column.feature, digits=max(digits, default=4))
-
-
-def _neighbours(values: NDArray[np.float32], threshold: float) -> tuple[float, float]:
-    """Return the largest value up to the threshold and the smallest one above it.
-
-    Those of a few rows tell where to look, so that no column has to be sorted.
-    """
-    limit = single_limit(threshold)
-    near = values[:: max(1, len(values) // FEW)]
-    below, above = _around(near, limit)
-    return _around(values[(values >= below) & (values <= above)], limit)
-
-
-def _around(values: NDArray[np.float32], limit: np.float32) -> tuple[float, float]:
-    left, right = values[values <= limit], values[values > limit]
-    return float(left.max(initial=-np.inf)), float(right.min(initial=np.inf))
 
 
 def _node(tree: GrownTree, position: int, columns: list[EncodedColumn]) -> Node:

@@ -62,7 +62,7 @@ def bin_column(
 
 
 def count(keys: Keys, rows: Rows, ends: Ints) -> NDArray[np.uint32]:
-    """Count rows by bin and label."""
+    """Count rows by part and label."""
     counts = np.zeros(2 * ends[-1], dtype=np.uint32)
     last = keys.shape[1] - 1
     for j in range(0, last, 2):  # two columns: an addition need not wait for the one before
@@ -79,7 +79,7 @@ def count(keys: Keys, rows: Rows, ends: Ints) -> NDArray[np.uint32]:
 
 
 def add_up(keys: Keys, rows: Rows, values: Floats, ends: Ints) -> Floats:
-    """Add up values per row by bin, label and value."""
+    """Add up values per row by part, label and value."""
     sums = np.zeros((2 * ends[-1], len(values)))
     near = np.empty((BLOCK, len(values)))
     for begin in range(0, len(rows), BLOCK):
@@ -98,31 +98,44 @@ def add_up(keys: Keys, rows: Rows, values: Floats, ends: Ints) -> Floats:
 def collect(
     keys: Keys, rows: Rows, number: Codes, ends: Ints, columns: Ints, sizes: Ints
 ) -> tuple[Rows, Codes]:
-    """Find the rows in numbered bins, column by column."""
-    found = np.empty(sizes.sum() + 1, dtype=rows.dtype)
-    numbers = np.empty(sizes.sum() + 1, dtype=np.int32)
+    """Find the rows in numbered parts, column by column."""
+    found = np.empty(sizes.sum(), dtype=rows.dtype)
+    numbers = np.empty(sizes.sum(), dtype=np.int32)
     at = 0
     for j in columns:
         here, column = number[ends[j] :], keys[:, j]
-        for row in rows:  # no branch: it could not be predicted
+        for row in rows:
             its = here[column[row] >> 1]
-            found[at] = row
-            numbers[at] = its
-            at += its >= 0
-    return found[:-1], numbers[:-1]
+            if its >= 0:
+                found[at], numbers[at] = row, its
+                at += 1
+    return found, numbers
 
 
-def divide(
-    column: Singles, rows: Rows, last: float, missing_left: bool, size: int
-) -> tuple[Rows, Rows]:
-    """Divide rows: values up to `last` go left, `size` in number."""
-    left = np.empty(size + 1, dtype=rows.dtype)
-    right = np.empty(len(rows) - size + 1, dtype=rows.dtype)
-    lefts = 0
+def divide(column: Singles, rows: Rows, last: float, missing_left: bool) -> tuple[Rows, Rows]:
+    """Divide rows in their own memory: values up to `last` go left."""
+    right = np.empty_like(rows)
+    limit = np.float32(last)
+    lefts = rights = np.uint32(0)  # without a sign, so that no place is checked for one
     for i in range(len(rows)):
-        value = column[rows[i]]
-        goes_left = (value <= last) | (missing_left & (value != value))
-        left[lefts] = rows[i]  # no branch: it could not be predicted
-        right[i - lefts] = rows[i]
-        lefts += goes_left
-    return left[:-1], right[:-1]
+        row = rows[i]
+        value = column[row]
+        left = np.uint32((value <= limit) | (missing_left & (value != value)))
+        rows[lefts] = row  # no branch: it could not be predicted
+        right[rights] = row
+        lefts = np.uint32(lefts + left)
+        rights = np.uint32(rights + np.uint32(1) - left)
+    rows[lefts:] = right[:rights]
+    return rows[:lefts], rows[lefts:]
+
+
+def around(bits: Codes, code_up_to: int) -> tuple[np.int32, np.int32]:
+    """Return the largest order code up to a limit and the smallest one above it."""
+    limit = np.int32(code_up_to)
+    low, high = np.int32(-0x80000000), np.int32(0x7FFFFFFF)
+    below, above = low, high
+    for i in range(len(bits)):
+        code = np.int32(bits[i] ^ ((bits[i] >> 31) & 0x7FFFFFFF))
+        below = max(below, code if code <= limit else low)
+        above = min(above, code if code > limit else high)
+    return below, above

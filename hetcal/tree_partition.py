@@ -83,11 +83,13 @@ class TreePartition(PartitionEstimator):
         frame = self._frame(X, reset=True)
         y = column_or_1d(y, warn=True)
         check_consistent_length(frame, y)
+        if sample_weight is None:
+            return TrainingRows(frame, two_classes(y), None)
         weight = _check_sample_weight(sample_weight, frame, ensure_non_negative=True)
         used = weight > 0
         if not used.all():
             frame, y, weight = frame[used], y[used], weight[used]
-        return TrainingRows(frame, two_classes(y), None if sample_weight is None else weight)
+        return TrainingRows(frame, two_classes(y), weight)
 
     def _grow(self, X: Singles, rows: TrainingRows, min_leaf: int) -> GrownTree:
         if self.grower == "histogram":

@@ -86,9 +86,9 @@ def test_the_number_of_bins_does_not_change_the_tree(compiled, monkeypatch):
         pytest.importorskip("numba")
     X, y = random_table(5, 20_000)
     usual = grow_tree(X, y, growth=Growth(5, 20), compiled=compiled)
-    for sample, bins, cells in ((100, 256, 1 << 10), (20_000, 1 << 14, 1 << 18)):
+    for sample, parts, cells in ((100, 256, 1 << 10), (20_000, 1 << 14, 1 << 18)):
         monkeypatch.setattr(binning, "SAMPLE", sample)
-        monkeypatch.setattr(binning, "BINS", bins)
+        monkeypatch.setattr(binning, "PARTS", parts)
         monkeypatch.setattr(binning, "CELLS", cells)
         assert equal(grow_tree(X, y, growth=Growth(5, 20), compiled=compiled), usual)
 

@@ -1,0 +1,17 @@
+import numpy as np
+import pytest
+
+from hetcal.neighbours import neighbours
+
+
+@pytest.mark.parametrize("compiled", ["0", "1"])
+@pytest.mark.parametrize("rows", [10, 20_000])
+def test_neighbours_of_a_threshold_are_those_of_the_sorted_column(monkeypatch, compiled, rows):
+    monkeypatch.setenv("HETCAL_COMPILED", compiled)
+    rng = np.random.default_rng(rows)
+    values = np.round(rng.normal(size=rows), 3).astype(np.float32)
+    values[rng.random(rows) < 0.2] = np.nan
+    known = np.sort(values[~np.isnan(values)])
+    for threshold in (known[:-1].astype(float) + 1e-12)[:: max(1, rows // 20)]:
+        expected = known[known <= threshold][-1], known[known > threshold][0]
+        assert neighbours(values, float(threshold)) == expected
