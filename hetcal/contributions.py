@@ -10,6 +10,7 @@ from scipy.special import ndtri
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.cells import Cells
 from hetcal.delong import CONFIDENCE
+from hetcal.kernels import use_compiled
 from hetcal.rank_statistics import class_variance
 from hetcal.ranking import ascending_order
 
@@ -106,6 +107,10 @@ class _Places:
 
         Ties count half.
         """
+        if leaf is not None and use_compiled():
+            from hetcal.cell_kernels import mass_below
+
+            return mass_below(self.leaf, leaf, self.mass, self.low, self.high)
         mass = self.mass if leaf is None else self.mass * (self.leaf == leaf)
         summed = np.append(0.0, np.cumsum(mass))
         return (summed[self.low] + summed[self.high]) / 2

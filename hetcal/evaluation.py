@@ -8,7 +8,8 @@ import pandas as pd
 from hetcal.cells import Cells
 from hetcal.contributions import lift_contributions
 from hetcal.delong import Lift, paired_delong
-from hetcal.metrics import Metrics, log_loss, measure_cells, order_of_cells, rows_of_leaves
+from hetcal.leaf_measures import leaf_areas, leaf_counts, leaf_losses
+from hetcal.metrics import Metrics, measure_cells
 from hetcal.ways import Ways
 
 
@@ -125,23 +126,18 @@ def evaluate_leaves(before: Cells, after: Cells, leaves: Sequence[int]) -> pd.Da
         `log_loss_before`, `log_loss_after`, and the columns of
         `hetcal.contributions.lift_contributions`; NaN where not defined.
     """
+    rows, positives = leaf_counts(before, leaves)
+    areas = [leaf_areas(each, leaves) for each in (before, after)]
     inside = pd.DataFrame(
-        {"leaf": i} | _compare(before.chosen(cells), after.chosen(cells))
-        for i, cells in zip(leaves, rows_of_leaves(before.leaf, leaves), strict=True)
+        {
+            "leaf": list(leaves),
+            "rows": rows,
+            "positives": positives,
+            "auc_before": areas[0],
+            "auc_after": areas[1],
+            "lift": areas[1] - areas[0],
+            "log_loss_before": leaf_losses(before, leaves),
+            "log_loss_after": leaf_losses(after, leaves),
+        }
     )
     return inside.join(lift_contributions(before, after, leaves))
-
-
-def _compare(before: Cells, after: Cells) -> dict[str, float]:
-    """Return the columns of `evaluate_leaves` for the cells of one leaf."""
-    area_before, area_after = order_of_cells(before).auc, order_of_cells(after).auc
-    y, weight = before.y, before.given_weight
-    return {
-        "rows": int(before.rows.sum()),
-        "positives": int(before.rows[y == 1].sum()),
-        "auc_before": area_before,
-        "auc_after": area_after,
-        "lift": area_after - area_before,
-        "log_loss_before": log_loss(y, before.score, weight),
-        "log_loss_after": log_loss(y, after.score, weight),
-    }

@@ -61,8 +61,13 @@ def average_precision(y: Labels, scores: Floats, weight: Floats | None = None) -
 
 def log_loss(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
     """Mean negative log-likelihood in nats, computed from the logits without clipping."""
+    return _mean(loss_of_rows(y, scores), weight)
+
+
+def loss_of_rows(y: Labels, scores: Floats) -> Floats:
+    """Negative log-likelihood of each row."""
     towards = np.where(np.asarray(y) == 1, scores, -scores)
-    return _mean(np.log1p(np.exp(-np.abs(towards))) - np.minimum(towards, 0), weight)
+    return np.log1p(np.exp(-np.abs(towards))) - np.minimum(towards, 0)
 
 
 def brier(y: Labels, scores: Floats, weight: Floats | None = None) -> float:

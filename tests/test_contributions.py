@@ -99,3 +99,12 @@ def test_a_single_positive_row_has_a_contribution_without_an_error():
     found = divided(y, before, after, leaf, LEAVES)
     assert found["contribution"].notna().all()
     assert found[["contribution_se", "contribution_low", "contribution_high"]].isna().all().all()
+
+
+def test_compiled_contributions_are_those_of_numpy(monkeypatch):
+    pytest.importorskip("numba")
+    found = []
+    for switch in ("0", "1"):
+        monkeypatch.setenv("HETCAL_COMPILED", switch)
+        found.append(divided(*sample(3_000), LEAVES))
+    assert found[0].equals(found[1])

@@ -8,6 +8,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from hetcal.cells import Cells
 from hetcal.delong import paired_delong
 from hetcal.evaluation import evaluate
+from hetcal.leaf_measures import leaf_areas, leaf_losses
 from hetcal.metrics import measure
 from hetcal.ways import Ways
 
@@ -73,6 +74,23 @@ def test_a_leaf_is_compared_on_its_own_rows(rows):
     columns = ["auc_before", "auc_after", "lift"]
     assert leaves.loc[3, columns].tolist() == pytest.approx([*areas, areas[1] - areas[0]])
     assert leaves.loc[3, ["rows", "positives"]].tolist() == [inside.sum(), y.sum()]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_measures_of_all_leaves_are_those_of_each_alone(weighted):
+    rng = np.random.default_rng(4)
+    scores, leaf = np.round(rng.normal(size=3_000), 1), rng.choice([2, 5, 9], 3_000)
+    y, weight = rng.binomial(1, expit(scores)), rng.exponential(size=3_000)
+    cells = Cells.of_rows(scores, y, leaf, weight if weighted else None)
+    areas, losses = leaf_areas(cells, [9, 7, 2]), leaf_losses(cells, [9, 7, 2])
+    for place, each in ((0, 9), (2, 2)):
+        i = leaf == each
+        used = weight[i] if weighted else None
+        expected = roc_auc_score(y[i], scores[i], sample_weight=used)
+        assert areas[place] == pytest.approx(expected, abs=1e-12)
+        expected = log_loss(y[i], expit(scores[i]), sample_weight=used)
+        assert losses[place] == pytest.approx(expected, abs=1e-12)
+    assert np.isnan([areas[1], losses[1]]).all()
 
 
 def test_a_leaf_without_test_rows_has_no_measures_and_no_contribution(rows):
