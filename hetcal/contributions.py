@@ -11,7 +11,7 @@ from hetcal.arrays import Bools, Floats, Ints
 from hetcal.cells import Cells
 from hetcal.delong import CONFIDENCE
 from hetcal.kernels import use_compiled
-from hetcal.rank_statistics import class_variance
+from hetcal.rank_statistics import class_variance, count_below
 from hetcal.ranking import ascending_order
 
 
@@ -118,9 +118,17 @@ class _Places:
 
 def _place(own: Floats, scores: Floats, others: _Rows) -> _Places:
     order = ascending_order(scores)
-    low, high = (np.searchsorted(scores[order], own, side) for side in ("left", "right"))
+    low, high = _counts_below(own, scores[order])
     mass = others.weight / others.weight.sum()
     return _Places(others.leaf[order], mass[order], low, high)
+
+
+def _counts_below(own: Floats, ranked: Floats) -> tuple[Ints, Ints]:
+    """For each of the own scores count the ranked ones below it, and those not above it."""
+    order = ascending_order(own)  # neighbours are found faster than scores far apart
+    low, high = np.empty(own.size, dtype=np.int64), np.empty(own.size, dtype=np.int64)
+    low[order], high[order] = count_below(own[order], ranked)
+    return low, high
 
 
 def _table(contribution: Floats, se: Floats) -> pd.DataFrame:
