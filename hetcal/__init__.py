@@ -18,6 +18,8 @@ cells, so there is one path for exact and for sketched data.
 2. **Maps** (`platt`, `leaf_calibrator`): Newton's method from slope 0 fits the Platt maps of
    all leaves at once on cells; `platt_polish` then takes a step over the rows, so that slopes
    and intercepts are the exact maximum likelihood.
+   Maps of other kinds (`leaf_methods`) are fitted on cells, too, and `shrunken` draws those
+   with parameters towards the pooled map, as strongly as `shrinkage` finds best.
 3. **Ranks** (`rank_statistics`): the values of each class are sorted, never the rows. One
    sort gives AUC, average precision and DeLong's variance, ties exact. Cells are ranked by
    the middle of their interval and summed by their mean score.
@@ -36,7 +38,16 @@ results; the variable HETCAL_COMPILED=0 switches that off.
 from hetcal.algorithm import run
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import Artifact, artifact_bytes, score_with_artifact
-from hetcal.calibrators import PlattCalibrator
+from hetcal.calibrators import (
+    BayesianBinningCalibrator,
+    BetaCalibrator,
+    BiasCalibrator,
+    HistogramCalibrator,
+    IsotonicCalibrator,
+    PlattCalibrator,
+    ScalingBinningCalibrator,
+    TemperatureCalibrator,
+)
 from hetcal.errors import HetcalError
 from hetcal.evaluation import Evaluation, evaluate
 from hetcal.finished_run import Run
@@ -55,18 +66,25 @@ from hetcal.version import __version__
 
 __all__ = [
     "Artifact",
+    "BayesianBinningCalibrator",
+    "BetaCalibrator",
+    "BiasCalibrator",
     "Evaluation",
     "HetcalError",
     "HeterogeneousCalibrator",
+    "HistogramCalibrator",
     "InputColumns",
+    "IsotonicCalibrator",
     "LeafCalibrator",
     "Partition",
     "PlattCalibrator",
     "Roles",
     "Run",
+    "ScalingBinningCalibrator",
     "Scores",
     "Settings",
     "Table",
+    "TemperatureCalibrator",
     "TreePartition",
     "__version__",
     "artifact_bytes",

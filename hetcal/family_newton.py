@@ -154,7 +154,7 @@ def _bounded_step(
 def _newton_step(gradient: Floats, curvature: Floats, free: Bools) -> tuple[Floats, Floats]:
     """Return the step of the free parameters, and its size in standard errors."""
     gradient = np.where(free, gradient, 0.0)
-    step = (_inverse(curvature, free) @ gradient[:, :, None])[:, :, 0]
+    step = np.where(free, (_inverse(curvature, free) @ gradient[:, :, None])[:, :, 0], 0.0)
     return step, np.sqrt(np.maximum(np.sum(gradient * step, axis=1), 0.0))
 
 

@@ -5,7 +5,7 @@ from scipy.special import expit, logit
 from sklearn.compose import make_column_transformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from hetcal.errors import CalibrationError
 from hetcal.heterogeneous import HeterogeneousCalibrator
 from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.map_shapes import Affine
 from hetcal.tree_partition import TreePartition
 
 
@@ -134,6 +135,20 @@ def test_text_columns_reach_estimator_and_partition():
     assert {leaf.rule for leaf in fitted.partition_.leaves_} == {"side is east", "side is west"}
     east, west = (each.slope for each in fitted.calibrator_.maps_[::-1])
     assert east > 3 * west
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [LeafCalibrator(method="isotonic"), LeafCalibrator(method="beta", shrinkage="cv")],
+)
+def test_maps_of_another_method_are_fitted_in_the_leaves(calibrator):
+    X, y = rows(4_000, 0)
+    fitted = HeterogeneousCalibrator(calibrator=calibrator).fit(X, y)
+    plain = HeterogeneousCalibrator().fit(X, y)
+    X_test, y_test = rows(4_000, 1)
+    assert type(fitted.calibrator_.pooled_.shape) is not Affine
+    before = log_loss(y_test, plain.predict_proba(X_test))
+    assert log_loss(y_test, fitted.predict_proba(X_test)) < before + 0.02
 
 
 def test_scores_that_part_the_classes_stay_as_they_are():

@@ -195,6 +195,29 @@ def test_a_beta_map_never_falls():
     assert turned.parameters[0, :2].tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("strength", [0.0, 0.1])
+def test_beta_maps_at_their_bounds_fulfil_the_conditions_of_a_maximum(strength):
+    """Along a free parameter the objective is level; along one that is 0 it does not rise."""
+    rng = np.random.default_rng(3)
+    leaf, scores = np.repeat(np.arange(100), 60), rng.normal(scale=2, size=6_000)
+    y = rng.binomial(1, expit(0.2 * scores))
+    fit = fit_family("beta", Cells.of_rows(scores, y, leaf), range(100), np.ones(3), strength)
+    features = np.stack([log_expit(scores), -log_expit(-scores), np.ones(6_000)])
+    centre, scale = features.mean(axis=1), features.std(axis=1)
+    centre[2], scale[2] = 0.0, 1.0
+    z = (features - centre[:, None]) / scale[:, None]
+    apart = (fit.parameters - 1) * scale
+    apart[:, 2] = (fit.parameters - 1) @ np.append(centre[:2], 1)
+    residual = y - expit(np.sum(fit.parameters[leaf].T * features, axis=0))
+    gradient = np.stack([np.bincount(leaf, residual * each) for each in z], axis=1)
+    gradient -= strength * apart
+    free = np.column_stack([fit.parameters[:, :2] > 0, np.ones(100, bool)])
+    assert fit.converged.all()
+    assert 10 < np.sum(~free) < 190
+    assert np.abs(gradient[free]).max() < 1e-4
+    assert gradient[~free].max() <= 1e-9
+
+
 @pytest.mark.parametrize("scale", [1, 30, 500])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_bias_makes_the_mean_probability_the_rate(weighted, scale):
