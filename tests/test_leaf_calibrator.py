@@ -24,6 +24,7 @@ from hetcal.grid import Grid
 from hetcal.leaf_calibrator import LeafCalibrator, maps_table
 from hetcal.leaf_map import LeafMap, map_leaves
 from hetcal.leaf_methods import METHODS
+from hetcal.map_families import FAMILIES
 from hetcal.map_shapes import Affine
 from hetcal.nodes import Feature, Node
 from hetcal.partition import Partition
@@ -431,3 +432,16 @@ def test_compiled_maps_are_those_of_numpy(monkeypatch):
         found.append(map_leaves(scores, position, slope, intercept))
     assert np.array_equal(*found, equal_nan=True)
     assert np.isnan(found[1][-3:]).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_maps_of_cells_are_close_to_those_of_their_rows(many_rows, method):
+    """Some rows lie on the other side of an edge, where there are edges."""
+    scores, _, leaf = many_rows
+    rows = Cells.of_rows(*many_rows)
+    cells = sketch_rows(*many_rows, [1, 2, 3], Grid()).cells()
+    exact = LeafCalibrator(method=method).fit_cells(rows, [1, 2, 3])
+    found = LeafCalibrator(method=method).fit_cells(cells, [1, 2, 3], polish_with=rows)
+    inside = leaf < 3
+    off = np.abs(found.predict(scores, leaf) - exact.predict(scores, leaf))[inside]
+    assert np.mean(off) < (1e-5 if method in FAMILIES else 2e-3)
