@@ -19,8 +19,9 @@ Keys = NDArray[np.uint16]
 
 SAMPLE = 1 << 14  # rows that the parts are chosen from
 PARTS = 1 << 12  # most parts of a column, that of the missing values included
-BINS = 1 << 8  # bins of a column, that of the missing values included
 CELLS = 1 << 16  # most entries of a look-up table
+MANY_ROWS, FINER = 2_500_000, 4  # so many rows have four times as much of all these
+BINS = 1 << 8  # bins of a column, that of the missing values included
 OFTEN = 8  # rows of the sample that make it likely that a part has one value only
 BLOCK = 1 << 10  # rows that are copied at a time
 
@@ -140,17 +141,18 @@ def column_by_column(X: Singles) -> Singles:
 
 def choose_bins(values: Singles) -> ColumnBins:
     """Choose the parts of a column from every so many of its rows."""
-    sample = values[:: len(values) // SAMPLE | 1]  # odd: rows may take turns
+    scale = FINER if len(values) >= MANY_ROWS else 1
+    sample = values[:: len(values) // (scale * SAMPLE) | 1]  # odd: rows may take turns
     sample = sample[~np.isnan(sample)]
     codes = order_codes(sample)
     low, high = (int(codes.min()), int(codes.max())) if codes.size else (0, 0)
-    room = min(CELLS, 16 * codes.size + 2)
+    room = min(scale * CELLS, 16 * codes.size + 2)
     shift = next(s for s in range(33) if (high >> s) - (low >> s) < room)
     cells = (codes >> shift) - (low >> shift)
     used, counts, value = _contents(cells, sample)
     if (counts[np.isnan(value)] * (BINS // 2) > codes.size).any():
         return _searched(sample)
-    number, heavy = _shares(counts, PARTS - 1)
+    number, heavy = _shares(counts, scale * PARTS - 1)
     table = _table(used, number, heavy)
     cuts = np.empty(0, dtype=np.float32)
     return ColumnBins(low, high, shift, table, cuts, *_parts(number, counts, value))
