@@ -7,6 +7,7 @@ speed, from a sample.
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +92,11 @@ class BinnedRows:
     ends: Ints
     only: Singles
     place: Ints
+
+    @cached_property
+    def columns(self) -> list[slice]:
+        """The parts of each column."""
+        return [slice(start, end) for start, end in pairwise(self.ends.tolist())]
 
     @cached_property
     def _first(self) -> Ints:

@@ -1,6 +1,6 @@
 """The passes over rows that grow a tree, in numpy: the reference for the compiled ones."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from hetcal.kernels import compiled
 
 Rows = NDArray[np.integer]
 Numbers = NDArray[np.int32]
-BLOCK = 1 << 15  # rows at a time, so that intermediate arrays stay in the cache
+BLOCK, CHUNK = 1 << 15, 1 << 18  # rows at a time, so that intermediate arrays stay in the cache
 
 
 @dataclass(frozen=True)
@@ -68,15 +68,28 @@ def bin_column(values: Singles, y: Bytes, column: ColumnBins, only: Singles, key
 def add_up(table: BinnedRows, rows: Rows, values: Floats) -> Floats:
     """Return sums of shape (1 + values, 2, parts)."""
     sums = np.zeros((1 + len(values), 2, table.only.size))
-    parts = values[:, rows]
-    for j in range(table.X.shape[1]):
-        here = slice(table.ends[j], table.ends[j + 1])
-        many = 2 * (here.stop - here.start)
-        keys = table.keys[:, j].take(rows)
-        sums[0, :, here] = np.bincount(keys, minlength=many).reshape(-1, 2).T
-        for k, part in enumerate(parts, start=1):
-            sums[k, :, here] = np.bincount(keys, part, minlength=many).reshape(-1, 2).T
+    for part in _chunks(rows, len(table.X)):
+        for j, here in enumerate(table.columns):
+            counts = np.bincount(_keys(table, j, part), minlength=2 * (here.stop - here.start))
+            sums[0, :, here] += counts.reshape(-1, 2).T
+    for k, each in enumerate(values[:, rows], start=1):  # all rows at once: so sums are rounded
+        for j, here in enumerate(table.columns):
+            keys = table.keys[:, j].take(rows)
+            added = np.bincount(keys, each, minlength=2 * (here.stop - here.start))
+            sums[k, :, here] = added.reshape(-1, 2).T
     return sums
+
+
+def _chunks(rows: Rows, many: int) -> Iterator[Rows | slice]:
+    """Yield some rows after the other: all rows as slices, which need not be looked up."""
+    for start in range(0, len(rows), CHUNK):
+        end = min(start + CHUNK, len(rows))
+        yield slice(start, end) if len(rows) == many else rows[start:end]
+
+
+def _keys(table: BinnedRows, j: int, part: Rows | slice) -> Keys:
+    keys = table.keys[:, j]
+    return keys[part] if isinstance(part, slice) else keys.take(part)
 
 
 def collect(table: BinnedRows, rows: Rows, number: Numbers, sizes: Ints) -> tuple[Rows, Numbers]:
@@ -87,23 +100,33 @@ def collect(table: BinnedRows, rows: Rows, number: Numbers, sizes: Ints) -> tupl
     """
     found, numbers = [rows[:0]], [number[:0]]
     for j in np.flatnonzero(sizes):
-        here = number[table.ends[j] : table.ends[j + 1]].take(table.keys[:, j].take(rows) >> 1)
-        at = np.flatnonzero(here >= 0)
-        found.append(rows[at])
-        numbers.append(here[at])
+        for start in range(0, len(rows), CHUNK):
+            part = rows[start : start + CHUNK]
+            here = number[table.columns[j]].take(table.keys[:, j].take(part) >> 1)
+            at = np.flatnonzero(here >= 0)
+            found.append(part[at])
+            numbers.append(here[at])
     return np.concatenate(found), np.concatenate(numbers)
 
 
 def divide(column: Singles, rows: Rows, last: float, missing_left: bool) -> tuple[Rows, Rows]:
     """Return the rows that go left and those that go right, in their order.
 
-    The compiled pass uses the memory of `rows` for them.
+    They take the place of `rows`: memory that was used before is faster than new memory.
     """
-    values = column.take(rows)
-    left = values <= np.float32(last)
-    if missing_left:
-        left |= np.isnan(values)
-    return rows[left], rows[~left]
+    lefts, rights = 0, []
+    for start in range(0, len(rows), CHUNK):
+        part = rows[start : start + CHUNK]
+        values = column.take(part)
+        left = values <= np.float32(last)
+        if missing_left:
+            left |= np.isnan(values)
+        rights.append(part[~left])
+        here = part[left]
+        rows[lefts : lefts + here.size] = here
+        lefts += here.size
+    rows[lefts:] = np.concatenate(rights)
+    return rows[:lefts], rows[lefts:]
 
 
 REFERENCE = Passes(bin_column, add_up, collect, divide, np.int64)

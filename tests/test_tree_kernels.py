@@ -61,7 +61,7 @@ def test_sides_are_the_same(missing_left):
     assert left.tolist() == ([0, 1, 3] if missing_left else [0, 3])
     assert right.tolist() == ([4] if missing_left else [1, 4])
     for found, expected in zip(
-        (left, right), row_passes.divide(column, rows, 2.0, missing_left), strict=True
+        (left, right), row_passes.divide(column, rows.copy(), 2.0, missing_left), strict=True
     ):
         assert np.array_equal(found, expected)
 
