@@ -133,8 +133,7 @@ def grow_partition(
         min_samples_leaf=None if settings.min_leaf is None else min(settings.min_leaf, rows.size),
         random_state=settings.seed,
     )
-    progress(0.0, "Growing the tree")
-    tree.fit(table.X.iloc[rows], table.y[rows], _weight(table, rows))
+    tree.fit_rows(table.X, rows, table.y[rows], _weight(table, rows), progress)
     return tree.partition_
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetcal.arrays import Bools, Floats, Ints, Singles
+from hetcal.picked_columns import Matrix, PickedColumns
 
 Codes = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
@@ -87,7 +88,7 @@ class BinnedRows:
         Its column times `BINS`, plus its bin.
     """
 
-    X: Singles
+    X: Matrix
     keys: Keys
     ends: Ints
     only: Singles
@@ -135,9 +136,9 @@ def order_codes(values: Singles) -> Codes:
     return bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))
 
 
-def column_by_column(X: Singles) -> Singles:
+def column_by_column(X: Matrix) -> Matrix:
     """Return the matrix in Fortran order, copied only if it is not."""
-    if X.flags.f_contiguous:
+    if isinstance(X, PickedColumns) or X.flags.f_contiguous:
         return X
     columns = np.empty(X.shape, dtype=np.float32, order="F")
     for start in range(0, len(X), BLOCK):  # a block at a time stays in the cache

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hetcal.arrays import Floats, Singles
+from hetcal.arrays import Floats
 from hetcal.binning import BinnedRows, choose_bins, column_by_column
 from hetcal.grown_tree import GrownTree
 from hetcal.kernels import use_compiled
 from hetcal.magnifier import RowMagnifier
+from hetcal.picked_columns import Matrix
 from hetcal.row_passes import REFERENCE, Passes, Rows, bin_rows, compiled_passes
 from hetcal.runs import Judge, Runs
 from hetcal.split_criteria import Criterion, Gini
@@ -40,7 +41,7 @@ class Growth:
 
 
 def grow_tree(
-    X: Singles,
+    X: Matrix,
     y: NDArray[np.integer],
     weight: Floats | None = None,
     *,

@@ -11,6 +11,7 @@ from hetcal import tree_kernels
 from hetcal.arrays import Floats, Ints, Singles
 from hetcal.binning import BINS, BinnedRows, Bytes, ColumnBins, Keys
 from hetcal.kernels import compiled
+from hetcal.picked_columns import Matrix
 
 Rows = NDArray[np.integer]
 Numbers = NDArray[np.int32]
@@ -42,7 +43,7 @@ class Passes:
     row_type: type[np.integer[Any]]
 
 
-def bin_rows(X: Singles, y: Bytes, columns: Sequence[ColumnBins], passes: Passes) -> BinnedRows:
+def bin_rows(X: Matrix, y: Bytes, columns: Sequence[ColumnBins], passes: Passes) -> BinnedRows:
     """Put each value of a matrix in Fortran order into its part."""
     keys = np.empty(X.shape, dtype=np.uint16, order="F")
     ends = np.cumsum([0, *(column.only.size for column in columns)])

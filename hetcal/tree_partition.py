@@ -4,15 +4,20 @@ from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import ClassifierTags, Tags, column_or_1d
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
-from hetcal.arrays import Singles
+from hetcal.arrays import Floats, Ints
 from hetcal.errors import PartitionError
 from hetcal.grown_tree import GrownTree
 from hetcal.histogram_tree import Growth, grow_tree
 from hetcal.partition_estimator import PartitionEstimator
+from hetcal.picked_columns import Matrix
+from hetcal.picked_encoding import pick_columns, with_values
+from hetcal.progress import Progress, between, silent
+from hetcal.ranking import Labels
 from hetcal.training_rows import TrainingRows, two_classes
 from hetcal.tree_encoding import to_partition
 
@@ -77,6 +82,42 @@ class TreePartition(PartitionEstimator):
         self.partition_ = to_partition(tree, columns)
         return self
 
+    def fit_rows(
+        self,
+        X: pd.DataFrame,
+        rows: Ints,
+        y: Labels,
+        sample_weight: Floats | None = None,
+        progress: Progress = silent,
+    ) -> Self:
+        """Grow the tree on some rows of a table, without a copy of their columns.
+
+        Parameters
+        ----------
+        X : DataFrame
+            The whole table.
+        rows : array of int
+            The training rows.
+        y, sample_weight : array
+            Labels and weights of these.
+        progress : callable, optional
+            Is told how far the work has come.
+        """
+        if self.grower != "histogram":
+            return self.fit(X.iloc[rows], y, sample_weight)
+        self._check_parameters()
+        frame = self._frame(X, reset=True)
+        if sample_weight is not None:
+            used = sample_weight > 0
+            rows, y, sample_weight = rows[used], y[used], sample_weight[used]
+        training = TrainingRows(frame, two_classes(y), sample_weight)
+        picking, growing = between(progress, 0.0, 0.4), between(progress, 0.4, 1.0)
+        picked, columns = pick_columns(frame, rows, training.positive, sample_weight, picking)
+        growing(0.0, "Growing the tree: looking for the best splits")
+        tree = self._grow(picked, training, self._min_leaf(rows.size))
+        self.partition_ = to_partition(tree, with_values(columns, picked, tree.feature))
+        return self
+
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
         """Check what `fit` was given, and leave out rows of weight 0."""
         self._check_parameters()
@@ -91,7 +132,7 @@ class TreePartition(PartitionEstimator):
             frame, y, weight = frame[used], y[used], weight[used]
         return TrainingRows(frame, two_classes(y), weight)
 
-    def _grow(self, X: Singles, rows: TrainingRows, min_leaf: int) -> GrownTree:
+    def _grow(self, X: Matrix, rows: TrainingRows, min_leaf: int) -> GrownTree:
         if self.grower == "histogram":
             growth = Growth(self.max_depth, min_leaf)
             return grow_tree(X, rows.positive, rows.weight, growth=growth)
