@@ -12,18 +12,22 @@ def draw(size: Floats, stratum: Ints, shares: Floats, rng: np.random.Generator) 
     Units of a stratum are put in random order along a line, each as long as its
     size; the role is the part of the line in which the unit's middle lies.
     """
-    order = rng.permutation(size.size)
     # Bytes are sorted many times faster than whole numbers of eight bytes.
-    order = order[np.argsort(stratum.astype(np.int8)[order], kind="stable")]
-    ends = np.cumsum(size[order])
-    first = np.flatnonzero(np.diff(stratum[order], prepend=stratum[order][:1] - 1))
-    start = (ends - size[order])[first]
-    lengths = np.diff(np.append(first, order.size))
+    stratum = stratum.astype(np.min_scalar_type(int(stratum.max(initial=0))))
+    order = rng.permutation(size.size)
+    order = order[np.argsort(stratum[order], kind="stable")]
+    stratum, length = stratum[order], size[order]
+    ends = np.cumsum(length)
+    first = np.flatnonzero(np.append(True, stratum[1:] != stratum[:-1])[: order.size])
+    start = ends[first] - length[first]
     total = np.diff(np.append(start, ends[-1:]))
-    middle = ends - size[order] / 2 - np.repeat(start, lengths)
-    cuts = np.cumsum(shares)[:-1]
+    units = np.diff(np.append(first, order.size))
+    # In place, since a large table has little room for arrays of its length.
+    middle = np.subtract(ends, np.divide(length, 2, out=length), out=length)
+    middle -= np.repeat(start, units)
+    middle /= np.repeat(total, units)
     role = np.empty(size.size, dtype=np.int64)
-    role[order] = np.searchsorted(cuts, middle / np.repeat(total, lengths), side="right")
+    role[order] = np.searchsorted(np.cumsum(shares)[:-1], middle, side="right")
     return role
 
 
