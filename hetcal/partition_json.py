@@ -13,26 +13,33 @@ FORMAT = 1
 
 def write_tree(features: tuple[Feature, ...], nodes: tuple[Node, ...]) -> str:
     """Write JSON text; equal trees give equal text."""
-    content = {
+    return json.dumps(tree_fields(features, nodes), indent=1, allow_nan=False)
+
+
+def tree_fields(features: tuple[Feature, ...], nodes: tuple[Node, ...]) -> dict[str, Any]:
+    """Return the fields of a partition for JSON."""
+    return {
         "kind": KIND,
         "format": FORMAT,
-        "features": [_feature_fields(feature) for feature in features],
+        "features": [feature_fields(feature) for feature in features],
         "nodes": [_node_fields(node, features) for node in nodes],
     }
-    return json.dumps(content, indent=1, allow_nan=False)
 
 
 def read_tree(text: str | bytes) -> tuple[tuple[Feature, ...], tuple[Node, ...]]:
     """Read what `write_tree` wrote; anything else is a `PartitionError`."""
     try:
-        fields = parse_object(text)
-        _check_header(fields)
-        features = tuple(_read_feature(each) for each in fields.objects("features"))
-        kinds = {feature.name: feature.kind for feature in features}
-        nodes = tuple(_read_node(each, kinds) for each in fields.objects("nodes"))
+        return read_tree_fields(parse_object(text))
     except JsonError as problem:
         raise broken(str(problem)) from problem
-    return features, nodes
+
+
+def read_tree_fields(fields: Fields) -> tuple[tuple[Feature, ...], tuple[Node, ...]]:
+    """Read what `tree_fields` gave."""
+    _check_header(fields)
+    features = tuple(read_feature(each) for each in fields.objects("features"))
+    kinds = {feature.name: feature.kind for feature in features}
+    return features, tuple(_read_node(each, kinds) for each in fields.objects("nodes"))
 
 
 def _check_header(fields: Fields) -> None:
@@ -51,14 +58,16 @@ def _check_header(fields: Fields) -> None:
     fields.only("kind", "format", "features", "nodes")
 
 
-def _feature_fields(feature: Feature) -> dict[str, Any]:
+def feature_fields(feature: Feature) -> dict[str, Any]:
+    """Return the fields of a column for JSON."""
     common = {"name": feature.name, "kind": feature.kind, "missing": feature.missing}
     if feature.kind == "category":
         return {**common, "rare": feature.rare, "categories": list(feature.categories)}
     return {**common, "whole": feature.whole, "digits": feature.digits}
 
 
-def _read_feature(fields: Fields) -> Feature:
+def read_feature(fields: Fields) -> Feature:
+    """Read what `feature_fields` gave."""
     name, kind, missing = fields.text("name"), fields.text("kind"), fields.flag("missing")
     if kind == "number":
         fields.only("name", "kind", "missing", "whole", "digits")

@@ -2,9 +2,11 @@
 
 import json
 import math
+import sys
 from typing import Any, NoReturn
 
 MAX_TEXT = 64 * 2**20
+MAX_NUMBER = sys.float_info.max
 
 
 class JsonError(ValueError):
@@ -114,6 +116,13 @@ class Fields:
         if not all(map(math.isfinite, found)):
             raise self._problem(key, "a list of finite numbers")
         return found
+
+    def integers(self, key: str, low: int, high: int) -> list[int]:
+        """Return a list of whole numbers from `low` to `high`."""
+        values = self._list(key)
+        if not all(type(value) is int and low <= value <= high for value in values):
+            raise self._problem(key, f"a list of whole numbers from {low} to {high}")
+        return values
 
     def fields(self, key: str) -> "Fields":
         """Return one object."""

@@ -143,12 +143,13 @@ def encode_columns(
 def to_partition(tree: GrownTree, columns: list[EncodedColumn]) -> Partition:
     """Write a tree as a partition with the same nodes in the same order."""
     used = sorted(set(tree.feature[tree.feature >= 0].tolist()))
-    features = [_with_digits(columns[i], tree.threshold[tree.feature == i]) for i in used]
+    features = [with_digits(columns[i], tree.threshold[tree.feature == i]) for i in used]
     nodes = (_node(tree, i, columns) for i in range(tree.feature.size))
     return Partition(tuple(features), tuple(nodes))
 
 
-def _with_digits(column: EncodedColumn, thresholds: Floats) -> Feature:
+def with_digits(column: EncodedColumn, thresholds: Floats) -> Feature:
+    """Show thresholds with as many digits as part the values next to them."""
     if column.feature.kind == "category":
         return column.feature
     digits = (

@@ -1,0 +1,194 @@
+"""A sequence of partitions: gradient-boosted trees, and nested calibration along them."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import ClassifierTags, Tags
+from sklearn.utils.validation import check_is_fitted
+
+from hetcal.arrays import Floats, Ints, Singles
+from hetcal.errors import PartitionError
+from hetcal.grown_tree import GrownTree
+from hetcal.partition import Partition
+from hetcal.stages import NestedStage
+from hetcal.tree_columns import TreeColumns
+from hetcal.tree_encoding import encode_columns
+from hetcal.tree_ensemble import TreeEnsemble
+from hetcal.tree_rows import TreeRows, table_of
+
+
+class BoostedPartition(BaseEstimator):
+    """Partition the feature space again and again by gradient-boosted trees on the labels.
+
+    The rows are divided into as many folds as there are members. Each member is a sequence of
+    boosted trees on all folds but one, and stops when it no longer improves on that one; the
+    margin is the mean over the members. So every row has a margin from a member that was not
+    trained on it (`held_out_`), and no row is lost to early stopping.
+
+    Parameters
+    ----------
+    members : int, default=5
+        Sequences of trees, at least 2.
+    learning_rate : float, default=0.06
+        Share of each tree's values that is kept.
+    max_iter : int, default=500
+        Most trees of a member.
+    max_leaf_nodes : int, default=24
+        Most leaves of a tree.
+    random_state : int, default=0
+        Decides the folds and the columns that a split may read.
+
+    Attributes
+    ----------
+    ensemble_ : TreeEnsemble
+        The trees of all members, one after the other.
+    values_ : array of float
+        What each leaf adds to the margin.
+    baseline_ : float
+        The margin before the first tree.
+    held_out_ : array of float
+        Margin of each row of `fit` by the member that has not seen it.
+    """
+
+    def __init__(
+        self,
+        members: int = 5,
+        *,
+        learning_rate: float = 0.06,
+        max_iter: int = 500,
+        max_leaf_nodes: int = 24,
+        random_state: int = 0,
+    ) -> None:
+        self.members = members
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.max_leaf_nodes = max_leaf_nodes
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, ranked: Any = None) -> Self:
+        """Grow the trees on rows with labels of two classes.
+
+        Parameters
+        ----------
+        X, y, sample_weight : table, labels, weights
+            The rows.
+        ranked : array of bool, optional
+            Rows whose labels order the categories; by default all. Margins of the others are
+            free of their own labels.
+        """
+        rows = TreeRows.of(self, X, y, sample_weight)
+        self._check(rows.positive)
+        chosen = rows.used if ranked is None else np.asarray(ranked, dtype=np.bool_)
+        chosen = chosen[rows.used]
+        _, columns = encode_columns(rows.frame[chosen], rows.positive[chosen], rows.weight[chosen])
+        matrix = TreeColumns.of(columns).matrix(rows.frame)
+        held_out = np.full(rows.used.size, np.nan)
+        inside = np.flatnonzero(rows.used)
+        models: list[HistGradientBoostingClassifier] = []
+        folds = StratifiedKFold(self.members, shuffle=True, random_state=self.random_state)
+        for grown, left_out in folds.split(matrix, rows.positive):
+            models.append(self._member(matrix, rows, grown, left_out, len(models)))
+            held_out[inside[left_out]] = models[-1].decision_function(matrix[left_out])
+        trees = [each for model in models for each in _trees(model)]
+        self.ensemble_ = TreeEnsemble.of(columns, [tree for tree, _ in trees])
+        self.values_: Floats = np.concatenate([values for _, values in trees]) / self.members
+        self.baseline_ = float(np.mean([model._baseline_prediction[0, 0] for model in models]))
+        self.held_out_ = held_out
+        return self
+
+    def _member(
+        self, matrix: Singles, rows: TreeRows, grown: Ints, left_out: Ints, number: int
+    ) -> HistGradientBoostingClassifier:
+        size, columns = len(grown), matrix.shape[1]
+        model = HistGradientBoostingClassifier(
+            learning_rate=self.learning_rate,
+            max_iter=self.max_iter,
+            max_leaf_nodes=self.max_leaf_nodes,
+            min_samples_leaf=min(40, max(5, size // 100)),
+            l2_regularization=5.0,
+            max_features=min(1.0, max(0.2, 4 / columns)),
+            early_stopping=True,
+            n_iter_no_change=20,
+            random_state=self.random_state + number,
+        )
+        positive, weight = rows.positive, rows.weight if rows.weighted else None
+        return model.fit(
+            matrix[grown],
+            positive[grown],
+            sample_weight=None if weight is None else weight[grown],
+            X_val=matrix[left_out],
+            y_val=positive[left_out],
+            sample_weight_val=None if weight is None else weight[left_out],
+        )
+
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """Return the leaf id of each row in each tree, from 1: rows by trees."""
+        check_is_fitted(self)
+        leaf = self.ensemble_.apply(table_of(self, X, reset=False))
+        return leaf - self.ensemble_.leaf_starts + 1
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the margin: the logit of the boosted trees alone."""
+        check_is_fitted(self)
+        frame = table_of(self, X, reset=False)
+        return self.stage(0.0, 1.0, 0.0).logit(np.zeros(len(frame)), frame)
+
+    def stage(self, weight: float, margin_weight: float, intercept: float) -> NestedStage:
+        """Return `weight * score + margin_weight * margin + intercept` as nested calibration.
+
+        The maps of the first tree hold weight, baseline and intercept; those of the other
+        trees add the value of the leaf.
+        """
+        check_is_fitted(self)
+        slope, shift = np.ones(self.values_.size), margin_weight * self.values_
+        first = int(self.ensemble_.leaf_starts[1]) if self.ensemble_.trees > 1 else slope.size
+        slope[:first] = weight
+        shift[:first] += margin_weight * self.baseline_ + intercept
+        return NestedStage(self.ensemble_, slope, shift)
+
+    @property
+    def partitions_(self) -> tuple[Partition, ...]:
+        """Every tree as a partition with rules in words; the nodes count no rows."""
+        check_is_fitted(self)
+        return tuple(self.ensemble_.partition(tree) for tree in range(self.ensemble_.trees))
+
+    def _check(self, positive: Ints) -> None:
+        fewest = int(min(positive.sum(), (1 - positive).sum()))
+        if self.members < 2 or fewest < self.members:
+            raise PartitionError(
+                f"There are {fewest:,} rows of the rarer class for {self.members} members.",
+                "Boosted trees need at least two members, and a row of each class for each.",
+                "Choose another number of members, or training rows with more of both classes.",
+            )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
+
+def _trees(model: HistGradientBoostingClassifier) -> list[tuple[GrownTree, Floats]]:
+    """Return each tree of scikit-learn's model, and the values of its leaves."""
+    found = []
+    for (predictor,) in model._predictors:
+        nodes = predictor.nodes
+        leaf = nodes["is_leaf"].astype(np.bool_)
+        tree = GrownTree(
+            np.where(leaf, -1, nodes["feature_idx"]).astype(np.int64),
+            np.where(leaf, np.nan, nodes["num_threshold"]),
+            ~leaf & nodes["missing_go_to_left"].astype(np.bool_),
+            np.where(leaf, 0, nodes["left"]).astype(np.int64),
+            np.where(leaf, 0, nodes["right"]).astype(np.int64),
+            nodes["count"].astype(np.int64),
+            np.zeros(len(nodes)),
+        )
+        found.append((tree, nodes["value"][leaf]))
+    return found

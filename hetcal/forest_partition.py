@@ -1,0 +1,117 @@
+"""Many partitions side by side: the trees of a random forest."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.utils import ClassifierTags, Tags
+from sklearn.utils.validation import check_is_fitted
+
+from hetcal.errors import PartitionError
+from hetcal.grown_tree import GrownTree
+from hetcal.partition import Partition
+from hetcal.tree_encoding import encode_columns
+from hetcal.tree_ensemble import TreeEnsemble
+from hetcal.tree_rows import TreeRows, table_of
+
+
+class ForestPartition(BaseEstimator):
+    """Partition the feature space many times by the trees of a random forest.
+
+    Every tree is grown on rows drawn with replacement, every split reads some of the columns
+    only. Columns, missing values and rare categories are treated as in `TreePartition`.
+
+    Parameters
+    ----------
+    trees : int, default=60
+        Number of partitions.
+    max_depth : int, default=6
+        Most splits on a path.
+    min_samples_leaf : int or None, default=None
+        Fewest training rows of a leaf; None means 100, or one in fifty of a small table.
+    max_rows : int, default=50000
+        Most rows drawn for one tree.
+    random_state : int, default=0
+        Decides rows and columns.
+
+    Attributes
+    ----------
+    ensemble_ : TreeEnsemble
+        The trees as plain data.
+    """
+
+    def __init__(
+        self,
+        trees: int = 60,
+        *,
+        max_depth: int = 6,
+        min_samples_leaf: int | None = None,
+        max_rows: int = 50_000,
+        random_state: int = 0,
+    ) -> None:
+        self.trees = trees
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.max_rows = max_rows
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow the trees on training rows with labels of two classes."""
+        self._check()
+        rows = TreeRows.of(self, X, y, sample_weight)
+        matrix, columns = encode_columns(rows.frame, rows.positive, rows.weight)
+        forest = RandomForestClassifier(
+            self.trees,
+            max_depth=self.max_depth,
+            min_samples_leaf=self._min_leaf(len(matrix)),
+            max_samples=self.max_rows if len(matrix) > self.max_rows else None,
+            random_state=self.random_state,
+            n_jobs=-1,
+        )
+        with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds up huge values
+            forest.fit(matrix, rows.positive, rows.weight if rows.weighted else None)
+        grown = [GrownTree.from_scikit_learn(tree.tree_) for tree in forest.estimators_]
+        self.ensemble_ = TreeEnsemble.of(columns, grown)
+        return self
+
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """Return the leaf id of each row in each tree, from 1: rows by trees."""
+        check_is_fitted(self)
+        leaf = self.ensemble_.apply(table_of(self, X, reset=False))
+        return leaf - self.ensemble_.leaf_starts + 1
+
+    @property
+    def partitions_(self) -> tuple[Partition, ...]:
+        """Every tree as a partition with rules in words; the nodes count no rows."""
+        check_is_fitted(self)
+        return tuple(self.ensemble_.partition(tree) for tree in range(self.ensemble_.trees))
+
+    def _min_leaf(self, rows: int) -> int:
+        return (
+            min(100, max(1, rows // 50))
+            if self.min_samples_leaf is None
+            else (self.min_samples_leaf)
+        )
+
+    def _check(self) -> None:
+        for name in ("trees", "max_depth", "max_rows", "min_samples_leaf"):
+            value = getattr(self, name)
+            if value is None and name == "min_samples_leaf":
+                continue
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise PartitionError(
+                    f"The parameter '{name}' of the forest is {value!r}.",
+                    "It has to be a whole number of at least 1.",
+                    "Choose such a number.",
+                )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags

@@ -1,0 +1,172 @@
+"""The stages of a scheme: each turns a logit and a row's columns into a better logit."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from hetcal.arrays import Floats, Singles
+from hetcal.errors import CalibrationError
+from hetcal.leaf_map import map_logits
+from hetcal.partition import Partition
+from hetcal.tree_ensemble import TreeEnsemble
+
+BLOCK = 16_384  # rows at a time, so that they stay in the cache while the trees pass by
+
+
+def tame(scores: Floats, low: float, high: float) -> Floats:
+    """Let scores beyond the limits grow by their logarithm only; the order stays.
+
+    Examples
+    --------
+    >>> tame(np.array([-1.0, 0.0, 2.0]), -3.0, 1.0).round(4).tolist()
+    [-1.0, 0.0, 1.6931]
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        beyond = np.log1p(np.maximum(scores - high, 0)) - np.log1p(np.maximum(low - scores, 0))
+        return np.clip(scores, low, high) + beyond
+
+
+@dataclass(frozen=True)
+class PooledStage:
+    """One map for all rows: `slope * tame(score) + intercept`.
+
+    Parameters
+    ----------
+    low, high : float
+        Limits of `tame`.
+    slope, intercept : float
+        The map.
+    """
+
+    low: float
+    high: float
+    slope: float
+    intercept: float
+
+    def __post_init__(self) -> None:
+        if not np.isfinite([self.low, self.high, self.slope, self.intercept]).all():
+            raise broken("a number of its pooled map is not finite")
+        if self.low > self.high:
+            raise broken("the limits of its scores are in the wrong order")
+
+    def logit(self, scores: Floats, X: pd.DataFrame) -> Floats:
+        """Return the mapped logits; the columns are not read."""
+        tamed = tame(scores, self.low, self.high)
+        return np.where(np.isfinite(scores), map_logits(tamed, self.slope, self.intercept), np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class LeafMapsStage:
+    """One map for each leaf of a partition.
+
+    Parameters
+    ----------
+    partition : Partition
+        Its leaves have the ids 1, 2, ….
+    slope, intercept : array of float
+        The maps in the order of the leaves.
+    """
+
+    partition: Partition
+    slope: Floats
+    intercept: Floats
+
+    def __post_init__(self) -> None:
+        _check_maps(self.slope, self.intercept, len(self.partition.leaves))
+
+    def logit(self, scores: Floats, X: pd.DataFrame) -> Floats:
+        """Return the mapped logits."""
+        leaf = self.partition.apply(X) - 1
+        return map_logits(scores, self.slope[leaf], self.intercept[leaf])
+
+
+@dataclass(frozen=True, eq=False)
+class NestedStage:
+    """One map for each leaf of every tree, applied one after the other.
+
+    With trees 1, 2, …, this is `a2 (a1 s + b1) + b2` and so on, where a and b are those of
+    the leaf that the row is in. Slopes of 1 and intercepts of 0 leave the score as it is;
+    a first slope of 0 with the leaf values of boosted trees is the boosted model.
+
+    Parameters
+    ----------
+    trees : TreeEnsemble
+        The partitions.
+    slope, intercept : array of float
+        The maps in the order of the leaves of all trees.
+    """
+
+    trees: TreeEnsemble
+    slope: Floats
+    intercept: Floats
+
+    def __post_init__(self) -> None:
+        _check_maps(self.slope, self.intercept, self.trees.leaves)
+
+    def logit(self, scores: Floats, X: pd.DataFrame) -> Floats:
+        """Return the mapped logits."""
+        mapped = np.array(scores, dtype=np.float64)
+        mapped[~np.isfinite(mapped)] = np.nan
+        for rows, matrix in _blocks(self.trees, X):
+            inside = mapped[rows]
+            for leaf in self.trees.walk(matrix):
+                inside = self.slope[leaf] * inside + self.intercept[leaf]
+            mapped[rows] = inside
+        return mapped
+
+
+@dataclass(frozen=True, eq=False)
+class ForestStage:
+    """One map for each leaf of every tree; the logit is the mean over the trees.
+
+    Parameters
+    ----------
+    trees : TreeEnsemble
+        The partitions.
+    slope, intercept : array of float
+        The maps in the order of the leaves of all trees.
+    """
+
+    trees: TreeEnsemble
+    slope: Floats
+    intercept: Floats
+
+    def __post_init__(self) -> None:
+        _check_maps(self.slope, self.intercept, self.trees.leaves)
+
+    def logit(self, scores: Floats, X: pd.DataFrame) -> Floats:
+        """Return the mean of the mapped logits."""
+        slope, intercept = np.zeros(len(scores)), np.zeros(len(scores))
+        for rows, matrix in _blocks(self.trees, X):
+            for leaf in self.trees.walk(matrix):
+                slope[rows] += self.slope[leaf]
+                intercept[rows] += self.intercept[leaf]
+        return map_logits(scores, slope / self.trees.trees, intercept / self.trees.trees)
+
+
+Stage = PooledStage | LeafMapsStage | NestedStage | ForestStage
+
+
+def _blocks(trees: TreeEnsemble, X: pd.DataFrame) -> Iterator[tuple[slice, Singles]]:
+    matrix = trees.columns.matrix(X)
+    for begin in range(0, len(matrix), BLOCK):
+        yield slice(begin, begin + BLOCK), matrix[begin : begin + BLOCK]
+
+
+def _check_maps(slope: Floats, intercept: Floats, leaves: int) -> None:
+    if slope.shape != (leaves,) or intercept.shape != (leaves,):
+        raise broken("it does not have one map for each leaf")
+    if not (np.isfinite(slope).all() and np.isfinite(intercept).all()):
+        raise broken("a map is not finite")
+
+
+def broken(problem: str) -> CalibrationError:
+    """Build the error for a scheme that is not sound."""
+    return CalibrationError(
+        f"The calibration scheme cannot be used: {problem}.",
+        "A scheme is a list of stages as hetcal saves it.",
+        "Save it again from hetcal, or calibrate again.",
+    )

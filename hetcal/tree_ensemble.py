@@ -1,0 +1,226 @@
+"""Many trees over the same columns as plain arrays, and the way of rows through them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hetcal.arrays import Bools, Floats, Ints, Singles
+from hetcal.ensemble_kernels import route
+from hetcal.feature_values import single_limit
+from hetcal.grown_tree import GrownTree
+from hetcal.kernels import compiled, use_compiled
+from hetcal.nodes import MAX_LEAVES, broken
+from hetcal.partition import Partition
+from hetcal.tree_columns import TreeColumns
+from hetcal.tree_encoding import EncodedColumn, to_partition
+
+MAX_TREES = 20_000
+MAX_NODES = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class TreeEnsemble:
+    """Trees as arrays over all of their nodes, tree after tree.
+
+    Within a tree a node comes first, then its left part, then its right part. Leaves are
+    numbered 0, 1, … across all trees in that order.
+
+    Parameters
+    ----------
+    columns : TreeColumns
+        What the nodes compare.
+    sizes : array of int
+        Nodes of each tree.
+    feature : array of int
+        Column that a node cuts; -1 for a leaf.
+    threshold : array of float
+        Values up to it go left; infinity parts the missing values from the rest. 0 for a
+        leaf.
+    missing_left : array of bool
+        Side of the missing values.
+    right : array of int
+        Position of the right child in its tree; 0 for a leaf. The left child comes next.
+    """
+
+    columns: TreeColumns
+    sizes: Ints
+    feature: Ints
+    threshold: Floats
+    missing_left: Bools
+    right: Ints
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @classmethod
+    def of(cls, columns: Sequence[EncodedColumn], trees: Sequence[GrownTree]) -> Self:
+        """Put trees that were grown on encoded columns one after the other."""
+        leaf = np.concatenate([tree.feature < 0 for tree in trees])
+        threshold = np.concatenate([tree.threshold for tree in trees])
+        return cls(
+            TreeColumns.of(columns, trees),
+            np.array([tree.feature.size for tree in trees], dtype=np.int64),
+            np.concatenate([tree.feature for tree in trees]).astype(np.int64),
+            np.where(leaf, 0.0, threshold),
+            np.concatenate([tree.missing_left for tree in trees]),
+            np.concatenate([tree.right for tree in trees]).astype(np.int64),
+        )
+
+    @property
+    def trees(self) -> int:
+        """Number of trees."""
+        return int(self.sizes.size)
+
+    @cached_property
+    def starts(self) -> Ints:
+        """First node of each tree."""
+        return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.int64)
+
+    @cached_property
+    def leaf_numbers(self) -> Ints:
+        """Number of each leaf among all trees, by node; -1 for a split."""
+        leaf = self.feature < 0
+        return np.where(leaf, np.cumsum(leaf) - 1, -1)
+
+    @property
+    def leaves(self) -> int:
+        """Number of leaves of all trees."""
+        return int((self.feature < 0).sum())
+
+    @cached_property
+    def leaf_starts(self) -> Ints:
+        """Number of the first leaf of each tree."""
+        before = np.concatenate([[0], np.cumsum(self.feature < 0)])
+        return before[self.starts].astype(np.int64)
+
+    @cached_property
+    def _limits(self) -> Singles:
+        # Rows are in single precision, so that thresholds can be, too, without a change.
+        finite = np.isfinite(self.threshold)
+        limits = [single_limit(each) for each in self.threshold[finite].tolist()]
+        narrow = np.full(self.threshold.size, np.inf, dtype=np.float32)
+        narrow[finite] = np.array(limits, dtype=np.float32)
+        return narrow
+
+    def walk(self, matrix: Singles) -> Iterator[Ints]:
+        """Yield tree after tree the leaf number of each row of `columns.matrix`."""
+        take = compiled(route) if use_compiled() else _route
+        for number, start in enumerate(self.starts.tolist()):
+            part = slice(start, start + int(self.sizes[number]))
+            node = take(
+                matrix,
+                self.feature[part],
+                self._limits[part],
+                self.missing_left[part],
+                self.right[part],
+            )
+            yield self.leaf_numbers[part][node]
+
+    def apply(self, X: pd.DataFrame | NDArray[Any]) -> NDArray[np.int32]:
+        """Return the leaf numbers, rows by trees."""
+        matrix = self.columns.matrix(X)
+        leaf = np.empty((len(matrix), self.trees), dtype=np.int32)
+        for number, found in enumerate(self.walk(matrix)):
+            leaf[:, number] = found
+        return leaf
+
+    def partition(
+        self,
+        tree: int,
+        X: pd.DataFrame | None = None,
+        y: Ints | None = None,
+        weight: Floats | None = None,
+    ) -> Partition:
+        """Return one tree as a partition whose nodes count the given rows, if any."""
+        part = slice(self.starts[tree], self.starts[tree] + self.sizes[tree])
+        feature, right = self.feature[part], self.right[part]
+        inner = feature >= 0
+        left = np.where(inner, np.arange(feature.size) + 1, 0)
+        counts = np.zeros((3, feature.size))
+        if X is not None and y is not None:
+            take = self.columns.matrix(X)
+            node = _route(take, feature, self._limits[part], self.missing_left[part], right)
+            mass = np.ones(node.size) if weight is None else weight
+            for i, each in enumerate((np.ones(node.size), mass, mass * y)):
+                counts[i] = np.bincount(node, each, feature.size)
+            for position in np.flatnonzero(inner)[::-1]:
+                counts[:, position] = counts[:, left[position]] + counts[:, right[position]]
+        rate = np.divide(counts[2], counts[1], out=np.zeros(feature.size), where=counts[1] > 0)
+        threshold = np.where(inner, self.threshold[part], np.nan)
+        sides = inner & self.missing_left[part]
+        rows = counts[0].astype(np.int64)
+        grown = GrownTree(feature, threshold, sides, left, right, rows, rate.clip(0, 1))
+        return to_partition(grown, self.columns.encoded())
+
+    def only(self, trees: slice) -> "TreeEnsemble":
+        """Return some consecutive trees."""
+        chosen = np.arange(self.trees)[trees]
+        first = self.starts[chosen[0]]
+        part = slice(first, first + self.sizes[chosen].sum())
+        return replace(
+            self,
+            sizes=self.sizes[chosen],
+            feature=self.feature[part],
+            threshold=self.threshold[part],
+            missing_left=self.missing_left[part],
+            right=self.right[part],
+        )
+
+
+def _route(
+    matrix: Singles, feature: Ints, limit: Singles, missing_left: Bools, right: Ints
+) -> Ints:
+    """Send each row to a leaf: the numpy reference of the kernel."""
+    node = np.zeros(len(matrix), dtype=np.int64)
+    rows: dict[int, Ints] = {0: np.arange(len(matrix))}
+    for position, column in enumerate(feature.tolist()):
+        inside = rows.pop(position)
+        if column < 0:
+            node[inside] = position
+            continue
+        values = matrix[inside, column]
+        left = values <= limit[position]
+        if missing_left[position]:
+            left |= np.isnan(values)
+        rows[position + 1], rows[int(right[position])] = inside[left], inside[~left]
+    return node
+
+
+def _check(trees: TreeEnsemble) -> None:
+    """Raise `PartitionError` unless the nodes form trees over the columns."""
+    nodes = trees.feature.size
+    if not 1 <= trees.trees <= MAX_TREES or nodes > MAX_NODES:
+        raise broken(f"it has {trees.trees:,} trees with {nodes:,} nodes")
+    arrays = trees.threshold, trees.missing_left, trees.right
+    if any(each.size != nodes for each in arrays) or trees.sizes.sum() != nodes:
+        raise broken("its lists do not have one entry for each node")
+    if (trees.sizes < 1).any() or (trees.sizes > 2 * MAX_LEAVES).any():
+        raise broken("a tree has no nodes or too many")
+    if (trees.feature < -1).any() or (trees.feature >= len(trees.columns.features)).any():
+        raise broken("a node splits on a column that is not listed")
+    if np.isnan(trees.threshold).any() or (trees.threshold == -np.inf).any():
+        raise broken("a threshold is not a number")
+    inner = trees.feature >= 0
+    if (np.isposinf(trees.threshold) & inner & trees.missing_left).any():
+        raise broken("a node sends every row left")
+    for start, size in zip(trees.starts.tolist(), trees.sizes.tolist(), strict=True):
+        _check_order(inner[start : start + size], trees.right[start : start + size])
+
+
+def _check_order(inner: Bools, right: Ints) -> None:
+    """Check that each right part begins where the left part ends."""
+    waiting: list[int] = []
+    for position, (splits, other) in enumerate(zip(inner.tolist(), right.tolist(), strict=True)):
+        if splits:
+            waiting.append(other)
+        elif other != 0:
+            raise broken("a leaf has a child")
+        elif position + 1 < inner.size and (not waiting or waiting.pop() != position + 1):
+            raise broken("a node has no parent or several")
+    if waiting:
+        raise broken("a node has no right part")

@@ -1,0 +1,123 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from hetcal.boosted_partition import BoostedPartition
+from hetcal.errors import PartitionError
+from hetcal.stages import NestedStage
+
+
+FOLDS = "rows are divided into folds, where a weight of 2 is not two rows"
+
+
+@parametrize_with_checks(
+    [BoostedPartition(2, max_iter=3)],
+    expected_failed_checks=lambda _: {"check_sample_weight_equivalence_on_dense_data": FOLDS},
+)
+def test_keeps_the_contract_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def rows(seed, size=2_000):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(size, 4)), columns=[*"abcd"])
+    X.loc[rng.random(size) < 0.2, "a"] = np.nan
+    X["e"] = pd.Series(rng.choice([*"uvwxyz", None], size), dtype="str")
+    signal = np.sin(2 * X["a"].fillna(1)) + X["b"] * X["c"] + 2 * X["e"].isin(["u", "w"])
+    return X, (signal + rng.normal(size=size) > 0.5).to_numpy().astype(int)
+
+
+@pytest.fixture(scope="module")
+def caught():
+    """A fitted estimator, and the models of scikit-learn it was made of."""
+    models = []
+    member = BoostedPartition._member
+
+    def watched(self, matrix, *others):
+        models.append(member(self, matrix, *others))
+        return models[-1]
+
+    X, y = rows(0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BoostedPartition, "_member", watched)
+        fitted = BoostedPartition(3, max_iter=40).fit(X, y)
+    return fitted, models
+
+
+def test_margin_is_the_mean_of_scikit_learns_decision_functions(caught):
+    fitted, models = caught
+    X, _ = rows(1)
+    matrix = fitted.ensemble_.columns.matrix(X)
+    expected = np.mean([model.decision_function(matrix) for model in models], axis=0)
+    assert np.abs(fitted.decision_function(X) - expected).max() < 1e-12
+
+
+def test_nested_maps_with_first_slope_0_are_the_boosted_model_whatever_the_score(caught):
+    fitted, _ = caught
+    X, _ = rows(1)
+    scores = np.random.default_rng(2).normal(size=len(X))
+    stage = fitted.stage(0.0, 1.0, 0.0)
+    assert np.abs(stage.logit(scores, X) - fitted.decision_function(X)).max() < 1e-12
+
+
+def test_nested_maps_at_identity_are_the_network(caught):
+    fitted, _ = caught
+    X, _ = rows(1)
+    scores = np.random.default_rng(2).normal(size=len(X))
+    assert np.array_equal(fitted.stage(1.0, 0.0, 0.0).logit(scores, X), scores)
+
+
+def test_stage_is_a_weighted_sum_of_score_and_margin(caught):
+    fitted, _ = caught
+    X, _ = rows(1)
+    scores = np.random.default_rng(2).normal(size=len(X))
+    expected = 0.4 * scores + 0.7 * fitted.decision_function(X) - 0.3
+    assert np.abs(fitted.stage(0.4, 0.7, -0.3).logit(scores, X) - expected).max() < 1e-12
+
+
+def test_two_rounds_are_nested_as_in_the_paper(caught):
+    fitted, _ = caught
+    X, _ = rows(1)
+    trees = fitted.ensemble_.only(slice(0, 2))
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=(2, trees.leaves))
+    scores = rng.normal(size=len(X))
+    first, second = trees.partition(0).apply(X) - 1, trees.partition(1).apply(X) - 1
+    second += len(trees.partition(0).leaves)
+    expected = a[second] * (a[first] * scores + b[first]) + b[second]
+    assert np.allclose(NestedStage(trees, a, b).logit(scores, X), expected, rtol=1e-14)
+
+
+def test_held_out_margin_is_that_of_the_member_without_the_row(caught):
+    fitted, models = caught
+    X, _ = rows(0)
+    matrix = fitted.ensemble_.columns.matrix(X)
+    each = np.array([model.decision_function(matrix) for model in models])
+    close = np.isclose(each, fitted.held_out_)
+    assert close.any(axis=0).all()
+    share = close.mean(axis=1)  # a third of the rows each
+    assert np.abs(share - 1 / 3).max() < 0.01
+
+
+def test_labels_of_rows_that_do_not_rank_leave_the_ranks_alone():
+    X, y = rows(0)
+    ranked = np.arange(len(X)) < 1_000
+    other = np.where(ranked, y, 1 - y)
+    both = [BoostedPartition(2, max_iter=2).fit(X, each, ranked=ranked) for each in (y, other)]
+    assert both[0].ensemble_.columns.ranks == both[1].ensemble_.columns.ranks
+
+
+def test_a_weight_of_0_leaves_a_row_out():
+    X, y = rows(0)
+    weight = np.r_[np.ones(1_500), np.zeros(500)]
+    fitted = BoostedPartition(2, max_iter=5).fit(X, y, weight)
+    other = BoostedPartition(2, max_iter=5).fit(X[:1_500], y[:1_500], np.ones(1_500))
+    assert np.array_equal(fitted.values_, other.values_)
+    assert np.isnan(fitted.held_out_[1_500:]).all()
+
+
+def test_more_members_than_rows_of_a_class_are_refused():
+    X, y = rows(0)
+    with pytest.raises(PartitionError, match="3 rows of the rarer class"):
+        BoostedPartition(5).fit(X, np.arange(len(y)) < 3)
