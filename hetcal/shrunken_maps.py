@@ -4,13 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
-from hetcal.arrays import Floats, Ints
+from hetcal.arrays import Bools, Floats, Ints
 
 MAX_STEPS = 30
 MAX_HALVINGS = 30
-PRECISION = 1e-6  # largest last step, in logits per deviation of the logits
+PRECISION = 1e-4  # largest last step in logits; the error left is about its square
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +66,7 @@ def fit_shrunken_maps(
     rows = _Rows(
         np.repeat(logits, trees),
         np.repeat((logits - centre) / scale, trees),
-        np.repeat(y, trees).astype(np.float64),
+        np.repeat(y == 1, trees),
         np.repeat(w, trees),
         leaf.ravel().astype(np.int64),
         leaves,
@@ -83,7 +82,7 @@ class _Rows:
 
     logits: Floats
     u: Floats
-    y: Floats
+    positive: Bools
     weight: Floats
     leaf: Ints
     leaves: int
@@ -94,41 +93,52 @@ class _Rows:
         total: Floats = np.bincount(self.leaf, values, self.leaves).astype(np.float64, copy=False)
         return total
 
-    def mapped(self, place: Floats) -> Floats:
-        """Return the mapped logits."""
-        return self.logits + place[0][self.leaf] * self.u + place[1][self.leaf]
+    def at(self, place: Floats) -> "_Point":
+        """Evaluate maps."""
+        mapped = self.logits + place[0][self.leaf] * self.u + place[1][self.leaf]
+        tail = np.exp(-np.abs(mapped))
+        wrong = np.where(self.positive, -mapped, mapped)  # logit of the label it does not have
+        losses = self.weight * (np.maximum(wrong, 0.0) + np.log1p(tail))
+        loss = self.sums(losses) + self.penalty / 2 * (place**2).sum(axis=0)
+        return _Point(place, wrong, tail, loss)
 
-    def loss(self, mapped: Floats, place: Floats) -> Floats:
-        """Return the penalised loss of each leaf."""
-        each = self.weight * (np.logaddexp(0.0, mapped) - self.y * mapped)
-        return self.sums(each) + self.penalty / 2 * (place**2).sum(axis=0)
-
-    def step(self, mapped: Floats, place: Floats) -> Floats:
+    def step(self, point: "_Point") -> Floats:
         """Return the Newton step of each leaf."""
-        p = expit(mapped)
-        residual, fisher = self.weight * (self.y - p), self.weight * p * (1 - p)
-        up = self.sums(residual * self.u) - self.penalty * place[0]
-        along = self.sums(residual) - self.penalty * place[1]
-        a = self.sums(fisher * self.u**2) + self.penalty
-        b, c = self.sums(fisher * self.u), self.sums(fisher) + self.penalty
+        share = 1 / (1 + point.tail)
+        missed = np.where(point.wrong > 0, share, point.tail * share)
+        residual = self.weight * np.where(self.positive, missed, -missed)
+        fisher = self.weight * point.tail * share**2
+        along, bent = self.sums(residual), self.sums(residual * self.u)
+        along, bent = along - self.penalty * point.place[1], bent - self.penalty * point.place[0]
+        leant = fisher * self.u
+        a, b = self.sums(leant * self.u) + self.penalty, self.sums(leant)
+        c = self.sums(fisher) + self.penalty
         # The penalty keeps the determinant above its square.
-        return np.array([c * up - b * along, a * along - b * up]) / (a * c - b * b)
+        return np.array([c * bent - b * along, a * along - b * bent]) / (a * c - b * b)
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Maps of all leaves, and what follows from them for every row."""
+
+    place: Floats
+    wrong: Floats
+    tail: Floats
+    loss: Floats
 
 
 def _minimise(rows: _Rows) -> Floats:
-    place = np.zeros((2, rows.leaves))
-    mapped = rows.logits
-    loss = rows.loss(mapped, place)
+    """Take Newton steps, each halved in the leaves where it would raise the loss."""
+    point = rows.at(np.zeros((2, rows.leaves)))
     for _ in range(MAX_STEPS):
-        step = rows.step(mapped, place)
+        step = rows.step(point)
         for _ in range(MAX_HALVINGS):
-            mapped = rows.mapped(place + step)
-            reached = rows.loss(mapped, place + step)
-            worse = reached > loss * (1 + 1e-12) + 1e-12
+            reached = rows.at(point.place + step)
+            worse = reached.loss > point.loss * (1 + 1e-12) + 1e-12
             if not worse.any():
                 break
             step[:, worse] /= 2
-        place, loss = place + step, reached
+        point = reached
         if np.abs(step).max() <= PRECISION:
             break
-    return place
+    return point.place

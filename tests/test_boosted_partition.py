@@ -7,7 +7,6 @@ from hetcal.boosted_partition import BoostedPartition
 from hetcal.errors import PartitionError
 from hetcal.stages import NestedStage
 
-
 FOLDS = "rows are divided into folds, where a weight of 2 is not two rows"
 
 

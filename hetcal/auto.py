@@ -1,0 +1,234 @@
+"""The recommended scheme: candidates compared by cross-fitting, the simplest good one kept."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from hetcal.arrays import Floats, Ints
+from hetcal.auto_words import reason
+from hetcal.boosted_partition import BoostedPartition
+from hetcal.candidates import (
+    STRENGTHS,
+    BoostedPart,
+    Candidate,
+    ForestPart,
+    PlainLeavesPart,
+    PooledPart,
+    SchemeRows,
+    ShrunkenLeavesPart,
+)
+from hetcal.cross_fitting import CrossFit, Gain, cross_fit, draw_folds, gain_between, loss_gain
+from hetcal.errors import CalibrationError
+from hetcal.forest_partition import ForestPartition
+from hetcal.scheme import Scheme
+from hetcal.tree_partition import TreePartition
+
+FOLDS = 5
+MAX_TRAINING = 60_000
+MAX_HELD = 40_000
+FEWEST = 20  # rows of the rarer class for which anything is tried
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What was chosen, and what it was chosen from.
+
+    Parameters
+    ----------
+    scheme : Scheme
+        Fitted on all rows that were given.
+    chosen : str
+        Name of the candidate.
+    why : str
+        In one or two sentences.
+    candidates : DataFrame
+        From the simplest to the least simple, with the columns `name`, `words`, `lift` (AUC
+        against the model as it is, by cross-fitting), `se`, `low`, `high`, `log_loss`,
+        `strength` (shrinkage) and `chosen`.
+    seconds : float
+        Time taken.
+    """
+
+    scheme: Scheme
+    chosen: str
+    why: str
+    candidates: pd.DataFrame
+    seconds: float
+
+
+def choose_scheme(
+    training: SchemeRows,
+    calibration: SchemeRows,
+    validation: SchemeRows | None = None,
+    *,
+    more: Sequence[Candidate] | Callable[[SchemeRows], Sequence[Candidate]] = (),
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Choice:
+    """Choose a scheme by cross-fitting on rows that the model was not trained on.
+
+    Trees that read columns and labels only are grown on training rows; boosted trees on the
+    other rows, too, each of which gets its margin from trees that have not seen it. Whatever
+    reads scores is fitted on all but one of five folds of the validation and calibration rows
+    and tried on that one. A candidate has to be better than the model as it is by more than
+    chance: the 95 % interval of its lift lies above 0. Of those within one standard error of
+    the best the simplest is chosen.
+
+    Parameters
+    ----------
+    training, calibration, validation : SchemeRows
+        Rows by role.
+    more : sequence of Candidate, or callable
+        Further candidates, simpler than boosted trees and less simple than the forest; a
+        callable gets the rows on which candidates are compared.
+    seed : int, default=0
+        Decides folds, forests and samples of large tables.
+    progress : callable, optional
+        Called before each step with its words, its number and the number of steps; what it
+        raises ends the choice.
+    """
+    start = time.perf_counter()
+    tell = progress or (lambda words, step, steps: None)
+    held = _sample(_joined(calibration, validation), MAX_HELD, seed)
+    _check(held)
+    extra = tuple(more(held) if callable(more) else more)
+    steps = 3 + 7 + len(extra)
+    candidates = _candidates(_sample(training, MAX_TRAINING, seed), held, extra, seed, tell, steps)
+    fold = draw_folds(held.y, FOLDS, seed)
+    tried: list[CrossFit] = []
+    for candidate in candidates:
+        tell(f"trying: {candidate.name}", 4 + len(tried), steps)
+        tried.append(cross_fit(candidate, held, fold))
+    gains = [gain_between(tried[0], each, held, fold) for each in tried]
+    chosen = _choose(tried, gains, held, fold)
+    best = max(range(len(tried)), key=lambda i: gains[i].auc)
+    scheme = candidates[chosen].scheme(held, tried[chosen].strength)
+    return Choice(
+        scheme,
+        candidates[chosen].name,
+        reason(tried, gains, chosen, best),
+        _table(tried, gains, chosen),
+        time.perf_counter() - start,
+    )
+
+
+def _candidates(
+    training: SchemeRows,
+    held: SchemeRows,
+    extra: Sequence[Candidate],
+    seed: int,
+    tell: Progress,
+    steps: int,
+) -> list[Candidate]:
+    """Return all candidates, the simplest first."""
+    tell("growing a tree", 1, steps)
+    tree = TreePartition().fit(training.X, training.y, training.weight).partition_
+    leaf = tree.apply(held.X)
+    tell("growing a forest", 2, steps)
+    grower = ForestPartition(random_state=seed)
+    forest = grower.fit(training.X, training.y, training.weight).ensemble_
+    many = ForestPart(forest, forest.apply(held.X))
+    tell("growing boosted trees", 3, steps)
+    boosted = _boosted(training, held, seed)
+    pooled = PooledPart()
+    return [
+        Candidate("identity", "leave the model as it is"),
+        Candidate("pooled", "one map for all rows", (pooled,)),
+        Candidate("tree", "Algorithm 1", (PlainLeavesPart(tree, leaf),)),
+        Candidate(
+            "shrunken tree",
+            "a tree whose maps are drawn towards one map for all rows",
+            (pooled, ShrunkenLeavesPart(tree, leaf)),
+            STRENGTHS,
+        ),
+        Candidate("forest", "many trees with shrunken maps", (pooled, many), STRENGTHS),
+        *extra,
+        Candidate("boosted", "the score and boosted trees", (pooled, boosted)),
+        Candidate(
+            "boosted forest",
+            "the score and boosted trees, then many trees with shrunken maps",
+            (pooled, boosted, many),
+            STRENGTHS,
+        ),
+    ]
+
+
+def _boosted(training: SchemeRows, held: SchemeRows, seed: int) -> BoostedPart:
+    """Grow boosted trees on all rows; labels of training rows order the categories."""
+    both = _joined(training, held)
+    ranked = np.arange(len(both.y)) < len(training.y)
+    boosted = BoostedPartition(random_state=seed)
+    boosted.fit(both.X, both.y, both.weight, ranked)
+    return BoostedPart(boosted, boosted.held_out_[len(training.y) :])
+
+
+def _choose(tried: list[CrossFit], gains: list[Gain], held: SchemeRows, fold: Ints) -> int:
+    clear = [i for i, gain in enumerate(gains) if gain.low > 0]
+    if not clear:
+        fall, se = loss_gain(tried[0], tried[1], held)
+        return 1 if fall > 2 * se else 0
+    best = max(clear, key=lambda i: gains[i].auc)
+    for i in clear:
+        short = gain_between(tried[i], tried[best], held, fold)
+        if short.auc <= short.se:
+            return i
+    return best
+
+
+def _table(tried: list[CrossFit], gains: list[Gain], chosen: int) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "name": [each.candidate.name for each in tried],
+            "words": [each.candidate.words for each in tried],
+            "lift": [gain.auc for gain in gains],
+            "se": [gain.se for gain in gains],
+            "low": [gain.low for gain in gains],
+            "high": [gain.high for gain in gains],
+            "log_loss": [each.log_loss for each in tried],
+            "strength": [each.strength for each in tried],
+            "chosen": [i == chosen for i in range(len(tried))],
+        }
+    )
+
+
+def _joined(first: SchemeRows, second: SchemeRows | None) -> SchemeRows:
+    if second is None:
+        return first
+    weight = None
+    if first.weight is not None or second.weight is not None:
+        weight = np.concatenate([_weight(first), _weight(second)])
+    known = first.scores is not None and second.scores is not None
+    scores = np.concatenate([first.scores, second.scores]) if known else None
+    X = pd.concat([first.X, second.X], ignore_index=True)
+    return SchemeRows(X, np.concatenate([first.y, second.y]), scores, weight)
+
+
+def _weight(rows: SchemeRows) -> Floats:
+    return np.ones(len(rows.y)) if rows.weight is None else rows.weight
+
+
+def _sample(rows: SchemeRows, most: int, seed: int) -> SchemeRows:
+    """Draw at most so many rows with a weight and, where there are scores, a finite one."""
+    use = _weight(rows) > 0
+    if rows.scores is not None:
+        use &= np.isfinite(rows.scores)
+    inside = np.flatnonzero(use)
+    if inside.size > most:
+        inside = np.sort(np.random.default_rng(seed).choice(inside, most, replace=False))
+    scores = None if rows.scores is None else rows.scores[inside].astype(np.float64)
+    return SchemeRows(rows.X.iloc[inside], np.asarray(rows.y)[inside], scores, rows.weights(inside))
+
+
+def _check(held: SchemeRows) -> None:
+    fewest = int(min(held.y.sum(), (1 - held.y).sum()))
+    if held.scores is None or fewest < FEWEST:
+        raise CalibrationError(
+            f"The calibration rows have {fewest:,} rows of the rarer class with a score.",
+            f"A scheme is chosen on at least {FEWEST} of each class.",
+            "Give more calibration rows, or choose the tree of Algorithm 1.",
+        )

@@ -1,0 +1,118 @@
+"""Try candidates on rows that they were not fitted on."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from hetcal.arrays import Floats, Ints
+from hetcal.candidates import Candidate, SchemeRows
+from hetcal.delong import CONFIDENCE, lift_of, placements
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFit:
+    """A candidate tried on every row by maps of the other folds.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        What was tried.
+    strength : float
+        The shrinkage with the lowest log-loss.
+    logits : array of float
+        Of every row.
+    placed : array of float
+        Share of the other class of its fold that each row is on the right side of.
+    losses : array of float
+        Log-loss of each row.
+    log_loss : float
+        Their mean.
+    """
+
+    candidate: Candidate
+    strength: float
+    logits: Floats
+    placed: Floats
+    losses: Floats
+    log_loss: float
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A difference in AUC between two candidates, the mean over the folds.
+
+    Parameters
+    ----------
+    auc, se : float
+        The difference and its standard error by DeLong.
+    """
+
+    auc: float
+    se: float
+
+    @property
+    def low(self) -> float:
+        """Lower end of the 95 % interval."""
+        return self.auc - float(ndtri((1 + CONFIDENCE) / 2)) * self.se
+
+    @property
+    def high(self) -> float:
+        """Upper end of the 95 % interval."""
+        return self.auc + float(ndtri((1 + CONFIDENCE) / 2)) * self.se
+
+
+def draw_folds(y: Ints, folds: int, seed: int) -> Ints:
+    """Draw a fold for each row, with an equal share of each class in all."""
+    rng, fold = np.random.default_rng(seed), np.empty(y.size, dtype=np.int64)
+    for label in (0, 1):
+        inside = np.flatnonzero(y == label)
+        fold[rng.permutation(inside)] = np.arange(inside.size) % folds
+    return fold
+
+
+def cross_fit(candidate: Candidate, held: SchemeRows, fold: Ints) -> CrossFit:
+    """Fit a candidate on all folds but one, and try it there, for each shrinkage in turn."""
+    found: CrossFit | None = None
+    for strength in candidate.strengths:
+        logits = np.empty(held.y.size)
+        for number in range(fold.max() + 1):
+            here = fold == number
+            logits[here] = candidate.logits(held, np.flatnonzero(~here), strength)[here]
+        losses = np.logaddexp(0.0, logits) - held.y * logits
+        log_loss = float(np.average(losses, weights=held.weight))
+        if found is None or log_loss < found.log_loss:
+            placed = _placed(held, logits, fold)
+            found = CrossFit(candidate, strength, logits, placed, losses, log_loss)
+    if found is None:
+        raise ValueError(f"the candidate {candidate.name!r} has no strengths")
+    return found
+
+
+def _placed(held: SchemeRows, logits: Floats, fold: Ints) -> Floats:
+    """Place every row within its fold: maps of different folds are not compared."""
+    placed = np.empty(logits.size)
+    for number in range(fold.max() + 1):
+        rows = np.flatnonzero(fold == number)
+        placed[rows] = placements(held.y[rows], logits[rows], held.weights(rows))
+    return placed
+
+
+def gain_between(before: CrossFit, after: CrossFit, held: SchemeRows, fold: Ints) -> Gain:
+    """Compare two candidates in every fold; the gain is the mean."""
+    count = int(fold.max()) + 1
+    total, variance = 0.0, 0.0
+    for number in range(count):
+        rows = np.flatnonzero(fold == number)
+        y, weight = held.y[rows], held.weights(rows)
+        lift = lift_of(y, before.placed[rows], after.placed[rows], weight)
+        total, variance = total + lift.auc, variance + lift.se**2
+    return Gain(total / count, float(np.sqrt(variance)) / count)
+
+
+def loss_gain(before: CrossFit, after: CrossFit, held: SchemeRows) -> tuple[float, float]:
+    """Return by how much the log-loss fell, and the standard error of that."""
+    weight = np.ones(held.y.size) if held.weight is None else held.weight
+    fall = before.losses - after.losses
+    mean = float(np.average(fall, weights=weight))
+    return mean, float(np.sqrt((weight**2) @ (fall - mean) ** 2) / weight.sum())

@@ -1,0 +1,209 @@
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+from sklearn.metrics import roc_auc_score
+
+from hetcal import auto
+from hetcal.auto import choose_scheme
+from hetcal.boosted_partition import BoostedPartition
+from hetcal.candidates import (
+    BoostedPart,
+    Candidate,
+    ForestPart,
+    GrownLeavesPart,
+    PlainLeavesPart,
+    PooledPart,
+    SchemeRows,
+    ShrunkenLeavesPart,
+)
+from hetcal.cross_fitting import cross_fit, draw_folds, gain_between
+from hetcal.delong import paired_delong
+from hetcal.errors import CalibrationError
+from hetcal.forest_partition import ForestPartition
+from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.tree_partition import TreePartition
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    """Few small trees, so that the tests are quick."""
+    monkeypatch.setattr(auto, "BoostedPartition", lambda **k: BoostedPartition(max_iter=40, **k))
+    monkeypatch.setattr(auto, "ForestPartition", lambda **k: ForestPartition(10, **k))
+
+
+def drawn(size, seed, *, blind=0.0):
+    """Rows with a true logit; the score is blind to a part of it."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(size, 4)), columns=[*"abcd"])
+    X["e"] = rng.choice([*"xyz"], size)
+    hidden = 1.5 * X["b"].to_numpy() + 1.5 * (X["e"] == "x").to_numpy()
+    scores = np.sin(2 * X["a"].to_numpy()) + X["c"].to_numpy()
+    y = (rng.random(size) < expit(scores + blind * hidden)).astype(np.int64)
+    return SchemeRows(X, y, scores)
+
+
+def test_a_perfect_model_is_left_as_it_is():
+    for seed in range(3):
+        choice = choose_scheme(drawn(3_000, seed), drawn(3_000, 100 + seed))
+        assert choice.chosen == "identity"
+        assert choice.scheme.stages == ()
+        assert "Leave the model as it is" in choice.why
+
+
+def test_a_model_that_misses_a_column_gets_what_the_column_tells():
+    choice = choose_scheme(drawn(3_000, 0, blind=1.0), drawn(3_000, 1, blind=1.0))
+    assert choice.chosen in ("forest", "boosted", "boosted forest")
+    new = drawn(4_000, 2, blind=1.0)
+    lift = paired_delong(new.y, new.scores, choice.scheme.logit(new.scores, new.X))
+    table = choice.candidates.set_index("name")
+    assert lift.z > 5
+    assert lift.auc == pytest.approx(table.lift[choice.chosen], abs=4 * lift.se)
+
+
+def test_a_model_that_is_only_too_sure_gets_one_map_for_all_rows():
+    training, calibration = drawn(3_000, 0), drawn(3_000, 1)
+    calibration = replace(calibration, scores=3 * calibration.scores)
+    choice = choose_scheme(training, calibration)
+    assert choice.chosen == "pooled"
+    assert choice.scheme.stages[0].slope == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_equal_inputs_give_equal_schemes_and_scores_of_training_rows_are_not_read():
+    training, calibration = drawn(2_000, 0, blind=1.0), drawn(2_000, 1, blind=1.0)
+    first = choose_scheme(training, calibration)
+    second = choose_scheme(replace(training, scores=None), calibration)
+    assert first.scheme.digest == second.scheme.digest
+    pd.testing.assert_frame_equal(first.candidates, second.candidates)
+
+
+def test_the_table_tells_lift_interval_and_choice():
+    choice = choose_scheme(drawn(2_000, 0, blind=1.0), drawn(2_000, 1, blind=1.0))
+    table = choice.candidates
+    assert table.name.tolist()[:2] == ["identity", "pooled"]
+    assert table.name[table.chosen].tolist() == [choice.chosen]
+    assert table.lift[:2].tolist() == pytest.approx([0.0, 0.0], abs=1e-12)
+    assert np.allclose(table.high - table.low, 2 * 1.959964 * table.se, rtol=1e-5)
+
+
+def test_progress_is_told_and_can_end_the_choice():
+    told = []
+
+    def tell(words, step, steps):
+        told.append((step, steps))
+        if step == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        choose_scheme(drawn(1_000, 0), drawn(1_000, 1), progress=tell)
+    assert told == [(step, 10) for step in range(1, 6)]
+
+
+def test_more_candidates_take_part():
+    def grow(X, y, scores, weight):
+        return TreePartition(1).fit(X, y, weight).partition_
+
+    extra = Candidate("mine", "a tree of mine", (PooledPart(), GrownLeavesPart(grow)), (5.0,))
+    choice = choose_scheme(drawn(1_500, 0), drawn(1_500, 1), more=lambda held: [extra])
+    assert choice.candidates.name.tolist()[-3:] == ["mine", "boosted", "boosted forest"]
+
+
+def test_rows_of_a_large_table_are_sampled(monkeypatch):
+    sizes = []
+    monkeypatch.setattr(auto, "MAX_TRAINING", 1_000)
+    monkeypatch.setattr(auto, "MAX_HELD", 800)
+    boosted = auto._boosted
+    monkeypatch.setattr(
+        auto, "_boosted", lambda t, h, s: sizes.append((len(t.y), len(h.y))) or boosted(t, h, s)
+    )
+    choose_scheme(drawn(3_000, 0), drawn(2_000, 1), drawn(500, 2))
+    assert sizes == [(1_000, 800)]
+
+
+def test_rows_without_weight_or_score_do_not_count():
+    training, calibration = drawn(2_000, 0, blind=1.0), drawn(2_000, 1, blind=1.0)
+    weight = np.r_[np.ones(1_500), np.zeros(500)]
+    scores = np.where(np.arange(2_000) < 10, np.nan, calibration.scores)
+    first = choose_scheme(training, replace(calibration, scores=scores, weight=weight))
+    inside = slice(10, 1_500)
+    part = SchemeRows(calibration.X[inside], calibration.y[inside], scores[inside], np.ones(1_490))
+    assert first.scheme.digest == choose_scheme(training, part).scheme.digest
+
+
+def test_too_few_rows_of_a_class_are_refused():
+    calibration = drawn(500, 1)
+    with pytest.raises(CalibrationError, match="7 rows of the rarer class"):
+        choose_scheme(
+            drawn(1_000, 0), replace(calibration, y=(np.arange(500) < 7).astype(np.int64))
+        )
+
+
+def parts():
+    training, held = drawn(2_000, 0, blind=1.0), drawn(1_000, 1, blind=1.0)
+    tree = TreePartition(2).fit(training.X, training.y).partition_
+    forest = ForestPartition(4).fit(training.X, training.y).ensemble_
+    boosted = BoostedPartition(3, max_iter=10).fit(training.X, training.y)
+    return (
+        training,
+        held,
+        [
+            PooledPart(),
+            PlainLeavesPart(tree, tree.apply(held.X)),
+            ShrunkenLeavesPart(tree, tree.apply(held.X)),
+            ForestPart(forest, forest.apply(held.X)),
+            BoostedPart(boosted, boosted.decision_function(held.X)),
+        ],
+    )
+
+
+def test_the_scheme_of_each_part_gives_the_logits_that_were_tried():
+    _, held, each = parts()
+    everything = np.arange(len(held.y))
+    for part in each:
+        candidate = Candidate("one", "", (part,))
+        expected = candidate.logits(held, everything, 3.0)
+        assert np.allclose(candidate.scheme(held, 3.0).logit(held.scores, held.X), expected)
+
+
+def test_a_part_reads_no_score_or_label_beyond_its_rows():
+    _, held, each = parts()
+    rows = np.arange(600)
+    other = replace(held, y=np.r_[held.y[:600], 1 - held.y[600:]])
+    for part in each:
+        candidate = Candidate("one", "", (part,))
+        one, two = (candidate.logits(rows_of, rows, 3.0) for rows_of in (held, other))
+        assert np.array_equal(one, two)
+
+
+def test_algorithm_1_is_among_the_candidates():
+    _, held, each = parts()
+    plain = each[1]
+    everything = np.arange(len(held.y))
+    calibrator = LeafCalibrator().fit(held.scores, held.y, plain.leaf)
+    found = Candidate("tree", "", (plain,)).logits(held, everything, 0.0)
+    assert np.allclose(expit(found), calibrator.predict(held.scores, plain.leaf))
+
+
+def test_gain_is_the_mean_of_the_folds_differences_in_auc():
+    _, held, each = parts()
+    fold = draw_folds(held.y, 4, 0)
+    before = cross_fit(Candidate("identity", ""), held, fold)
+    after = cross_fit(Candidate("boosted", "", (each[4],)), held, fold)
+    areas = [
+        [roc_auc_score(held.y[fold == k], one.logits[fold == k]) for k in range(4)]
+        for one in (before, after)
+    ]
+    gain = gain_between(before, after, held, fold)
+    assert gain.auc == pytest.approx(np.mean(areas[1]) - np.mean(areas[0]), abs=1e-12)
+    whole = paired_delong(held.y, before.logits, after.logits)
+    assert gain.se == pytest.approx(whole.se, rel=0.1)
+
+
+def test_folds_have_equal_shares_of_each_class():
+    y = (np.arange(1_003) % 7 == 0).astype(np.int64)
+    fold = draw_folds(y, 5, 0)
+    for label in (0, 1):
+        counts = np.bincount(fold[y == label])
+        assert counts.max() - counts.min() <= 1
