@@ -27,7 +27,7 @@ from hetcal.scheme import Scheme
 from hetcal.tree_partition import TreePartition
 
 FOLDS = 5
-MAX_TRAINING = 60_000
+MAX_TRAINING = 100_000
 MAX_HELD = 40_000
 FEWEST = 20  # rows of the rarer class for which anything is tried
 

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from hetcal.arrays import Floats, Ints
 from hetcal.boosted_partition import BoostedPartition
 from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.nested_maps import fit_nested_maps
 from hetcal.partition import Partition
 from hetcal.scheme import Scheme
 from hetcal.shrunken_maps import fit_shrunken_maps
 from hetcal.stacking import fit_pooled, fit_weights
-from hetcal.stages import ForestStage, LeafMapsStage, Stage
+from hetcal.stages import ForestStage, LeafMapsStage, NestedStage, Stage
 from hetcal.tree_ensemble import TreeEnsemble
 
 STRENGTHS = (0.3, 1.5, 8.0, 40.0, 200.0)
@@ -183,6 +184,29 @@ class ForestPart:
         maps = fit_shrunken_maps(logits[rows], y, leaf, self.trees.leaves, strength, weight)
         stage = ForestStage(self.trees, maps.slope, maps.intercept)
         return maps.mean_logit(logits, self.leaf), lambda: stage
+
+
+@dataclass(frozen=True, eq=False)
+class NestedPart:
+    """Shrunken maps for the leaves of one tree after the other.
+
+    Parameters
+    ----------
+    trees : TreeEnsemble
+        The partitions.
+    leaf : array of int
+        Leaf numbers, rows by trees.
+    """
+
+    trees: TreeEnsemble
+    leaf: NDArray[np.int32]
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Fit nested maps."""
+        y, weight, leaf = held.y[rows], held.weights(rows), self.leaf[rows]
+        maps = fit_nested_maps(logits[rows], y, self.trees, leaf, strength, weight)
+        stage = NestedStage(self.trees, maps.slope, maps.intercept)
+        return maps.nested_logit(logits, self.leaf), lambda: stage
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,6 +29,12 @@ class ShrunkenMaps:
         """Return the mean over the trees of the mapped logits; `leaf` is rows by trees."""
         return self.slope[leaf].mean(axis=1) * logits + self.intercept[leaf].mean(axis=1)
 
+    def nested_logit(self, logits: Floats, leaf: NDArray[np.integer]) -> Floats:
+        """Return the logits mapped by one tree after the other."""
+        for inside in leaf.T:
+            logits = self.slope[inside] * logits + self.intercept[inside]
+        return logits
+
 
 def fit_shrunken_maps(
     logits: Floats,

@@ -14,6 +14,7 @@ from hetcal.candidates import (
     Candidate,
     ForestPart,
     GrownLeavesPart,
+    NestedPart,
     PlainLeavesPart,
     PooledPart,
     SchemeRows,
@@ -153,6 +154,7 @@ def parts():
             PlainLeavesPart(tree, tree.apply(held.X)),
             ShrunkenLeavesPart(tree, tree.apply(held.X)),
             ForestPart(forest, forest.apply(held.X)),
+            NestedPart(forest, forest.apply(held.X)),
             BoostedPart(boosted, boosted.decision_function(held.X)),
         ],
     )
@@ -190,7 +192,7 @@ def test_gain_is_the_mean_of_the_folds_differences_in_auc():
     _, held, each = parts()
     fold = draw_folds(held.y, 4, 0)
     before = cross_fit(Candidate("identity", ""), held, fold)
-    after = cross_fit(Candidate("boosted", "", (each[4],)), held, fold)
+    after = cross_fit(Candidate("boosted", "", (each[5],)), held, fold)
     areas = [
         [roc_auc_score(held.y[fold == k], one.logits[fold == k]) for k in range(4)]
         for one in (before, after)
