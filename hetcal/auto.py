@@ -4,29 +4,18 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
-from hetcal.arrays import Floats, Ints
+from hetcal.arrays import Ints
 from hetcal.auto_words import reason
-from hetcal.boosted_partition import BoostedPartition
-from hetcal.candidates import (
-    STRENGTHS,
-    BoostedPart,
-    Candidate,
-    ForestPart,
-    PlainLeavesPart,
-    PooledPart,
-    SchemeRows,
-    ShrunkenLeavesPart,
-)
+from hetcal.candidates import Candidate, standard_candidates
 from hetcal.cross_fitting import CrossFit, Gain, cross_fit, draw_folds, gain_between, loss_gain
 from hetcal.errors import CalibrationError
-from hetcal.forest_partition import ForestPartition
 from hetcal.scheme import Scheme
-from hetcal.tree_partition import TreePartition
+from hetcal.scheme_rows import SchemeRows, joined, sampled
 
 FOLDS = 5
+GROWN, STANDARD = 3, 8  # kinds of trees, and candidates that are always tried
 MAX_TRAINING = 100_000
 MAX_HELD = 40_000
 FEWEST = 20  # rows of the rarer class for which anything is tried
@@ -93,16 +82,21 @@ def choose_scheme(
         raises ends the choice.
     """
     start = time.perf_counter()
-    tell = progress or (lambda words, step, steps: None)
-    held = _sample(_joined(calibration, validation), MAX_HELD, seed)
+    held = sampled(joined(calibration, validation), MAX_HELD, seed)
     _check(held)
     extra = tuple(more(held) if callable(more) else more)
-    steps = 3 + 7 + len(extra)
-    candidates = _candidates(_sample(training, MAX_TRAINING, seed), held, extra, seed, tell, steps)
+    steps = GROWN + STANDARD + len(extra)
+
+    def tell(words: str, step: int) -> None:
+        if progress is not None:
+            progress(words, step, steps)
+
+    training = sampled(training, MAX_TRAINING, seed)
+    candidates = standard_candidates(training, held, extra, seed, tell)
     fold = draw_folds(held.y, FOLDS, seed)
     tried: list[CrossFit] = []
     for candidate in candidates:
-        tell(f"trying: {candidate.name}", 4 + len(tried), steps)
+        tell(f"trying: {candidate.name}", GROWN + 1 + len(tried))
         tried.append(cross_fit(candidate, held, fold))
     gains = [gain_between(tried[0], each, held, fold) for each in tried]
     chosen = _choose(tried, gains, held, fold)
@@ -115,56 +109,6 @@ def choose_scheme(
         _table(tried, gains, chosen),
         time.perf_counter() - start,
     )
-
-
-def _candidates(
-    training: SchemeRows,
-    held: SchemeRows,
-    extra: Sequence[Candidate],
-    seed: int,
-    tell: Progress,
-    steps: int,
-) -> list[Candidate]:
-    """Return all candidates, the simplest first."""
-    tell("growing a tree", 1, steps)
-    tree = TreePartition().fit(training.X, training.y, training.weight).partition_
-    leaf = tree.apply(held.X)
-    tell("growing a forest", 2, steps)
-    grower = ForestPartition(random_state=seed)
-    forest = grower.fit(training.X, training.y, training.weight).ensemble_
-    many = ForestPart(forest, forest.apply(held.X))
-    tell("growing boosted trees", 3, steps)
-    boosted = _boosted(training, held, seed)
-    pooled = PooledPart()
-    return [
-        Candidate("identity", "leave the model as it is"),
-        Candidate("pooled", "one map for all rows", (pooled,)),
-        Candidate("tree", "Algorithm 1", (PlainLeavesPart(tree, leaf),)),
-        Candidate(
-            "shrunken tree",
-            "a tree whose maps are drawn towards one map for all rows",
-            (pooled, ShrunkenLeavesPart(tree, leaf)),
-            STRENGTHS,
-        ),
-        Candidate("forest", "many trees with shrunken maps", (pooled, many), STRENGTHS),
-        *extra,
-        Candidate("boosted", "the score and boosted trees", (pooled, boosted)),
-        Candidate(
-            "boosted forest",
-            "the score and boosted trees, then many trees with shrunken maps",
-            (pooled, boosted, many),
-            STRENGTHS,
-        ),
-    ]
-
-
-def _boosted(training: SchemeRows, held: SchemeRows, seed: int) -> BoostedPart:
-    """Grow boosted trees on all rows; labels of training rows order the categories."""
-    both = _joined(training, held)
-    ranked = np.arange(len(both.y)) < len(training.y)
-    boosted = BoostedPartition(random_state=seed)
-    boosted.fit(both.X, both.y, both.weight, ranked)
-    return BoostedPart(boosted, boosted.held_out_[len(training.y) :])
 
 
 def _choose(tried: list[CrossFit], gains: list[Gain], held: SchemeRows, fold: Ints) -> int:
@@ -194,34 +138,6 @@ def _table(tried: list[CrossFit], gains: list[Gain], chosen: int) -> pd.DataFram
             "chosen": [i == chosen for i in range(len(tried))],
         }
     )
-
-
-def _joined(first: SchemeRows, second: SchemeRows | None) -> SchemeRows:
-    if second is None:
-        return first
-    weight = None
-    if first.weight is not None or second.weight is not None:
-        weight = np.concatenate([_weight(first), _weight(second)])
-    known = first.scores is not None and second.scores is not None
-    scores = np.concatenate([first.scores, second.scores]) if known else None
-    X = pd.concat([first.X, second.X], ignore_index=True)
-    return SchemeRows(X, np.concatenate([first.y, second.y]), scores, weight)
-
-
-def _weight(rows: SchemeRows) -> Floats:
-    return np.ones(len(rows.y)) if rows.weight is None else rows.weight
-
-
-def _sample(rows: SchemeRows, most: int, seed: int) -> SchemeRows:
-    """Draw at most so many rows with a weight and, where there are scores, a finite one."""
-    use = _weight(rows) > 0
-    if rows.scores is not None:
-        use &= np.isfinite(rows.scores)
-    inside = np.flatnonzero(use)
-    if inside.size > most:
-        inside = np.sort(np.random.default_rng(seed).choice(inside, most, replace=False))
-    scores = None if rows.scores is None else rows.scores[inside].astype(np.float64)
-    return SchemeRows(rows.X.iloc[inside], np.asarray(rows.y)[inside], scores, rows.weights(inside))
 
 
 def _check(held: SchemeRows) -> None:

@@ -1,63 +1,30 @@
-"""Candidates for a scheme: parts that are fitted on some rows and tried on the others."""
+"""Candidates for a scheme, the simplest first."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
 from hetcal.arrays import Floats, Ints
 from hetcal.boosted_partition import BoostedPartition
-from hetcal.leaf_calibrator import LeafCalibrator
-from hetcal.nested_maps import fit_nested_maps
-from hetcal.partition import Partition
+from hetcal.forest_partition import ForestPartition
+from hetcal.parts import (
+    BoostedPart,
+    ForestPart,
+    NestedPart,
+    Part,
+    PlainLeavesPart,
+    PooledPart,
+    ShrunkenLeavesPart,
+)
 from hetcal.scheme import Scheme
-from hetcal.shrunken_maps import fit_shrunken_maps
-from hetcal.stacking import fit_pooled, fit_weights
-from hetcal.stages import ForestStage, LeafMapsStage, NestedStage, Stage
-from hetcal.tree_ensemble import TreeEnsemble
+from hetcal.scheme_rows import SchemeRows, joined
+from hetcal.stages import Stage
+from hetcal.tree_partition import TreePartition
 
 STRENGTHS = (0.3, 1.5, 8.0, 40.0, 200.0)
+STRONG = (8.0, 40.0, 200.0)  # where every map follows on another
 PLAIN = (0.0,)
-MIN_ROWS = 50  # fewest rows for a leaf to have a map of its own where nothing shrinks it
-
-
-@dataclass(frozen=True, eq=False)
-class SchemeRows:
-    """Rows of one role.
-
-    Parameters
-    ----------
-    X : DataFrame
-        The columns.
-    y : array of int
-        Labels 0 and 1.
-    scores : array of float or None
-        Finite logits of the model; those of training rows are never read.
-    weight : array of float, optional
-        Importance weights.
-    """
-
-    X: pd.DataFrame
-    y: Ints
-    scores: Floats | None
-    weight: Floats | None = None
-
-    def weights(self, rows: Ints) -> Floats | None:
-        """Return the weights of some rows."""
-        return None if self.weight is None else self.weight[rows]
-
-
-Fitted = tuple[Floats, Callable[[], Stage]]
-
-
-class Part(Protocol):
-    """A stage before it is fitted, prepared for the rows on which candidates are compared."""
-
-    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
-        """Fit on `rows` only; return the new logits of all rows, and what makes the stage."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,157 +69,58 @@ class Candidate:
         return logits, makers
 
 
-class PooledPart:
-    """One map for all rows."""
-
-    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
-        """Fit Platt's map on tamed scores."""
-        stage = fit_pooled(logits[rows], held.y[rows], held.weights(rows))
-        return stage.logit(logits, held.X), lambda: stage
-
-
-@dataclass(frozen=True, eq=False)
-class PlainLeavesPart:
-    """A map for each leaf of a partition on its own: Algorithm 1.
-
-    Parameters
-    ----------
-    partition : Partition
-        Grown without the scores of the rows to be compared.
-    leaf : array of int
-        Leaf id of each row.
-    """
-
-    partition: Partition
-    leaf: Ints
-
-    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
-        """Fit Platt's map in each leaf."""
-        ids = [leaf.id for leaf in self.partition.leaves]
-        calibrator = LeafCalibrator(min_rows=MIN_ROWS)
-        y, weight = held.y[rows], held.weights(rows)
-        calibrator.fit(logits[rows], y, self.leaf[rows], weight, ids)
-        slope = np.array([each.slope for each in calibrator.maps_])
-        shift = np.array([each.intercept for each in calibrator.maps_])
-        mapped = slope[self.leaf - 1] * logits + shift[self.leaf - 1]
-        return mapped, lambda: LeafMapsStage(self.partition, slope, shift)
-
-
-@dataclass(frozen=True, eq=False)
-class ShrunkenLeavesPart:
-    """A map for each leaf of a partition, drawn towards the logit that came in.
-
-    Parameters
-    ----------
-    partition : Partition
-        Grown without the scores of the rows to be compared.
-    leaf : array of int
-        Leaf id of each row.
-    """
-
-    partition: Partition
-    leaf: Ints
-
-    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
-        """Fit shrunken maps."""
-        leaf, count = self.leaf[:, None] - 1, len(self.partition.leaves)
-        y, weight = held.y[rows], held.weights(rows)
-        maps = fit_shrunken_maps(logits[rows], y, leaf[rows], count, strength, weight)
-        stage = LeafMapsStage(self.partition, maps.slope, maps.intercept)
-        return maps.mean_logit(logits, leaf), lambda: stage
+def standard_candidates(
+    training: SchemeRows,
+    held: SchemeRows,
+    extra: Sequence[Candidate],
+    seed: int,
+    tell: Callable[[str, int], None],
+) -> list[Candidate]:
+    """Return all candidates, the simplest first."""
+    tell("growing a tree", 1)
+    tree = TreePartition().fit(training.X, training.y, training.weight).partition_
+    leaf = tree.apply(held.X)
+    tell("growing a forest", 2)
+    grower = ForestPartition(random_state=seed)
+    forest = grower.fit(training.X, training.y, training.weight).ensemble_
+    many = ForestPart(forest, forest.apply(held.X))
+    tell("growing boosted trees", 3)
+    sequence = BoostedPartition(2, learning_rate=0.3, max_iter=15, max_leaf_nodes=8)
+    short = sequence.fit(training.X, training.y, training.weight).ensemble_
+    boosted = _boosted(training, held, seed)
+    pooled = PooledPart()
+    return [
+        Candidate("identity", "leave the model as it is"),
+        Candidate("pooled", "one map for all rows", (pooled,)),
+        Candidate("tree", "Algorithm 1", (PlainLeavesPart(tree, leaf),)),
+        Candidate(
+            "shrunken tree",
+            "a tree whose maps are drawn towards one map for all rows",
+            (pooled, ShrunkenLeavesPart(tree, leaf)),
+            STRENGTHS,
+        ),
+        Candidate("forest", "many trees with shrunken maps", (pooled, many), STRENGTHS),
+        Candidate(
+            "nested",
+            "shrunken maps of one small boosted tree after the other",
+            (pooled, NestedPart(short, short.apply(held.X))),
+            STRONG,
+        ),
+        *extra,
+        Candidate("boosted", "the score and boosted trees", (pooled, boosted)),
+        Candidate(
+            "boosted forest",
+            "the score and boosted trees, then many trees with shrunken maps",
+            (pooled, boosted, many),
+            STRENGTHS,
+        ),
+    ]
 
 
-@dataclass(frozen=True, eq=False)
-class ForestPart:
-    """Shrunken maps for the leaves of many trees, averaged.
-
-    Parameters
-    ----------
-    trees : TreeEnsemble
-        The partitions.
-    leaf : array of int
-        Leaf numbers, rows by trees.
-    """
-
-    trees: TreeEnsemble
-    leaf: NDArray[np.int32]
-
-    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
-        """Fit shrunken maps."""
-        y, weight = held.y[rows], held.weights(rows)
-        leaf = self.leaf[rows]
-        maps = fit_shrunken_maps(logits[rows], y, leaf, self.trees.leaves, strength, weight)
-        stage = ForestStage(self.trees, maps.slope, maps.intercept)
-        return maps.mean_logit(logits, self.leaf), lambda: stage
-
-
-@dataclass(frozen=True, eq=False)
-class NestedPart:
-    """Shrunken maps for the leaves of one tree after the other.
-
-    Parameters
-    ----------
-    trees : TreeEnsemble
-        The partitions.
-    leaf : array of int
-        Leaf numbers, rows by trees.
-    """
-
-    trees: TreeEnsemble
-    leaf: NDArray[np.int32]
-
-    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
-        """Fit nested maps."""
-        y, weight, leaf = held.y[rows], held.weights(rows), self.leaf[rows]
-        maps = fit_nested_maps(logits[rows], y, self.trees, leaf, strength, weight)
-        stage = NestedStage(self.trees, maps.slope, maps.intercept)
-        return maps.nested_logit(logits, self.leaf), lambda: stage
-
-
-@dataclass(frozen=True, eq=False)
-class BoostedPart:
-    """The weighted sum of the logit and the margin of boosted trees.
-
-    Parameters
-    ----------
-    boosted : BoostedPartition
-        The trees.
-    margin : array of float
-        Margin of each row from trees that were not grown on it.
-    """
-
-    boosted: BoostedPartition
-    margin: Floats
-
-    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
-        """Fit the weights; a negative one of the logit becomes 0."""
-        y, weight = held.y[rows], held.weights(rows)
-        columns = np.column_stack([logits, self.margin])
-        found = fit_weights(columns[rows], y, weight, np.array([0.0, 1.0]))
-        if found[1] < 0:
-            short = fit_weights(columns[rows, 1:], y, weight, np.ones(1))
-            found = np.array([short[0], 0.0, short[1]])
-        intercept, score_weight, margin_weight = found.tolist()
-        mapped = intercept + columns @ found[1:]
-        return mapped, lambda: self.boosted.stage(score_weight, margin_weight, intercept)
-
-
-@dataclass(frozen=True, eq=False)
-class GrownLeavesPart:
-    """Leaves of a partition that reads scores, grown on one half and calibrated on the other.
-
-    Parameters
-    ----------
-    grow : callable
-        From columns, labels, logits and weights to a partition.
-    """
-
-    grow: Callable[[pd.DataFrame, Ints, Floats, Floats | None], Partition]
-
-    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
-        """Grow on every other row, and fit shrunken maps on the rest."""
-        first, second = rows[::2], rows[1::2]
-        X, y = held.X.iloc[first], held.y[first]
-        partition = self.grow(X, y, logits[first], held.weights(first))
-        part = ShrunkenLeavesPart(partition, partition.apply(held.X))
-        return part.fit(logits, held, second, strength)
+def _boosted(training: SchemeRows, held: SchemeRows, seed: int) -> BoostedPart:
+    """Grow boosted trees on all rows; labels of training rows order the categories."""
+    both = joined(training, held)
+    ranked = np.arange(len(both.y)) < len(training.y)
+    boosted = BoostedPartition(random_state=seed)
+    boosted.fit(both.X, both.y, both.weight, ranked)
+    return BoostedPart(boosted, boosted.held_out_[len(training.y) :])

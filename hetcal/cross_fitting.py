@@ -6,8 +6,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from hetcal.arrays import Floats, Ints
-from hetcal.candidates import Candidate, SchemeRows
+from hetcal.candidates import Candidate
 from hetcal.delong import CONFIDENCE, lift_of, placements
+from hetcal.scheme_rows import SchemeRows
 
 
 @dataclass(frozen=True, eq=False)

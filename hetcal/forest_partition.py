@@ -1,5 +1,6 @@
 """Many partitions side by side: the trees of a random forest."""
 
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -89,18 +90,16 @@ class ForestPartition(BaseEstimator):
         return tuple(self.ensemble_.partition(tree) for tree in range(self.ensemble_.trees))
 
     def _min_leaf(self, rows: int) -> int:
-        return (
-            min(100, max(1, rows // 50))
-            if self.min_samples_leaf is None
-            else (self.min_samples_leaf)
-        )
+        small = min(100, max(1, rows // 50))
+        return small if self.min_samples_leaf is None else self.min_samples_leaf
 
     def _check(self) -> None:
         for name in ("trees", "max_depth", "max_rows", "min_samples_leaf"):
             value = getattr(self, name)
             if value is None and name == "min_samples_leaf":
                 continue
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            whole = isinstance(value, Integral) and not isinstance(value, bool)
+            if not (whole and value >= 1):
                 raise PartitionError(
                     f"The parameter '{name}' of the forest is {value!r}.",
                     "It has to be a whole number of at least 1.",

@@ -10,17 +10,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hetcal.arrays import Bools, Floats, Ints, Singles
+from hetcal.ensemble_checks import check_ensemble
 from hetcal.ensemble_kernels import route
 from hetcal.feature_values import single_limit
 from hetcal.grown_tree import GrownTree
 from hetcal.kernels import compiled, use_compiled
-from hetcal.nodes import MAX_LEAVES, broken
 from hetcal.partition import Partition
 from hetcal.tree_columns import TreeColumns
 from hetcal.tree_encoding import EncodedColumn, to_partition
-
-MAX_TREES = 20_000
-MAX_NODES = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +52,7 @@ class TreeEnsemble:
     right: Ints
 
     def __post_init__(self) -> None:
-        _check(self)
+        check_ensemble(self)
 
     @classmethod
     def of(cls, columns: Sequence[EncodedColumn], trees: Sequence[GrownTree]) -> Self:
@@ -189,38 +186,3 @@ def _route(
             left |= np.isnan(values)
         rows[position + 1], rows[int(right[position])] = inside[left], inside[~left]
     return node
-
-
-def _check(trees: TreeEnsemble) -> None:
-    """Raise `PartitionError` unless the nodes form trees over the columns."""
-    nodes = trees.feature.size
-    if not 1 <= trees.trees <= MAX_TREES or nodes > MAX_NODES:
-        raise broken(f"it has {trees.trees:,} trees with {nodes:,} nodes")
-    arrays = trees.threshold, trees.missing_left, trees.right
-    if any(each.size != nodes for each in arrays) or trees.sizes.sum() != nodes:
-        raise broken("its lists do not have one entry for each node")
-    if (trees.sizes < 1).any() or (trees.sizes > 2 * MAX_LEAVES).any():
-        raise broken("a tree has no nodes or too many")
-    if (trees.feature < -1).any() or (trees.feature >= len(trees.columns.features)).any():
-        raise broken("a node splits on a column that is not listed")
-    if np.isnan(trees.threshold).any() or (trees.threshold == -np.inf).any():
-        raise broken("a threshold is not a number")
-    inner = trees.feature >= 0
-    if (np.isposinf(trees.threshold) & inner & trees.missing_left).any():
-        raise broken("a node sends every row left")
-    for start, size in zip(trees.starts.tolist(), trees.sizes.tolist(), strict=True):
-        _check_order(inner[start : start + size], trees.right[start : start + size])
-
-
-def _check_order(inner: Bools, right: Ints) -> None:
-    """Check that each right part begins where the left part ends."""
-    waiting: list[int] = []
-    for position, (splits, other) in enumerate(zip(inner.tolist(), right.tolist(), strict=True)):
-        if splits:
-            waiting.append(other)
-        elif other != 0:
-            raise broken("a leaf has a child")
-        elif position + 1 < inner.size and (not waiting or waiting.pop() != position + 1):
-            raise broken("a node has no parent or several")
-    if waiting:
-        raise broken("a node has no right part")

@@ -6,33 +6,37 @@ import pytest
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
-from hetcal import auto
+from hetcal import auto, candidates
 from hetcal.auto import choose_scheme
 from hetcal.boosted_partition import BoostedPartition
-from hetcal.candidates import (
-    BoostedPart,
-    Candidate,
-    ForestPart,
-    GrownLeavesPart,
-    NestedPart,
-    PlainLeavesPart,
-    PooledPart,
-    SchemeRows,
-    ShrunkenLeavesPart,
-)
+from hetcal.candidates import Candidate
 from hetcal.cross_fitting import cross_fit, draw_folds, gain_between
 from hetcal.delong import paired_delong
 from hetcal.errors import CalibrationError
 from hetcal.forest_partition import ForestPartition
 from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.parts import (
+    BoostedPart,
+    ForestPart,
+    GrownLeavesPart,
+    NestedPart,
+    PlainLeavesPart,
+    PooledPart,
+    ShrunkenLeavesPart,
+)
+from hetcal.scheme_rows import SchemeRows
 from hetcal.tree_partition import TreePartition
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     """Few small trees, so that the tests are quick."""
-    monkeypatch.setattr(auto, "BoostedPartition", lambda **k: BoostedPartition(max_iter=40, **k))
-    monkeypatch.setattr(auto, "ForestPartition", lambda **k: ForestPartition(10, **k))
+
+    def boosted(members=5, **others):
+        return BoostedPartition(members, **{"max_iter": 40, **others})
+
+    monkeypatch.setattr(candidates, "BoostedPartition", boosted)
+    monkeypatch.setattr(candidates, "ForestPartition", lambda **k: ForestPartition(10, **k))
 
 
 def drawn(size, seed, *, blind=0.0):
@@ -56,7 +60,7 @@ def test_a_perfect_model_is_left_as_it_is():
 
 def test_a_model_that_misses_a_column_gets_what_the_column_tells():
     choice = choose_scheme(drawn(3_000, 0, blind=1.0), drawn(3_000, 1, blind=1.0))
-    assert choice.chosen in ("forest", "boosted", "boosted forest")
+    assert choice.chosen in ("forest", "nested", "boosted", "boosted forest")
     new = drawn(4_000, 2, blind=1.0)
     lift = paired_delong(new.y, new.scores, choice.scheme.logit(new.scores, new.X))
     table = choice.candidates.set_index("name")
@@ -99,7 +103,7 @@ def test_progress_is_told_and_can_end_the_choice():
 
     with pytest.raises(KeyboardInterrupt):
         choose_scheme(drawn(1_000, 0), drawn(1_000, 1), progress=tell)
-    assert told == [(step, 10) for step in range(1, 6)]
+    assert told == [(step, 11) for step in range(1, 6)]
 
 
 def test_more_candidates_take_part():
@@ -115,10 +119,13 @@ def test_rows_of_a_large_table_are_sampled(monkeypatch):
     sizes = []
     monkeypatch.setattr(auto, "MAX_TRAINING", 1_000)
     monkeypatch.setattr(auto, "MAX_HELD", 800)
-    boosted = auto._boosted
-    monkeypatch.setattr(
-        auto, "_boosted", lambda t, h, s: sizes.append((len(t.y), len(h.y))) or boosted(t, h, s)
-    )
+    boosted = candidates._boosted
+
+    def watched(training, held, seed):
+        sizes.append((len(training.y), len(held.y)))
+        return boosted(training, held, seed)
+
+    monkeypatch.setattr(candidates, "_boosted", watched)
     choose_scheme(drawn(3_000, 0), drawn(2_000, 1), drawn(500, 2))
     assert sizes == [(1_000, 800)]
 

@@ -1,0 +1,188 @@
+"""The parts of a candidate: stages before they are fitted, on some rows or on all."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hetcal.arrays import Floats, Ints
+from hetcal.boosted_partition import BoostedPartition
+from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.nested_maps import fit_nested_maps
+from hetcal.partition import Partition
+from hetcal.scheme_rows import SchemeRows
+from hetcal.shrunken_maps import fit_shrunken_maps
+from hetcal.stacking import fit_pooled, fit_weights
+from hetcal.stages import ForestStage, LeafMapsStage, NestedStage, Stage
+from hetcal.tree_ensemble import TreeEnsemble
+
+MIN_ROWS = 50  # fewest rows for a leaf to have a map of its own where nothing shrinks it
+
+
+Fitted = tuple[Floats, Callable[[], Stage]]
+
+
+class Part(Protocol):
+    """A stage before it is fitted, prepared for the rows on which candidates are compared."""
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Fit on `rows` only; return the new logits of all rows, and what makes the stage."""
+
+
+class PooledPart:
+    """One map for all rows."""
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Fit Platt's map on tamed scores."""
+        stage = fit_pooled(logits[rows], held.y[rows], held.weights(rows))
+        return stage.logit(logits, held.X), lambda: stage
+
+
+@dataclass(frozen=True, eq=False)
+class PlainLeavesPart:
+    """A map for each leaf of a partition on its own: Algorithm 1.
+
+    Parameters
+    ----------
+    partition : Partition
+        Grown without the scores of the rows to be compared.
+    leaf : array of int
+        Leaf id of each row.
+    """
+
+    partition: Partition
+    leaf: Ints
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Fit Platt's map in each leaf."""
+        ids = [leaf.id for leaf in self.partition.leaves]
+        calibrator = LeafCalibrator(min_rows=MIN_ROWS)
+        y, weight = held.y[rows], held.weights(rows)
+        calibrator.fit(logits[rows], y, self.leaf[rows], weight, ids)
+        slope = np.array([each.slope for each in calibrator.maps_])
+        shift = np.array([each.intercept for each in calibrator.maps_])
+        mapped = slope[self.leaf - 1] * logits + shift[self.leaf - 1]
+        return mapped, lambda: LeafMapsStage(self.partition, slope, shift)
+
+
+@dataclass(frozen=True, eq=False)
+class ShrunkenLeavesPart:
+    """A map for each leaf of a partition, drawn towards the logit that came in.
+
+    Parameters
+    ----------
+    partition : Partition
+        Grown without the scores of the rows to be compared.
+    leaf : array of int
+        Leaf id of each row.
+    """
+
+    partition: Partition
+    leaf: Ints
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Fit shrunken maps."""
+        leaf, count = self.leaf[:, None] - 1, len(self.partition.leaves)
+        y, weight = held.y[rows], held.weights(rows)
+        maps = fit_shrunken_maps(logits[rows], y, leaf[rows], count, strength, weight)
+        stage = LeafMapsStage(self.partition, maps.slope, maps.intercept)
+        return maps.mean_logit(logits, leaf), lambda: stage
+
+
+@dataclass(frozen=True, eq=False)
+class ForestPart:
+    """Shrunken maps for the leaves of many trees, averaged.
+
+    Parameters
+    ----------
+    trees : TreeEnsemble
+        The partitions.
+    leaf : array of int
+        Leaf numbers, rows by trees.
+    """
+
+    trees: TreeEnsemble
+    leaf: NDArray[np.int32]
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Fit shrunken maps."""
+        y, weight = held.y[rows], held.weights(rows)
+        leaf = self.leaf[rows]
+        maps = fit_shrunken_maps(logits[rows], y, leaf, self.trees.leaves, strength, weight)
+        stage = ForestStage(self.trees, maps.slope, maps.intercept)
+        return maps.mean_logit(logits, self.leaf), lambda: stage
+
+
+@dataclass(frozen=True, eq=False)
+class NestedPart:
+    """Shrunken maps for the leaves of one tree after the other.
+
+    Parameters
+    ----------
+    trees : TreeEnsemble
+        The partitions.
+    leaf : array of int
+        Leaf numbers, rows by trees.
+    """
+
+    trees: TreeEnsemble
+    leaf: NDArray[np.int32]
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Fit nested maps."""
+        y, weight, leaf = held.y[rows], held.weights(rows), self.leaf[rows]
+        maps = fit_nested_maps(logits[rows], y, self.trees, leaf, strength, weight)
+        stage = NestedStage(self.trees, maps.slope, maps.intercept)
+        return maps.nested_logit(logits, self.leaf), lambda: stage
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedPart:
+    """The weighted sum of the logit and the margin of boosted trees.
+
+    Parameters
+    ----------
+    boosted : BoostedPartition
+        The trees.
+    margin : array of float
+        Margin of each row from trees that were not grown on it.
+    """
+
+    boosted: BoostedPartition
+    margin: Floats
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Fit the weights; a negative one of the logit becomes 0."""
+        y, weight = held.y[rows], held.weights(rows)
+        columns = np.column_stack([logits, self.margin])
+        found = fit_weights(columns[rows], y, weight, np.array([0.0, 1.0]))
+        if found[1] < 0:
+            short = fit_weights(columns[rows, 1:], y, weight, np.ones(1))
+            found = np.array([short[0], 0.0, short[1]])
+        intercept, score_weight, margin_weight = found.tolist()
+        mapped = intercept + columns @ found[1:]
+        return mapped, lambda: self.boosted.stage(score_weight, margin_weight, intercept)
+
+
+@dataclass(frozen=True, eq=False)
+class GrownLeavesPart:
+    """Leaves of a partition that reads scores, grown on one half and calibrated on the other.
+
+    Parameters
+    ----------
+    grow : callable
+        From columns, labels, logits and weights to a partition.
+    """
+
+    grow: Callable[[pd.DataFrame, Ints, Floats, Floats | None], Partition]
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Grow on every other row, and fit shrunken maps on the rest."""
+        first, second = rows[::2], rows[1::2]
+        X, y = held.X.iloc[first], held.y[first]
+        partition = self.grow(X, y, logits[first], held.weights(first))
+        part = ShrunkenLeavesPart(partition, partition.apply(held.X))
+        return part.fit(logits, held, second, strength)

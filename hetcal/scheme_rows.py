@@ -1,0 +1,63 @@
+"""Rows of one role, as a scheme is fitted on them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from hetcal.arrays import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class SchemeRows:
+    """Rows of one role.
+
+    Parameters
+    ----------
+    X : DataFrame
+        The columns.
+    y : array of int
+        Labels 0 and 1.
+    scores : array of float or None
+        Finite logits of the model; those of training rows are never read.
+    weight : array of float, optional
+        Importance weights.
+    """
+
+    X: pd.DataFrame
+    y: Ints
+    scores: Floats | None
+    weight: Floats | None = None
+
+    def weights(self, rows: Ints) -> Floats | None:
+        """Return the weights of some rows."""
+        return None if self.weight is None else self.weight[rows]
+
+
+def joined(first: SchemeRows, second: SchemeRows | None) -> SchemeRows:
+    """Put rows of two roles one after the other."""
+    if second is None:
+        return first
+    weight = None
+    if first.weight is not None or second.weight is not None:
+        weight = np.concatenate([_weight(first), _weight(second)])
+    known = first.scores is not None and second.scores is not None
+    scores = np.concatenate([first.scores, second.scores]) if known else None
+    X = pd.concat([first.X, second.X], ignore_index=True)
+    return SchemeRows(X, np.concatenate([first.y, second.y]), scores, weight)
+
+
+def _weight(rows: SchemeRows) -> Floats:
+    return np.ones(len(rows.y)) if rows.weight is None else rows.weight
+
+
+def sampled(rows: SchemeRows, most: int, seed: int) -> SchemeRows:
+    """Draw at most so many rows with a weight and, where there are scores, a finite one."""
+    use = _weight(rows) > 0
+    if rows.scores is not None:
+        use &= np.isfinite(rows.scores)
+    inside = np.flatnonzero(use)
+    if inside.size > most:
+        inside = np.sort(np.random.default_rng(seed).choice(inside, most, replace=False))
+    scores = None if rows.scores is None else rows.scores[inside].astype(np.float64)
+    return SchemeRows(rows.X.iloc[inside], np.asarray(rows.y)[inside], scores, rows.weights(inside))
