@@ -15,7 +15,6 @@ from hetcal.partition import Partition
 from hetcal.rules import needed_digits
 
 LARGEST = np.finfo(np.float32).max
-FEW = 1 << 12  # rows that tell where to look
 EXACT = 2.0**24  # whole numbers up to here are exact in single precision
 
 

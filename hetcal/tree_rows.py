@@ -10,7 +10,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.feature_values import named_columns
-from hetcal.tree_partition import two_classes
+from hetcal.training_rows import two_classes
 
 
 @dataclass(frozen=True, eq=False)
