@@ -41,6 +41,8 @@ def measure_speed(sizes: Sequence[int], *, compiled: bool = False) -> Iterator[M
             "Install hetcal[compiled], or leave the option out.",
         )
     with _kernels(compiled), threadpool_limits(1):  # one thread, for rivals as well
+        if compiled:
+            speed_jobs.warm_up()
         for size in sizes:
             yield from _Comparison(make_rows(size), compiled).lines()
 

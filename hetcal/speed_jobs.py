@@ -20,11 +20,12 @@ from hetcal.rank_bounds import rank_cells
 from hetcal.rank_statistics import RankStatistics, rank_statistics
 from hetcal.sigmoid import sigmoid
 from hetcal.sketch import Sketch, sketch_rows
-from hetcal.speed_data import DEPTH, Outcome, Rows
+from hetcal.speed_data import DEPTH, Outcome, Rows, make_rows
 from hetcal.tree_partition import TreePartition
 
 HISTOGRAM_BINS = 64
 BOOTSTRAP_BINS = 1024
+FEW_ROWS = 4000
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +94,20 @@ def interval(sketch: Sketch, replicates: int) -> BootstrapLift:
 def apply(rows: Rows, done: Calibrated) -> Floats:
     """Send rows to their leaves and return calibrated probabilities."""
     return sigmoid(_map(done.fit, rows.scores, done.partition.apply(rows.frame)))
+
+
+def warm_up() -> None:
+    """Do all jobs once on few rows.
+
+    Where kernels are compiled, they are machine code from then on, and are kept on disk for
+    other processes. Data of another type (such as rows with weights) may need more of them.
+    """
+    rows = make_rows(FEW_ROWS)
+    done = calibrate(rows)
+    whole_job(rows)
+    slide(done.sketch.cells(), done.sketch)
+    interval(done.sketch, replicates=2)
+    apply(rows, done)
 
 
 def _fit(cells: Cells, sketch: Sketch) -> PlattFit:
