@@ -235,7 +235,8 @@ class LeafCalibrator(BaseEstimator):
 
     def predict(self, scores: Floats, leaf: Ints) -> Floats:
         """Return calibrated probabilities; NaN where a score is not finite."""
-        return sigmoid(self.predict_logit(scores, leaf))
+        logits = self.predict_logit(scores, leaf)
+        return sigmoid(logits, out=logits)
 
     def to_json(self) -> str:
         """Return the maps as JSON text."""

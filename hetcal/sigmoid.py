@@ -7,8 +7,8 @@ from hetcal.arrays import Floats
 BLOCK = 1 << 14  # numbers at a time, so that they stay in the cache
 
 
-def sigmoid(logits: Floats) -> Floats:
-    """Return 1 / (1 + exp(-logit)) of each logit.
+def sigmoid(logits: Floats, out: Floats | None = None) -> Floats:
+    """Return 1 / (1 + exp(-logit)) of each logit, in `out` if that is given.
 
     numpy's exponential takes many numbers at a time, which scipy's `expit` does not. Below
     -709, where `expit` still tells numbers like 1e-308 from 0, the result is 0.
@@ -18,7 +18,7 @@ def sigmoid(logits: Floats) -> Floats:
     >>> sigmoid(np.array([-1000.0, 0.0, 1000.0])).tolist()
     [0.0, 0.5, 1.0]
     """
-    probability = np.empty(len(logits))
+    probability = np.empty(len(logits)) if out is None else out
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, len(logits), BLOCK):
             part = probability[start : start + BLOCK]

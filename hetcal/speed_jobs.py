@@ -93,7 +93,8 @@ def interval(sketch: Sketch, replicates: int) -> BootstrapLift:
 
 def apply(rows: Rows, done: Calibrated) -> Floats:
     """Send rows to their leaves and return calibrated probabilities."""
-    return sigmoid(_map(done.fit, rows.scores, done.partition.apply(rows.frame)))
+    logits = _map(done.fit, rows.scores, done.partition.apply(rows.frame))
+    return sigmoid(logits, out=logits)
 
 
 def warm_up() -> None:
