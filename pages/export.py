@@ -12,7 +12,8 @@ from pages.shared.state import workspace
 open_page(
     "Export",
     "Take the calibration with you. The artifact holds everything that is needed to score new "
-    "rows, bit for bit as here: no pickle, only JSON and your model's own file.",
+    "rows, bit for bit as here, and to explore the run without its table: no pickle, only JSON, "
+    "plain numbers and your model's own file.",
 )
 downloads, reopened = st.tabs(["Download", "Reopen an artifact"])
 

@@ -6,6 +6,7 @@ passes over the rows, and the peak memory of the app next to that of the columns
 """
 
 import argparse
+import os
 import statistics
 import sys
 import tempfile
@@ -109,6 +110,8 @@ def time_passes(visitor: Visitor, table: Path, rows: int) -> None:
 
 def time_controls(visitor: Visitor) -> None:
     """Move every control several times."""
+    load, processors = os.getloadavg()[0], os.cpu_count()
+    say(f"  while {load:.1f} processes want to run on {processors} processors:")
     stopwatch = Stopwatch(visitor.page)
     for control in CONTROLS:
         visitor.walk_to(control.page)
