@@ -21,7 +21,7 @@ def test_an_empty_table_is_refused_and_another_one_taken(visitor, table, tmp_pat
     visitor.open()
     visitor.walk_to("Data")
     visitor.upload("Table (CSV", empty)
-    expect(visitor.page.get_by_test_id("stAlert")).to_contain_text("empty.csv")
+    expect(visitor.alert("empty.csv")).to_be_visible()
     expect(visitor.exceptions).to_have_count(0)
 
     visitor.upload("Table (CSV", table)
@@ -37,7 +37,7 @@ def test_a_text_file_named_keras_is_refused_and_a_column_taken(visitor, table, t
     visitor.walk_to("Scores")
     visitor.page.get_by_role("radio", name="A Keras model").click()
     visitor.upload("Keras model", text)
-    expect(visitor.page.get_by_test_id("stAlert")).to_contain_text("notes.keras")
+    expect(visitor.alert("notes.keras")).to_be_visible()
     expect(visitor.exceptions).to_have_count(0)
 
     visitor.page.get_by_role("radio", name="A column of the table").click()

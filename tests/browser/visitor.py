@@ -67,6 +67,10 @@ class Visitor:
     def exceptions(self) -> Locator:
         return self.page.get_by_test_id("stException")
 
+    def alert(self, text: str) -> Locator:
+        """The message that says so; one that is out of date may stand next to it for a moment."""
+        return self.page.get_by_test_id("stAlert").filter(has_text=text)
+
     def open(self, path: str = "") -> None:
         """Go to an address of the app."""
         self.page.goto(f"{self.address}/{path}")
