@@ -1,11 +1,13 @@
 """The nodes of a grown decision tree as arrays, whoever grew it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from hetcal.arrays import Bools, Floats, Ints
+from hetcal.split_search import Cut
 
 
 @dataclass(frozen=True)
@@ -49,4 +51,20 @@ class GrownTree:
             np.where(inner, tree.children_right, 0),
             tree.n_node_samples,
             tree.value[:, 0, 1],
+        )
+
+    @classmethod
+    def of_cuts(
+        cls, cuts: Sequence[Cut | None], children: Sequence[list[int]], rows: Ints, mass: Floats
+    ) -> Self:
+        """Take the cuts, the children, the rows and the mass by label of all nodes."""
+        pairs = np.array([each or [0, 0] for each in children])
+        return cls(
+            np.array([-1 if cut is None else cut.feature for cut in cuts]),
+            np.array([np.nan if cut is None else cut.threshold for cut in cuts]),
+            np.array([cut is not None and cut.missing_left for cut in cuts]),
+            pairs[:, 0],
+            pairs[:, 1],
+            rows,
+            mass[:, 1] / mass.sum(axis=1),
         )

@@ -143,6 +143,10 @@ def to_partition(tree: GrownTree, columns: list[EncodedColumn]) -> Partition:
     """Write a tree as a partition with the same nodes in the same order."""
     used = sorted(set(tree.feature[tree.feature >= 0].tolist()))
     features = [with_digits(columns[i], tree.threshold[tree.feature == i]) for i in used]
+    # A category column may have been split in several orders.
+    features = [
+        each for i, each in enumerate(features) if each.kind == "number" or each not in features[:i]
+    ]
     nodes = (_node(tree, i, columns) for i in range(tree.feature.size))
     return Partition(tuple(features), tuple(nodes))
 
