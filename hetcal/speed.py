@@ -99,6 +99,7 @@ class _Comparison:
         yield self.interval()
         yield self.apply()
         yield self.tree()
+        yield from self.score_trees()
         yield from self.others()
 
     def whole_job(self) -> Measured:
@@ -154,6 +155,12 @@ class _Comparison:
         leaf = ours.result.apply(self.rows.frame)
         difference = float(np.mean(leaf != self.their_leaf))
         return self._line("tree", ours, "DecisionTreeClassifier", self.their_tree, difference)
+
+    def score_trees(self) -> Iterator[Measured]:
+        """Measure the trees that read scores; there is no other tool to compare results with."""
+        for name, kind in speed_jobs.SCORE_TREES.items():
+            ours = timed(partial(speed_jobs.grow_on_scores, self.rows, kind))
+            yield self._line(name, ours, "DecisionTreeClassifier", self.their_tree, None)
 
     def others(self) -> Iterator[Measured]:
         """Measure fit and predict against calibrators that give other results."""

@@ -6,10 +6,12 @@ import numpy as np
 
 from hetcal import bounds
 from hetcal.arrays import Floats, Ints
+from hetcal.auc_gain_partition import AucGainPartition
 from hetcal.bootstrap import BootstrapLift, bootstrap_lift
 from hetcal.cells import Cells
 from hetcal.delong import Lift, lift_of
 from hetcal.grid import Grid, grid_for
+from hetcal.instability_partition import InstabilityPartition
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.leaf_ids import leaf_positions
 from hetcal.leaf_map import map_leaves
@@ -18,12 +20,14 @@ from hetcal.platt import PlattFit, fit_platt_cells
 from hetcal.platt_polish import polish
 from hetcal.rank_bounds import rank_cells
 from hetcal.rank_statistics import RankStatistics, rank_statistics
+from hetcal.score_partition import ScorePartition
 from hetcal.sigmoid import sigmoid
 from hetcal.sketch import Sketch, sketch_rows
 from hetcal.speed_data import DEPTH, Outcome, Rows, make_rows
 from hetcal.tree_partition import TreePartition
 
 HISTOGRAM_BINS = 64
+SCORE_TREES = {"auc-gain": AucGainPartition, "instability": InstabilityPartition}
 BOOTSTRAP_BINS = 1024
 FEW_ROWS = 4000
 
@@ -44,6 +48,12 @@ def grow(rows: Rows) -> Partition:
     """Grow the tree."""
     tree = TreePartition(DEPTH, min_samples_leaf=rows.min_leaf)
     return tree.fit(rows.frame, rows.y).partition_
+
+
+def grow_on_scores(rows: Rows, kind: type[ScorePartition]) -> Partition:
+    """Grow a tree that reads scores."""
+    tree = kind(DEPTH, min_samples_leaf=rows.min_leaf)
+    return tree.fit(rows.frame, rows.y, rows.scores).partition_
 
 
 def calibrate(rows: Rows) -> Calibrated:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-NAMES = ("whole-job", "auc", "slider", "interval", "apply", "tree")
+NAMES = ("whole-job", "auc", "slider", "interval", "apply", "tree", "auc-gain", "instability")
 FIELDS = (
     "name",
     "rows",
@@ -35,6 +35,7 @@ NOTES = (
     "differs: maps, AUC, average precision, log loss and counts (whole-job, slider); AUC and",
     "  average precision (auc); standard error of the lift (interval); probability (apply);",
     "  share of rows in another leaf (tree).",
+    "auc-gain, instability: trees that read scores, against a tree on labels alone.",
     "fit: tree, maps and probabilities against calibrators whose results are not the same.",
     "memory: most that the process held, with the rows. growth: time over that of the size before.",
 )
