@@ -1,19 +1,25 @@
-"""Algorithm 1 from end to end: split, partition, calibrate, evaluate."""
+"""Heterogeneous calibration from end to end: split, partition, calibrate, evaluate."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from hetcal.arrays import Bools, Floats, Ints
+import pandas as pd
+
+from hetcal.arrays import Bools, Ints
+from hetcal.auto import Choice
+from hetcal.cells import Cells
+from hetcal.ensembles import fit_ensemble
 from hetcal.finished_run import Run
+from hetcal.growing import grow_partition, lend_rows
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
-from hetcal.progress import Progress, between, silent
+from hetcal.progress import Progress, silent
 from hetcal.role_cells import SKETCHED_FROM, RoleCells, role_cells, row_cells
 from hetcal.row_answers import RowAnswers
 from hetcal.run_checks import refuse_role_columns, require_scored_classes, require_weight
 from hetcal.scores import Scores, require_ranking
-from hetcal.settings import Settings
+from hetcal.settings import ENSEMBLES, READ_SCORES, Settings
 from hetcal.splits import (
     Split,
     require_both_classes,
@@ -21,7 +27,6 @@ from hetcal.splits import (
     split_by_fraction,
 )
 from hetcal.table import Table
-from hetcal.tree_partition import TreePartition
 
 
 @dataclass(frozen=True)
@@ -32,33 +37,70 @@ class FirstPass:
     ----------
     split : Split
         The rows of each role whose score is finite.
+    leaf : array of int
+        Leaf of every row of the table.
+    leaves : tuple of int
+        Ids of all leaves.
     cells : RoleCells
-        Their scores.
-    calibrator : LeafCalibrator
-        Fitted on the calibration rows, with the default `min_rows`.
+        The scores of each role.
+    calibration_rows : callable or None
+        Gives the calibration rows, for maps that are exact; None if rows are cells.
     rows : RowAnswers or None
         The test rows, for what their cells are too coarse for; None if rows are cells.
     """
 
     split: Split
+    leaf: Ints
+    leaves: tuple[int, ...]
     cells: RoleCells
-    calibrator: LeafCalibrator
+    calibration_rows: Callable[[], Cells] | None
     rows: RowAnswers | None
 
 
 def run(
-    table: Table, scores: Scores, settings: Settings, partition: Partition | None = None
+    table: Table,
+    scores: Scores,
+    settings: Settings,
+    partition: Partition | None = None,
+    progress: Progress = silent,
 ) -> Run:
-    """Run Algorithm 1; a given partition takes the place of the tree.
+    """Carry out what the settings ask for; a given partition takes the place of theirs.
 
     Every row is a cell of its own here, so that all numbers are exact at any size.
     """
-    split = split_table(table, settings)
+    split, choice = split_table(table, settings), None
     if partition is None:
-        partition = grow_partition(table, split, settings)
-    leaf = partition.apply(table.frame)
+        if settings.partition in ENSEMBLES:
+            require_ranking(scores)
+            choice = fit_ensemble(table, scores, split, settings, progress)
+        partition = shown_partition(table, scores, split, settings, choice)
+    leaf = partition.apply(readable(partition, table.frame, scores))
     passed = first_pass(table, scores, split, partition, leaf, sketched_from=table.rows)
-    return run_on_leaves(table, scores, settings, partition, leaf, passed)
+    return finish_run(
+        table, scores, settings, partition, passed, fit_maps(passed, settings), choice
+    )
+
+
+def shown_partition(
+    table: Table,
+    scores: Scores | None,
+    split: Split,
+    settings: Settings,
+    choice: Choice | None = None,
+) -> Partition:
+    """Return the partition of the run: that of the chosen scheme if it has only one."""
+    if choice is not None and choice.scheme.partition is not None:
+        return choice.scheme.partition
+    return grow_partition(table, split, settings, scores)
+
+
+def readable(partition: Partition, frame: pd.DataFrame, scores: Scores | None) -> pd.DataFrame:
+    """Return the columns that the partition reads: those of the frame, or units of a layer."""
+    if scores is not None and scores.activations is not None:
+        units = scores.activations.frame
+        if all(each.name in units for each in partition.features):
+            return units
+    return frame
 
 
 def first_pass(
@@ -70,35 +112,48 @@ def first_pass(
     sketched_from: int = SKETCHED_FROM,
     progress: Progress = silent,
 ) -> FirstPass:
-    """Turn rows into cells, sketched in larger tables, and fit the maps of all leaves."""
+    """Turn rows into cells, sketched in larger tables."""
     require_ranking(scores)
     refuse_role_columns(partition, table)
     split = usable_rows(split, scores.usable)
     require_scored_classes(table, scores, split)
-    leaves = [each.id for each in partition.leaves]
-    counting, fitting = between(progress, 0.0, 0.5), between(progress, 0.5, 1.0)
-    cells = role_cells(table, scores, split, leaf, leaves, sketched_from, counting)
-    fitting(0.0, "Fitting the map of every leaf")
+    leaves = tuple(each.id for each in partition.leaves)
+    cells = role_cells(table, scores, split, leaf, leaves, sketched_from, progress)
     if cells.exact:
-        return FirstPass(split, cells, LeafCalibrator().fit_cells(cells.calibration, leaves), None)
-    rows = row_cells(table, scores, split.calibration, leaf)
-    calibrator = LeafCalibrator().fit_cells(cells.calibration, leaves, polish_with=rows)
-    make_test = partial(row_cells, table, scores, split.test, leaf)
-    return FirstPass(split, cells, calibrator, RowAnswers(make_test, cells.calibration))
+        return FirstPass(split, leaf, leaves, cells, None, None)
+    calibration, test = (
+        partial(row_cells, table, scores, rows, leaf) for rows in (split.calibration, split.test)
+    )
+    return FirstPass(split, leaf, leaves, cells, calibration, RowAnswers(test, cells.calibration))
 
 
-def run_on_leaves(
+def fit_maps(passed: FirstPass, settings: Settings) -> LeafCalibrator:
+    """Fit the map of every leaf on the calibration rows."""
+    calibrator = LeafCalibrator(
+        method=settings.calibrator,
+        shrinkage=settings.shrinkage,
+        min_rows=settings.min_rows,
+        random_state=settings.seed,
+    )
+    rows = None if passed.calibration_rows is None else passed.calibration_rows()
+    return calibrator.fit_cells(passed.cells.calibration, passed.leaves, polish_with=rows)
+
+
+def finish_run(
     table: Table,
     scores: Scores,
     settings: Settings,
     partition: Partition,
-    leaf: Ints,
     passed: FirstPass,
+    calibrator: LeafCalibrator,
+    choice: Choice | None = None,
 ) -> Run:
-    """Choose the maps, once the rows have been passed over."""
-    calibrator = passed.calibrator.with_min_rows(settings.min_rows)
-    parts = passed.split, partition, leaf, passed.cells, calibrator, passed.rows
-    return Run(table, scores, settings, *parts)
+    """Put the parts of a run together; the logits of a scheme are those of every row."""
+    parts = passed.split, partition, passed.leaf, passed.cells, calibrator, passed.rows
+    calibrated = None
+    if choice is not None:
+        calibrated = choice.scheme.logit(scores.logit, table.X)
+    return Run(table, scores, settings, *parts, calibrated, choice)
 
 
 def split_table(table: Table, settings: Settings, y: Ints | None = None) -> Split:
@@ -113,6 +168,8 @@ def split_table(table: Table, settings: Settings, y: Ints | None = None) -> Spli
     else:
         group = None if roles.group is None else table.frame[roles.group]
         split = split_by_fraction(labels, settings.fractions, settings.seed, group)
+    if settings.partition in READ_SCORES:
+        split = lend_rows(split, table.y, settings.seed)
     require_both_classes(split, labels)
     require_weight(table, split)
     return split
@@ -123,23 +180,5 @@ def usable_rows(split: Split, usable: Bools) -> Split:
     return Split(*(rows[usable[rows]] for rows in _roles_of(split)))
 
 
-def grow_partition(
-    table: Table, split: Split, settings: Settings, progress: Progress = silent
-) -> Partition:
-    """Grow the tree on the training rows alone."""
-    rows = split.train
-    tree = TreePartition(
-        max_depth=settings.max_depth,
-        min_samples_leaf=None if settings.min_leaf is None else min(settings.min_leaf, rows.size),
-        random_state=settings.seed,
-    )
-    tree.fit_rows(table.X, rows, table.y[rows], _weight(table, rows), progress)
-    return tree.partition_
-
-
 def _roles_of(split: Split) -> Iterable[Ints]:
     return split.train, split.validation, split.calibration, split.test
-
-
-def _weight(table: Table, rows: Ints) -> Floats | None:
-    return None if table.weight is None else table.weight[rows]

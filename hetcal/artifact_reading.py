@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hetcal.artifacts import FORMAT, MAPS, Artifact, SavedCells, sketch_entry
+from hetcal.artifacts import FORMAT, MAPS, SCHEME, Artifact, SavedCells, sketch_entry
 from hetcal.columns import FeatureKind
 from hetcal.errors import ArtifactError, HetcalError
 from hetcal.leaf_calibrator import LeafCalibrator
@@ -18,6 +18,7 @@ from hetcal.model_file import inspect_model
 from hetcal.model_scores import InputColumns
 from hetcal.partition import Partition
 from hetcal.role_cells import PASSED, RoleSketches
+from hetcal.scheme import Scheme
 from hetcal.scoring import ColumnScoring, ModelScoring, Scoring
 from hetcal.sketch import Sketch
 from hetcal.sketch_file import read_sketch
@@ -60,7 +61,14 @@ def open_artifact(data: bytes, directory: Path) -> Artifact:
             test_rows=metrics.fields("rows").integer("test", 1, 2**62),
             kinds=_kinds(manifest.fields("kinds")),
             cells=None if old else _cells(archive, partition),
+            scheme=_scheme(archive),
         )
+
+
+def _scheme(archive: zipfile.ZipFile) -> Scheme | None:
+    if SCHEME not in archive.namelist():
+        return None
+    return Scheme.from_json(_entry(archive, SCHEME, MAX_TEXT))
 
 
 def _require_leaves(calibrator: LeafCalibrator, partition: Partition) -> None:

@@ -9,22 +9,25 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 import pandas as pd
 
+from hetcal.algorithm import readable
 from hetcal.columns import FeatureKind, column_kind
 from hetcal.finished_run import Run
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
 from hetcal.report import result_json, scored_rows, to_json
 from hetcal.role_cells import PASSED, RoleSketches
-from hetcal.scoring import ColumnScoring, ModelScoring, Scoring, score_and_watch
+from hetcal.scheme import Scheme
+from hetcal.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
 from hetcal.sketch_file import sketch_bytes
 from hetcal.version import __version__
 
 # Raise the number when a reader of the old one would misread the file, teach
 # `open_artifact` both, and keep a test that opens an artifact of the old format.
-# Format 2 adds the sketches and the maps of all leaves.
+# Format 2 adds the sketches, the maps of all leaves, and schemes of many partitions.
 FORMAT = 2
 
 MAPS = "maps.json"
+SCHEME = "scheme.json"
 LIBRARIES = (
     *("keras", "numpy", "pandas", "pyarrow", "scikit-learn", "scipy"),
     *("tensorflow", "tensorflow-cpu"),
@@ -68,6 +71,8 @@ class Artifact:
         read alike.
     cells : SavedCells or None
         What can be explored without the rows; None in artifacts of format 1.
+    scheme : Scheme or None
+        What calibrates in place of the maps of the leaves.
     """
 
     version: str
@@ -79,6 +84,7 @@ class Artifact:
     test_rows: int
     kinds: dict[str, FeatureKind]
     cells: SavedCells | None = None
+    scheme: Scheme | None = None
 
 
 def artifact_bytes(run: Run, scoring: Scoring) -> bytes:
@@ -92,6 +98,8 @@ def artifact_bytes(run: Run, scoring: Scoring) -> bytes:
     }
     sketches = run.cells.sketched([each.id for each in run.partition.leaves])
     entries |= {sketch_entry(role): sketch_bytes(getattr(sketches, role)) for role in PASSED}
+    if run.choice is not None:
+        entries[SCHEME] = run.choice.scheme.to_json().encode()
     if isinstance(scoring, ModelScoring):
         entries[_model_entry(scoring)] = scoring.model.path.read_bytes()
     packed = io.BytesIO()
@@ -108,9 +116,12 @@ def sketch_entry(role: str) -> str:
 
 def score_with_artifact(artifact: Artifact, frame: pd.DataFrame, digest: str) -> pd.DataFrame:
     """Score every row of a table; columns as in `scored_rows`."""
-    scores, columns = score_and_watch(frame, artifact.scoring, digest)
-    leaf = artifact.partition.apply(columns)
-    after = artifact.calibrator.predict_logit(scores.logit, leaf)
+    scores = score_rows(frame, artifact.scoring, digest)
+    leaf = artifact.partition.apply(readable(artifact.partition, frame, scores))
+    if artifact.scheme is not None:
+        after = artifact.scheme.logit(scores.logit, frame)
+    else:
+        after = artifact.calibrator.predict_logit(scores.logit, leaf)
     return scored_rows(np.arange(len(frame)), leaf, scores.logit, after)
 
 
@@ -123,6 +134,7 @@ def _manifest(run: Run, scoring: Scoring) -> dict[str, object]:
         "digests": {"table": run.table.digest, "model": model},
         "roles": asdict(run.table.roles),
         "settings": asdict(run.settings),
+        "chosen": None if run.choice is None else run.choice.chosen,
         "scoring": _scoring_document(scoring),
         "kinds": _kinds(run, scoring),
         "rows": run.split.counts,
@@ -144,6 +156,7 @@ def _scoring_document(scoring: Scoring) -> dict[str, object]:
 def _kinds(run: Run, scoring: Scoring) -> dict[str, str]:
     layer = scoring.layer if isinstance(scoring, ModelScoring) else None
     needed = {each.name for each in run.partition.features} if layer is None else set()
+    needed |= run.choice.scheme.column_names if run.choice is not None else set()
     needed |= set(scoring.inputs.needed if isinstance(scoring, ModelScoring) else [scoring.column])
     return {name: column_kind(run.table.frame[name]) for name in sorted(needed)}
 

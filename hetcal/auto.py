@@ -7,10 +7,17 @@ from dataclasses import dataclass
 import pandas as pd
 
 from hetcal.arrays import Ints
-from hetcal.auto_words import reason
-from hetcal.candidates import Candidate, standard_candidates
+from hetcal.auto_words import asked_for, reason
+from hetcal.candidates import (
+    IDENTITY,
+    POOLED,
+    Candidate,
+    named_candidate,
+    standard_candidates,
+)
 from hetcal.cross_fitting import CrossFit, Gain, cross_fit, draw_folds, gain_between, loss_gain
 from hetcal.errors import CalibrationError
+from hetcal.progress import Progress, silent
 from hetcal.scheme import Scheme
 from hetcal.scheme_rows import SchemeRows, joined, sampled
 
@@ -19,8 +26,6 @@ GROWN, STANDARD = 3, 8  # kinds of trees, and candidates that are always tried
 MAX_TRAINING = 100_000
 MAX_HELD = 40_000
 FEWEST = 20  # rows of the rarer class for which anything is tried
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +43,7 @@ class Choice:
     candidates : DataFrame
         From the simplest to the least simple, with the columns `name`, `words`, `lift` (AUC
         against the model as it is, by cross-fitting), `se`, `low`, `high`, `log_loss`,
-        `strength` (shrinkage) and `chosen`.
+        `strength` (shrinkage), `rows` (that it was tried on) and `chosen`.
     seconds : float
         Time taken.
     """
@@ -49,6 +54,11 @@ class Choice:
     candidates: pd.DataFrame
     seconds: float
 
+    @property
+    def digest(self) -> str:
+        """Equal for equal schemes."""
+        return f"{self.chosen} {self.scheme.digest}"
+
 
 def choose_scheme(
     training: SchemeRows,
@@ -57,7 +67,7 @@ def choose_scheme(
     *,
     more: Sequence[Candidate] | Callable[[SchemeRows], Sequence[Candidate]] = (),
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> Choice:
     """Choose a scheme by cross-fitting on rows that the model was not trained on.
 
@@ -78,8 +88,7 @@ def choose_scheme(
     seed : int, default=0
         Decides folds, forests and samples of large tables.
     progress : callable, optional
-        Called before each step with its words, its number and the number of steps; what it
-        raises ends the choice.
+        Is told how far the work has come; what it raises ends the choice.
     """
     start = time.perf_counter()
     held = sampled(joined(calibration, validation), MAX_HELD, seed)
@@ -88,27 +97,54 @@ def choose_scheme(
     steps = GROWN + STANDARD + len(extra)
 
     def tell(words: str, step: int) -> None:
-        if progress is not None:
-            progress(words, step, steps)
+        progress((step - 1) / steps, words)
 
     training = sampled(training, MAX_TRAINING, seed)
     candidates = standard_candidates(training, held, extra, seed, tell)
     fold = draw_folds(held.y, FOLDS, seed)
     tried: list[CrossFit] = []
     for candidate in candidates:
-        tell(f"trying: {candidate.name}", GROWN + 1 + len(tried))
+        tell(f"Trying: {candidate.name}", GROWN + 1 + len(tried))
         tried.append(cross_fit(candidate, held, fold))
     gains = [gain_between(tried[0], each, held, fold) for each in tried]
     chosen = _choose(tried, gains, held, fold)
     best = max(range(len(tried)), key=lambda i: gains[i].auc)
-    scheme = candidates[chosen].scheme(held, tried[chosen].strength)
-    return Choice(
-        scheme,
-        candidates[chosen].name,
-        reason(tried, gains, chosen, best),
-        _table(tried, gains, chosen),
-        time.perf_counter() - start,
-    )
+    return _chosen(tried, gains, held, chosen, reason(tried, gains, chosen, best), start)
+
+
+def fit_scheme(
+    name: str,
+    training: SchemeRows,
+    calibration: SchemeRows,
+    validation: SchemeRows | None = None,
+    *,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Choice:
+    """Fit the scheme of this name, `forest` or `boosted`, whether or not it helps.
+
+    Parameters are as in `choose_scheme`. The candidates of the result are the model as it is,
+    one map for all rows, and the scheme.
+    """
+    start = time.perf_counter()
+    held = sampled(joined(calibration, validation), MAX_HELD, seed)
+    _check(held)
+    progress(0.0, f"Growing: {name}")
+    candidate = named_candidate(name, sampled(training, MAX_TRAINING, seed), held, seed)
+    progress(0.5, f"Trying: {name}")
+    fold = draw_folds(held.y, FOLDS, seed)
+    tried = [cross_fit(each, held, fold) for each in (IDENTITY, POOLED, candidate)]
+    gains = [gain_between(tried[0], each, held, fold) for each in tried]
+    return _chosen(tried, gains, held, 2, asked_for(tried[2], gains[2]), start)
+
+
+def _chosen(
+    tried: list[CrossFit], gains: list[Gain], held: SchemeRows, chosen: int, why: str, start: float
+) -> Choice:
+    found = tried[chosen]
+    scheme = found.candidate.scheme(held, found.strength)
+    table = _table(tried, gains, chosen)
+    return Choice(scheme, found.candidate.name, why, table, time.perf_counter() - start)
 
 
 def _choose(tried: list[CrossFit], gains: list[Gain], held: SchemeRows, fold: Ints) -> int:
@@ -135,6 +171,7 @@ def _table(tried: list[CrossFit], gains: list[Gain], chosen: int) -> pd.DataFram
             "high": [gain.high for gain in gains],
             "log_loss": [each.log_loss for each in tried],
             "strength": [each.strength for each in tried],
+            "rows": [each.losses.size for each in tried],
             "chosen": [i == chosen for i in range(len(tried))],
         }
     )

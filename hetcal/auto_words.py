@@ -33,5 +33,14 @@ def reason(tried: list[CrossFit], gains: list[Gain], chosen: int, best: int) -> 
     )
 
 
+def asked_for(tried: CrossFit, gain: Gain) -> str:
+    """Say what a scheme that was asked for gives on rows that it was not fitted on."""
+    name = tried.candidate.name
+    better = "by more than chance" if gain.low > 0 else "by no more than chance"
+    if gain.high < 0:
+        return f"'{name}' was asked for, and it hurts: {_shown(gain)}."
+    return f"'{name}' was asked for. It is better than the model {better}: {_shown(gain)}."
+
+
 def _shown(gain: Gain) -> str:
     return f"{gain.auc:+.4f} AUC ({gain.low:+.4f} to {gain.high:+.4f})"

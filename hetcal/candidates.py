@@ -69,6 +69,10 @@ class Candidate:
         return logits, makers
 
 
+IDENTITY = Candidate("identity", "leave the model as it is")
+POOLED = Candidate("pooled", "one map for all rows", (PooledPart(),))
+
+
 def standard_candidates(
     training: SchemeRows,
     held: SchemeRows,
@@ -77,21 +81,19 @@ def standard_candidates(
     tell: Callable[[str, int], None],
 ) -> list[Candidate]:
     """Return all candidates, the simplest first."""
-    tell("growing a tree", 1)
+    tell("Growing a tree", 1)
     tree = TreePartition().fit(training.X, training.y, training.weight).partition_
     leaf = tree.apply(held.X)
-    tell("growing a forest", 2)
-    grower = ForestPartition(random_state=seed)
-    forest = grower.fit(training.X, training.y, training.weight).ensemble_
-    many = ForestPart(forest, forest.apply(held.X))
-    tell("growing boosted trees", 3)
+    tell("Growing a forest", 2)
+    many = _forest(training, held, seed)
+    tell("Growing boosted trees", 3)
     sequence = BoostedPartition(2, learning_rate=0.3, max_iter=15, max_leaf_nodes=8)
     short = sequence.fit(training.X, training.y, training.weight).ensemble_
     boosted = _boosted(training, held, seed)
     pooled = PooledPart()
     return [
-        Candidate("identity", "leave the model as it is"),
-        Candidate("pooled", "one map for all rows", (pooled,)),
+        IDENTITY,
+        POOLED,
         Candidate("tree", "Algorithm 1", (PlainLeavesPart(tree, leaf),)),
         Candidate(
             "shrunken tree",
@@ -99,7 +101,7 @@ def standard_candidates(
             (pooled, ShrunkenLeavesPart(tree, leaf)),
             STRENGTHS,
         ),
-        Candidate("forest", "many trees with shrunken maps", (pooled, many), STRENGTHS),
+        _forest_candidate(many),
         Candidate(
             "nested",
             "shrunken maps of one small boosted tree after the other",
@@ -107,7 +109,7 @@ def standard_candidates(
             STRONG,
         ),
         *extra,
-        Candidate("boosted", "the score and boosted trees", (pooled, boosted)),
+        _boosted_candidate(boosted),
         Candidate(
             "boosted forest",
             "the score and boosted trees, then many trees with shrunken maps",
@@ -115,6 +117,28 @@ def standard_candidates(
             STRENGTHS,
         ),
     ]
+
+
+def named_candidate(name: str, training: SchemeRows, held: SchemeRows, seed: int) -> Candidate:
+    """Return the forest or the boosted trees alone."""
+    if name == "forest":
+        return _forest_candidate(_forest(training, held, seed))
+    return _boosted_candidate(_boosted(training, held, seed))
+
+
+def _forest_candidate(many: ForestPart) -> Candidate:
+    parts = (PooledPart(), many)
+    return Candidate("forest", "many trees with shrunken maps", parts, STRENGTHS)
+
+
+def _boosted_candidate(boosted: BoostedPart) -> Candidate:
+    return Candidate("boosted", "the score and boosted trees", (PooledPart(), boosted))
+
+
+def _forest(training: SchemeRows, held: SchemeRows, seed: int) -> ForestPart:
+    grower = ForestPartition(random_state=seed)
+    forest = grower.fit(training.X, training.y, training.weight).ensemble_
+    return ForestPart(forest, forest.apply(held.X))
 
 
 def _boosted(training: SchemeRows, held: SchemeRows, seed: int) -> BoostedPart:

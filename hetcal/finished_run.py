@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hetcal.arrays import Floats, Ints
+from hetcal.auto import Choice
 from hetcal.digests import text_digest
 from hetcal.evaluation import Evaluation, evaluate
 from hetcal.exactness import evaluate_sketch, exactness
@@ -41,6 +42,8 @@ class Run:
     calibrated : array or None
         Calibrated logit of every row, where it is not that of the leaf maps; rows are cells
         then.
+    choice : Choice or None
+        The scheme of many partitions, or the one that was chosen among all.
     """
 
     table: Table
@@ -53,6 +56,7 @@ class Run:
     calibrator: LeafCalibrator
     rows: RowAnswers | None
     calibrated: Floats | None = None
+    choice: Choice | None = None
 
     @cached_property
     def ways(self) -> Ways:

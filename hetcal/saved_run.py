@@ -30,6 +30,7 @@ class SavedRun:
     partition: Partition
     cells: RoleCells
     calibrator: LeafCalibrator
+    choice: None = None
 
     @cached_property
     def ways(self) -> Ways:

@@ -61,6 +61,24 @@ class Scheme:
             logits = stage.logit(logits, frame)
         return logits
 
+    @property
+    def column_names(self) -> set[str]:
+        """The columns that the scheme reads."""
+        names: set[str] = set()
+        for stage in self.stages:
+            if isinstance(stage, LeafMapsStage):
+                names |= {each.name for each in stage.partition.features}
+            elif isinstance(stage, ForestStage | NestedStage):
+                names |= {each.name for each in stage.trees.columns.features}
+        return names
+
+    @property
+    def partition(self) -> Partition | None:
+        """The one partition of the scheme; None if it has none or many."""
+        found = [each.partition for each in self.stages if isinstance(each, LeafMapsStage)]
+        many = any(isinstance(each, ForestStage | NestedStage) for each in self.stages)
+        return found[0] if len(found) == 1 and not many else None
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the JSON text, in hexadecimal."""

@@ -1,6 +1,6 @@
 """Scores: beyond this module a score is a logit."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import logit
 
+from hetcal.activations import Activations
 from hetcal.arrays import Bools, Floats
 from hetcal.columns import counted
 from hetcal.errors import ScoreError
@@ -37,6 +38,8 @@ class Scores:
         logit; None when the model's output is the logit itself.
     digest : str
         Changes when the content that the scores were made of changes.
+    activations : Activations or None
+        What a layer of the model gives for every row, where one was named.
     """
 
     logit: Floats
@@ -45,11 +48,18 @@ class Scores:
     excluded: int
     largest_difference: float | None
     digest: str
+    activations: Activations | None = None
 
     @property
     def usable(self) -> Bools:
         """True for the rows whose score is finite."""
         return np.isfinite(self.logit)
+
+    def seen(self, activations: Activations | None) -> "Scores":
+        """Return the scores next to what a layer gives for the same rows."""
+        if activations is None:
+            return self
+        return replace(self, activations=activations, digest=f"{self.digest} {activations.layer}")
 
 
 def to_logits(probability: ArrayLike) -> Floats:

@@ -36,16 +36,9 @@ Scoring = ColumnScoring | ModelScoring
 
 
 def score_rows(frame: pd.DataFrame, scoring: Scoring, digest: str) -> Scores:
-    """Give every row of a frame its score; a model runs in a child process."""
-    return score_and_watch(frame, scoring, digest)[0]
+    """Give every row of a frame its score, and what a layer gives where one is named.
 
-
-def score_and_watch(
-    frame: pd.DataFrame, scoring: Scoring, digest: str
-) -> tuple[Scores, pd.DataFrame]:
-    """Give every row its score, and return the columns that a partition may read.
-
-    These are the columns of the frame, or the units of a layer. The model runs once for both.
+    A model runs in a child process, once for both.
     """
     if isinstance(scoring, ModelScoring):
         job = start_scoring(
@@ -56,12 +49,11 @@ def score_and_watch(
             positive_unit=scoring.positive_unit,
             layer=scoring.layer,
         )
-        scores, activations = job.result(), job.activations()
-        return scores, frame if activations is None else activations.frame
+        return job.result().seen(job.activations())
     if scoring.column not in frame.columns:
         raise ScoreError(
             f"The table has no score column '{scoring.column}'.",
             f"Its columns are {', '.join(map(repr, frame.columns[:12]))}.",
             "Choose one of them, or upload a table that has the score.",
         )
-    return scores_from_column(frame[scoring.column], scoring.kind, digest), frame
+    return scores_from_column(frame[scoring.column], scoring.kind, digest)

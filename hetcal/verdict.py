@@ -4,7 +4,7 @@ from typing import Literal
 
 from hetcal.delong import Lift
 
-Outcome = Literal["backwards", "gain", "harm", "unclear"]
+Outcome = Literal["backwards", "gain", "harm", "same", "unclear"]
 
 
 def outcome(lift: Lift) -> Outcome:
@@ -16,6 +16,8 @@ def outcome(lift: Lift) -> Outcome:
         return "backwards"
     if lift.low > 0:
         return "gain"
+    if lift.auc == 0 and lift.se == 0:
+        return "same"
     return "harm" if lift.high < 0 else "unclear"
 
 
@@ -36,7 +38,9 @@ def verdict(lift: Lift, rows: int) -> str:
     advice = {
         "backwards": "Check the positive value of the label and the sign of the score: the model "
         f"ranks the test rows backwards. {measured}.",
-        "gain": f"Calibrating leaf by leaf helps. {measured}.",
+        "gain": f"Heterogeneous calibration helps. {measured}.",
+        "same": "Leave the order of your model as it is: nothing that was tried ranks the rows "
+        f"better. AUC {lift.before:.4f} on {rows:,} test rows, before and after.",
         "harm": f"Leave your model as it is: this calibration hurts it. {measured}.",
         "unclear": "Leave your model as it is, unless you need its probabilities to be right: "
         f"no change of the ranking can be told from chance. {measured}, which includes zero.",

@@ -5,29 +5,23 @@ import streamlit as st
 from hetcal.calibration_figures import maps_figure, slope_intercept_figure
 from hetcal.leaf_calibrator import maps_table
 from pages.shared.frame import need_results, open_page
+from pages.shared.map_controls import map_controls
 from pages.shared.messages import plain
-from pages.shared.state import LEAST_ROWS, setting
 from pages.shared.tables import MAPS
 from pages.shared.widgets import chart, leaf_picker, leaf_rows
 
 open_page(
     "Calibration",
-    "In every leaf a logistic regression turns the logit *s* into a probability, "
-    "σ(slope · *s* + intercept). It is fitted by plain maximum likelihood on the "
-    "**calibration rows**, which the tree has not seen and the network should not have.",
+    "In every leaf a map turns the logit *s* into a probability; Platt's is "
+    "σ(slope · *s* + intercept). It is fitted on the **calibration rows**, which the tree has not "
+    "seen and the network should not have.",
 )
 flow = need_results()
 leaf = leaf_picker(flow.partition)
-st.number_input(
-    "Fewest calibration rows for a map of its own",
-    *LEAST_ROWS,
-    step=10,
-    width=320,
-    help="A leaf with fewer rows, one class, separated classes or a slope that is not positive "
-    "uses the pooled map, fitted on all leaves together: never the raw score.",
-    **setting("min_rows"),
-)
+map_controls(flow)
 calibrator = flow.run.calibrator
+if calibrator.shrinkage_table_ is not None:
+    st.caption(f"Cross-validation chose the shrinkage {calibrator.shrinkage_:g}.")
 for note in calibrator.notes_:
     st.warning(plain(note), icon=":material/warning:")
 flagged = [each for each in calibrator.maps_ if each.fallback]

@@ -1,53 +1,53 @@
-"""The partition: a tree grown on the training rows, or one saved earlier."""
+"""The partition: how the rows are divided into leaves, or which scheme of many is used."""
 
 import streamlit as st
 
+from hetcal.candidate_figure import candidate_figure
+from hetcal.settings import ENSEMBLES
 from hetcal.tree_figure import tree_figure
-from hetcal.tree_partition import default_min_leaf
-from pages.shared.compute import Flow
-from pages.shared.frame import need_table, open_page, shown_errors
+from pages.shared.compute import NEED_SCORES, Flow
+from pages.shared.frame import need_scores, need_table, open_page, shown_errors
+from pages.shared.partition_controls import partition_controls
 from pages.shared.progress import shown_progress
-from pages.shared.state import setting, update, workspace
-from pages.shared.tables import LEAVES
-from pages.shared.uploads import loaded_partition
-from pages.shared.widgets import leaf_chart, leaf_picker, leaf_rows
-
-PAPER_LEAVES = (1000, 2000)
-LEAF_SIZES = (25, 50, 100, 250, 500, *PAPER_LEAVES, 5000)
+from pages.shared.state import workspace
+from pages.shared.tables import CANDIDATES, LEAVES
+from pages.shared.widgets import chart, leaf_chart, leaf_picker, leaf_rows
 
 open_page(
     "Partition",
-    "A small tree divides the rows into leaves in which the label is more, or less, common "
-    "than overall. It is grown on the **training rows** only.",
+    "The rows are divided into leaves in which the model deserves to be believed more, or less, "
+    "than elsewhere; each leaf gets a calibration of its own.",
 )
-flow = need_table()
-
-fixed = workspace().partition is not None
-with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-    st.slider("Greatest depth", 1, 6, width=280, disabled=fixed, **setting("max_depth"))
-    st.selectbox(
-        "Smallest leaf (training rows)",
-        LEAF_SIZES,
-        None,
-        format_func=lambda size: f"{size:,}" + (" (paper)" if size in PAPER_LEAVES else ""),
-        placeholder=f"{default_min_leaf(len(flow.split.train)):,} (by table size)",
-        width=260,
-        disabled=fixed,
-        **setting("min_leaf"),
-    )
-    if fixed:
-        st.button("Grow a tree instead", on_click=update, kwargs={"partition": None})
-    else:
-        with st.popover("Load a partition", icon=":material/upload_file:"):
-            loaded_partition()
-if fixed:
-    st.info("A loaded partition takes the place of the tree.", icon=":material/upload_file:")
+partition_controls(need_table())
+chosen = workspace().settings.partition
+if workspace().partition is None and chosen in (*ENSEMBLES, *NEED_SCORES):
+    need_scores()
 
 with shown_errors(), shown_progress() as progress:
     flow = Flow(workspace(), progress)
-    partition, leaves = flow.partition, flow.leaves
+    choice, partition, leaves = flow.choice, flow.partition, flow.leaves
 leaf = leaf_picker(partition)
 
+if choice is not None:
+    st.subheader(f"Chosen: {choice.chosen}" if chosen == "auto" else "The scheme", anchor=False)
+    st.markdown(choice.why)
+    chart(
+        candidate_figure(choice.candidates),
+        key="partition_candidates",
+        alt="Lift of every candidate on rows that it was not fitted on, with 95 % intervals",
+        how="Cross-fitted on validation and calibration rows; the test rows are not touched. From "
+        "the simplest at the top: the simplest that is within one standard error of the best "
+        "is chosen, and nothing that is not clear of zero.",
+    )
+    with st.expander("The candidates in numbers"):
+        st.dataframe(choice.candidates, hide_index=True, column_config=CANDIDATES)
+    st.subheader("The tree that stands for it", anchor=False)
+    st.markdown(
+        "Many trees cannot be looked at one by one. The leaves of this one show where the model "
+        "is over-confident; the scheme above does the calibrating."
+        if choice.scheme.partition is None
+        else "These are the leaves of the chosen scheme."
+    )
 leaf_chart(
     tree_figure(partition, leaf),
     key="partition_tree",

@@ -23,6 +23,8 @@ evaluation, curves = flow.run.evaluation, flow.curves
 lift = evaluation.lift
 
 show_verdict(evaluation)
+if flow.run.choice is not None:
+    st.markdown(f"Scheme: **{flow.run.choice.chosen}**. {flow.run.choice.why}")
 st.caption(flow.run.exactness)
 cards(
     ("AUC before", f"{lift.before:.4f}"),
@@ -80,4 +82,7 @@ leaf_rows(evaluation.leaves, key="results_table", columns=LEAF_RESULTS)
 how_to_read(
     "Within a leaf the order of the rows stays, so its own AUC does too: the lift is the new order "
     "between leaves. The log-loss shows how much better its probabilities have become."
+    if flow.run.choice is None
+    else "The scheme divides the rows more finely than these leaves, so the order inside them "
+    "changes, too. The log-loss shows how much better the probabilities have become."
 )

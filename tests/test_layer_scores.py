@@ -8,18 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hetcal.algorithm import Settings, first_pass, run_on_leaves, split_table
+from hetcal.algorithm import run
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import artifact_bytes, score_with_artifact
 from hetcal.errors import ModelError
-from hetcal.layer_partition import LayerPartition
 from hetcal.layer_width import check_width
 from hetcal.model_file import inspect_model
 from hetcal.model_scores import matrix_input, score_model, start_scoring
 from hetcal.report import scored_test_rows
 from hetcal.scoring import ModelScoring
+from hetcal.settings import Settings
 from hetcal.table import Roles, make_table
-from hetcal.tree_partition import TreePartition
 from tests.model_files import ROWS, model_files
 
 pytestmark = pytest.mark.network
@@ -147,14 +146,8 @@ def finished(model, many, truth, jobs):
     frame = many.assign(label=np.where(rng.random(len(many)) < chance, "yes", "no"))
     table = make_table(frame, Roles(label="label", positive="yes"), "digest")
     scoring = ModelScoring(model, matrix_input(model, INPUTS), layer="hidden")
-    scores, columns = jobs[0].result(), jobs[0].activations().frame
-    settings = Settings(max_depth=2)
-    split = split_table(table, settings)
-    fitted = LayerPartition("hidden", tree=TreePartition(2))
-    fitted.fit(columns.iloc[split.train].to_numpy(), table.y[split.train])
-    leaf = fitted.partition_.apply(columns)
-    passed = first_pass(table, scores, split, fitted.partition_, leaf)
-    return run_on_leaves(table, scores, settings, fitted.partition_, leaf, passed), scoring
+    scores = jobs[0].result().seen(jobs[0].activations())
+    return run(table, scores, Settings(partition="layer", max_depth=2)), scoring
 
 
 def test_an_artifact_watches_the_layer_and_scores_bit_for_bit(finished, tmp_path):

@@ -43,7 +43,7 @@ def test_the_command_lines_print_what_it_says(tmp_path, monkeypatch, capsys):
     for line in block.replace("\\\n", " ").strip().splitlines():
         assert main(shlex.split(line)[3:]) == 0
     printed = capsys.readouterr().out
-    claimed = re.findall(r"^Calibrating leaf by leaf .*\.$", README, re.MULTILINE)
+    claimed = re.findall(r"^Heterogeneous calibration .*\.$", README, re.MULTILINE)
     assert len(claimed) == 1
     assert claimed[0] in printed
     assert (tmp_path / "demo" / "scored.parquet").exists()

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from hetcal.algorithm import first_pass, run, run_on_leaves, split_table
+from hetcal.algorithm import finish_run, first_pass, fit_maps, run, split_table
 from hetcal.bounds import bounded_metrics
 from hetcal.metrics import measure
 from hetcal.role_cells import role_cells
@@ -68,7 +68,8 @@ def test_a_sketched_run_has_the_numbers_of_an_exact_one(many_rows):
     exact = run(table, scores, settings)
     split = split_table(table, settings)
     passed = first_pass(table, scores, split, exact.partition, exact.leaf)
-    sketched = run_on_leaves(table, scores, settings, exact.partition, exact.leaf, passed)
+    maps = fit_maps(passed, settings)
+    sketched = finish_run(table, scores, settings, exact.partition, passed, maps)
     assert (sketched.cells.exact, exact.cells.exact) == (False, True)
     assert exact.exactness == "All numbers are exact."
     assert "off by at most" in sketched.exactness
@@ -109,9 +110,12 @@ def test_another_least_number_of_rows_does_not_touch_the_rows(many_rows):
     grown = run(table, scores, Settings(max_depth=2))
     partition, leaf = grown.partition, grown.leaf
     passed = first_pass(table, scores, split, partition, leaf)
-    blind = replace(scores, logit=np.zeros(0)), replace(table, y=np.zeros(0, dtype=np.int8))
-    few = run_on_leaves(blind[1], blind[0], Settings(min_rows=50), partition, leaf[:0], passed)
-    many = run_on_leaves(blind[1], blind[0], Settings(min_rows=10**6), partition, leaf[:0], passed)
+    maps = fit_maps(passed, Settings())
+    blind = replace(table, y=np.zeros(0, dtype=np.int8)), replace(scores, logit=np.zeros(0))
+    few, many = (
+        finish_run(*blind, Settings(), partition, passed, maps.with_min_rows(fewest))
+        for fewest in (50, 10**6)
+    )
     assert {each.fallback for each in few.calibrator.maps_} == {None}
     assert {each.fallback for each in many.calibrator.maps_} == {"few rows"}
     assert few.ways.after.score.size == passed.cells.test.score.size

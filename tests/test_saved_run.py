@@ -6,7 +6,7 @@ from dataclasses import astuple, fields
 import numpy as np
 import pytest
 
-from hetcal.algorithm import first_pass, run, run_on_leaves
+from hetcal.algorithm import finish_run, first_pass, fit_maps, run
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import artifact_bytes
 from hetcal.cells import Cells
@@ -89,7 +89,7 @@ def test_any_least_number_of_rows_gives_the_maps_of_the_run(exact, reopened, min
 def test_the_cells_of_a_sketched_run_come_back_bit_for_bit(exact, tmp_path):
     parts = exact.table, exact.scores, exact.split, exact.partition, exact.leaf
     passed = first_pass(*parts, sketched_from=100)
-    sketched = run_on_leaves(*parts[:2], SETTINGS, *parts[3:], passed)
+    sketched = finish_run(*parts[:2], SETTINGS, exact.partition, passed, fit_maps(passed, SETTINGS))
     saved = saved_run(open_artifact(artifact_bytes(sketched, SCORING), tmp_path), 60)
     for role in ROLES:
         found, expected = getattr(saved.cells, role), getattr(sketched.cells, role)

@@ -26,8 +26,8 @@ def test_only_an_interval_clear_of_zero_is_a_gain_or_a_harm(low, high, expected,
     assert "500 test rows" in verdict(lift(low, high), 500)
 
 
-def test_no_difference_at_all_is_unclear():
-    assert outcome(lift(0.0, 0.0)) == "unclear"
+def test_no_difference_at_all_leaves_the_order_as_it_is():
+    assert outcome(lift(0.0, 0.0)) == "same"
 
 
 def test_a_score_that_ranks_backwards_is_no_gain():

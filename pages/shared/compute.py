@@ -7,22 +7,34 @@ from pathlib import Path
 
 import pandas as pd
 
-from hetcal.algorithm import FirstPass, first_pass, grow_partition, run_on_leaves, split_table
+from hetcal.algorithm import (
+    FirstPass,
+    finish_run,
+    first_pass,
+    fit_maps,
+    readable,
+    split_table,
+)
 from hetcal.arrays import Ints
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import Artifact, score_with_artifact
+from hetcal.auto import Choice
 from hetcal.checks import Finding, check_table
+from hetcal.ensembles import fit_ensemble
 from hetcal.finished_run import Run
+from hetcal.growing import grow_partition
 from hetcal.histograms import ScoreHistograms, score_histograms
+from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.leaves import leaf_table
 from hetcal.overconfidence import diagnose
 from hetcal.partition import Partition
 from hetcal.progress import Progress, between, silent
 from hetcal.reading import read_file
 from hetcal.result_curves import Curves, result_curves
+from hetcal.role_cells import SKETCHED_FROM
 from hetcal.scores import Scores, require_ranking, scores_from_column
 from hetcal.scoring import ColumnScoring, ModelScoring
-from hetcal.settings import Settings
+from hetcal.settings import ENSEMBLES, READ_SCORES, Settings
 from hetcal.sources import Source, file_per_role, from_path, one_file
 from hetcal.splits import Split
 from hetcal.table import Roles, Table, class_balance, describe_columns, make_table
@@ -31,6 +43,10 @@ from pages.shared.once import once
 from pages.shared.state import TableFile, Workspace
 
 DIVISION = ("fractions", "seed")
+GROWTH = (*DIVISION, "partition", "max_depth", "min_leaf", "tree_size", "segments", "bins")
+MAPS = ("calibrator", "shrinkage")
+NEED_SCORES = (*READ_SCORES, "layer")
+"""Partitions that cannot be grown before the scores are there."""
 
 
 @dataclass(frozen=True)
@@ -95,28 +111,44 @@ class Flow:
         return None if scores is None else ranking_scores_of(scores)
 
     @cached_property
+    def choice(self) -> Choice | None:
+        """The scheme of many partitions that was fitted or chosen, where that is asked for."""
+        settings = self.workspace.settings
+        if self.workspace.partition is not None or settings.partition not in ENSEMBLES:
+            return None
+        asked = _only(settings, *DIVISION, "partition")
+        return choice_of(self.table, self.scores, asked, self.progress)
+
+    @cached_property
     def partition(self) -> Partition:
-        """The loaded partition, or the tree grown on the training rows."""
+        """The loaded partition, that of the scheme, or the one that the settings ask for."""
         if self.workspace.partition is not None:
             return self.workspace.partition
-        settings = _only(self.workspace.settings, *DIVISION, "max_depth", "min_leaf")
-        return partition_of(self.table, settings, self.progress)
+        if self.choice is not None and self.choice.scheme.partition is not None:
+            return self.choice.scheme.partition
+        settings = self.workspace.settings
+        scores = self.scores if settings.partition in NEED_SCORES else None
+        return partition_of(self.table, scores, _only(settings, *GROWTH), self.progress)
 
     @cached_property
     def leaves(self) -> pd.DataFrame:
         """Rule, rows and positive rate per leaf and role."""
-        return leaves_of(self.table, self.partition, _division(self.workspace.settings))
+        settings = self.workspace.settings
+        scores = self.scores
+        scores = scores if scores is not None and scores.activations else None
+        return leaves_of(self.table, scores, self.partition, _division(settings))
 
     @cached_property
     def run(self) -> Run:
-        """The whole of Algorithm 1."""
+        """The whole run."""
         parts = self.table, self.scores, self.workspace.settings, self.partition
-        return run_of(*parts, self.progress)
+        return run_of(*parts, self.choice, self.progress)
 
     @cached_property
-    def _passed(self) -> tuple[Table, Scores | None, Settings, Partition]:
+    def _passed(self) -> tuple[Table, Scores | None, Settings, Partition, bool]:
         """What the pass over the rows depends on."""
-        return self.table, self.scores, _division(self.workspace.settings), self.partition
+        division = _division(self.workspace.settings)
+        return self.table, self.scores, division, self.partition, self.choice is not None
 
     @cached_property
     def diagnosis(self) -> pd.DataFrame:
@@ -145,7 +177,9 @@ def _only(settings: Settings, *names: str) -> Settings:
 
 
 def _division(settings: Settings) -> Settings:
-    return _only(settings, *DIVISION)
+    """Keep what the roles of the rows depend on."""
+    asked = (*DIVISION, "partition") if settings.partition in READ_SCORES else DIVISION
+    return _only(settings, *asked)
 
 
 @once
@@ -196,20 +230,31 @@ def ranking_scores_of(scores: Scores) -> Scores:
 
 
 @once
-def partition_of(table: Table, settings: Settings, _progress: Progress = silent) -> Partition:
-    return grow_partition(table, split_of(table, _division(settings)), settings, _progress)
+def choice_of(
+    table: Table, scores: Scores, settings: Settings, _progress: Progress = silent
+) -> Choice:
+    return fit_ensemble(table, scores, split_of(table, _division(settings)), settings, _progress)
 
 
 @once
-def leaf_of(table: Table, partition: Partition) -> Ints:
-    return partition.apply(table.frame)
+def partition_of(
+    table: Table, scores: Scores | None, settings: Settings, _progress: Progress = silent
+) -> Partition:
+    split = split_of(table, _division(settings))
+    return grow_partition(table, split, settings, scores, _progress)
 
 
 @once
-def leaves_of(table: Table, partition: Partition, settings: Settings) -> pd.DataFrame:
-    return leaf_table(
-        partition, leaf_of(table, partition), table.y, split_of(table, settings), table.weight
-    )
+def leaf_of(table: Table, scores: Scores | None, partition: Partition) -> Ints:
+    return partition.apply(readable(partition, table.frame, scores))
+
+
+@once
+def leaves_of(
+    table: Table, scores: Scores | None, partition: Partition, settings: Settings
+) -> pd.DataFrame:
+    leaf = leaf_of(table, scores, partition)
+    return leaf_table(partition, leaf, table.y, split_of(table, settings), table.weight)
 
 
 @once
@@ -218,10 +263,21 @@ def first_pass_of(
     scores: Scores,
     settings: Settings,
     partition: Partition,
+    exact: bool,
     _progress: Progress = silent,
 ) -> FirstPass:
-    leaf, split = leaf_of(table, partition), split_of(table, settings)
-    return first_pass(table, scores, split, partition, leaf, progress=_progress)
+    """Pass over the rows; the logits of a scheme of many trees are those of rows, not of cells."""
+    split, most = split_of(table, settings), table.rows if exact else SKETCHED_FROM
+    leaf = leaf_of(table, scores if scores.activations else None, partition)
+    return first_pass(table, scores, split, partition, leaf, most, _progress)
+
+
+@once
+def maps_of(
+    table: Table, scores: Scores, settings: Settings, partition: Partition, exact: bool
+) -> LeafCalibrator:
+    passed = first_pass_of(table, scores, _division(settings), partition, exact)
+    return fit_maps(passed, settings)
 
 
 @once
@@ -230,25 +286,36 @@ def run_of(
     scores: Scores,
     settings: Settings,
     partition: Partition,
+    choice: Choice | None,
     _progress: Progress = silent,
 ) -> Run:
-    passed = first_pass_of(table, scores, _division(settings), partition, _progress)
-    return run_on_leaves(table, scores, settings, partition, leaf_of(table, partition), passed)
+    exact = choice is not None
+    passed = first_pass_of(table, scores, _division(settings), partition, exact, _progress)
+    asked = replace(_division(settings), **{each: getattr(settings, each) for each in MAPS})
+    calibrator = maps_of(table, scores, asked, partition, exact)
+    calibrator = calibrator.with_min_rows(settings.min_rows)
+    return finish_run(table, scores, settings, partition, passed, calibrator, choice)
 
 
 @once
 def diagnosis_of(
-    table: Table, scores: Scores, settings: Settings, partition: Partition
+    table: Table, scores: Scores, settings: Settings, partition: Partition, exact: bool
 ) -> pd.DataFrame:
-    cells = first_pass_of(table, scores, settings, partition).cells
+    cells = first_pass_of(table, scores, settings, partition, exact).cells
     return diagnose(cells.train, cells.test, partition.leaves)
 
 
 @once
 def histograms_of(
-    table: Table, scores: Scores, settings: Settings, partition: Partition, axis: str, bins: int
+    table: Table,
+    scores: Scores,
+    settings: Settings,
+    partition: Partition,
+    exact: bool,
+    axis: str,
+    bins: int,
 ) -> ScoreHistograms:
-    cells = first_pass_of(table, scores, settings, partition).cells
+    cells = first_pass_of(table, scores, settings, partition, exact).cells
     leaves = [each.id for each in partition.leaves]
     return score_histograms(cells.train, cells.test, leaves, axis=axis, bins=bins)
 

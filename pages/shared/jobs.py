@@ -55,9 +55,14 @@ def start_scoring_job(table: Table, rows_digest: str, scoring: ModelScoring) -> 
         scoring.inputs,
         output=scoring.output,
         positive_unit=scoring.positive_unit,
+        layer=scoring.layer,
     )
     known = _known_scores()
-    _watch(Watched(job, _draw_scoring, lambda scores: known.update({key: scores}), "Cancel"))
+
+    def finish(scores: Scores) -> None:
+        known[key] = scores.seen(job.activations())
+
+    _watch(Watched(job, _draw_scoring, finish, "Cancel"))
 
 
 def start_training_job(

@@ -19,7 +19,8 @@ def show_error(error: HetcalError) -> None:
 def show_verdict(evaluation: Evaluation) -> None:
     """Say what to do with the model, in the colour of what was found."""
     lift = evaluation.lift
-    show = {"gain": st.success, "harm": st.error, "unclear": st.info, "backwards": st.error}
+    bad = dict.fromkeys(("harm", "backwards"), st.error)
+    show = {"gain": st.success, "unclear": st.info, "same": st.info, **bad}
     show[outcome(lift)](verdict(lift, evaluation.rows))
 
 

@@ -6,14 +6,15 @@ from typing import Any
 
 import streamlit as st
 
-from hetcal.algorithm import Run
+from hetcal.auto import Choice
+from hetcal.finished_run import Run
 from hetcal.partition import Partition
 from hetcal.scores import Scores
 from hetcal.sources import Source
 from hetcal.table import Table
 
 HASHES: dict[Any, Callable[[Any], Any]] = dict.fromkeys(
-    (Partition, Run, Scores, Source, Table), attrgetter("digest")
+    (Choice, Partition, Run, Scores, Source, Table), attrgetter("digest")
 )
 _kept: list[Any] = []
 

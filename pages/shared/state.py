@@ -17,6 +17,7 @@ from hetcal.training import TrainedNetwork
 from pages.shared.once import forget_results
 
 ALL_ROWS = 0
+RECOMMENDED = Settings(partition="auto")
 LEAST_ROWS = (10, 100_000)
 """The range of the fewest calibration rows for a map."""
 
@@ -76,7 +77,7 @@ class Workspace:
 
     files: tuple[TableFile, ...] = ()
     roles: Roles | None = None
-    settings: Settings = field(default_factory=Settings)
+    settings: Settings = field(default_factory=lambda: RECOMMENDED)
     model: ModelFile | None = None
     network: TrainedNetwork | None = None
     scoring: Scoring | None = None

@@ -87,3 +87,15 @@ LEAF_RESULTS: Columns = {
     "contribution_low": _number("95 % from", format="%+.4f"),
     "contribution_high": _number("to", format="%+.4f"),
 }
+
+CANDIDATES: Columns = {
+    "name": _text("candidate"),
+    "words": _text("what it does", width="large"),
+    "lift": _number("lift", format="%+.4f", help="AUC against the model as it is, cross-fitted"),
+    "se": _number("± s.e.", format="%.4f"),
+    "low": _number("95 % from", format="%+.4f"),
+    "high": _number("to", format="%+.4f"),
+    "log_loss": _number("log-loss", format="%.4f"),
+    "strength": _number("shrinkage", format="%g"),
+    "chosen": st.column_config.CheckboxColumn("chosen"),
+}

@@ -16,7 +16,7 @@ CUT = """card => [...card.querySelectorAll('*')].some(part =>
 def test_one_click_ends_in_a_verdict_and_fills_every_page(visitor):
     visitor.open()
     visitor.press("Run the demo")
-    expect(visitor.page.get_by_text("Calibrating leaf by leaf helps")).to_be_visible()
+    expect(visitor.page.get_by_text("Heterogeneous calibration helps")).to_be_visible()
     assert float(visitor.metric("AUC after")) > float(visitor.metric("AUC before"))
     for name in MENU:
         visitor.walk_to(name)

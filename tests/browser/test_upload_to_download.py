@@ -154,7 +154,7 @@ def test_named_inputs_find_their_columns_and_results_come_where_they_are_waited_
     visitor.press("Score the rows")
     expect(visitor.page.get_by_role("progressbar")).to_be_visible()
     visitor.walk_to("Results")
-    expect(visitor.page.get_by_text("Calibrating leaf by leaf helps")).to_be_visible()
+    expect(visitor.page.get_by_text("Heterogeneous calibration helps")).to_be_visible()
     expect(visitor.page.get_by_role("heading", name="Results", level=1)).to_be_visible()
     artifact, scored = download(visitor, tmp_path)
     assert bits(scored) == bits(score_by_command_line(artifact, table, tmp_path))

@@ -6,7 +6,8 @@ import streamlit as st
 from streamlit import config
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
-from pages.shared import compute
+from hetcal.settings import Settings
+from pages.shared import compute, state
 
 
 @pytest.fixture(autouse=True)
@@ -14,6 +15,13 @@ def _no_session_stays():
     """Release what a test's sessions kept, as the server does when they end."""
     yield
     st.cache_resource.clear()
+
+
+@pytest.fixture(autouse=True)
+def _plain_tree(request, monkeypatch):
+    """Begin with Algorithm 1: a choice among schemes takes seconds, and has its own tests."""
+    if request.node.get_closest_marker("recommended") is None:
+        monkeypatch.setattr(state, "RECOMMENDED", Settings())
 
 
 @pytest.fixture

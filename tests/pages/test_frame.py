@@ -136,7 +136,7 @@ def test_a_leaf_that_a_smaller_tree_lacks_gives_way_to_all_rows(segments):
 
 
 def test_a_setting_of_calibration_does_not_grow_the_tree_again(segments, counted):
-    grown, fitted, passed = map(counted, ("grow_partition", "run_on_leaves", "first_pass"))
+    grown, fitted, passed = map(counted, ("grow_partition", "finish_run", "first_pass"))
     app = go(with_scores(segments), "pages/calibration.py")
     app.number_input(key="setting_min_rows").set_value(200).run()
     assert (len(grown), len(fitted), len(passed)) == (1, 2, 1)
@@ -146,7 +146,7 @@ def test_a_setting_of_calibration_does_not_grow_the_tree_again(segments, counted
 
 def test_a_walk_over_all_pages_and_leaves_computes_everything_once(segments, counted):
     names = ("read_file", "split_table", "check_table", "grow_partition", "first_pass")
-    calls = {name: counted(name) for name in (*names, "run_on_leaves", "diagnose", "leaf_table")}
+    calls = {name: counted(name) for name in (*names, "finish_run", "diagnose", "leaf_table")}
     app = with_scores(segments)
     for page in (*PAGES, *PAGES):
         go(app, page)

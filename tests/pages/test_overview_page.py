@@ -64,7 +64,7 @@ def test_the_papers_example_lifts_the_area_as_scikit_learn_says():
         "Test rows": f"{rows:,}",
     }
     (verdict,) = said(app.success)
-    assert verdict.startswith("Calibrating leaf by leaf helps.")
+    assert verdict.startswith("Heterogeneous calibration helps.")
     assert f"{after - before:+.4f}" in verdict
     assert figure(app, "overview_lift")["data"][0]["name"] == "lift"
     assert not app.download_button

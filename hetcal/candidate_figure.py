@@ -1,0 +1,42 @@
+"""The figure of the schemes that were compared."""
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from hetcal.figures import PALETTE, add_reference, new_figure
+
+ROW_HEIGHT = 34
+
+
+def candidate_figure(candidates: pd.DataFrame) -> go.Figure:
+    """Draw the lift of every candidate with its interval, the simplest at the top.
+
+    Parameters
+    ----------
+    candidates : DataFrame
+        As in `hetcal.auto.Choice`.
+    """
+    figure = new_figure(110 + ROW_HEIGHT * len(candidates))
+    for chosen, name in ((False, "not chosen"), (True, "chosen")):
+        shown = candidates[candidates["chosen"] == chosen]
+        figure.add_scatter(
+            x=shown["lift"],
+            y=shown["name"],
+            error_x={"array": shown["high"] - shown["lift"], "thickness": 2},
+            customdata=shown[["words", "low", "high", "rows"]],
+            mode="markers",
+            name=name,
+            marker={
+                "size": 11,
+                "color": PALETTE["after" if chosen else "quiet"],
+                "symbol": "diamond" if chosen else "circle",
+            },
+            hovertemplate="%{customdata[0]}<br>lift %{x:+.4f} AUC"
+            "<br>95 % interval %{customdata[1]:+.4f} to %{customdata[2]:+.4f}"
+            "<br>n = %{customdata[3]:,}<extra>%{y}</extra>",
+        )
+    add_reference(figure, x=0)
+    figure.update_xaxes(title="lift in AUC, cross-fitted", tickformat="+.3f")
+    order = candidates["name"].tolist()[::-1]
+    figure.update_yaxes(title="scheme", categoryorder="array", categoryarray=order)
+    return figure

@@ -1,0 +1,129 @@
+"""Grow the one partition that the settings ask for, each on the rows that it may read."""
+
+import numpy as np
+
+from hetcal.arrays import Floats, Ints
+from hetcal.auc_gain_partition import AucGainPartition
+from hetcal.columns_partition import ColumnsPartition
+from hetcal.errors import PartitionError
+from hetcal.instability_partition import InstabilityPartition
+from hetcal.layer_partition import LayerPartition
+from hetcal.partition import Partition
+from hetcal.progress import Progress, silent
+from hetcal.ranking import Labels
+from hetcal.scores import Scores
+from hetcal.settings import READ_SCORES, Settings
+from hetcal.splits import Split
+from hetcal.stratified import draw
+from hetcal.table import Table
+from hetcal.tree_partition import TreePartition
+from hetcal.tree_selection import SelectedTreePartition
+
+
+def grow_partition(
+    table: Table,
+    split: Split,
+    settings: Settings,
+    scores: Scores | None = None,
+    progress: Progress = silent,
+) -> Partition:
+    """Grow the partition; that of an ensemble is the one tree that stands for it on the pages.
+
+    Parameters
+    ----------
+    table, split, settings
+        The rows, their roles, and how to divide them.
+    scores : Scores, optional
+        Needed by partitions that read scores or a layer.
+    progress : callable, optional
+        Is told how far the work has come.
+    """
+    progress(0.0, "Growing the partition")
+    if settings.partition == "columns":
+        return _grow_segments(table, split.train, settings)
+    if settings.partition == "layer":
+        return _grow_on_layer(table, split.train, settings, scores)
+    if settings.partition in READ_SCORES:
+        return _grow_on_scores(table, split.validation, settings, scores)
+    return _grow_tree(table, split.train, settings, progress)
+
+
+def lend_rows(split: Split, y: Labels, seed: int) -> Split:
+    """Give half of the calibration rows to validation, unless it has half as many already.
+
+    A partition that reads scores is grown on validation rows: the model has learnt its
+    training rows by heart, and the calibration rows have to be fresh for the maps.
+    """
+    rows = split.calibration
+    if 2 * split.validation.size >= rows.size:
+        return split
+    half = draw(
+        np.ones(rows.size), y[rows].astype(np.int64), np.full(2, 0.5), np.random.default_rng(seed)
+    )
+    grown_on = np.sort(np.append(split.validation, rows[half == 0]))
+    return Split(split.train, grown_on, rows[half == 1], split.test)
+
+
+def _grow_tree(table: Table, rows: Ints, settings: Settings, progress: Progress) -> Partition:
+    tree, weight = _tree(settings, rows.size), _weight(table, rows)
+    if settings.tree_size == "given":
+        return tree.fit_rows(table.X, rows, table.y[rows], weight, progress).partition_
+    return tree.fit(table.X.iloc[rows], table.y[rows], weight).partition_
+
+
+def _tree(settings: Settings, rows: int) -> TreePartition:
+    fewest = None if settings.min_leaf is None else min(settings.min_leaf, rows)
+    if settings.tree_size == "given":
+        return TreePartition(
+            settings.max_depth, min_samples_leaf=fewest, random_state=settings.seed
+        )
+    return SelectedTreePartition(
+        min_samples_leaf=fewest, select=settings.tree_size, random_state=settings.seed
+    )
+
+
+def _grow_segments(table: Table, rows: Ints, settings: Settings) -> Partition:
+    if not settings.segments:
+        raise PartitionError(
+            "No columns are named to divide the rows by.",
+            "A partition by columns needs at least one.",
+            "Name the columns of your segments.",
+        )
+    near = table.frame[[name for name in settings.segments if name in table.frame]]
+    segments = ColumnsPartition(settings.segments, bins=settings.bins)
+    return segments.fit(near.iloc[rows], table.y[rows], _weight(table, rows)).partition_
+
+
+def _grow_on_layer(
+    table: Table, rows: Ints, settings: Settings, scores: Scores | None
+) -> Partition:
+    if scores is None or scores.activations is None:
+        raise PartitionError(
+            "The partition 'layer' reads a layer of the model, and none was computed.",
+            "The scores have to come from a Keras model, with the layer named.",
+            "Upload a model and choose one of its layers, or choose another partition.",
+        )
+    layer = scores.activations
+    tree = LayerPartition(layer.layer, tree=_tree(settings, rows.size))
+    return tree.fit(layer.values[rows], table.y[rows], _weight(table, rows)).partition_
+
+
+def _grow_on_scores(
+    table: Table, rows: Ints, settings: Settings, scores: Scores | None
+) -> Partition:
+    if scores is None:
+        raise PartitionError(
+            f"The partition '{settings.partition}' reads scores, and there are none.",
+            "It is grown on the scores of rows that the model has not learnt.",
+            "Choose the scores first, or another partition.",
+        )
+    rows = rows[scores.usable[rows]]
+    kind = AucGainPartition if settings.partition == "auc-gain" else InstabilityPartition
+    fewest = None if settings.min_leaf is None else min(settings.min_leaf, rows.size)
+    tree = kind(settings.max_depth, min_samples_leaf=fewest)
+    parts = table.X.iloc[rows], table.y[rows], scores.logit[rows], _weight(table, rows)
+    return tree.fit(*parts).partition_
+
+
+def _weight(table: Table, rows: Ints) -> Floats | None:
+    return None if table.weight is None else table.weight[rows]

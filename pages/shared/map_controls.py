@@ -1,0 +1,66 @@
+"""The choice of the maps in the leaves."""
+
+import streamlit as st
+
+from hetcal.leaf_methods import METHODS
+from hetcal.map_families import FAMILIES
+from pages.shared.compute import Flow
+from pages.shared.saved import SavedFlow
+from pages.shared.state import LEAST_ROWS, setting, workspace
+
+NAMES = {
+    "platt": "Platt (slope and intercept)",
+    "bias": "Bias only (intercept)",
+    "temperature": "Temperature (slope)",
+    "beta": "Beta (three parameters)",
+    "isotonic": "Isotonic",
+    "histogram": "Histogram binning",
+    "bbq": "Bayesian binning",
+    "scaling-binning": "Scaling-binning",
+}
+STRENGTHS = {
+    0.0: "none (the paper)",
+    "cv": "by cross-validation",
+    1.0: "1",
+    10.0: "10",
+    100.0: "100",
+    float("inf"): "endless (one map)",
+}
+
+
+def map_controls(flow: Flow | SavedFlow) -> None:
+    """Let the user choose the kind of map, its shrinkage and the fewest rows of a leaf."""
+    saved = isinstance(flow, SavedFlow)
+    if not saved and flow.choice is not None:
+        st.info(
+            f"The scheme in use is '{flow.choice.chosen}', see Partition. The maps here are those "
+            "that the leaves of the tree shown ask for: they tell where the score is wrong, and "
+            "calibrate only if One tree is chosen.",
+            icon=":material/info:",
+        )
+    settings = workspace().settings
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        if not saved:
+            st.selectbox(
+                "Map", METHODS, format_func=NAMES.__getitem__, width=240, **setting("calibrator")
+            )
+            st.selectbox(
+                "Shrinkage to the pooled map",
+                list(STRENGTHS),
+                format_func=STRENGTHS.__getitem__,
+                width=220,
+                disabled=settings.calibrator not in FAMILIES,
+                help="A penalty draws every map to the one fitted on all leaves together, so that "
+                "small leaves borrow from the others. Maps without parameters cannot shrink.",
+                **setting("shrinkage"),
+            )
+        st.number_input(
+            "Fewest rows for a map of its own",
+            *LEAST_ROWS,
+            step=10,
+            width=240,
+            disabled=settings.shrinkage != 0,
+            help="A leaf with fewer calibration rows, one class, separated classes or a slope that "
+            "is not positive uses the pooled map: never the raw score.",
+            **setting("min_rows"),
+        )

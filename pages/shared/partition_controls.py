@@ -1,0 +1,141 @@
+"""The ways to a partition, and what each of them lets the user choose."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from hetcal.columns import column_kind
+from hetcal.scoring import ModelScoring
+from hetcal.settings import TREE_SIZES
+from hetcal.tree_partition import default_min_leaf
+from pages.shared.compute import Flow
+from pages.shared.jobs import job_running, start_scoring_job
+from pages.shared.state import bound, setting, update, workspace
+from pages.shared.uploads import loaded_partition
+
+PAPER_LEAVES = (1000, 2000)
+LEAF_SIZES = (25, 50, 100, 250, 500, *PAPER_LEAVES, 5000)
+NAMES = {
+    "auto": "Recommended",
+    "tree": "One tree (Algorithm 1)",
+    "forest": "Forest",
+    "boosted": "Boosted trees",
+    "auc-gain": "Tree by AUC gain",
+    "instability": "Tree by instability",
+    "layer": "Tree on a layer",
+    "columns": "Your own columns",
+}
+WORDS = {
+    "auto": "Tries all schemes below on rows that they were not fitted on, also leaving the model "
+    "as it is, and keeps the simplest that is as good as the best.",
+    "tree": "A small tree divides the **training rows** where the label is more, or less, common.",
+    "forest": "Many trees; in each, every leaf has a map drawn to the pooled one. Their logits are "
+    "averaged.",
+    "boosted": "Trees that follow one another, each mending what the score and the trees before it "
+    "leave: nested calibration.",
+    "auc-gain": "A tree that cuts where calibrating both sides apart gains most AUC. It reads "
+    "scores, so it is grown on **validation rows**.",
+    "instability": "A tree that cuts where a test finds that the calibration map itself differs, "
+    "and stops where it finds none. It is grown on **validation rows**.",
+    "layer": "A tree on what an internal layer of the network gives: for images, texts and other "
+    "rows without readable columns.",
+    "columns": "Your own segments, such as markets or groups: every combination is a leaf.",
+}
+SIZES = {
+    "given": "as chosen here",
+    "cv": "by cross-validation",
+    "pruned": "pruned by cross-validation",
+}
+WITH_DEPTH = ("tree", "auc-gain", "instability", "layer")
+
+
+def partition_controls(flow: Flow) -> None:
+    """Let the user choose the kind of partition and its details, or load one."""
+    if workspace().partition is not None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.info("A loaded partition is in use.", icon=":material/upload_file:")
+            st.button("Grow one instead", on_click=update, kwargs={"partition": None})
+        return
+    kind = workspace().settings.partition
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        st.selectbox(
+            "Partition",
+            list(NAMES),
+            format_func=NAMES.__getitem__,
+            width=260,
+            **setting("partition"),
+        )
+        with st.popover("Load a partition", icon=":material/upload_file:"):
+            loaded_partition()
+    st.markdown(WORDS[kind])
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        if kind in WITH_DEPTH:
+            _tree_controls(flow, kind)
+        if kind == "columns":
+            _segment_controls(flow)
+        if kind == "layer":
+            _layer_controls(flow)
+
+
+def _tree_controls(flow: Flow, kind: str) -> None:
+    role = "train" if kind in ("tree", "layer") else "validation"
+    given = kind not in ("tree", "layer") or workspace().settings.tree_size == "given"
+    if kind in ("tree", "layer"):
+        st.selectbox(
+            "Size of the tree",
+            TREE_SIZES,
+            format_func=SIZES.__getitem__,
+            width=230,
+            help="Cross-validation on the training rows takes the smallest tree whose log-loss is "
+            "within one standard error of the best.",
+            **setting("tree_size"),
+        )
+    st.slider("Greatest depth", 1, 6, width=220, disabled=not given, **setting("max_depth"))
+    st.selectbox(
+        f"Smallest leaf ({role} rows)",
+        LEAF_SIZES,
+        None,
+        format_func=lambda size: f"{size:,}" + (" (paper)" if size in PAPER_LEAVES else ""),
+        placeholder=f"{default_min_leaf(len(flow.split.of(role))):,} (by table size)",
+        width=240,
+        **setting("min_leaf"),
+    )
+
+
+def _segment_controls(flow: Flow) -> None:
+    special = set(flow.table.roles.special.values())
+    frame = flow.table.frame
+    usable = [
+        name
+        for name in frame.columns
+        if name not in special and column_kind(frame[name]) in ("number", "category")
+    ]
+    st.multiselect("Columns", usable, width=420, **setting("segments"))
+    st.number_input("Bins of a number", 2, 20, width=160, **setting("bins"))
+
+
+def _layer_controls(flow: Flow) -> None:
+    scoring = workspace().scoring
+    layers = scoring.model.layers if isinstance(scoring, ModelScoring) else ()
+    if not layers:
+        st.caption("The scores have to come from a Keras model with internal layers.")
+        return
+    widths = {each.name: each.width for each in layers}
+
+    def choose(layer: str | None) -> None:
+        here = workspace()
+        update(scoring=replace(here.scoring, layer=layer))
+        if layer is not None and not job_running():
+            now = Flow(workspace())
+            start_scoring_job(now.table, now.rows_digest, workspace().scoring)
+
+    st.selectbox(
+        "Layer",
+        list(widths),
+        None,
+        format_func=lambda name: f"{name} ({widths[name] or '?'} units)",
+        placeholder="choose a layer",
+        width=300,
+        help="The model runs once more to give what this layer says of every row.",
+        **bound("partition_layer", scoring.layer, choose),
+    )

@@ -1,0 +1,31 @@
+import pandas as pd
+import pytest
+
+from hetcal.candidate_figure import candidate_figure
+
+
+@pytest.fixture
+def candidates():
+    return pd.DataFrame(
+        {
+            "name": ["identity", "pooled", "forest"],
+            "words": ["leave", "one map", "many trees"],
+            "lift": [0.0, 0.0, 0.02],
+            "low": [0.0, -0.001, 0.01],
+            "high": [0.0, 0.001, 0.03],
+            "rows": [500, 500, 500],
+            "chosen": [False, False, True],
+        }
+    )
+
+
+def test_every_candidate_has_its_lift_and_interval(candidates):
+    others, chosen = candidate_figure(candidates).data
+    assert list(others.y) == ["identity", "pooled"]
+    assert list(chosen.x) == [0.02]
+    assert chosen.error_x.array[0] == pytest.approx(0.01)
+    assert chosen.customdata[0][3] == 500
+
+
+def test_the_simplest_candidate_stands_at_the_top(candidates):
+    assert candidate_figure(candidates).layout.yaxis.categoryarray[-1] == "identity"

@@ -1,0 +1,81 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+from sklearn.metrics import roc_auc_score
+
+from hetcal.algorithm import run
+from hetcal.artifact_reading import open_artifact
+from hetcal.artifacts import artifact_bytes, score_with_artifact
+from hetcal.roles import Roles
+from hetcal.scores import make_scores
+from hetcal.scoring import ColumnScoring
+from hetcal.settings import Settings
+from hetcal.table import make_table
+from hetcal.verdict import outcome
+
+SHARES = (0.4, 0.1, 0.25, 0.25)
+
+
+def drawn(blind):
+    """Labels that depend on two columns and a score that knows both, or only one."""
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, 6_000))
+    truth = 1.5 * z + np.where(x > 0, 1.5, -1.5)
+    y = (rng.random(6_000) < expit(truth)).astype(int)
+    score = 3.0 * z if blind else truth
+    frame = pd.DataFrame({"x": x, "z": z, "y": y, "score": score})
+    table = make_table(frame, Roles("y", score="score"), "digest")
+    return table, make_scores(score, "made up", digest=f"scores {blind}")
+
+
+@pytest.fixture(scope="module")
+def chosen():
+    return run(*drawn(blind=True), Settings(fractions=SHARES, partition="auto"))
+
+
+def test_auto_lifts_a_model_that_is_blind_to_a_column(chosen):
+    assert chosen.choice.chosen not in ("identity", "pooled")
+    assert chosen.evaluation.lift.low > 0.05
+
+
+def test_the_numbers_of_a_scheme_are_those_of_its_logits(chosen):
+    rows = chosen.split.test
+    logits = chosen.choice.scheme.logit(chosen.scores.logit, chosen.table.X)
+    assert np.array_equal(logits, chosen.after)
+    assert chosen.evaluation.after.auc == pytest.approx(
+        roc_auc_score(chosen.table.y[rows], logits[rows]), abs=1e-12
+    )
+
+
+def test_auto_leaves_a_model_alone_that_knows_everything():
+    finished = run(*drawn(blind=False), Settings(fractions=SHARES, partition="auto"))
+    assert finished.choice.chosen in ("identity", "pooled")
+    assert outcome(finished.evaluation.lift) == "same"
+
+
+@pytest.mark.parametrize("name", ["forest", "boosted"])
+def test_a_scheme_can_be_asked_for_by_name(name):
+    finished = run(*drawn(blind=True), Settings(fractions=SHARES, partition=name))
+    assert finished.choice.chosen == name
+    assert finished.choice.candidates["name"].tolist() == ["identity", "pooled", name]
+    assert finished.evaluation.lift.low > 0.05
+
+
+def test_test_rows_do_not_change_the_scheme(chosen):
+    table, scores = drawn(blind=True)
+    y = table.y.copy()
+    y[chosen.split.test] = 1 - y[chosen.split.test]
+    roles = chosen.split.names(table.rows)
+    frame = table.frame.assign(y=y, split=roles)
+    other = make_table(frame, Roles("y", score="score", split="split"), "other")
+    again = run(other, scores, Settings(partition="auto"))
+    assert again.choice.scheme.digest == chosen.choice.scheme.digest
+
+
+def test_an_artifact_scores_new_rows_bit_for_bit(chosen, tmp_path):
+    data = artifact_bytes(chosen, ColumnScoring("score", "logit"))
+    artifact = open_artifact(data, tmp_path)
+    scored = score_with_artifact(artifact, chosen.table.frame, "digest")
+    assert np.array_equal(scored["after"], expit(chosen.after))
+    assert set(artifact.kinds) >= chosen.choice.scheme.column_names
