@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 
-from hetcal import benchmark_rivals
+from hetcal import benchmark_rivals, benchmark_schemes
 from hetcal.arrays import Floats
 from hetcal.benchmark_rows import BenchmarkRows
 from hetcal.calibrators import PlattCalibrator
@@ -66,6 +66,9 @@ SCHEMES: Mapping[str, Way] = {
     "tree": tree,
     "tree by CV": tree_by_cross_validation,
     "pruned tree": pruned_tree,
+    "forest": benchmark_schemes.forest,
+    "boosted": benchmark_schemes.boosted,
+    AUTO: benchmark_schemes.auto,
 }
 
 

@@ -75,7 +75,7 @@ def test_no_scheme_reads_test_labels_or_the_memorised_scores_of_training_rows(ro
     assert way(replace(rows, test=test, train=train)).tolist() == way(rows).tolist()
 
 
-@pytest.mark.parametrize("name", ["tree", "tree by CV", "pruned tree"])
+@pytest.mark.parametrize("name", ["tree", "tree by CV", "pruned tree", "forest", "boosted", "auto"])
 def test_trees_use_a_column_that_the_network_does_not_see(bank, name):
     table, model = bank
     y = np.where(table.X["balance"] > 60, 1 - table.y, table.y)
