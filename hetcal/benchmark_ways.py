@@ -5,8 +5,10 @@ from importlib.util import find_spec
 
 from hetcal import benchmark_rivals, benchmark_schemes
 from hetcal.arrays import Floats
+from hetcal.auc_gain_partition import AucGainPartition
 from hetcal.benchmark_rows import BenchmarkRows
 from hetcal.calibrators import PlattCalibrator
+from hetcal.instability_partition import InstabilityPartition
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.leaf_map import Shrinkage
 from hetcal.partition import Partition
@@ -48,6 +50,18 @@ def pruned_tree(rows: BenchmarkRows) -> Floats:
     return _in_leaves(grown.fit(rows.train.X, rows.train.y).partition_, rows, shrinkage="cv")
 
 
+def gaining_tree(rows: BenchmarkRows) -> Floats:
+    """Cut where the AUC gains, on validation rows; maps are drawn to the pooled map."""
+    own = rows.validation
+    return _in_leaves(AucGainPartition().fit(own.X, own.y, own.scores).partition_, rows, "cv")
+
+
+def instability_tree(rows: BenchmarkRows) -> Floats:
+    """Cut where the map differs, on validation rows; maps are drawn to the pooled map."""
+    own = rows.validation
+    return _in_leaves(InstabilityPartition().fit(own.X, own.y, own.scores).partition_, rows, "cv")
+
+
 def _in_leaves(partition: Partition, rows: BenchmarkRows, shrinkage: Shrinkage = 0.0) -> Floats:
     """Fit a map in every leaf on the calibration rows."""
     calibrator = LeafCalibrator(shrinkage=shrinkage, random_state=rows.seed)
@@ -66,6 +80,8 @@ SCHEMES: Mapping[str, Way] = {
     "tree": tree,
     "tree by CV": tree_by_cross_validation,
     "pruned tree": pruned_tree,
+    "auc-gain": gaining_tree,
+    "instability": instability_tree,
     "forest": benchmark_schemes.forest,
     "boosted": benchmark_schemes.boosted,
     AUTO: benchmark_schemes.auto,
