@@ -1,15 +1,13 @@
 """The artifact: one zip that scores new rows exactly as the run did. No pickle."""
 
-import io
-import platform
-import zipfile
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 import pandas as pd
 
 from hetcal.algorithm import readable
+from hetcal.artifact_zip import inputs_document, library_versions, model_entry, zipped
+from hetcal.class_artifacts import ClassArtifact
 from hetcal.columns import FeatureKind, column_kind
 from hetcal.finished_run import Run
 from hetcal.leaf_calibrator import LeafCalibrator
@@ -28,12 +26,6 @@ FORMAT = 2
 
 MAPS = "maps.json"
 SCHEME = "scheme.json"
-LIBRARIES = (
-    *("keras", "numpy", "pandas", "pyarrow", "scikit-learn", "scipy"),
-    *("tensorflow", "tensorflow-cpu"),
-)
-# A zip remembers when it was written; equal runs give equal bytes only without that.
-EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -101,12 +93,8 @@ def artifact_bytes(run: Run, scoring: Scoring) -> bytes:
     if run.choice is not None:
         entries[SCHEME] = run.choice.scheme.to_json().encode()
     if isinstance(scoring, ModelScoring):
-        entries[_model_entry(scoring)] = scoring.model.path.read_bytes()
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in entries.items():
-            archive.writestr(zipfile.ZipInfo(name, EPOCH), content, zipfile.ZIP_DEFLATED)
-    return packed.getvalue()
+        entries[model_entry(scoring.model)] = scoring.model.path.read_bytes()
+    return zipped(entries)
 
 
 def sketch_entry(role: str) -> str:
@@ -114,8 +102,12 @@ def sketch_entry(role: str) -> str:
     return f"{role}.sketch"
 
 
-def score_with_artifact(artifact: Artifact, frame: pd.DataFrame, digest: str) -> pd.DataFrame:
-    """Score every row of a table; columns as in `scored_rows`."""
+def score_with_artifact(
+    artifact: Artifact | ClassArtifact, frame: pd.DataFrame, digest: str
+) -> pd.DataFrame:
+    """Score every row of a table; columns as in `scored_rows` or `class_scored_rows`."""
+    if isinstance(artifact, ClassArtifact):
+        return artifact.score(frame, digest)
     scores = score_rows(frame, artifact.scoring, digest)
     leaf = artifact.partition.apply(readable(artifact.partition, frame, scores))
     if artifact.scheme is not None:
@@ -130,7 +122,7 @@ def _manifest(run: Run, scoring: Scoring) -> dict[str, object]:
     return {
         "format": FORMAT,
         "hetcal": __version__,
-        "libraries": _versions(),
+        "libraries": library_versions(),
         "digests": {"table": run.table.digest, "model": model},
         "roles": asdict(run.table.roles),
         "settings": asdict(run.settings),
@@ -145,8 +137,8 @@ def _scoring_document(scoring: Scoring) -> dict[str, object]:
     if isinstance(scoring, ColumnScoring):
         return {"column": scoring.column, "kind": scoring.kind}
     return {
-        "model": _model_entry(scoring),
-        "inputs": [{"input": name, "columns": columns} for name, columns in scoring.inputs.columns],
+        "model": model_entry(scoring.model),
+        "inputs": inputs_document(scoring.inputs),
         "output": scoring.output,
         "positive_unit": scoring.positive_unit,
         **({} if scoring.layer is None else {"layer": scoring.layer}),
@@ -154,23 +146,7 @@ def _scoring_document(scoring: Scoring) -> dict[str, object]:
 
 
 def _kinds(run: Run, scoring: Scoring) -> dict[str, str]:
-    layer = scoring.layer if isinstance(scoring, ModelScoring) else None
-    needed = {each.name for each in run.partition.features} if layer is None else set()
+    needed = {each.name for each in run.partition.features if each.name in run.table.frame}
     needed |= run.choice.scheme.column_names if run.choice is not None else set()
     needed |= set(scoring.inputs.needed if isinstance(scoring, ModelScoring) else [scoring.column])
     return {name: column_kind(run.table.frame[name]) for name in sorted(needed)}
-
-
-def _model_entry(scoring: ModelScoring) -> str:
-    return f"model.{scoring.model.format}"
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for name in LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            # TensorFlow has two names, of which one is installed.
-            continue
-    return found

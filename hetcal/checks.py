@@ -1,6 +1,6 @@
 """Look a table over for what would make its results misleading."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -52,14 +52,20 @@ def check_table(table: Table, split: Split, progress: Progress = silent) -> tupl
     tuple of Finding
         Warnings first.
     """
-    found = [
-        *_small_roles(table, split),
-        *_leaks(table, split),
-        *_repeated_rows(table, split, progress),
-        *_divided_groups(table, split),
-        *_odd_features(table, split),
-        *_unused(table, split),
-    ]
+    found = *_small_roles(table, split), *_leaks(table, split)
+    return warnings_first((*found, *row_findings(table, split, progress)))
+
+
+def row_findings(table: Table, split: Split, progress: Progress = silent) -> Iterator[Finding]:
+    """Look for what does not depend on the label."""
+    yield from _repeated_rows(table, split, progress)
+    yield from _divided_groups(table, split)
+    yield from _odd_features(table, split)
+    yield from _unused(table, split)
+
+
+def warnings_first(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Put what casts doubt on the results before what is good to know."""
     return tuple(sorted(found, key=lambda finding: finding.level != "warning"))
 
 
@@ -81,6 +87,12 @@ def _small_roles(table: Table, split: Split) -> Iterator[Finding]:
 
 
 def _leaks(table: Table, split: Split) -> Iterator[Finding]:
+    for name, auc in separating_columns(table, split):
+        yield leak(name, "the classes", auc)
+
+
+def separating_columns(table: Table, split: Split) -> Iterator[tuple[str, float]]:
+    """Find the features that tell positive from negative train rows, and their AUC."""
     rows = split.train
     if rows.size > MAX_ROWS:
         rows = np.random.default_rng(0).choice(rows, MAX_ROWS, replace=False)
@@ -88,13 +100,17 @@ def _leaks(table: Table, split: Split) -> Iterator[Finding]:
     for name in table.roles.features or ():
         auc = separation(table.frame[name].iloc[rows], y)
         if max(auc, 1 - auc) >= LEAK_AUC:
-            yield Finding(
-                "warning",
-                name,
-                f"Column '{name}' alone almost separates the classes (AUC {auc:.3f} on train "
-                "rows). It may hold the answer, or be known only afterwards. "
-                "If so, ignore this column.",
-            )
+            yield name, auc
+
+
+def leak(name: str, what: str, auc: float) -> Finding:
+    """Warn of a feature that may hold the answer."""
+    return Finding(
+        "warning",
+        name,
+        f"Column '{name}' alone almost separates {what} (AUC {auc:.3f} on train rows). "
+        "It may hold the answer, or be known only afterwards. If so, ignore this column.",
+    )
 
 
 def _repeated_rows(table: Table, split: Split, progress: Progress) -> Iterator[Finding]:
@@ -234,7 +250,8 @@ def _unused(table: Table, split: Split) -> Iterator[Finding]:
     if rows:
         unused = "1 row has" if rows == 1 else f"{rows:,} rows have"
         yield Finding("note", None, f"{unused} no role in the split: not used.")
-    known = {*(table.roles.features or ()), *table.roles.special.values(), *table.roles.ignore}
+    roles = table.roles
+    known = {*(roles.features or ()), *roles.ignore, *(column for _, column in roles.special)}
     for name in table.frame.columns:
         kind = column_kind(table.frame[name]) if name not in known else "number"
         if kind in ("date", "other"):

@@ -35,7 +35,12 @@ class ClassMap:
 
     def logits(self, logits: Floats) -> Floats:
         """Return calibrated log-probabilities; NaN in rows that have a NaN."""
-        return log_softmax(log_softmax(logits, axis=1) @ self.weights.T + self.bias, axis=1)
+        z = log_softmax(logits, axis=1)
+        out = np.tile(self.bias, (len(z), 1))
+        # A matrix product rounds otherwise when other rows stand beside a row.
+        for each, taken in zip(z.T, self.weights.T, strict=True):
+            out += each[:, None] * taken
+        return log_softmax(out, axis=1)
 
     def difference(self, other: "ClassMap") -> float:
         """Return the largest difference of two maps in a parameter."""

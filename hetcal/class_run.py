@@ -28,7 +28,7 @@ from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
 from hetcal.reliability import ReliabilityCurve
 from hetcal.role_cells import role_cells
-from hetcal.run_checks import refuse_role_columns
+from hetcal.run_checks import refuse_role_columns, require_scored_labels
 from hetcal.settings import Settings
 from hetcal.splits import Split
 
@@ -119,7 +119,11 @@ class ClassRun:
         told: tuple[str, ...] = (f"The model's outputs stand for {classes}, in this order.",)
         if self.scores.excluded:
             told += (f"{self.scores.excluded:,} rows have no finite scores and take no part.",)
-        if self.calibrator.shrinkage == "cv":
+        if self.scores.clipped:
+            told += (f"{self.scores.clipped:,} probabilities of 0 were pulled up to 1e-7.",)
+        if self.calibrator.shrinkage_ == float("inf"):
+            told += ("All leaves have the pooled map: on rows left out, maps of their own lost.",)
+        elif self.calibrator.shrinkage == "cv":
             told += (f"Shrinkage towards the pooled map: {self.calibrator.shrinkage_:g}.",)
         return (self.scores.how, *told)
 
@@ -161,6 +165,7 @@ def run_classes(
 ) -> ClassRun:
     """Split, partition and calibrate; a given partition takes the place of the tree."""
     split = usable_rows(split_table(table.table, settings, table.y), scores.usable)
+    require_scored_labels(table.y, scores.excluded, split)
     weight = table.table.weight
     if partition is None:
         rows = split.train

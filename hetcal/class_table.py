@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Ints
-from hetcal.columns import row_count
+from hetcal.columns import distinct_count, row_count
 from hetcal.digests import text_digest
 from hetcal.errors import TableError
 from hetcal.labels import label_codes
@@ -82,6 +82,13 @@ def make_class_table(
     codes, values = label_codes(table.frame[roles.label], True)
     number = np.array([classes.index(value) for value in values])
     return ClassTable(table, classes, number[codes])
+
+
+def has_many_classes(frame: pd.DataFrame, roles: Roles) -> bool:
+    """Tell whether the label has more than two values and none is named as positive."""
+    return (
+        roles.positive is None and roles.label in frame and distinct_count(frame[roles.label]) > 2
+    )
 
 
 def _check_classes(label: str, classes: tuple[str, ...], found: tuple[str, ...]) -> None:

@@ -4,6 +4,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -13,10 +14,21 @@ from hetcal.algorithm import run, split_table
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import artifact_bytes, score_with_artifact
 from hetcal.checks import check_table
-from hetcal.command_options import given, parse_options, refuse_unused
+from hetcal.class_artifacts import class_artifact_bytes
+from hetcal.class_checks import check_classes
+from hetcal.class_report import class_result_json, class_scored_test_rows
+from hetcal.class_run import run_classes
+from hetcal.class_scoring import (
+    ClassColumnScoring,
+    ClassModelScoring,
+    ClassScoring,
+    guess_class_kind,
+    score_classes,
+)
+from hetcal.class_table import has_many_classes, make_class_table
+from hetcal.command_options import given, names, parse_options, refuse_unused
 from hetcal.demo import write_demo
 from hetcal.errors import HetcalError, ModelError, TableError
-from hetcal.finished_run import Run
 from hetcal.model_file import ModelFile, inspect_model
 from hetcal.model_scores import InputColumns, matrix_input, suggest_inputs
 from hetcal.partition import Partition
@@ -26,7 +38,7 @@ from hetcal.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
 from hetcal.settings import Settings
 from hetcal.sources import Source, from_path
 from hetcal.table import Roles, make_table
-from hetcal.verdict import verdict
+from hetcal.verdict import class_verdict, verdict
 
 BAD_INPUT = 2
 
@@ -56,12 +68,22 @@ def run_command(options: argparse.Namespace) -> None:
     """Calibrate a table leaf by leaf and write result, artifact and scored test rows."""
     _refuse_file(options.out)
     source = from_path(options.table)
-    refuse_unused(options, rows_have_roles=source.split_column is not None)
-    table = make_table(source.frame, _roles(options, source), source.digest)
+    roles = _roles(options, source)
+    many = has_many_classes(source.frame, roles)
+    refuse_unused(options, rows_have_roles=source.split_column is not None, many_classes=many)
+    if many:
+        _run_classes(options, source, roles)
+        return
+    table = make_table(source.frame, roles, source.digest)
     settings, scoring = _settings(options), _scoring(options, source.frame)
     scores = score_rows(table.frame, scoring, table.digest)
     finished = run(table, scores, settings, _partition(options))
-    _write(finished, scoring, options.out)
+    _write(
+        options.out,
+        result_json(finished),
+        artifact_bytes(finished, scoring),
+        scored_test_rows(finished),
+    )
     findings = check_table(table, split_table(table, settings))
     for note in (*source.notes, *(each.message for each in findings), *finished.notes):
         _say(f"note: {note}", sys.stderr)
@@ -119,12 +141,34 @@ def benchmark_command(options: argparse.Namespace) -> None:
     _say(summary_table(results))
 
 
-def _write(finished: Run, scoring: Scoring, out: Path) -> None:
+def _run_classes(options: argparse.Namespace, source: Source, roles: Roles) -> None:
+    """Do the same for a label of more than two values."""
+    columns = () if options.score is None else names(options.score)
+    roles = replace(roles, score=None, class_scores=columns)
+    table = make_class_table(source.frame, roles, source.digest, options.classes)
+    scoring = _class_scoring(options, source.frame, columns)
+    scores = score_classes(table.table.frame, scoring, table.classes, table.digest)
+    finished = run_classes(table, scores, _settings(options), _partition(options))
+    _write(
+        options.out,
+        class_result_json(finished),
+        class_artifact_bytes(finished, scoring),
+        class_scored_test_rows(finished),
+    )
+    findings = check_classes(table, finished.split)
+    notes = *source.notes, *(each.message for each in findings), *finished.notes
+    assumed = () if options.classes else ("No --classes: ascending order is assumed.",)
+    for note in (*notes, *assumed):
+        _say(f"note: {note}", sys.stderr)
+    _say(class_verdict(finished.evaluation.lift, finished.evaluation.rows))
+    _say(f"Written to {options.out}: result.json, artifact.zip, scored.parquet")
+
+
+def _write(out: Path, result: str, artifact: bytes, scored: pd.DataFrame) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    (out / "result.json").write_text(result_json(finished), encoding="utf-8")
-    (out / "artifact.zip").write_bytes(artifact_bytes(finished, scoring))
-    scored = table_bytes(scored_test_rows(finished), "scored.parquet")
-    (out / "scored.parquet").write_bytes(scored)
+    (out / "result.json").write_text(result, encoding="utf-8")
+    (out / "artifact.zip").write_bytes(artifact)
+    (out / "scored.parquet").write_bytes(table_bytes(scored, "scored.parquet"))
 
 
 def _roles(options: argparse.Namespace, source: Source) -> Roles:
@@ -145,7 +189,10 @@ def _settings(options: argparse.Namespace) -> Settings:
     return Settings(
         seed=options.seed,
         **given(
-            fractions=options.fractions, max_depth=options.max_depth, min_leaf=options.min_leaf
+            fractions=options.fractions,
+            max_depth=options.max_depth,
+            min_leaf=options.min_leaf,
+            calibrator=options.calibrator,
         ),
     )
 
@@ -158,6 +205,16 @@ def _scoring(options: argparse.Namespace, frame: pd.DataFrame) -> Scoring:
     model = inspect_model(options.model)
     inputs = _inputs(options, model, list(frame.columns))
     return ModelScoring(model, inputs, options.output, **given(positive_unit=options.positive_unit))
+
+
+def _class_scoring(
+    options: argparse.Namespace, frame: pd.DataFrame, columns: tuple[str, ...]
+) -> ClassScoring:
+    if options.score is not None:
+        kind = options.score_kind or guess_class_kind(frame, columns)
+        return ClassColumnScoring(columns, kind)
+    model = inspect_model(options.model)
+    return ClassModelScoring(model, _inputs(options, model, list(frame.columns)), options.output)
 
 
 def _inputs(options: argparse.Namespace, model: ModelFile, columns: list[str]) -> InputColumns:

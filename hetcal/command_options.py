@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+from hetcal.class_map import METHODS as CLASS_METHODS
 from hetcal.errors import HetcalError
 from hetcal.settings import Settings
 
 FEWEST_ROWS, MOST_ROWS = 2_000, 1_000_000_000  # of the speed test
+CALIBRATORS = ("platt",)
 
 Commands = Mapping[str, Callable[[argparse.Namespace], None]]
 
@@ -48,7 +50,9 @@ def parse_options(commands: Commands, arguments: list[str] | None) -> argparse.N
     return parser.parse_args(arguments)
 
 
-def refuse_unused(options: argparse.Namespace, *, rows_have_roles: bool) -> None:
+def refuse_unused(
+    options: argparse.Namespace, *, rows_have_roles: bool, many_classes: bool
+) -> None:
     """Refuse options of `run` that another option makes useless: none is ignored in silence."""
     no_model = options.model is None
     loaded = options.partition != "tree"
@@ -57,6 +61,8 @@ def refuse_unused(options: argparse.Namespace, *, rows_have_roles: bool) -> None
         ("output", no_model, "the scores come from a column, not from a model"),
         ("positive_unit", no_model, "the scores come from a column, not from a model"),
         ("score_kind", not no_model, "the scores come from a model, not from a column"),
+        ("positive_unit", many_classes, "no value of the label is named as positive"),
+        ("classes", not many_classes, "one value of the label stands against the rest"),
         ("max_depth", loaded, "the partition is loaded, no tree is grown"),
         ("min_leaf", loaded, "the partition is loaded, no tree is grown"),
         ("fractions", rows_have_roles, "the files say which role their rows have"),
@@ -68,26 +74,36 @@ def refuse_unused(options: argparse.Namespace, *, rows_have_roles: bool) -> None
                 "Every option must mean something.",
                 "Leave it out.",
             )
+    kinds = CLASS_METHODS if many_classes else CALIBRATORS
+    if options.calibrator not in (None, *kinds):
+        raise HetcalError(
+            f"The calibrator '{options.calibrator}' is not for "
+            f"{'more than' if many_classes else 'only'} two classes.",
+            f"Here it is one of {', '.join(kinds)}.",
+            "Choose one of these, or leave the option out.",
+        )
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("table", type=Path, metavar="TABLE", help="CSV, TSV or Parquet file, or a folder")
     add("--label", required=True, help="column of the label")
-    add("--positive", help="value of the label that counts as positive")
+    add("--positive", help="value of the label that counts as positive, against all others")
+    add("--classes", type=names, metavar="v1,v2,…", help="more than two: order of the outputs")
     _add_scores(parser)
     rows = parser.add_mutually_exclusive_group()
     rows.add_argument("--split", metavar="COL", help="column: train, validation, calibration, test")
     rows.add_argument("--fractions", type=_fractions, metavar="a,b,c,d", help="shares of the roles")
-    add("--features", type=_names, metavar="c1,c2,…", help="columns of the partition")
-    add("--ignore", type=_names, metavar="c1,…", default=(), help="columns to leave out")
+    add("--features", type=names, metavar="c1,c2,…", help="columns of the partition")
+    add("--ignore", type=names, metavar="c1,…", default=(), help="columns to leave out")
     add("--group", metavar="COL", help="rows of one group stay on one side of the split")
     add("--weight", metavar="COL", help="column of row weights")
     add("--drop-unlabelled", action="store_true", help="leave rows without a label out")
     add("--partition", default="tree", metavar="tree|FILE.json")
     add("--max-depth", type=int, help=f"greatest depth of the tree, default {Settings.max_depth}")
     add("--min-leaf", type=int, help="fewest training rows of a leaf, default by table size")
-    add("--calibrator", choices=("platt",), default="platt")
+    kinds = tuple(dict.fromkeys((*CALIBRATORS, *CLASS_METHODS)))
+    add("--calibrator", choices=kinds, help="default platt; vector for more than two classes")
     add("--seed", type=int, default=Settings.seed)
     add("--out", type=Path, required=True, metavar="DIR")
     parser.epilog = "A column name with a comma goes in quotes: --features 'age,\"a,b\"'."
@@ -95,11 +111,11 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 def _add_scores(parser: argparse.ArgumentParser) -> None:
     scores = parser.add_mutually_exclusive_group(required=True)
-    scores.add_argument("--score", metavar="COL", help="column of scores")
+    scores.add_argument("--score", metavar="COL", help="column of scores, or one per class")
     scores.add_argument("--model", type=Path, metavar="FILE", help="Keras model (.keras, .h5)")
     add = parser.add_argument
     add("--score-kind", choices=("logit", "probability"), help="default: by the column's range")
-    add("--inputs", type=_names, metavar="c1,c2,…", help="columns of a matrix input, in its order")
+    add("--inputs", type=names, metavar="c1,c2,…", help="columns of a matrix input, in its order")
     add("--output", help="name of the model's output, where it has several")
     add("--positive-unit", type=int, choices=(0, 1), help="of two output units, default 1")
 
@@ -124,7 +140,7 @@ def _add_speed(parser: argparse.ArgumentParser) -> None:
 def _add_benchmark(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", type=Path, metavar="DIR", help="folder of the data sets; default: from OpenML")
-    add("--datasets", type=_names, metavar="a,b,…", default=(), help="default: all five")
+    add("--datasets", type=names, metavar="a,b,…", default=(), help="default: all five")
     add("--models", type=_count, metavar="N", help="networks of each data set, default 2")
     add("--seed", type=_seed, default=0, help="of the first training, default %(default)s")
     add("--scores", type=Path, metavar="DIR", help="use saved scores, train no networks")
@@ -137,10 +153,10 @@ def _add_benchmark(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _names(text: str) -> tuple[str, ...]:
+def names(text: str) -> tuple[str, ...]:
     """Split a list of names at its commas; names in double quotes may contain some."""
-    names = next(csv.reader([text], skipinitialspace=True), [])
-    return tuple(name.strip() for name in names if name.strip())
+    parts = next(csv.reader([text], skipinitialspace=True), [])
+    return tuple(part.strip() for part in parts if part.strip())
 
 
 def _fractions(text: str) -> tuple[float, ...]:

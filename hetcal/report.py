@@ -14,6 +14,8 @@ from hetcal.finished_run import Run
 from hetcal.leaves import leaf_table
 from hetcal.splits import ROLES
 
+LIFT = ("auc", "percent", "se", "z", "p", "low", "high")
+
 
 def result_json(run: Run) -> str:
     """Write the result of a run; numbers that are not defined become null."""
@@ -25,9 +27,7 @@ def result_json(run: Run) -> str:
         "pooled": asdict(evaluation.pooled),
         "tree": asdict(evaluation.tree),
         "after": asdict(evaluation.after),
-        "lift": {
-            name: getattr(lift, name) for name in ("auc", "percent", "se", "z", "p", "low", "high")
-        },
+        "lift": {name: getattr(lift, name) for name in LIFT},
         "leaves": _leaves(run),
         "scores": {
             "how": run.scores.how,

@@ -16,9 +16,9 @@ class Roles:
     Parameters
     ----------
     label : str
-        The column with the two classes.
+        The column with the classes.
     positive : str, optional
-        Its positive value as text; guessed when None.
+        Its positive value as text; guessed when None and there are two.
     features : tuple of str, optional
         Columns that describe a row; None means all numbers and categories that
         have no other role.
@@ -34,6 +34,8 @@ class Roles:
         Column with a model's scores.
     drop_unlabelled : bool
         Leave out rows whose label is missing instead of refusing the table.
+    class_scores : tuple of str
+        Columns with a model's scores, one per class, where there are more than two.
     """
 
     label: str
@@ -45,18 +47,19 @@ class Roles:
     split: str | None = None
     score: str | None = None
     drop_unlabelled: bool = False
+    class_scores: tuple[str, ...] = ()
 
     @property
-    def special(self) -> dict[str, str]:
-        """The columns that are no features by default, by what they are for."""
-        named = {
-            "label": self.label,
-            "group": self.group,
-            "weight": self.weight,
-            "split": self.split,
-            "score": self.score,
-        }
-        return {role: column for role, column in named.items() if column is not None}
+    def special(self) -> tuple[tuple[str, str], ...]:
+        """What the columns that are no features by default are for, and their names."""
+        named = (
+            ("label", self.label),
+            ("group", self.group),
+            ("weight", self.weight),
+            ("split", self.split),
+            *(("score", column) for column in (self.score, *self.class_scores)),
+        )
+        return tuple((role, column) for role, column in named if column is not None)
 
 
 def check_roles(frame: pd.DataFrame, roles: Roles) -> None:
@@ -67,7 +70,7 @@ def check_roles(frame: pd.DataFrame, roles: Roles) -> None:
     TableError
         Naming the column, and names that are close to it.
     """
-    for role, column in roles.special.items():
+    for role, column in roles.special:
         _check_exists(frame, column, f"{role} column")
     _check_clashes(roles)
 
@@ -86,7 +89,7 @@ def _check_exists(frame: pd.DataFrame, column: str, what: str) -> None:
 
 
 def _check_clashes(roles: Roles) -> None:
-    for role, column in roles.special.items():
+    for role, column in roles.special:
         if role != "label" and column == roles.label:
             raise _clash(column, role)
     if roles.features is not None and roles.label in roles.features:
@@ -112,7 +115,7 @@ def feature_names(frame: pd.DataFrame, roles: Roles) -> tuple[str, ...]:
     for column in (*(roles.features or ()), *roles.ignore):
         _check_exists(frame, column, "ignored column" if column in roles.ignore else "feature")
     if roles.features is None:
-        left_out = {*roles.special.values(), *roles.ignore}
+        left_out = {column for _, column in roles.special} | set(roles.ignore)
         names = [
             column
             for column in frame.columns

@@ -1,6 +1,7 @@
 """What a run needs of its table, its scores and its partition."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hetcal.columns import row_count
 from hetcal.errors import PartitionError, ScoreError, SplitError
@@ -14,7 +15,7 @@ def refuse_role_columns(partition: Partition, table: Table) -> None:
     """Refuse a loaded partition that asks for the label, the split or the score."""
     roles = table.roles
     for feature in partition.features:
-        if feature.name in (roles.label, roles.split, roles.score):
+        if feature.name in (roles.label, roles.split, roles.score, *roles.class_scores):
             raise PartitionError(
                 f"The partition splits on '{feature.name}', which is the label, the split or the "
                 "score of this table.",
@@ -25,14 +26,21 @@ def refuse_role_columns(partition: Partition, table: Table) -> None:
 
 def require_scored_classes(table: Table, scores: Scores, split: Split) -> None:
     """Refuse calibration or test rows of which too few have a finite score."""
+    require_scored_labels(table.y, scores.excluded, split, "Positive and negative")
+
+
+def require_scored_labels(
+    y: NDArray[np.integer], excluded: int, split: Split, needed: str = "Several classes of"
+) -> None:
+    """Refuse the same for labels of any number of classes."""
     for role in ("calibration", "test"):
         rows = split.of(role)
-        if np.unique(table.y[rows]).size < 2:
+        if np.unique(y[rows]).size < 2:
             raise ScoreError(
                 f"Too few {role} rows have a finite score: of the {rows.size:,} that are left, "
                 "none or only one class.",
-                f"Positive and negative {role} rows with a score are needed; "
-                f"there is none for {row_count(scores.excluded)} of the table.",
+                f"{needed} {role} rows with a score are needed; "
+                f"there is none for {row_count(excluded)} of the table.",
                 "Fill the missing scores, or divide the rows otherwise.",
             )
 

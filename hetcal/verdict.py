@@ -31,16 +31,26 @@ def verdict(lift: Lift, rows: int) -> str:
     rows : int
         Number of test rows that it was measured on.
     """
+    return _advice(
+        lift, rows, "AUC", "Check the positive value of the label and the sign of the score"
+    )
+
+
+def class_verdict(lift: Lift, rows: int) -> str:
+    """Tell the same of a model with more than two classes, by its macro AUC."""
+    return _advice(lift, rows, "Macro AUC", "Check the order of the classes")
+
+
+def _advice(lift: Lift, rows: int, measure: str, check: str) -> str:
     measured = (
-        f"AUC {lift.before:.4f} before and {lift.after:.4f} after on {rows:,} test rows: "
+        f"{measure} {lift.before:.4f} before and {lift.after:.4f} after on {rows:,} test rows: "
         f"{lift.auc:+.4f}, 95 % interval {lift.low:+.4f} to {lift.high:+.4f}"
     )
     advice = {
-        "backwards": "Check the positive value of the label and the sign of the score: the model "
-        f"ranks the test rows backwards. {measured}.",
+        "backwards": f"{check}: the model ranks the test rows backwards. {measured}.",
         "gain": f"Heterogeneous calibration helps. {measured}.",
         "same": "Leave the order of your model as it is: nothing that was tried ranks the rows "
-        f"better. AUC {lift.before:.4f} on {rows:,} test rows, before and after.",
+        f"better. {measure} {lift.before:.4f} on {rows:,} test rows, before and after.",
         "harm": f"Leave your model as it is: this calibration hurts it. {measured}.",
         "unclear": "Leave your model as it is, unless you need its probabilities to be right: "
         f"no change of the ranking can be told from chance. {measured}, which includes zero.",

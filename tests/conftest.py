@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 
 @pytest.fixture
@@ -24,5 +24,27 @@ def segments():
             "split": rng.choice(
                 ["train", "validation", "calibration", "test"], n, p=[0.4, 0.1, 0.25, 0.25]
             ),
+        }
+    )
+
+
+@pytest.fixture
+def kinds():
+    """3,000 rows of three kinds; the probabilities are too sure and blind to what `x` shifts."""
+    rng = np.random.default_rng(0)
+    n = 3_000
+    x, z = rng.normal(size=(2, n))
+    known = np.column_stack([z, -z, 0 * z])
+    chance = softmax(known + np.where(x[:, None] > 0, [1.5, 0, 0], [0, 0, 1.5]), axis=1)
+    y = (rng.uniform(size=(n, 1)) > np.cumsum(chance, axis=1)).sum(axis=1)
+    p = softmax(2.5 * known, axis=1)
+    scores = {f"p_{name}": p[:, i] for i, name in enumerate(("ant", "bee", "cow"))}
+    return pd.DataFrame(
+        {
+            "x": x,
+            "z": z,
+            **scores,
+            "kind": np.array(["ant", "bee", "cow"])[y],
+            "split": rng.choice(["train", "calibration", "test"], n, p=[0.5, 0.25, 0.25]),
         }
     )

@@ -96,3 +96,14 @@ def test_a_weight_of_two_is_a_row_twice(drawn, method):
 def test_the_identity_gives_back_the_models_own_log_probabilities(drawn):
     logits, _ = drawn
     assert identity_map(3).logits(logits) == pytest.approx(log_softmax(logits, axis=1))
+
+
+def test_a_row_is_mapped_alike_alone_and_among_others():
+    rng = np.random.default_rng(5)
+    logits = rng.normal(size=(1_000, 7)) * 5
+    own = ClassMap(rng.normal(size=(7, 7)), rng.normal(size=7))
+    whole = own.logits(logits)
+    for rows in ([3], [8, 1], list(range(0, 1_000, 7))):
+        assert np.array_equal(own.logits(logits[rows]), whole[rows])
+    expected = log_softmax(log_softmax(logits, axis=1) @ own.weights.T + own.bias, axis=1)
+    assert whole == pytest.approx(expected, abs=1e-12)

@@ -1,7 +1,7 @@
 import pytest
 
 from hetcal.delong import Lift
-from hetcal.verdict import outcome, verdict
+from hetcal.verdict import class_verdict, outcome, verdict
 
 
 def lift(low, high, before=0.8):
@@ -34,3 +34,9 @@ def test_a_score_that_ranks_backwards_is_no_gain():
     turned = lift(0.55, 0.65, before=0.2)
     assert outcome(turned) == "backwards"
     assert "Check the positive value" in verdict(turned, 500)
+
+
+def test_the_verdict_on_classes_speaks_of_the_macro_auc_and_the_order_of_classes():
+    assert "helps. Macro AUC 0.8000 before" in class_verdict(lift(0.001, 0.021), 500)
+    assert class_verdict(lift(-0.02, -0.001), 500).startswith("Leave your model as it is")
+    assert "Check the order of the classes" in class_verdict(lift(0.5, 0.6, before=0.2), 500)

@@ -1,0 +1,175 @@
+"""The artifact of a run on more than two classes: one zip that scores new rows as it did."""
+
+import zipfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from hetcal.artifact_zip import (
+    inputs_document,
+    library_versions,
+    model_entry,
+    read_entry,
+    read_inputs,
+    read_kinds,
+    read_model,
+    read_object_entry,
+    read_output,
+    read_score_kind,
+    require_format,
+    zipped,
+)
+from hetcal.class_calibrator import ClassCalibrator
+from hetcal.class_report import class_result_json, class_scored_rows
+from hetcal.class_run import ClassRun
+from hetcal.class_scoring import (
+    ClassColumnScoring,
+    ClassModelScoring,
+    ClassScoring,
+    score_classes,
+)
+from hetcal.class_table import MOST_CLASSES
+from hetcal.columns import FeatureKind, column_kind
+from hetcal.partition import Partition
+from hetcal.report import to_json
+from hetcal.strict_json import Fields, JsonError
+from hetcal.version import __version__
+
+KIND, FORMAT = "classes", 1
+MAPS = "class_calibrators.json"
+
+
+@dataclass(frozen=True)
+class ClassArtifact:
+    """A reopened run on more than two classes: everything needed to score new rows.
+
+    Parameters
+    ----------
+    version : str
+        The version of hetcal that wrote it.
+    classes : tuple of str
+        The values of the label, in the order of the scores.
+    scoring, partition, calibrator
+        As in the run that was saved.
+    auc_before, auc_after : float
+        The macro AUC as measured then.
+    test_rows : int
+        Number of rows that it was measured on.
+    kinds : dict
+        Whether a column that scoring reads held numbers or categories; new rows are to be
+        read alike.
+    """
+
+    version: str
+    classes: tuple[str, ...]
+    scoring: ClassScoring
+    partition: Partition
+    calibrator: ClassCalibrator
+    auc_before: float
+    auc_after: float
+    test_rows: int
+    kinds: dict[str, FeatureKind]
+
+    def score(self, frame: pd.DataFrame, digest: str) -> pd.DataFrame:
+        """Score every row of a table; columns as in `class_scored_rows`."""
+        scores = score_classes(frame, self.scoring, self.classes, digest)
+        leaf = self.partition.apply(frame)
+        after = self.calibrator.predict_logits(scores.logs, leaf)
+        return class_scored_rows(np.arange(len(frame)), leaf, scores.logs, after, self.classes)
+
+
+def class_artifact_bytes(run: ClassRun, scoring: ClassScoring) -> bytes:
+    """Pack a run into the bytes of a zip."""
+    entries = {
+        "manifest.json": to_json(_manifest(run, scoring)).encode(),
+        "partition.json": run.partition.to_json().encode(),
+        MAPS: run.calibrator.to_json().encode(),
+        "metrics.json": class_result_json(run).encode(),
+    }
+    if isinstance(scoring, ClassModelScoring):
+        entries[model_entry(scoring.model)] = scoring.model.path.read_bytes()
+    return zipped(entries)
+
+
+def read_class_artifact(
+    manifest: Fields, archive: zipfile.ZipFile, directory: Path
+) -> ClassArtifact:
+    """Read an artifact whose manifest is open; a model is unpacked into `directory`."""
+    if manifest.text("kind") != KIND:
+        raise JsonError("it is of a kind that is not known")
+    require_format(manifest, FORMAT)
+    classes = manifest.texts("classes")
+    if not 2 <= len(classes) <= MOST_CLASSES or len(set(classes)) < len(classes):
+        raise JsonError("its classes cannot be those of a label")
+    metrics = read_object_entry(archive, "metrics.json")
+    partition = Partition.from_json(read_entry(archive, "partition.json"))
+    calibrator = ClassCalibrator.from_json(read_entry(archive, MAPS))
+    _require_maps(calibrator, partition, len(classes))
+    return ClassArtifact(
+        version=manifest.text("hetcal"),
+        classes=classes,
+        scoring=_scoring(manifest, archive, directory, len(classes)),
+        partition=partition,
+        calibrator=calibrator,
+        auc_before=metrics.fields("before").number("macro_auc", 0, 1),
+        auc_after=metrics.fields("after").number("macro_auc", 0, 1),
+        test_rows=metrics.fields("rows").integer("test", 1, 2**62),
+        kinds=read_kinds(manifest.fields("kinds")),
+    )
+
+
+def _require_maps(calibrator: ClassCalibrator, partition: Partition, classes: int) -> None:
+    if list(calibrator.maps_) != [each.id for each in partition.leaves]:
+        raise JsonError("its maps are not those of its leaves")
+    if {each.bias.size for each in (calibrator.pooled_, *calibrator.maps_.values())} != {classes}:
+        raise JsonError("its maps are not those of its classes")
+
+
+def _scoring(
+    manifest: Fields, archive: zipfile.ZipFile, directory: Path, classes: int
+) -> ClassScoring:
+    scoring = manifest.fields("scoring")
+    if "columns" not in scoring:
+        model = read_model(manifest, archive, directory)
+        return ClassModelScoring(model, read_inputs(scoring), read_output(scoring))
+    columns = scoring.texts("columns")
+    if len(columns) != classes:
+        raise JsonError("its score columns are not those of its classes")
+    return ClassColumnScoring(columns, read_score_kind(scoring))
+
+
+def _manifest(run: ClassRun, scoring: ClassScoring) -> dict[str, object]:
+    model = scoring.model.digest if isinstance(scoring, ClassModelScoring) else None
+    return {
+        "kind": KIND,
+        "format": FORMAT,
+        "hetcal": __version__,
+        "libraries": library_versions(),
+        "digests": {"table": run.table.digest, "model": model},
+        "classes": list(run.table.classes),
+        "roles": asdict(run.table.table.roles) | {"positive": None},
+        "settings": asdict(run.settings) | {"calibrator": run.calibrator.method},
+        "scoring": _scoring_document(scoring),
+        "kinds": _kinds(run, scoring),
+        "rows": run.split.counts,
+    }
+
+
+def _scoring_document(scoring: ClassScoring) -> dict[str, object]:
+    if isinstance(scoring, ClassColumnScoring):
+        return {"columns": list(scoring.columns), "kind": scoring.kind}
+    return {
+        "model": model_entry(scoring.model),
+        "inputs": inputs_document(scoring.inputs),
+        "output": scoring.output,
+    }
+
+
+def _kinds(run: ClassRun, scoring: ClassScoring) -> dict[str, str]:
+    needed = set(
+        scoring.columns if isinstance(scoring, ClassColumnScoring) else scoring.inputs.needed
+    )
+    needed |= {each.name for each in run.partition.features}
+    return {name: column_kind(run.table.table.frame[name]) for name in sorted(needed)}

@@ -1,0 +1,108 @@
+"""The numbers of a run on more than two classes as plain JSON, and its scored rows."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+
+from hetcal.arrays import Bools, Floats, Ints
+from hetcal.class_run import ClassRun
+from hetcal.report import LIFT, to_json
+from hetcal.splits import ROLES
+
+
+def class_result_json(run: ClassRun) -> str:
+    """Write the result of a run; numbers that are not defined become null."""
+    found = run.evaluation
+    document = {
+        "rows": run.split.counts,
+        "classes": list(run.table.classes),
+        "before": asdict(found.before),
+        "pooled": asdict(found.pooled),
+        "after": asdict(found.after),
+        "lift": {name: getattr(found.lift, name) for name in LIFT},
+        "per_class": found.classes.to_dict("records"),
+        "calibrator": run.calibrator.method,
+        "shrinkage": run.calibrator.shrinkage_,
+        "leaves": _leaves(run),
+        "scores": {
+            "how": run.scores.how,
+            "clipped": run.scores.clipped,
+            "excluded": run.scores.excluded,
+        },
+        "notes": list(run.notes),
+    }
+    return to_json(document)
+
+
+def class_scored_rows(
+    rows: Ints, leaf: Ints, before: Floats, after: Floats, classes: tuple[str, ...]
+) -> pd.DataFrame:
+    """Make the table of scored rows from log-probabilities.
+
+    Returns
+    -------
+    DataFrame
+        `row` (number of the row in its file, from 0), `leaf`, `before_<class>` and
+        `after_<class>` (probability before and after calibration) for every class,
+        `top_before` and `top_after` (the most probable class; missing without scores).
+    """
+    columns: dict[str, object] = {"row": rows, "leaf": leaf}
+    both = ("before", before), ("after", after)
+    for name, logs in both:
+        columns |= {f"{name}_{each}": np.exp(logs[:, i]) for i, each in enumerate(classes)}
+    columns |= {f"top_{name}": _top(logs, classes) for name, logs in both}
+    return pd.DataFrame(columns)
+
+
+def class_scored_table(run: ClassRun) -> pd.DataFrame:
+    """Score all rows of a run; columns as in `class_scored_rows`, with `role` and `label`."""
+    table = run.table.table
+    scored = class_scored_rows(
+        table.row_numbers, run.leaf, run.scores.logs, run.after, run.table.classes
+    )
+    scored.insert(1, "role", run.split.names(table.rows))
+    scored.insert(2, "label", table.frame[table.roles.label].to_numpy())
+    return scored
+
+
+def class_scored_test_rows(run: ClassRun) -> pd.DataFrame:
+    """Score the test rows of a run; columns as in `class_scored_rows`."""
+    rows, numbers = run.split.test, run.table.table.row_numbers
+    logs = run.scores.logs[rows], run.after[rows]
+    return class_scored_rows(numbers[rows], run.leaf[rows], *logs, run.table.classes)
+
+
+def _top(logs: Floats, classes: tuple[str, ...]) -> pd.Series:
+    names = pd.Series(np.asarray(classes, dtype=object)[logs.argmax(axis=1)], dtype="str")
+    usable: Bools = np.asarray(np.isfinite(logs).all(axis=1))
+    return names.where(usable)
+
+
+def _leaves(run: ClassRun) -> list[dict[str, object]]:
+    """Tell of each leaf its rows, the share of every class in them, and its map."""
+    return [
+        {
+            "id": leaf.id,
+            "rule": leaf.rule,
+            "rows": {role: int(np.sum(run.leaf[run.split.of(role)] == leaf.id)) for role in ROLES},
+            "shares": {role: _shares(run, leaf.id, role) for role in ROLES},
+            "weights": run.calibrator.maps_[leaf.id].weights.tolist(),
+            "bias": run.calibrator.maps_[leaf.id].bias.tolist(),
+        }
+        for leaf in run.partition.leaves
+    ]
+
+
+def _shares(run: ClassRun, leaf: int, role: str) -> dict[str, float]:
+    rows = run.split.of(role)
+    rows = rows[run.leaf[rows] == leaf]
+    weight = run.table.table.weight
+    counts = np.bincount(
+        run.table.y[rows],
+        None if weight is None else weight[rows],
+        minlength=len(run.table.classes),
+    )
+    total = counts.sum()
+    share = counts / total if total else np.full(counts.size, np.nan)
+    return dict(zip(run.table.classes, share.tolist(), strict=True))
