@@ -28,7 +28,7 @@ def segments():
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def kinds():
     """3,000 rows of three kinds; the probabilities are too sure and blind to what `x` shifts."""
     rng = np.random.default_rng(0)

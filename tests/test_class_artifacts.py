@@ -24,7 +24,7 @@ COLUMNS = ("p_ant", "p_bee", "p_cow")
 SCORING = ClassColumnScoring(COLUMNS, "probability")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def finished(kinds):
     roles = Roles("kind", split="split", class_scores=COLUMNS)
     table = make_class_table(kinds, roles, "digest")
@@ -32,7 +32,7 @@ def finished(kinds):
     return run_classes(table, scores, Settings(max_depth=2, calibrator="dirichlet"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def packed(finished):
     return class_artifact_bytes(finished, SCORING)
 
