@@ -1,4 +1,6 @@
-"""Why a scheme was chosen, in words."""
+"""Why a scheme was chosen, in words, and what it was chosen from."""
+
+import pandas as pd
 
 from hetcal.cross_fitting import CrossFit, Gain
 
@@ -40,6 +42,17 @@ def asked_for(tried: CrossFit, gain: Gain) -> str:
     if gain.high < 0:
         return f"'{name}' was asked for, and it hurts: {_shown(gain)}."
     return f"'{name}' was asked for. It is better than the model {better}: {_shown(gain)}."
+
+
+def candidate_lines(candidates: pd.DataFrame) -> str:
+    """Write the candidates as a table of text, the simplest first."""
+    wide = max(map(len, candidates["name"]))
+    lines = [f"  {'candidate':{wide}}    lift (95 % interval), cross-fitted"]
+    for each in candidates.itertuples():
+        mark = ">" if each.chosen else " "
+        interval = f"{each.low:+.4f} to {each.high:+.4f}"
+        lines.append(f"{mark} {each.name:{wide}} {each.lift:+.4f} ({interval})")
+    return "\n".join(lines)
 
 
 def _shown(gain: Gain) -> str:

@@ -24,6 +24,7 @@ from hetcal.class_table import ClassTable
 from hetcal.delong import Lift
 from hetcal.digests import text_digest
 from hetcal.finished_run import Run
+from hetcal.growing import grow_partition
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
 from hetcal.reliability import ReliabilityCurve
@@ -167,6 +168,8 @@ def run_classes(
     split = usable_rows(split_table(table.table, settings, table.y), scores.usable)
     require_scored_labels(table.y, scores.excluded, split)
     weight = table.table.weight
+    if partition is None and settings.partition == "columns":
+        partition = grow_partition(table.table, split, settings)
     if partition is None:
         rows = split.train
         tree = ClassPartition(

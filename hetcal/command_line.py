@@ -13,6 +13,7 @@ import pandas as pd
 from hetcal.algorithm import run, split_table
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import artifact_bytes, score_with_artifact
+from hetcal.auto_words import candidate_lines
 from hetcal.checks import check_table
 from hetcal.class_artifacts import class_artifact_bytes
 from hetcal.class_checks import check_classes
@@ -28,14 +29,14 @@ from hetcal.class_scoring import (
 from hetcal.class_table import has_many_classes, make_class_table
 from hetcal.command_options import given, names, parse_options, refuse_unused
 from hetcal.demo import write_demo
-from hetcal.errors import HetcalError, ModelError, TableError
+from hetcal.errors import HetcalError, ModelError, PartitionError, TableError
 from hetcal.model_file import ModelFile, inspect_model
 from hetcal.model_scores import InputColumns, matrix_input, suggest_inputs
 from hetcal.partition import Partition
 from hetcal.report import require_table_name, result_json, scored_test_rows, table_bytes
 from hetcal.scores import guess_kind
 from hetcal.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
-from hetcal.settings import Settings
+from hetcal.settings import PARTITIONS, Settings
 from hetcal.sources import Source, from_path
 from hetcal.table import Roles, make_table
 from hetcal.verdict import class_verdict, verdict
@@ -77,7 +78,7 @@ def run_command(options: argparse.Namespace) -> None:
     table = make_table(source.frame, roles, source.digest)
     settings, scoring = _settings(options), _scoring(options, source.frame)
     scores = score_rows(table.frame, scoring, table.digest)
-    finished = run(table, scores, settings, _partition(options))
+    finished = run(table, scores, settings, _partition(options), _told)
     _write(
         options.out,
         result_json(finished),
@@ -88,6 +89,9 @@ def run_command(options: argparse.Namespace) -> None:
     for note in (*source.notes, *(each.message for each in findings), *finished.notes):
         _say(f"note: {note}", sys.stderr)
     evaluation = finished.evaluation
+    if finished.choice is not None:
+        _say(candidate_lines(finished.choice.candidates))
+        _say(finished.choice.why)
     _say(verdict(evaluation.lift, evaluation.rows))
     _say(f"Written to {options.out}: result.json, artifact.zip, scored.parquet")
 
@@ -189,10 +193,16 @@ def _settings(options: argparse.Namespace) -> Settings:
     return Settings(
         seed=options.seed,
         **given(
+            partition=options.partition if options.partition in PARTITIONS else None,
             fractions=options.fractions,
             max_depth=options.max_depth,
             min_leaf=options.min_leaf,
+            tree_size=options.tree_size,
+            segments=options.columns,
+            bins=options.bins,
             calibrator=options.calibrator,
+            shrinkage=options.shrinkage,
+            min_rows=options.min_rows,
         ),
     )
 
@@ -204,7 +214,8 @@ def _scoring(options: argparse.Namespace, frame: pd.DataFrame) -> Scoring:
         return ColumnScoring(options.score, kind)
     model = inspect_model(options.model)
     inputs = _inputs(options, model, list(frame.columns))
-    return ModelScoring(model, inputs, options.output, **given(positive_unit=options.positive_unit))
+    more = given(positive_unit=options.positive_unit, layer=options.layer)
+    return ModelScoring(model, inputs, options.output, **more)
 
 
 def _class_scoring(
@@ -240,9 +251,22 @@ def _inputs(options: argparse.Namespace, model: ModelFile, columns: list[str]) -
 
 
 def _partition(options: argparse.Namespace) -> Partition | None:
-    if options.partition == "tree":
+    if options.partition in PARTITIONS:
         return None
-    return Partition.from_json(Path(options.partition).read_bytes())
+    path = Path(options.partition)
+    if not path.exists():
+        raise PartitionError(
+            f"There is no partition called '{path}', and no such file.",
+            f"A partition is one of {', '.join(PARTITIONS)}, or a file that hetcal saved.",
+            "Choose one of these.",
+        )
+    return Partition.from_json(path.read_bytes())
+
+
+def _told(done: float, doing: str) -> None:
+    """Show how far the work has come, where someone is watching."""
+    if sys.stderr.isatty():
+        _say(f"{done:4.0%} {doing} …", sys.stderr)
 
 
 def _refuse_file(out: Path) -> None:

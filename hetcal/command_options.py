@@ -8,10 +8,13 @@ from typing import Any, NoReturn
 
 from hetcal.class_map import METHODS as CLASS_METHODS
 from hetcal.errors import HetcalError
-from hetcal.settings import Settings
+from hetcal.leaf_methods import METHODS
+from hetcal.settings import ENSEMBLES, PARTITIONS, TREE_SIZES, Settings
 
 FEWEST_ROWS, MOST_ROWS = 2_000, 1_000_000_000  # of the speed test
-CALIBRATORS = ("platt",)
+GROWN = ("tree", "auc-gain", "instability", "layer")  # partitions of one tree
+OF_A_TREE = ("max_depth", "min_leaf", "tree_size", "calibrator", "shrinkage", "min_rows")
+FOR_CLASSES = ("auto", "tree", "columns")  # with more than two of them the first two are a tree
 
 Commands = Mapping[str, Callable[[argparse.Namespace], None]]
 
@@ -47,7 +50,19 @@ def parse_options(commands: Commands, arguments: list[str] | None) -> argparse.N
         one = added.add_parser(name, help=help_line, description=help_line)
         one.set_defaults(command=commands[name])
         add_options(one)
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if getattr(options, "partition", "") is None:
+        options.partition = _implied_partition(options)
+    return options
+
+
+def _implied_partition(options: argparse.Namespace) -> str:
+    """Name the partition that the other options speak of; otherwise the recommended one."""
+    if options.columns is not None:
+        return "columns"
+    if options.layer is not None:
+        return "layer"
+    return "auto" if all(getattr(options, each) is None for each in OF_A_TREE) else "tree"
 
 
 def refuse_unused(
@@ -55,7 +70,9 @@ def refuse_unused(
 ) -> None:
     """Refuse options of `run` that another option makes useless: none is ignored in silence."""
     no_model = options.model is None
-    loaded = options.partition != "tree"
+    kind = options.partition
+    tree, other = kind in GROWN, f"the partition is {kind}"
+    sized = options.tree_size is not None
     for given, useless, why in (
         ("inputs", no_model, "the scores come from a column, not from a model"),
         ("output", no_model, "the scores come from a column, not from a model"),
@@ -63,8 +80,18 @@ def refuse_unused(
         ("score_kind", not no_model, "the scores come from a model, not from a column"),
         ("positive_unit", many_classes, "no value of the label is named as positive"),
         ("classes", not many_classes, "one value of the label stands against the rest"),
-        ("max_depth", loaded, "the partition is loaded, no tree is grown"),
-        ("min_leaf", loaded, "the partition is loaded, no tree is grown"),
+        ("max_depth", not tree, other),
+        ("max_depth", sized, "cross-validation chooses the depth"),
+        ("min_leaf", not tree, other),
+        ("tree_size", kind not in ("tree", "layer") or many_classes, other),
+        ("shrinkage", many_classes, "cross-validation chooses it for more than two classes"),
+        ("min_rows", many_classes, "small leaves borrow from the others"),
+        ("columns", kind != "columns", other),
+        ("bins", kind != "columns", other),
+        ("layer", kind != "layer", other),
+        ("calibrator", kind in ENSEMBLES and not many_classes, f"{kind} has maps of its own"),
+        ("shrinkage", kind in ENSEMBLES and not many_classes, f"{kind} has maps of its own"),
+        ("min_rows", kind in ENSEMBLES and not many_classes, f"{kind} has maps of its own"),
         ("fractions", rows_have_roles, "the files say which role their rows have"),
         ("split", rows_have_roles, "the files say which role their rows have"),
     ):
@@ -74,7 +101,13 @@ def refuse_unused(
                 "Every option must mean something.",
                 "Leave it out.",
             )
-    kinds = CLASS_METHODS if many_classes else CALIBRATORS
+    if many_classes and kind in PARTITIONS and kind not in FOR_CLASSES:
+        raise HetcalError(
+            f"The partition '{kind}' is for two classes.",
+            f"With more classes it is one of {', '.join(FOR_CLASSES)}, or a FILE.json.",
+            "Choose one of these, or name a positive value to set it against all others.",
+        )
+    kinds = CLASS_METHODS if many_classes else METHODS
     if options.calibrator not in (None, *kinds):
         raise HetcalError(
             f"The calibrator '{options.calibrator}' is not for "
@@ -99,14 +132,27 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     add("--group", metavar="COL", help="rows of one group stay on one side of the split")
     add("--weight", metavar="COL", help="column of row weights")
     add("--drop-unlabelled", action="store_true", help="leave rows without a label out")
-    add("--partition", default="tree", metavar="tree|FILE.json")
-    add("--max-depth", type=int, help=f"greatest depth of the tree, default {Settings.max_depth}")
-    add("--min-leaf", type=int, help="fewest training rows of a leaf, default by table size")
-    kinds = tuple(dict.fromkeys((*CALIBRATORS, *CLASS_METHODS)))
+    _add_partition(parser)
+    kinds = tuple(dict.fromkeys((*METHODS, *CLASS_METHODS)))
     add("--calibrator", choices=kinds, help="default platt; vector for more than two classes")
+    add("--shrinkage", type=_shrinkage, metavar="cv|NUMBER|inf", help="pull to the pooled map")
+    add("--min-rows", type=int, help="fewest calibration rows for a map of its own, default 50")
     add("--seed", type=int, default=Settings.seed)
     add("--out", type=Path, required=True, metavar="DIR")
     parser.epilog = "A column name with a comma goes in quotes: --features 'age,\"a,b\"'."
+
+
+def _add_partition(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    listed = "|".join(PARTITIONS)
+    told = "default auto, or what the other options speak of"
+    add("--partition", metavar="NAME", help=f"{listed}, or a FILE.json; {told}")
+    add("--max-depth", type=int, help=f"greatest depth of the tree, default {Settings.max_depth}")
+    add("--min-leaf", type=int, help="fewest training rows of a leaf, default by table size")
+    add("--tree-size", choices=TREE_SIZES[1:], help="choose the size of the tree")
+    add("--columns", type=names, metavar="c1,c2,…", help="the segments of the partition columns")
+    add("--bins", type=int, help=f"bins of a number among them, default {Settings.bins}")
+    add("--layer", help="layer of the model that the partition layer divides")
 
 
 def _add_scores(parser: argparse.ArgumentParser) -> None:
@@ -157,6 +203,19 @@ def names(text: str) -> tuple[str, ...]:
     """Split a list of names at its commas; names in double quotes may contain some."""
     parts = next(csv.reader([text], skipinitialspace=True), [])
     return tuple(part.strip() for part in parts if part.strip())
+
+
+def _shrinkage(text: str) -> float | str:
+    if text == "cv":
+        return text
+    try:
+        strength = float(text)
+    except ValueError:
+        strength = -1.0
+    if not strength >= 0:
+        message = f"shrinkage is cv, a number from 0 upwards, or inf, not {text!r}"
+        raise argparse.ArgumentTypeError(message)
+    return strength
 
 
 def _fractions(text: str) -> tuple[float, ...]:

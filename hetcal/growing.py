@@ -4,6 +4,7 @@ import numpy as np
 
 from hetcal.arrays import Floats, Ints
 from hetcal.auc_gain_partition import AucGainPartition
+from hetcal.columns import near_names
 from hetcal.columns_partition import ColumnsPartition
 from hetcal.errors import PartitionError
 from hetcal.instability_partition import InstabilityPartition
@@ -89,9 +90,19 @@ def _grow_segments(table: Table, rows: Ints, settings: Settings) -> Partition:
             "A partition by columns needs at least one.",
             "Name the columns of your segments.",
         )
-    near = table.frame[[name for name in settings.segments if name in table.frame]]
-    segments = ColumnsPartition(settings.segments, bins=settings.bins)
-    return segments.fit(near.iloc[rows], table.y[rows], _weight(table, rows)).partition_
+    names = list(settings.segments)
+    for name in names:
+        if name not in table.frame:
+            listed = ", ".join(f"'{each}'" for each in near_names(name, list(table.frame.columns)))
+            raise PartitionError(
+                f"The table has no column '{name}' to divide the rows by.",
+                "Segments are columns of the table.",
+                f"Choose a similar name, such as {listed}." if listed else "Choose one of them.",
+            )
+    segments = ColumnsPartition(names, bins=settings.bins)
+    return segments.fit(
+        table.frame[names].iloc[rows], table.y[rows], _weight(table, rows)
+    ).partition_
 
 
 def _grow_on_layer(

@@ -28,6 +28,7 @@ def result_json(run: Run) -> str:
         "tree": asdict(evaluation.tree),
         "after": asdict(evaluation.after),
         "lift": {name: getattr(lift, name) for name in LIFT},
+        "scheme": _scheme(run),
         "leaves": _leaves(run),
         "scores": {
             "how": run.scores.how,
@@ -90,6 +91,17 @@ def scored_test_rows(run: Run) -> pd.DataFrame:
     """Score the test rows of a run; columns as in `scored_rows`."""
     rows, numbers = run.split.test, run.table.row_numbers
     return scored_rows(numbers[rows], run.leaf[rows], run.scores.logit[rows], run.after[rows])
+
+
+def _scheme(run: Run) -> dict[str, object]:
+    if run.choice is None:
+        return {"partition": run.settings.partition, "calibrator": run.settings.calibrator}
+    return {
+        "partition": run.settings.partition,
+        "chosen": run.choice.chosen,
+        "why": run.choice.why,
+        "candidates": run.choice.candidates.to_dict("records"),
+    }
 
 
 def _leaves(run: Run) -> list[dict[str, object]]:

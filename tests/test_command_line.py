@@ -228,3 +228,49 @@ def test_rows_keep_their_numbers_when_others_are_left_out(segments, tmp_path):
     scored = pd.read_parquet(tmp_path / "out" / "scored.parquet")
     assert np.array_equal(scored["score"], segments["score"].iloc[scored["row"]])
     assert scored["row"].min() >= 100
+
+
+def test_the_recommended_scheme_is_the_default(table, tmp_path, capsys):
+    assert run_command(table, tmp_path / "out", *SCORED) == 0
+    scheme = json.loads((tmp_path / "out" / "result.json").read_text())["scheme"]
+    assert scheme["partition"] == "auto"
+    names = [each["name"] for each in scheme["candidates"]]
+    assert names[:3] == ["identity", "pooled", "tree"]
+    assert [each["name"] for each in scheme["candidates"] if each["chosen"]] == [scheme["chosen"]]
+    out = capsys.readouterr().out
+    assert f"> {scheme['chosen']}" in out
+    assert scheme["why"] in out
+
+
+@pytest.mark.parametrize(
+    ("options", "partition"),
+    [
+        (("--max-depth", "1"), "tree"),
+        (("--shrinkage", "cv"), "tree"),
+        (("--columns", "segment"), "columns"),
+        (("--partition", "instability"), "instability"),
+        (("--partition", "auc-gain", "--calibrator", "beta"), "auc-gain"),
+        (("--partition", "tree", "--tree-size", "pruned", "--shrinkage", "10"), "tree"),
+    ],
+)
+def test_every_partition_can_be_asked_for(table, tmp_path, options, partition):
+    assert run_command(table, tmp_path / "out", *SCORED, *options) == 0
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert result["scheme"]["partition"] == partition
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--partition", "auto", "--max-depth", "2"), "--max-depth has no effect"),
+        (("--partition", "forest", "--calibrator", "beta"), "--calibrator has no effect"),
+        (("--partition", "tree", "--columns", "segment"), "--columns has no effect"),
+        (("--partition", "layer"), "none was computed"),
+        (("--columns", "nowhere"), "nowhere"),
+        (("--calibrator", "vector"), "vector"),
+        (("--calibrator", "isotonic", "--shrinkage", "cv"), "shr"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(table, tmp_path, capsys, options, message):
+    assert run_command(table, tmp_path / "out", *SCORED, *options) == 2
+    assert message in capsys.readouterr().err
