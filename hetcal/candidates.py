@@ -22,7 +22,7 @@ from hetcal.scheme_rows import SchemeRows, joined
 from hetcal.stages import Stage
 from hetcal.tree_partition import TreePartition
 
-STRENGTHS = (0.3, 1.5, 8.0, 40.0, 200.0)
+STRENGTHS = (0.3, 5.0, 80.0)
 STRONG = (8.0, 40.0, 200.0)  # where every map follows on another
 PLAIN = (0.0,)
 

@@ -9,7 +9,7 @@ from hetcal.arrays import Bools, Floats, Ints
 
 MAX_STEPS = 30
 MAX_HALVINGS = 30
-PRECISION = 1e-4  # largest last step in logits; the error left is about its square
+PRECISION = 1e-3  # largest last step in logits; the error left is about its square
 
 
 @dataclass(frozen=True, eq=False)

@@ -152,8 +152,8 @@ def to_partition(tree: GrownTree, columns: list[EncodedColumn]) -> Partition:
 
 
 def with_digits(column: EncodedColumn, thresholds: Floats) -> Feature:
-    """Show thresholds with as many digits as part the values next to them."""
-    if column.feature.kind == "category":
+    """Show thresholds with as many digits as part the values next to them, if there are any."""
+    if column.feature.kind == "category" or not column.values.size:
         return column.feature
     digits = (
         needed_digits(threshold, *neighbours(column.values, threshold))

@@ -28,15 +28,25 @@ from hetcal.scheme_rows import SchemeRows
 from hetcal.tree_partition import TreePartition
 
 
-@pytest.fixture(autouse=True)
-def _small(monkeypatch):
+@pytest.fixture(scope="module", autouse=True)
+def _small():
     """Few small trees, so that the tests are quick."""
 
     def boosted(members=5, **others):
-        return BoostedPartition(members, **{"max_iter": 40, **others})
+        return BoostedPartition(members, **{"max_iter": 15, **others, "learning_rate": 0.2})
 
-    monkeypatch.setattr(candidates, "BoostedPartition", boosted)
-    monkeypatch.setattr(candidates, "ForestPartition", lambda **k: ForestPartition(10, **k))
+    def forest(**others):
+        return ForestPartition(5, **others)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidates, "BoostedPartition", boosted)
+        patch.setattr(candidates, "ForestPartition", forest)
+        yield
+
+
+@pytest.fixture(scope="module")
+def choice():
+    return choose_scheme(drawn(2_000, 0, blind=1.0), drawn(2_000, 1, blind=1.0))
 
 
 def drawn(size, seed, *, blind=0.0):
@@ -50,16 +60,15 @@ def drawn(size, seed, *, blind=0.0):
     return SchemeRows(X, y, scores)
 
 
-def test_a_perfect_model_is_left_as_it_is():
-    for seed in range(3):
-        choice = choose_scheme(drawn(3_000, seed), drawn(3_000, 100 + seed))
-        assert choice.chosen == "identity"
-        assert choice.scheme.stages == ()
-        assert "Leave the model as it is" in choice.why
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_perfect_model_is_left_as_it_is(seed):
+    choice = choose_scheme(drawn(2_000, seed), drawn(2_000, 100 + seed))
+    assert choice.chosen == "identity"
+    assert choice.scheme.stages == ()
+    assert "Leave the model as it is" in choice.why
 
 
-def test_a_model_that_misses_a_column_gets_what_the_column_tells():
-    choice = choose_scheme(drawn(3_000, 0, blind=1.0), drawn(3_000, 1, blind=1.0))
+def test_a_model_that_misses_a_column_gets_what_the_column_tells(choice):
     assert choice.chosen in ("forest", "nested", "boosted", "boosted forest")
     new = drawn(4_000, 2, blind=1.0)
     lift = paired_delong(new.y, new.scores, choice.scheme.logit(new.scores, new.X))
@@ -69,23 +78,21 @@ def test_a_model_that_misses_a_column_gets_what_the_column_tells():
 
 
 def test_a_model_that_is_only_too_sure_gets_one_map_for_all_rows():
-    training, calibration = drawn(3_000, 0), drawn(3_000, 1)
+    training, calibration = drawn(1_500, 0), drawn(2_500, 1)
     calibration = replace(calibration, scores=3 * calibration.scores)
     choice = choose_scheme(training, calibration)
     assert choice.chosen == "pooled"
     assert choice.scheme.stages[0].slope == pytest.approx(1 / 3, abs=0.05)
 
 
-def test_equal_inputs_give_equal_schemes_and_scores_of_training_rows_are_not_read():
+def test_equal_inputs_give_equal_schemes_and_scores_of_training_rows_are_not_read(choice):
     training, calibration = drawn(2_000, 0, blind=1.0), drawn(2_000, 1, blind=1.0)
-    first = choose_scheme(training, calibration)
-    second = choose_scheme(replace(training, scores=None), calibration)
-    assert first.scheme.digest == second.scheme.digest
-    pd.testing.assert_frame_equal(first.candidates, second.candidates)
+    again = choose_scheme(replace(training, scores=None), calibration)
+    assert again.scheme.digest == choice.scheme.digest
+    pd.testing.assert_frame_equal(again.candidates, choice.candidates)
 
 
-def test_the_table_tells_lift_interval_and_choice():
-    choice = choose_scheme(drawn(2_000, 0, blind=1.0), drawn(2_000, 1, blind=1.0))
+def test_the_table_tells_lift_interval_and_choice(choice):
     table = choice.candidates
     assert table.name.tolist()[:2] == ["identity", "pooled"]
     assert table.name[table.chosen].tolist() == [choice.chosen]
@@ -111,7 +118,7 @@ def test_more_candidates_take_part():
         return TreePartition(1).fit(X, y, weight).partition_
 
     extra = Candidate("mine", "a tree of mine", (PooledPart(), GrownLeavesPart(grow)), (5.0,))
-    choice = choose_scheme(drawn(1_500, 0), drawn(1_500, 1), more=lambda held: [extra])
+    choice = choose_scheme(drawn(800, 0), drawn(800, 1), more=lambda held: [extra])
     assert choice.candidates.name.tolist()[-3:] == ["mine", "boosted", "boosted forest"]
 
 
@@ -126,17 +133,17 @@ def test_rows_of_a_large_table_are_sampled(monkeypatch):
         return boosted(training, held, seed)
 
     monkeypatch.setattr(candidates, "_boosted", watched)
-    choose_scheme(drawn(3_000, 0), drawn(2_000, 1), drawn(500, 2))
+    choose_scheme(drawn(1_500, 0), drawn(900, 1), drawn(500, 2))
     assert sizes == [(1_000, 800)]
 
 
 def test_rows_without_weight_or_score_do_not_count():
-    training, calibration = drawn(2_000, 0, blind=1.0), drawn(2_000, 1, blind=1.0)
-    weight = np.r_[np.ones(1_500), np.zeros(500)]
-    scores = np.where(np.arange(2_000) < 10, np.nan, calibration.scores)
+    training, calibration = drawn(1_000, 0, blind=1.0), drawn(1_000, 1, blind=1.0)
+    weight = np.r_[np.ones(700), np.zeros(300)]
+    scores = np.where(np.arange(1_000) < 10, np.nan, calibration.scores)
     first = choose_scheme(training, replace(calibration, scores=scores, weight=weight))
-    inside = slice(10, 1_500)
-    part = SchemeRows(calibration.X[inside], calibration.y[inside], scores[inside], np.ones(1_490))
+    inside = slice(10, 700)
+    part = SchemeRows(calibration.X[inside], calibration.y[inside], scores[inside], np.ones(690))
     assert first.scheme.digest == choose_scheme(training, part).scheme.digest
 
 
@@ -216,3 +223,14 @@ def test_folds_have_equal_shares_of_each_class():
     for label in (0, 1):
         counts = np.bincount(fold[y == label])
         assert counts.max() - counts.min() <= 1
+
+
+def test_the_unit_of_the_weights_does_not_matter():
+    _, held, each = parts()
+    fold = draw_folds(held.y, 4, 0)
+    weighted = replace(held, weight=np.full(len(held.y), 2.0))
+    tried = [cross_fit(Candidate("one", "", (each[4],)), rows, fold) for rows in (held, weighted)]
+    base = [cross_fit(Candidate("identity", ""), rows, fold) for rows in (held, weighted)]
+    gains = [gain_between(base[i], tried[i], (held, weighted)[i], fold) for i in (0, 1)]
+    assert gains[0].auc == pytest.approx(gains[1].auc, abs=1e-6)
+    assert gains[0].se == pytest.approx(gains[1].se, rel=1e-3)

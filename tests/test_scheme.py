@@ -119,6 +119,7 @@ def test_a_slope_for_too_few_leaves_is_refused(scheme):
         lambda content: content["stages"][1].update(slope=[1.0]),
         lambda content: content["stages"][1].pop("trees"),
         lambda content: content["stages"][1]["trees"].update(right=[0]),
+        lambda content: content["stages"][1]["trees"].update(sizes=[True]),
         lambda content: content["stages"][1]["trees"]["missing_left"].append(10**9),
         lambda content: content["stages"][1]["trees"]["ranks"].pop(),
         lambda content: content["stages"][2]["partition"]["nodes"].pop(),
