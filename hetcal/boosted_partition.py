@@ -3,25 +3,21 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from hetcal.arrays import Floats, Ints, Singles
+from hetcal.ensemble_estimator import EnsembleEstimator, WeighedRows
 from hetcal.errors import PartitionError
 from hetcal.grown_tree import GrownTree
-from hetcal.partition import Partition
 from hetcal.stages import NestedStage
 from hetcal.tree_columns import TreeColumns
 from hetcal.tree_encoding import encode_columns
 from hetcal.tree_ensemble import TreeEnsemble
-from hetcal.tree_rows import TreeRows, table_of
 
 
-class BoostedPartition(BaseEstimator):
+class BoostedPartition(EnsembleEstimator):
     """Partition the feature space again and again by gradient-boosted trees on the labels.
 
     The rows are divided into as many folds as there are members. Each member is a sequence of
@@ -80,7 +76,7 @@ class BoostedPartition(BaseEstimator):
             Rows whose labels order the categories; by default all. Margins of the others are
             free of their own labels.
         """
-        rows = TreeRows.of(self, X, y, sample_weight)
+        rows = self._rows(X, y, sample_weight)
         self._check(rows.positive)
         chosen = rows.used if ranked is None else np.asarray(ranked, dtype=np.bool_)
         chosen = chosen[rows.used]
@@ -101,7 +97,7 @@ class BoostedPartition(BaseEstimator):
         return self
 
     def _member(
-        self, matrix: Singles, rows: TreeRows, grown: Ints, left_out: Ints, number: int
+        self, matrix: Singles, rows: WeighedRows, grown: Ints, left_out: Ints, number: int
     ) -> HistGradientBoostingClassifier:
         size, columns = len(grown), matrix.shape[1]
         model = HistGradientBoostingClassifier(
@@ -125,16 +121,10 @@ class BoostedPartition(BaseEstimator):
             sample_weight_val=None if weight is None else weight[left_out],
         )
 
-    def apply(self, X: Any) -> NDArray[np.int64]:
-        """Return the leaf id of each row in each tree, from 1: rows by trees."""
-        check_is_fitted(self)
-        leaf = self.ensemble_.apply(table_of(self, X, reset=False))
-        return leaf - self.ensemble_.leaf_starts + 1
-
     def decision_function(self, X: Any) -> Floats:
         """Return the margin: the logit of the boosted trees alone."""
         check_is_fitted(self)
-        frame = table_of(self, X, reset=False)
+        frame = self._frame(X, reset=False)
         return self.stage(0.0, 1.0, 0.0).logit(np.zeros(len(frame)), frame)
 
     def stage(self, weight: float, margin_weight: float, intercept: float) -> NestedStage:
@@ -150,12 +140,6 @@ class BoostedPartition(BaseEstimator):
         shift[:first] += margin_weight * self.baseline_ + intercept
         return NestedStage(self.ensemble_, slope, shift)
 
-    @property
-    def partitions_(self) -> tuple[Partition, ...]:
-        """Every tree as a partition with rules in words; the nodes count no rows."""
-        check_is_fitted(self)
-        return tuple(self.ensemble_.partition(tree) for tree in range(self.ensemble_.trees))
-
     def _check(self, positive: Ints) -> None:
         fewest = int(min(positive.sum(), (1 - positive).sum()))
         if self.members < 2 or fewest < self.members:
@@ -164,15 +148,6 @@ class BoostedPartition(BaseEstimator):
                 "Boosted trees need at least two members, and a row of each class for each.",
                 "Choose another number of members, or training rows with more of both classes.",
             )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.target_tags.required = True
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
 
 
 def _trees(model: HistGradientBoostingClassifier) -> list[tuple[GrownTree, Floats]]:

@@ -4,21 +4,16 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.utils import ClassifierTags, Tags
-from sklearn.utils.validation import check_is_fitted
 
+from hetcal.ensemble_estimator import EnsembleEstimator
 from hetcal.errors import PartitionError
 from hetcal.grown_tree import GrownTree
-from hetcal.partition import Partition
 from hetcal.tree_encoding import encode_columns
 from hetcal.tree_ensemble import TreeEnsemble
-from hetcal.tree_rows import TreeRows, table_of
 
 
-class ForestPartition(BaseEstimator):
+class ForestPartition(EnsembleEstimator):
     """Partition the feature space many times by the trees of a random forest.
 
     Every tree is grown on rows drawn with replacement, every split reads some of the columns
@@ -61,7 +56,7 @@ class ForestPartition(BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the trees on training rows with labels of two classes."""
         self._check()
-        rows = TreeRows.of(self, X, y, sample_weight)
+        rows = self._rows(X, y, sample_weight)
         matrix, columns = encode_columns(rows.frame, rows.positive, rows.weight)
         forest = RandomForestClassifier(
             self.trees,
@@ -76,18 +71,6 @@ class ForestPartition(BaseEstimator):
         grown = [GrownTree.from_scikit_learn(tree.tree_) for tree in forest.estimators_]
         self.ensemble_ = TreeEnsemble.of(columns, grown)
         return self
-
-    def apply(self, X: Any) -> NDArray[np.int64]:
-        """Return the leaf id of each row in each tree, from 1: rows by trees."""
-        check_is_fitted(self)
-        leaf = self.ensemble_.apply(table_of(self, X, reset=False))
-        return leaf - self.ensemble_.leaf_starts + 1
-
-    @property
-    def partitions_(self) -> tuple[Partition, ...]:
-        """Every tree as a partition with rules in words; the nodes count no rows."""
-        check_is_fitted(self)
-        return tuple(self.ensemble_.partition(tree) for tree in range(self.ensemble_.trees))
 
     def _min_leaf(self, rows: int) -> int:
         small = min(100, max(1, rows // 50))
@@ -105,12 +88,3 @@ class ForestPartition(BaseEstimator):
                     "It has to be a whole number of at least 1.",
                     "Choose such a number.",
                 )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.target_tags.required = True
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags

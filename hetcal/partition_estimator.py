@@ -12,7 +12,26 @@ from hetcal.feature_values import named_columns
 from hetcal.partition import Leaf, Partition
 
 
-class PartitionEstimator(BaseEstimator):
+class FrameEstimator(BaseEstimator):
+    """An estimator that is given tables of numbers and categories."""
+
+    def _frame(self, X: Any, *, reset: bool) -> pd.DataFrame:
+        if isinstance(X, pd.DataFrame):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if X.empty:
+                check_array(X)  # scikit-learn's words for no rows or no columns
+            return named_columns(X)
+        return named_columns(validate_data(self, X, reset=reset, ensure_all_finite=False))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+class PartitionEstimator(FrameEstimator):
     """An estimator whose `fit` gives a partition.
 
     Attributes
@@ -32,18 +51,3 @@ class PartitionEstimator(BaseEstimator):
     def leaves_(self) -> tuple[Leaf, ...]:
         """The leaves from left to right."""
         return self.partition_.leaves
-
-    def _frame(self, X: Any, *, reset: bool) -> pd.DataFrame:
-        if isinstance(X, pd.DataFrame):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            if X.empty:
-                check_array(X)  # scikit-learn's words for no rows or no columns
-            return named_columns(X)
-        return named_columns(validate_data(self, X, reset=reset, ensure_all_finite=False))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
