@@ -95,5 +95,5 @@ def test_lists_that_are_too_short_are_refused(grown):
 def test_text_among_the_numbers_is_refused(grown):
     fields = ensemble_fields(grown)
     fields["threshold"][0] = "0"
-    with pytest.raises(JsonError, match="finite numbers"):
+    with pytest.raises(JsonError, match="list of numbers"):
         read_ensemble(Fields(fields, "the trees"))
