@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hetcal.arrays import Floats, Ints
 from hetcal.boosted_partition import BoostedPartition
+from hetcal.errors import CalibrationError
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.nested_maps import fit_nested_maps
 from hetcal.partition import Partition
@@ -57,11 +58,15 @@ class PlainLeavesPart:
     leaf: Ints
 
     def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
-        """Fit Platt's map in each leaf."""
+        """Fit Platt's map in each leaf; where all rows have none, the logits stay."""
         ids = [leaf.id for leaf in self.partition.leaves]
         calibrator = LeafCalibrator(min_rows=MIN_ROWS)
         y, weight = held.y[rows], held.weights(rows)
-        calibrator.fit(logits[rows], y, self.leaf[rows], weight, ids)
+        slope, shift = np.ones(len(ids)), np.zeros(len(ids))
+        try:
+            calibrator.fit(logits[rows], y, self.leaf[rows], weight, ids)
+        except CalibrationError:  # scores that part the classes, or are all equal
+            return logits, lambda: LeafMapsStage(self.partition, slope, shift)
         slope = np.array([each.slope for each in calibrator.maps_])
         shift = np.array([each.intercept for each in calibrator.maps_])
         mapped = slope[self.leaf - 1] * logits + shift[self.leaf - 1]

@@ -112,8 +112,9 @@ class NestedStage:
         mapped[~np.isfinite(mapped)] = np.nan
         for rows, matrix in _blocks(self.trees, X):
             inside = mapped[rows]
-            for leaf in self.trees.walk(matrix):
-                inside = self.slope[leaf] * inside + self.intercept[leaf]
+            with np.errstate(over="ignore", invalid="ignore"):
+                for leaf in self.trees.walk(matrix):
+                    inside = self.slope[leaf] * inside + self.intercept[leaf]
             mapped[rows] = inside
         return mapped
 

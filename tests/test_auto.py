@@ -85,6 +85,15 @@ def test_a_model_that_is_only_too_sure_gets_one_map_for_all_rows():
     assert choice.scheme.stages[0].slope == pytest.approx(1 / 3, abs=0.05)
 
 
+@pytest.mark.parametrize("spread", [0.0, 1.0])
+def test_scores_that_part_the_classes_or_are_all_equal_can_be_chosen_for(spread):
+    training, calibration = drawn(800, 0), drawn(800, 1)
+    noise = np.random.default_rng(2).random(800)
+    scores = spread * (2 * calibration.y - 1 + 0.1 * noise)
+    choice = choose_scheme(training, replace(calibration, scores=scores))
+    assert (choice.chosen in ("identity", "pooled")) == (spread > 0)
+
+
 def test_equal_inputs_give_equal_schemes_and_scores_of_training_rows_are_not_read(choice):
     training, calibration = drawn(2_000, 0, blind=1.0), drawn(2_000, 1, blind=1.0)
     again = choose_scheme(replace(training, scores=None), calibration)
