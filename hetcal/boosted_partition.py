@@ -5,7 +5,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from hetcal.arrays import Floats, Ints, Singles
 from hetcal.ensemble_estimator import EnsembleEstimator, WeighedRows
@@ -84,11 +86,14 @@ class BoostedPartition(EnsembleEstimator):
         matrix = TreeColumns.of(columns).matrix(rows.frame)
         held_out = np.full(rows.used.size, np.nan)
         inside = np.flatnonzero(rows.used)
-        models: list[HistGradientBoostingClassifier] = []
         folds = StratifiedKFold(self.members, shuffle=True, random_state=self.random_state)
-        for grown, left_out in folds.split(matrix, rows.positive):
-            models.append(self._member(matrix, rows, grown, left_out, len(models)))
-            held_out[inside[left_out]] = models[-1].decision_function(matrix[left_out])
+        parts = list(folds.split(matrix, rows.positive))
+        # A member per core: its trees are too small to be divided among cores.
+        models = Parallel(n_jobs=-1, prefer="threads")(
+            delayed(self._member)(matrix, rows, *part, number) for number, part in enumerate(parts)
+        )
+        for model, (_, left_out) in zip(models, parts, strict=True):
+            held_out[inside[left_out]] = model.decision_function(matrix[left_out])
         trees = [each for model in models for each in _trees(model)]
         self.ensemble_ = TreeEnsemble.of(columns, [tree for tree, _ in trees])
         self.values_: Floats = np.concatenate([values for _, values in trees]) / self.members
@@ -112,14 +117,15 @@ class BoostedPartition(EnsembleEstimator):
             random_state=self.random_state + number,
         )
         positive, weight = rows.positive, rows.weight if rows.weighted else None
-        return model.fit(
-            matrix[grown],
-            positive[grown],
-            sample_weight=None if weight is None else weight[grown],
-            X_val=matrix[left_out],
-            y_val=positive[left_out],
-            sample_weight_val=None if weight is None else weight[left_out],
-        )
+        with threadpool_limits(1, user_api="openmp"):
+            return model.fit(
+                matrix[grown],
+                positive[grown],
+                sample_weight=None if weight is None else weight[grown],
+                X_val=matrix[left_out],
+                y_val=positive[left_out],
+                sample_weight_val=None if weight is None else weight[left_out],
+            )
 
     def decision_function(self, X: Any) -> Floats:
         """Return the margin: the logit of the boosted trees alone."""
