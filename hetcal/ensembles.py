@@ -1,15 +1,46 @@
 """Fit the schemes of many partitions on the rows that each may read."""
 
 import numpy as np
+import pandas as pd
 
-from hetcal.arrays import Ints
+from hetcal.arrays import Floats, Ints
+from hetcal.auc_gain_partition import AucGainPartition
 from hetcal.auto import Choice, choose_scheme, fit_scheme
+from hetcal.candidates import STRENGTHS, Candidate
+from hetcal.instability_partition import InstabilityPartition
+from hetcal.partition import Partition
+from hetcal.parts import GrownLeavesPart, PooledPart
 from hetcal.progress import Progress, silent
 from hetcal.scheme_rows import SchemeRows
 from hetcal.scores import Scores
 from hetcal.settings import Settings
 from hetcal.splits import Split
 from hetcal.table import Table
+
+
+def _by_gain(X: pd.DataFrame, y: Ints, scores: Floats, weight: Floats | None) -> Partition:
+    return AucGainPartition().fit(X, y, scores, weight).partition_
+
+
+def _by_instability(X: pd.DataFrame, y: Ints, scores: Floats, weight: Floats | None) -> Partition:
+    return InstabilityPartition().fit(X, y, scores, weight).partition_
+
+
+SCORE_TREES = (
+    Candidate(
+        "auc-gain",
+        "a tree that cuts where the calibrated AUC gains, with shrunken maps",
+        (PooledPart(), GrownLeavesPart(_by_gain)),
+        STRENGTHS[1:2],
+    ),
+    Candidate(
+        "instability",
+        "a tree that cuts where the map differs, with shrunken maps",
+        (PooledPart(), GrownLeavesPart(_by_instability)),
+        STRENGTHS[1:2],
+    ),
+)
+"""Candidates that read scores, so that each fit grows them on rows of its own."""
 
 
 def fit_ensemble(
@@ -31,10 +62,23 @@ def fit_ensemble(
     training, calibration, validation = (
         _rows(table, scores, rows) for rows in (split.train, split.calibration, split.validation)
     )
-    roles = training, calibration, validation if validation.y.size else None
-    if settings.partition == "auto":
-        return choose_scheme(*roles, seed=settings.seed, progress=progress)
-    return fit_scheme(settings.partition, *roles, seed=settings.seed, progress=progress)
+    held_out = validation if validation.y.size else None
+    return fit_roles(settings.partition, training, calibration, held_out, settings.seed, progress)
+
+
+def fit_roles(
+    name: str,
+    training: SchemeRows,
+    calibration: SchemeRows,
+    validation: SchemeRows | None,
+    seed: int,
+    progress: Progress = silent,
+) -> Choice:
+    """Fit the scheme of this name on rows by role; `auto` chooses among all."""
+    roles = training, calibration, validation
+    if name == "auto":
+        return choose_scheme(*roles, more=SCORE_TREES, seed=seed, progress=progress)
+    return fit_scheme(name, *roles, seed=seed, progress=progress)
 
 
 def _rows(table: Table, scores: Scores, rows: Ints) -> SchemeRows:
