@@ -291,6 +291,7 @@ def run_of(
 ) -> Run:
     exact = choice is not None
     passed = first_pass_of(table, scores, _division(settings), partition, exact, _progress)
+    _progress(0.9, "Fitting the map of every leaf")
     asked = replace(_division(settings), **{each: getattr(settings, each) for each in MAPS})
     calibrator = maps_of(table, scores, asked, partition, exact)
     calibrator = calibrator.with_min_rows(settings.min_rows)

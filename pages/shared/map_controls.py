@@ -1,12 +1,14 @@
 """The choice of the maps in the leaves."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from hetcal.leaf_methods import METHODS
 from hetcal.map_families import FAMILIES
 from pages.shared.compute import Flow
 from pages.shared.saved import SavedFlow
-from pages.shared.state import LEAST_ROWS, setting, workspace
+from pages.shared.state import LEAST_ROWS, bound, setting, update, workspace
 
 NAMES = {
     "platt": "Platt (slope and intercept)",
@@ -42,7 +44,11 @@ def map_controls(flow: Flow | SavedFlow) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         if not saved:
             st.selectbox(
-                "Map", METHODS, format_func=NAMES.__getitem__, width=240, **setting("calibrator")
+                "Map",
+                METHODS,
+                format_func=NAMES.__getitem__,
+                width=240,
+                **bound("setting_calibrator", settings.calibrator, _choose_map),
             )
             st.selectbox(
                 "Shrinkage to the pooled map",
@@ -64,3 +70,10 @@ def map_controls(flow: Flow | SavedFlow) -> None:
             "is not positive uses the pooled map: never the raw score.",
             **setting("min_rows"),
         )
+
+
+def _choose_map(method: str) -> None:
+    """Take a map; one without parameters has nothing to shrink."""
+    settings = workspace().settings
+    shrinkage = settings.shrinkage if method in FAMILIES else 0.0
+    update(settings=replace(settings, calibrator=method, shrinkage=shrinkage))

@@ -103,7 +103,7 @@ def _tree_controls(flow: Flow, kind: str) -> None:
 
 
 def _segment_controls(flow: Flow) -> None:
-    special = set(flow.table.roles.special.values())
+    special = {column for _, column in flow.table.roles.special}
     frame = flow.table.frame
     usable = [
         name

@@ -1,7 +1,5 @@
 """Results: before and after on test rows."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from scipy.special import expit, logit
@@ -13,7 +11,6 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from hetcal.algorithm import first_pass
 from tests.pages.visit import (
     calm,
     choose_leaf,
@@ -143,7 +140,7 @@ def test_the_page_says_how_exact_its_numbers_are(app):
 
 def test_a_sketched_table_has_the_same_results_and_names_their_errors(app, segments, monkeypatch):
     exact = metrics(app)
-    monkeypatch.setattr("pages.shared.compute.first_pass", partial(first_pass, sketched_from=100))
+    monkeypatch.setattr("pages.shared.compute.SKETCHED_FROM", 100)
     sketched = go(with_segment_leaves(segments.assign(extra=1)), "pages/results.py")
     assert any("off by at most" in each for each in said(calm(sketched).caption))
     shown = metrics(sketched)
