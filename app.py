@@ -4,6 +4,8 @@ import streamlit as st
 
 from hetcal.result_figures import lift_figure
 from hetcal.verdict import verdict
+from pages.shared.class_compute import ClassFlow
+from pages.shared.class_results import show_class_lifts, show_class_verdict
 from pages.shared.demo_controls import demo_buttons, demo_files
 from pages.shared.frame import need_results, open_page
 from pages.shared.jobs import job_running, watch_job
@@ -33,20 +35,24 @@ if not workspace().files and workspace().saved is None:
     st.stop()
 
 flow = need_results()
-evaluation = flow.run.evaluation
-lift = evaluation.lift
-show_verdict(evaluation)
-cards(
-    ("AUC before", f"{lift.before:.4f}"),
-    ("AUC after", f"{lift.after:.4f}"),
-    ("Leaves", f"{len(flow.partition.leaves)}"),
-    ("Test rows", f"{evaluation.rows:,}"),
-)
-chart(
-    lift_figure(lift, evaluation.rows),
-    key="overview_lift",
-    alt=verdict(lift, evaluation.rows),
-    how="The bar is the 95 % interval of the lift. Only a bar clear of zero is a gain.",
-)
+if isinstance(flow, ClassFlow):
+    show_class_verdict(flow.class_run.evaluation)
+    show_class_lifts(flow)
+else:
+    evaluation = flow.run.evaluation
+    lift = evaluation.lift
+    show_verdict(evaluation)
+    cards(
+        ("AUC before", f"{lift.before:.4f}"),
+        ("AUC after", f"{lift.after:.4f}"),
+        ("Leaves", f"{len(flow.partition.leaves)}"),
+        ("Test rows", f"{evaluation.rows:,}"),
+    )
+    chart(
+        lift_figure(lift, evaluation.rows),
+        key="overview_lift",
+        alt=verdict(lift, evaluation.rows),
+        how="The bar is the 95 % interval of the lift. Only a bar clear of zero is a gain.",
+    )
 for page, label in NEXT:
     st.page_link(page, label=label, icon=":material/arrow_forward:")

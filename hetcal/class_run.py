@@ -1,6 +1,6 @@
 """Heterogeneous calibration of more than two classes, from end to end."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pandas as pd
@@ -27,6 +27,7 @@ from hetcal.finished_run import Run
 from hetcal.growing import grow_partition
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
+from hetcal.progress import Progress, silent
 from hetcal.reliability import ReliabilityCurve
 from hetcal.role_cells import role_cells
 from hetcal.run_checks import refuse_role_columns, require_scored_labels
@@ -134,12 +135,20 @@ class ClassRun:
         parts = (self.table.digest, self.scores.digest, self.partition.digest, self.settings)
         return text_digest(repr(parts))
 
-    def view(self, number: int) -> Run:
+    def view(self, number: int, min_rows: int | None = None) -> Run:
         """Return the run as one class against all others sees it.
 
         The leaf maps of the view are Platt's on the class alone, which tell what its scores
         deserve; the calibrated logit is that of the maps of all classes.
+
+        Parameters
+        ----------
+        number : int
+            Which class.
+        min_rows : int, optional
+            Fewest calibration rows for one of these leaf maps; default: that of the settings.
         """
+        fewest = self.settings.min_rows if min_rows is None else min_rows
         table, scores = self.table.view(number), self.scores.view(number)
         rows = self.split.train
         partition = with_rates(
@@ -147,11 +156,11 @@ class ClassRun:
         )
         leaves = [each.id for each in partition.leaves]
         cells = role_cells(table, scores, self.split, self.leaf, leaves, table.rows)
-        calibrator = LeafCalibrator(min_rows=self.settings.min_rows)
+        calibrator = LeafCalibrator(min_rows=fewest)
         calibrator.fit_cells(cells.calibration, leaves)
         parts = self.split, partition, self.leaf, cells, calibrator, None
         calibrated = one_against_rest(self.after, number)
-        return Run(table, scores, self.settings, *parts, calibrated)
+        return Run(table, scores, replace(self.settings, min_rows=fewest), *parts, calibrated)
 
     def _weight(self, rows: Ints) -> Floats | None:
         weight = self.table.table.weight
@@ -163,23 +172,18 @@ def run_classes(
     scores: ClassScores,
     settings: Settings,
     partition: Partition | None = None,
+    progress: Progress = silent,
 ) -> ClassRun:
     """Split, partition and calibrate; a given partition takes the place of the tree."""
-    split = usable_rows(split_table(table.table, settings, table.y), scores.usable)
-    require_scored_labels(table.y, scores.excluded, split)
-    weight = table.table.weight
-    if partition is None and settings.partition == "columns":
-        partition = grow_partition(table.table, split, settings)
+    split = split_table(table.table, settings, table.y)
     if partition is None:
-        rows = split.train
-        tree = ClassPartition(
-            settings.max_depth, min_samples_leaf=settings.min_leaf, random_state=settings.seed
-        )
-        of_rows = None if weight is None else weight[rows]
-        partition = tree.fit(table.table.X.iloc[rows], table.y[rows], of_rows).partition_
+        partition = grow_class_partition(table, split, settings, progress)
     refuse_role_columns(partition, table.table)
+    split = usable_rows(split, scores.usable)
+    require_scored_labels(table.y, scores.excluded, split)
     leaf = partition.apply(table.table.frame)
-    rows = split.calibration
+    weight, rows = table.table.weight, split.calibration
+    progress(0.5, "Fitting the maps of all classes")
     calibrator = ClassCalibrator(class_method(settings), random_state=settings.seed)
     calibrator.fit(
         scores.logs[rows],
@@ -189,6 +193,21 @@ def run_classes(
         [each.id for each in partition.leaves],
     )
     return ClassRun(table, scores, settings, split, partition, leaf, calibrator)
+
+
+def grow_class_partition(
+    table: ClassTable, split: Split, settings: Settings, progress: Progress = silent
+) -> Partition:
+    """Grow the tree on the training rows alone, or divide by the columns that were chosen."""
+    if settings.partition == "columns":
+        return grow_partition(table.table, split, settings, progress=progress)
+    rows, weight = split.train, table.table.weight
+    tree = ClassPartition(
+        settings.max_depth, min_samples_leaf=settings.min_leaf, random_state=settings.seed
+    )
+    progress(0.0, "Growing the tree")
+    of_rows = None if weight is None else weight[rows]
+    return tree.fit(table.table.X.iloc[rows], table.y[rows], of_rows).partition_
 
 
 def class_method(settings: Settings) -> ClassMethod:

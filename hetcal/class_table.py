@@ -11,6 +11,7 @@ from hetcal.digests import text_digest
 from hetcal.errors import TableError
 from hetcal.labels import label_codes
 from hetcal.roles import Roles
+from hetcal.splits import ROLES, Split
 from hetcal.table import Table, make_table
 
 MOST_CLASSES = 100
@@ -82,6 +83,30 @@ def make_class_table(
     codes, values = label_codes(table.frame[roles.label], True)
     number = np.array([classes.index(value) for value in values])
     return ClassTable(table, classes, number[codes])
+
+
+def classes_by_role(table: ClassTable, split: Split) -> pd.DataFrame:
+    """Count the rows of each role.
+
+    Returns
+    -------
+    DataFrame
+        `role`, `rows`, `share_of_rows` (of all rows of the table), and for each class a
+        column `class <value>`: its share of the rows of the role, by weight where rows have
+        one; NaN without rows.
+    """
+    weight = np.ones(table.y.size) if table.table.weight is None else table.table.weight
+    mass = np.stack(
+        [
+            np.bincount(table.y[rows], weight[rows], len(table.classes))
+            for rows in map(split.of, ROLES)
+        ]
+    )
+    total = mass.sum(axis=1, keepdims=True)
+    share = np.divide(mass, total, out=np.full(mass.shape, np.nan), where=total > 0)
+    rows = np.array([split.of(role).size for role in ROLES])
+    counts = pd.DataFrame({"role": ROLES, "rows": rows, "share_of_rows": rows / table.y.size})
+    return counts.join(pd.DataFrame(share, columns=[f"class {each}" for each in table.classes]))
 
 
 def has_many_classes(frame: pd.DataFrame, roles: Roles) -> bool:

@@ -41,9 +41,12 @@ def _named_roles(frame: pd.DataFrame) -> str | None:
 
 
 def _label(frame: pd.DataFrame, names: list[str]) -> str:
-    """Prefer a well-known name; else the last column with two values; else the last column."""
+    """Prefer a well-known name; else the last column with two values; else the last column.
+
+    Without a column of two values, a well-known name may have more.
+    """
     binary = [name for name in names if _has_two_values(frame[name])]
-    known = [name for name in binary if name.lower() in LABEL_NAMES]
+    known = [name for name in binary or names if name.lower() in LABEL_NAMES]
     return (known or binary[::-1] or names[::-1])[0]
 
 

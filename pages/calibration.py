@@ -4,6 +4,8 @@ import streamlit as st
 
 from hetcal.calibration_figures import maps_figure, slope_intercept_figure
 from hetcal.leaf_calibrator import maps_table
+from pages.shared.class_compute import ClassFlow
+from pages.shared.class_results import class_method_controls
 from pages.shared.frame import need_results, open_page
 from pages.shared.map_controls import map_controls
 from pages.shared.messages import plain
@@ -18,7 +20,10 @@ open_page(
 )
 flow = need_results()
 leaf = leaf_picker(flow.partition)
-map_controls(flow)
+if isinstance(flow, ClassFlow):
+    class_method_controls(flow)
+else:
+    map_controls(flow)
 calibrator = flow.run.calibrator
 if calibrator.shrinkage_table_ is not None:
     st.caption(f"Cross-validation chose the shrinkage {calibrator.shrinkage_:g}.")

@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from pages.shared.compute import Flow
+from pages.shared.class_compute import current_flow
 from pages.shared.data_controls import dialect_controls, role_controls, split_controls
 from pages.shared.frame import open_page, shown_errors
 from pages.shared.messages import plain, show_finding
 from pages.shared.progress import shown_progress
 from pages.shared.state import workspace
-from pages.shared.tables import BALANCE
+from pages.shared.tables import balance_columns
 from pages.shared.uploads import choose_table
 from pages.shared.widgets import how_to_read
 
@@ -26,7 +26,7 @@ if not workspace().files:
 
 dialect_controls()
 with shown_errors(), shown_progress() as progress:
-    source = Flow(workspace(), progress).source
+    source = current_flow(progress).source
 names = ", ".join(file.name for file in workspace().files)
 st.subheader(plain(names), anchor=False)
 st.caption(f"{len(source.frame):,} rows, {source.frame.shape[1]} columns")
@@ -36,7 +36,7 @@ for note in source.notes:
 preview, columns = st.tabs(["First rows", "Columns"])
 preview.dataframe(source.frame.head(PREVIEW_ROWS), hide_index=True)
 with shown_progress() as progress:
-    described = Flow(workspace(), progress).columns
+    described = current_flow(progress).columns
 columns.dataframe(described, hide_index=True)
 
 st.subheader("What each column is for", anchor=False)
@@ -45,9 +45,9 @@ st.subheader("Train, validation, calibration, test", anchor=False)
 split_controls(source)
 
 with shown_errors(), shown_progress() as progress:
-    flow = Flow(workspace(), progress)
+    flow = current_flow(progress)
     balance, findings = flow.balance, flow.findings
-st.dataframe(balance, hide_index=True, column_config=BALANCE)
+st.dataframe(balance, hide_index=True, column_config=balance_columns(balance))
 how_to_read(
     "The network learns on train and is chosen on validation; the tree grows on train; the maps "
     "are fitted on calibration; every result is measured on test."

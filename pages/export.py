@@ -2,12 +2,10 @@
 
 import streamlit as st
 
-from hetcal.artifacts import artifact_bytes
-from hetcal.report import result_json, scored_table, table_bytes
-from hetcal.scoring import ModelScoring
+from hetcal.report import table_bytes
 from pages.shared.frame import need_run, open_page
 from pages.shared.reopen import reopen_artifact
-from pages.shared.state import workspace
+from pages.shared.takeaway import to_take
 
 open_page(
     "Export",
@@ -22,17 +20,16 @@ with reopened:
 
 with downloads:
     flow = need_run()
-    run, scoring = flow.run, workspace().scoring
+    taken = to_take(flow)
     st.subheader("The calibrated artifact", anchor=False)
     st.markdown(
         "A zip with the manifest (settings, versions, digests of table and model), the partition, "
-        "the maps, the metrics, sketches of the scores"
-        + (", and the model." if isinstance(scoring, ModelScoring) else ".")
+        f"the maps, the metrics{taken.also}."
     )
     files = (
-        ("artifact.zip", lambda: artifact_bytes(run, scoring), "application/zip"),
-        ("partition.json", run.partition.to_json, "application/json"),
-        ("result.json", lambda: result_json(run), "application/json"),
+        ("artifact.zip", taken.artifact, "application/zip"),
+        ("partition.json", taken.partition, "application/json"),
+        ("result.json", taken.result, "application/json"),
     )
     with st.container(horizontal=True):
         for name, make, mime in files:
@@ -51,7 +48,7 @@ with downloads:
     )
 
     st.subheader("The scored table", anchor=False)
-    scored = scored_table(run)
+    scored = taken.scored()
     st.caption(f"{len(scored):,} rows of all roles; the first ones:")
     st.dataframe(scored.head(8), hide_index=True)
     with st.container(horizontal=True):

@@ -5,9 +5,10 @@ import streamlit as st
 from hetcal.candidate_figure import candidate_figure
 from hetcal.settings import ENSEMBLES
 from hetcal.tree_figure import tree_figure
-from pages.shared.compute import NEED_SCORES, Flow
+from pages.shared.class_compute import ClassFlow, current_flow
+from pages.shared.compute import NEED_SCORES
 from pages.shared.frame import need_scores, need_table, open_page, shown_errors
-from pages.shared.partition_controls import partition_controls
+from pages.shared.partition_controls import class_partition_controls, partition_controls
 from pages.shared.progress import shown_progress
 from pages.shared.state import workspace
 from pages.shared.tables import CANDIDATES, LEAVES
@@ -18,13 +19,17 @@ open_page(
     "The rows are divided into leaves in which the model deserves to be believed more, or less, "
     "than elsewhere; each leaf gets a calibration of its own.",
 )
-partition_controls(need_table())
+flow = need_table()
 chosen = workspace().settings.partition
-if workspace().partition is None and chosen in (*ENSEMBLES, *NEED_SCORES):
-    need_scores()
+if isinstance(flow, ClassFlow):
+    class_partition_controls(flow)
+else:
+    partition_controls(flow)
+    if workspace().partition is None and chosen in (*ENSEMBLES, *NEED_SCORES):
+        need_scores()
 
 with shown_errors(), shown_progress() as progress:
-    flow = Flow(workspace(), progress)
+    flow = current_flow(progress)
     choice, partition, leaves = flow.choice, flow.partition, flow.leaves
 leaf = leaf_picker(partition)
 

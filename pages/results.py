@@ -11,6 +11,8 @@ from hetcal.result_figures import (
     roc_figure,
 )
 from hetcal.verdict import verdict
+from pages.shared.class_compute import ClassFlow
+from pages.shared.class_results import show_class_results, show_shown_class
 from pages.shared.frame import need_results, open_page
 from pages.shared.messages import show_verdict
 from pages.shared.tables import LEAF_RESULTS, METRICS
@@ -18,6 +20,9 @@ from pages.shared.widgets import cards, chart, how_to_read, leaf_chart, leaf_pic
 
 open_page("Results", "Before and after calibration, on **test rows** that no fit has seen.")
 flow = need_results()
+if isinstance(flow, ClassFlow):
+    show_class_results(flow)
+    show_shown_class(flow)
 leaf = leaf_picker(flow.partition)
 evaluation, curves = flow.run.evaluation, flow.curves
 lift = evaluation.lift
@@ -79,10 +84,18 @@ how_to_read(
 )
 st.subheader("Leaf by leaf", anchor=False)
 leaf_rows(evaluation.leaves, key="results_table", columns=LEAF_RESULTS)
-how_to_read(
-    "Within a leaf the order of the rows stays, so its own AUC does too: the lift is the new order "
-    "between leaves. The log-loss shows how much better its probabilities have become."
-    if flow.run.choice is None
-    else "The scheme divides the rows more finely than these leaves, so the order inside them "
-    "changes, too. The log-loss shows how much better the probabilities have become."
-)
+if isinstance(flow, ClassFlow):
+    inside = (
+        "The map of a leaf moves the other classes, too, so the order inside a leaf can change."
+    )
+elif flow.run.choice is None:
+    inside = (
+        "Within a leaf the order of the rows stays, so its own AUC does too: the lift is the new "
+        "order between leaves."
+    )
+else:
+    inside = (
+        "The scheme divides the rows more finely than these leaves, so the order inside them "
+        "changes, too."
+    )
+how_to_read(f"{inside} The log-loss shows how much better the probabilities have become.")

@@ -2,6 +2,12 @@
 
 import streamlit as st
 
+from pages.shared.class_compute import ClassFlow
+from pages.shared.class_scores import (
+    class_column_controls,
+    class_model_controls,
+    show_class_scores,
+)
 from pages.shared.frame import need_table, open_page, shown_errors
 from pages.shared.jobs import job_running, watch_job
 from pages.shared.messages import plain
@@ -14,6 +20,7 @@ WAYS = {
     "A Keras model": model_controls,
     "Train the paper's network": training_controls,
 }
+CLASS_WAYS = {"Columns of the table": class_column_controls, "A Keras model": class_model_controls}
 
 open_page(
     "Scores",
@@ -21,16 +28,20 @@ open_page(
     "column, from your Keras model, or train the paper's network here.",
 )
 flow = need_table()
+several = isinstance(flow, ClassFlow)
+ways = CLASS_WAYS if several else WAYS
 way = st.segmented_control(
     "Where do the scores come from?",
-    list(WAYS),
-    default=list(WAYS)[1 if workspace().model is not None else 0],
+    list(ways),
+    default=list(ways)[1 if workspace().model is not None else 0],
     required=True,
-    key="scores_way",
+    key="scores_class_way" if several else "scores_way",
     persist_state="session",
 )
 with shown_errors():
-    WAYS[way](flow)
+    ways[way](flow)
+if several:
+    st.caption("One score per class. A network is trained here only for a single positive value.")
 watch_job()
 if job_running() or workspace().scoring is None:
     st.stop()
@@ -40,6 +51,10 @@ with shown_errors():
 if scores is None:
     st.stop()
 st.divider()
+if several:
+    show_class_scores(flow)
+    st.page_link("pages/partition.py", label="Next: partition", icon=":material/arrow_forward:")
+    st.stop()
 st.success(plain(scores.how), icon=":material/check:")
 difference = scores.largest_difference
 cards(

@@ -18,6 +18,11 @@ def test_a_table_without_two_valued_columns_still_gets_a_label_to_correct():
     assert guess_roles(frame).label == "b"
 
 
+def test_without_two_values_a_well_known_name_is_the_label():
+    frame = pd.DataFrame({"a": [1, 2, 3], "Class": ["x", "y", "z"], "b": [1.5, 2.5, 3.5]})
+    assert guess_roles(frame).label == "Class"
+
+
 def test_a_text_column_named_score_is_no_score():
     frame = pd.DataFrame({"score": ["low", "high", "low"], "label": [0, 1, 0]})
     assert guess_roles(frame).score is None

@@ -20,6 +20,7 @@ from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import Artifact, score_with_artifact
 from hetcal.auto import Choice
 from hetcal.checks import Finding, check_table
+from hetcal.class_artifacts import ClassArtifact
 from hetcal.ensembles import fit_ensemble
 from hetcal.finished_run import Run
 from hetcal.growing import grow_partition
@@ -327,7 +328,7 @@ def curves_of(run: Run) -> Curves:
 
 
 @once
-def artifact_of(path: Path) -> Artifact:
+def artifact_of(path: Path) -> Artifact | ClassArtifact:
     """Open an artifact that is kept under its digest."""
     return open_artifact(path.read_bytes(), path.parent)
 

@@ -13,12 +13,13 @@ from hetcal.scoring import ColumnScoring
 from hetcal.sources import Source
 from hetcal.splits import ROLES
 from hetcal.table import Roles
-from pages.shared.compute import Flow
+from pages.shared.class_compute import current_flow
 from pages.shared.progress import shown_progress
 from pages.shared.state import bound, role, setting, update, workspace
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1")
+ALL_CLASSES = ""  # no value of a label is an empty text
 DECIMALS = {".": "point", ",": "comma"}
 
 
@@ -45,7 +46,7 @@ def _unreadable() -> bool:
     """Tell whether reading fails, since then the user looks for another way to read."""
     try:
         with shown_progress() as progress:
-            _ = Flow(workspace(), progress).source
+            _ = current_flow(progress).source
     except HetcalError:
         return True
     return False
@@ -62,7 +63,14 @@ def role_controls(source: Source) -> None:
     values = label_values(source.frame[roles.label])[:50]
     if roles.positive not in values:
         update(roles=replace(roles, positive=guess_positive(values)))
-    first[1].selectbox("Positive value", values, **role("positive"))
+    first[1].selectbox(
+        "Positive value",
+        values if len(values) == 2 else [ALL_CLASSES, *values],
+        format_func=lambda value: value or "All classes",
+        help="One value stands against all others. With more than two values, all classes can "
+        "be calibrated together.",
+        **_positive(),
+    )
     first[2].selectbox(
         "Group (optional)",
         names,
@@ -81,6 +89,13 @@ def role_controls(source: Source) -> None:
     )
     if source.frame[roles.label].hasnans:
         st.checkbox("Leave rows without a label out", **role("drop_unlabelled"))
+
+
+def _positive() -> dict[str, object]:
+    def store(value: str) -> None:
+        update(roles=replace(workspace().roles, positive=value or None))
+
+    return bound("role_positive", workspace().roles.positive or ALL_CLASSES, store)
 
 
 def _guess(source: Source) -> None:

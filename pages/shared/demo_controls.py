@@ -7,10 +7,10 @@ from hetcal.model_file import inspect_model
 from hetcal.model_scores import suggest_inputs
 from hetcal.scoring import ColumnScoring, ModelScoring
 from hetcal.table import Roles
-from pages.shared.compute import Flow
+from pages.shared.class_compute import current_flow
 from pages.shared.files import keep
 from pages.shared.jobs import start_scoring_job
-from pages.shared.state import TableFile, start, update, workspace
+from pages.shared.state import TableFile, start, update
 
 TOY_ROWS = 40_000
 
@@ -71,9 +71,9 @@ def _start_demo() -> None:
     start(TableFile(path, "customers.csv", path.name))
     update(roles=Roles(label="churned", positive="yes", split="split"))
     model = inspect_model(DEMO_NETWORK)
-    inputs = suggest_inputs(model, list(Flow(workspace()).source.frame.columns))
+    inputs = suggest_inputs(model, list(current_flow().source.frame.columns))
     update(scoring=ModelScoring(model, inputs), model=model)
-    flow = Flow(workspace())
+    flow = current_flow()
     start_scoring_job(flow.table, flow.rows_digest, flow.workspace.scoring)
 
 

@@ -6,12 +6,14 @@ from contextlib import contextmanager
 import streamlit as st
 
 from hetcal.errors import HetcalError
+from pages.shared.class_compute import ClassFlow, current_flow
 from pages.shared.compute import Flow
 from pages.shared.jobs import collect_job, job_running, watch_job
 from pages.shared.messages import show_error
 from pages.shared.progress import shown_progress
 from pages.shared.saved import SavedFlow, saved_banner
 from pages.shared.state import workspace
+from pages.shared.widgets import class_picker
 
 PAGES = (
     ("app.py", "Overview", ":material/home:"),
@@ -52,8 +54,11 @@ def need_table() -> Flow:
     if not workspace().files:
         _missing("There is no table yet.", "pages/data.py", "Bring a table")
     with shown_errors("pages/data.py", "Go to Data"), shown_progress() as progress:
-        _ = Flow(workspace(), progress).split
-    return Flow(workspace())
+        _ = current_flow(progress).split
+    flow = current_flow()
+    if isinstance(flow, ClassFlow):
+        class_picker(flow.classes.classes)
+    return flow
 
 
 def need_scores() -> Flow:
@@ -73,10 +78,10 @@ def need_run() -> Flow:
     """Return the flow once the whole algorithm has run on it."""
     need_scores()
     with shown_errors("pages/partition.py", "Go to Partition"), shown_progress() as progress:
-        _ = Flow(workspace(), progress).leaves
+        _ = current_flow(progress).leaves
     with shown_errors("pages/scores.py", "Go to Scores"), shown_progress() as progress:
-        _ = Flow(workspace(), progress).run
-    return Flow(workspace())
+        _ = current_flow(progress).run
+    return current_flow()
 
 
 def need_results() -> Flow | SavedFlow:

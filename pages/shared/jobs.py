@@ -6,9 +6,11 @@ from typing import Any
 
 import streamlit as st
 
+from hetcal.class_scores import ClassScores
+from hetcal.class_scoring import ClassModelScoring
 from hetcal.errors import HetcalError
 from hetcal.model_file import inspect_model
-from hetcal.model_scores import ScoringJob, start_scoring, suggest_inputs
+from hetcal.model_scores import ScoringJob, start_class_scoring, start_scoring, suggest_inputs
 from hetcal.network import NetworkSettings
 from hetcal.scores import Scores
 from hetcal.scoring import ModelScoring
@@ -34,12 +36,14 @@ class Watched:
 
 
 @st.cache_resource(scope="session", show_spinner=False)
-def _known_scores() -> dict[object, Scores]:
+def _known_scores() -> dict[object, Scores | ClassScores]:
     """Scores of this session, computed once per model, columns and table content."""
     return {}
 
 
-def finished_scores(rows_digest: str, scoring: ModelScoring) -> Scores | None:
+def finished_scores(
+    rows_digest: str, scoring: ModelScoring | ClassModelScoring
+) -> Scores | ClassScores | None:
     """Return the model's scores of the rows, if it has been run on them."""
     return _known_scores().get((rows_digest, scoring))
 
@@ -63,6 +67,20 @@ def start_scoring_job(table: Table, rows_digest: str, scoring: ModelScoring) -> 
         known[key] = scores.seen(job.activations())
 
     _watch(Watched(job, _draw_scoring, finish, "Cancel"))
+
+
+def start_class_scoring_job(
+    table: Table, rows_digest: str, scoring: ClassModelScoring, classes: int
+) -> None:
+    """Run a model with one output per class on every row, unless its scores are known."""
+    key = (rows_digest, scoring)
+    if key in _known_scores():
+        return
+    job = start_class_scoring(
+        scoring.model, table.frame, scoring.inputs, classes, output=scoring.output
+    )
+    known = _known_scores()
+    _watch(Watched(job, _draw_scoring, lambda scores: known.update({key: scores}), "Cancel"))
 
 
 def start_training_job(

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from hetcal.checks import Finding
+from hetcal.delong import Lift
 from hetcal.errors import HetcalError
 from hetcal.evaluation import Evaluation
 from hetcal.verdict import outcome, verdict
@@ -18,10 +19,14 @@ def show_error(error: HetcalError) -> None:
 
 def show_verdict(evaluation: Evaluation) -> None:
     """Say what to do with the model, in the colour of what was found."""
-    lift = evaluation.lift
+    say_outcome(evaluation.lift, verdict(evaluation.lift, evaluation.rows))
+
+
+def say_outcome(lift: Lift, text: str) -> None:
+    """Say something about a lift in the colour of what was found."""
     bad = dict.fromkeys(("harm", "backwards"), st.error)
     show = {"gain": st.success, "unclear": st.info, "same": st.info, **bad}
-    show[outcome(lift)](verdict(lift, evaluation.rows))
+    show[outcome(lift)](text)
 
 
 def show_finding(finding: Finding) -> None:

@@ -7,6 +7,9 @@ from typing import Any
 import streamlit as st
 
 from hetcal.auto import Choice
+from hetcal.class_run import ClassRun
+from hetcal.class_scores import ClassScores
+from hetcal.class_table import ClassTable
 from hetcal.finished_run import Run
 from hetcal.partition import Partition
 from hetcal.scores import Scores
@@ -14,7 +17,8 @@ from hetcal.sources import Source
 from hetcal.table import Table
 
 HASHES: dict[Any, Callable[[Any], Any]] = dict.fromkeys(
-    (Choice, Partition, Run, Scores, Source, Table), attrgetter("digest")
+    (Choice, ClassRun, ClassScores, ClassTable, Partition, Run, Scores, Source, Table),
+    attrgetter("digest"),
 )
 _kept: list[Any] = []
 

@@ -8,6 +8,7 @@ from hetcal.columns import column_kind
 from hetcal.scoring import ModelScoring
 from hetcal.settings import TREE_SIZES
 from hetcal.tree_partition import default_min_leaf
+from pages.shared.class_compute import current_flow
 from pages.shared.compute import Flow
 from pages.shared.jobs import job_running, start_scoring_job
 from pages.shared.state import bound, setting, update, workspace
@@ -51,23 +52,9 @@ WITH_DEPTH = ("tree", "auc-gain", "instability", "layer")
 
 def partition_controls(flow: Flow) -> None:
     """Let the user choose the kind of partition and its details, or load one."""
-    if workspace().partition is not None:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.info("A loaded partition is in use.", icon=":material/upload_file:")
-            st.button("Grow one instead", on_click=update, kwargs={"partition": None})
-        return
     kind = workspace().settings.partition
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        st.selectbox(
-            "Partition",
-            list(NAMES),
-            format_func=NAMES.__getitem__,
-            width=260,
-            **setting("partition"),
-        )
-        with st.popover("Load a partition", icon=":material/upload_file:"):
-            loaded_partition()
-    st.markdown(WORDS[kind])
+    if not _offered(list(NAMES), kind):
+        return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         if kind in WITH_DEPTH:
             _tree_controls(flow, kind)
@@ -75,6 +62,43 @@ def partition_controls(flow: Flow) -> None:
             _segment_controls(flow)
         if kind == "layer":
             _layer_controls(flow)
+
+
+def class_partition_controls(flow: Flow) -> None:
+    """Let the user choose among the partitions for more than two classes."""
+    kind = "columns" if workspace().settings.partition == "columns" else "tree"
+    if not _offered(["tree", "columns"], kind):
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        if kind == "columns":
+            _segment_controls(flow)
+        else:
+            _size_controls(flow, "train")
+
+
+def _offered(kinds: list[str], kind: str) -> bool:
+    """Offer the kinds of partition; False if a loaded one takes their place."""
+    if workspace().partition is not None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.info("A loaded partition is in use.", icon=":material/upload_file:")
+            st.button("Grow one instead", on_click=update, kwargs={"partition": None})
+        return False
+
+    def store(chosen: str) -> None:
+        update(settings=replace(workspace().settings, partition=chosen))
+
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        st.selectbox(
+            "Partition",
+            kinds,
+            format_func=NAMES.__getitem__,
+            width=260,
+            **bound("setting_partition", kind, store),
+        )
+        with st.popover("Load a partition", icon=":material/upload_file:"):
+            loaded_partition()
+    st.markdown(WORDS[kind])
+    return True
 
 
 def _tree_controls(flow: Flow, kind: str) -> None:
@@ -90,6 +114,10 @@ def _tree_controls(flow: Flow, kind: str) -> None:
             "within one standard error of the best.",
             **setting("tree_size"),
         )
+    _size_controls(flow, role, given)
+
+
+def _size_controls(flow: Flow, role: str, given: bool = True) -> None:
     st.slider("Greatest depth", 1, 6, width=220, disabled=not given, **setting("max_depth"))
     st.selectbox(
         f"Smallest leaf ({role} rows)",
@@ -126,7 +154,7 @@ def _layer_controls(flow: Flow) -> None:
         here = workspace()
         update(scoring=replace(here.scoring, layer=layer))
         if layer is not None and not job_running():
-            now = Flow(workspace())
+            now = current_flow()
             start_scoring_job(now.table, now.rows_digest, workspace().scoring)
 
     st.selectbox(

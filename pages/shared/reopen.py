@@ -5,15 +5,18 @@ from pathlib import Path
 import streamlit as st
 
 from hetcal.artifacts import Artifact
+from hetcal.class_artifacts import ClassArtifact
+from hetcal.class_figures import class_maps_table
 from hetcal.errors import HetcalError
 from hetcal.leaf_calibrator import maps_table
+from hetcal.partition import Partition
 from hetcal.report import table_bytes
 from hetcal.tree_figure import tree_figure
 from pages.shared.compute import artifact_of, scored_by_artifact
 from pages.shared.files import keep
 from pages.shared.messages import plain, show_error
 from pages.shared.state import TableFile, open_saved, update
-from pages.shared.tables import MAPS
+from pages.shared.tables import CLASS_MAPS, MAPS
 from pages.shared.uploads import TABLE_TYPES
 from pages.shared.widgets import cards
 
@@ -30,8 +33,11 @@ def reopen_artifact() -> None:
     except HetcalError as error:
         show_error(error)
         return
-    _show(artifact)
-    _explore(artifact, TableFile(path, file.name, path.name))
+    if isinstance(artifact, ClassArtifact):
+        _show_classes(artifact)
+    else:
+        _show(artifact)
+        _explore(artifact, TableFile(path, file.name, path.name))
     _score(path)
 
 
@@ -47,10 +53,33 @@ def _show(artifact: Artifact) -> None:
     st.dataframe(
         maps_table(artifact.calibrator, artifact.partition), hide_index=True, column_config=MAPS
     )
+    _use_partition(artifact.partition)
+
+
+def _show_classes(artifact: ClassArtifact) -> None:
+    cards(
+        ("Macro AUC before", f"{artifact.auc_before:.4f}"),
+        ("Macro AUC after", f"{artifact.auc_after:.4f}"),
+        ("Classes", f"{len(artifact.classes)}"),
+        ("Leaves", f"{len(artifact.partition.leaves)}"),
+        ("Test rows", f"{artifact.test_rows:,}"),
+    )
+    st.caption(
+        f"Saved by hetcal {plain(artifact.version)}; measured when it was saved. Classes in the "
+        f"order of the scores: {plain(', '.join(artifact.classes))}. It scores new rows; its run "
+        "cannot be explored without its table."
+    )
+    st.plotly_chart(tree_figure(artifact.partition, None), key="reopen_tree")
+    maps = class_maps_table(artifact.calibrator, artifact.partition, artifact.classes)
+    st.dataframe(maps, hide_index=True, column_config=CLASS_MAPS)
+    _use_partition(artifact.partition)
+
+
+def _use_partition(partition: Partition) -> None:
     st.button(
         "Use its partition for the table at hand",
         on_click=update,
-        kwargs={"partition": artifact.partition},
+        kwargs={"partition": partition},
     )
 
 

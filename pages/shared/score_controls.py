@@ -12,6 +12,7 @@ from hetcal.network import NetworkSettings
 from hetcal.scores import guess_kind
 from hetcal.scoring import ColumnScoring, ModelScoring
 from hetcal.training_figure import training_figure
+from pages.shared.class_compute import current_flow
 from pages.shared.compute import Flow
 from pages.shared.files import keep
 from pages.shared.jobs import job_running, start_scoring_job, start_training_job
@@ -32,9 +33,9 @@ def column_controls(flow: Flow) -> None:
 
     def choose(column: str | None) -> None:
         # Streamlit keeps this function for long: it must not hold the rows.
-        rows = Flow(workspace()).table.frame
+        rows = current_flow().table.frame
         kind = None if column is None else ColumnScoring(column, guess_kind(rows[column]))
-        update(scoring=kind, roles=replace(workspace().roles, score=column))
+        update(scoring=kind, roles=replace(workspace().roles, score=column, class_scores=()))
 
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     left.selectbox(
@@ -58,22 +59,10 @@ def column_controls(flow: Flow) -> None:
 
 def model_controls(flow: Flow) -> None:
     """Let the user upload a model and confirm which columns feed it."""
-    file = st.file_uploader(
-        "Keras model (.keras or .h5)", ["keras", "h5", "hdf5"], key="scores_model"
-    )
-    if file is not None:
-        path = keep(file.getvalue(), ".model")
-        if workspace().model is None or workspace().model.path != path:
-            update(model=inspect_model(path, name=file.name), scoring=None, network=None)
-    model = workspace().model
+    model = uploaded_model()
     if model is None:
-        st.caption(
-            "The file is looked at before Keras is started: Lambda layers and unknown classes are "
-            "refused. The model then runs in a process of its own, with limits."
-        )
         return
-    st.markdown(_in_words(model))
-    inputs = _confirmed_inputs(model, flow)
+    inputs = confirmed_inputs(model, flow)
     output = None
     if len(model.outputs) > 1:
         output = st.selectbox(
@@ -97,6 +86,26 @@ def model_controls(flow: Flow) -> None:
         update(scoring=scoring)
         start_scoring_job(flow.table, flow.rows_digest, scoring)
         st.rerun()
+
+
+def uploaded_model() -> ModelFile | None:
+    """Let the user upload a model, and say what it is."""
+    file = st.file_uploader(
+        "Keras model (.keras or .h5)", ["keras", "h5", "hdf5"], key="scores_model"
+    )
+    if file is not None:
+        path = keep(file.getvalue(), ".model")
+        if workspace().model is None or workspace().model.path != path:
+            update(model=inspect_model(path, name=file.name), scoring=None, network=None)
+    model = workspace().model
+    if model is None:
+        st.caption(
+            "The file is looked at before Keras is started: Lambda layers and unknown classes are "
+            "refused. The model then runs in a process of its own, with limits."
+        )
+        return None
+    st.markdown(_in_words(model))
+    return model
 
 
 def training_controls(flow: Flow) -> None:
@@ -163,7 +172,7 @@ def _show_network() -> None:
     )
 
 
-def _confirmed_inputs(model: ModelFile, flow: Flow) -> InputColumns | None:
+def confirmed_inputs(model: ModelFile, flow: Flow) -> InputColumns | None:
     """Match named inputs by name; ask for the columns of a matrix input, in order."""
     names = list(flow.table.frame.columns)
     suggested = suggest_inputs(model, names)

@@ -7,6 +7,8 @@ from typing import Any
 
 import streamlit as st
 
+from hetcal.class_map import ClassMethod
+from hetcal.class_scoring import ClassScoring
 from hetcal.model_file import ModelFile
 from hetcal.partition import Partition
 from hetcal.reading import Dialect
@@ -63,12 +65,19 @@ class Workspace:
         An uploaded or trained Keras model.
     network : TrainedNetwork or None
         What training here produced; its model is `model`.
-    scoring : Scoring or None
+    scoring : Scoring, ClassScoring or None
         Where the scores come from.
     partition : Partition or None
         A loaded partition, in place of the tree.
     leaf : int
         The leaf that every page shows; 0 means all rows.
+    classes : tuple of str or None
+        The values of a label with more than two, in the order of the scores; None means
+        ascending.
+    class_shown : str or None
+        The class that every page shows against all others; None means the first.
+    class_method : {"temperature", "vector", "dirichlet"}
+        Which maps are fitted for more than two classes.
     saved : TableFile or None
         An artifact whose run is explored, without a table.
     behind : Workspace or None
@@ -80,9 +89,12 @@ class Workspace:
     settings: Settings = field(default_factory=lambda: RECOMMENDED)
     model: ModelFile | None = None
     network: TrainedNetwork | None = None
-    scoring: Scoring | None = None
+    scoring: Scoring | ClassScoring | None = None
     partition: Partition | None = None
     leaf: int = ALL_ROWS
+    classes: tuple[str, ...] | None = None
+    class_shown: str | None = None
+    class_method: ClassMethod = "vector"
     saved: TableFile | None = None
     behind: "Workspace | None" = None
 
@@ -153,6 +165,11 @@ def leaf_choice() -> dict[str, Any]:
 def choose_leaf(leaf: int) -> None:
     """Show one leaf on every page; 0 shows all rows."""
     update(leaf=leaf)
+
+
+def choice(name: str) -> dict[str, Any]:
+    """Tie a widget to one field of the workspace."""
+    return bound(name, getattr(workspace(), name), lambda value: update(**{name: value}))
 
 
 def bound(key: str, value: Any, store: Callable[[Any], None]) -> dict[str, Any]:

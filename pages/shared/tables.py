@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 Columns = dict[str, Any]
@@ -17,6 +18,13 @@ BALANCE: Columns = {
     "positive_rate": _number("positive rate", format="percent"),
     "share_of_rows": _number("share of all rows", format="percent"),
 }
+
+
+def balance_columns(balance: pd.DataFrame) -> Columns:
+    """Name the columns of rows by role, with a share for every class if there are many."""
+    shares = [name for name in balance if name.startswith("class ")]
+    return BALANCE | {name: _number(name, format="percent") for name in shares}
+
 
 LEAVES: Columns = {
     "leaf": _number("leaf", width=50),
@@ -98,4 +106,44 @@ CANDIDATES: Columns = {
     "log_loss": _number("log-loss", format="%.4f"),
     "strength": _number("shrinkage", format="%g"),
     "chosen": st.column_config.CheckboxColumn("chosen"),
+}
+
+CLASSES: Columns = {
+    "class": _text("class", width="medium"),
+    "rows": _number("test n", format="localized"),
+    "auc_before": _number("AUC before", format="%.4f", help="The class against all others"),
+    "auc_after": _number("AUC after", format="%.4f"),
+    "lift": _number("lift", format="%+.4f"),
+    "low": _number("95 % from", format="%+.4f"),
+    "high": _number("to", format="%+.4f"),
+    "p": _number("p-value", format="%.2g"),
+}
+
+CLASS_METRICS: Columns = {
+    "scheme": _text("scheme", width="medium"),
+    "macro_auc": _number(
+        "macro AUC",
+        format="%.4f",
+        help="Mean of the AUCs of all classes, each against all others; higher is better",
+    ),
+    "log_loss": _number("log-loss", format="%.4f", help="Lower is better"),
+    "accuracy": _number(
+        "accuracy", format="percent", help="Share of rows whose most probable class is theirs"
+    ),
+    "top_label_error": _number(
+        "top-label error",
+        format="%.4f",
+        help="Root of the mean squared gap between how sure of its top label the model is and how "
+        "often that label is right, over bins of equal mass; lower is better",
+    ),
+}
+
+CLASS_MAPS: Columns = {
+    "leaf": _number("leaf", width=50, help="0: the map of all rows"),
+    "rule": _text("rule", width=300),
+    "class": _text("class"),
+    "weight": _number(
+        "weight", format="%.3f", help="Of the logarithm of the class's own probability"
+    ),
+    "bias": _number("bias", format="%+.3f", help="Added to it"),
 }

@@ -10,7 +10,7 @@ import streamlit as st
 
 from hetcal.partition import Partition
 from pages.shared.messages import plain
-from pages.shared.state import ALL_ROWS, choose_leaf, leaf_choice, workspace
+from pages.shared.state import ALL_ROWS, choice, choose_leaf, leaf_choice, update, workspace
 from pages.shared.tables import Columns
 
 
@@ -32,6 +32,21 @@ def leaf_picker(partition: Partition) -> int:
         if leaf != ALL_ROWS:
             st.caption(plain(rules[leaf]))
     return leaf
+
+
+def class_picker(classes: tuple[str, ...]) -> None:
+    """Offer the classes in the sidebar; pages show the chosen one against all others."""
+    if workspace().class_shown not in classes:
+        update(class_shown=classes[0])
+    with st.sidebar:
+        st.divider()
+        st.selectbox(
+            "Class shown on every page",
+            classes,
+            help="Pages show one class against all others; Results begins with all classes "
+            "together.",
+            **choice("class_shown"),
+        )
 
 
 def leaf_name(leaf: int) -> str:

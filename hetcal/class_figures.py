@@ -1,0 +1,126 @@
+"""Figures and tables of results on more than two classes."""
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from hetcal.class_calibrator import ClassCalibrator
+from hetcal.class_run import ClassEvaluation
+from hetcal.columns import counted
+from hetcal.figures import add_reference, colour, new_figure, number, short_text
+from hetcal.partition import Partition
+from hetcal.reliability import ReliabilityCurve
+from hetcal.result_figures import reliability_figure
+
+ALL = "all classes"
+
+
+def class_lift_figure(found: ClassEvaluation, shown: str | None = None) -> go.Figure:
+    """Draw the lift of the macro AUC and of every class, with 95 % intervals.
+
+    Parameters
+    ----------
+    found : ClassEvaluation
+        What was measured.
+    shown : str, optional
+        The class to write in bold.
+    """
+    table, lift = found.classes, found.lift
+    names = [ALL, *table["class"]]
+    middle = [lift.auc, *table["lift"]]
+    ends = [lift.low, *table["low"]], [lift.high, *table["high"]]
+    places = list(range(len(names)))
+    figure = new_figure(90 + 30 * len(names))
+    figure.add_scatter(
+        x=middle,
+        y=places,
+        name="lift",
+        mode="markers",
+        marker={"size": [15, *[9] * len(table)], "color": colour("after")},
+        error_x={
+            "array": [high - each for each, high in zip(middle, ends[1], strict=True)],
+            "arrayminus": [each - low for each, low in zip(middle, ends[0], strict=True)],
+            "thickness": 2,
+            "width": 4,
+        },
+        hovertext=_words(found),
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+    add_reference(figure, x=0)
+    figure.update_layout(showlegend=False, margin={"t": 15})
+    figure.update_xaxes(
+        title="AUC after − AUC before (right of zero: better), with 95 % interval",
+        tickformat=".6~f",
+    )
+    figure.update_yaxes(
+        tickvals=places,
+        ticktext=[_bold(short_text(each, 24), each in (ALL, shown)) for each in names],
+        range=[len(places) - 0.4, -0.6],
+        showgrid=False,
+    )
+    return figure
+
+
+def top_label_figure(curves: tuple[ReliabilityCurve, ...]) -> go.Figure:
+    """Draw how often the top label is right against how sure of it the model is."""
+    figure = reliability_figure(curves)
+    figure.update_xaxes(title="probability of the top label")
+    figure.update_yaxes(title="share of right top labels")
+    return figure
+
+
+def class_metrics_table(found: ClassEvaluation) -> pd.DataFrame:
+    """List the measures of the ways that are compared.
+
+    Returns
+    -------
+    DataFrame
+        `scheme`, `macro_auc`, `log_loss`, `accuracy`, `top_label_error`.
+    """
+    ways = {
+        "Model as it is": found.before,
+        "One map for all rows": found.pooled,
+        "One map in every leaf": found.after,
+    }
+    return pd.DataFrame([{"scheme": name, **vars(each)} for name, each in ways.items()])
+
+
+def class_maps_table(
+    calibrator: ClassCalibrator, partition: Partition, classes: tuple[str, ...]
+) -> pd.DataFrame:
+    """List the maps of the log-probabilities, leaf by leaf and class by class.
+
+    Returns
+    -------
+    DataFrame
+        `leaf` (0 is the map of all rows), `rule`, `class`, `weight` of the class's own
+        log-probability, `bias`.
+    """
+    rules = {0: "all rows", **{each.id: each.rule for each in partition.leaves}}
+    maps = {0: calibrator.pooled_, **calibrator.maps_}
+    rows = [
+        (leaf, rules[leaf], name, own.weights[i, i], own.bias[i])
+        for leaf, own in maps.items()
+        for i, name in enumerate(classes)
+    ]
+    return pd.DataFrame(rows, columns=["leaf", "rule", "class", "weight", "bias"])
+
+
+def _bold(text: str, chosen: bool) -> str:
+    return f"<b>{text}</b>" if chosen else text
+
+
+def _words(found: ClassEvaluation) -> list[str]:
+    lift = found.lift
+    together = (
+        f"<b>{ALL}</b><br>macro AUC {number(lift.before)} before, {number(lift.after)} after"
+        f"<br>{number(lift.auc, sign=True)}, p = {lift.p:.2g}"
+        f"<br>n = {counted(found.rows, 'test row')}"
+    )
+    alone = (
+        f"<b>{short_text(row['class'], 40)}</b> against all others"
+        f"<br>AUC {number(row['auc_before'])} before, {number(row['auc_after'])} after"
+        f"<br>{number(row['lift'], sign=True)}, p = {row['p']:.2g}"
+        f"<br>n = {row['rows']:,} of {counted(found.rows, 'test row')}"
+        for row in found.classes.to_dict("records")
+    )
+    return [together, *alone]

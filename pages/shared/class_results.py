@@ -1,0 +1,112 @@
+"""What the pages say about all classes together."""
+
+import streamlit as st
+
+from hetcal.class_figures import (
+    class_lift_figure,
+    class_maps_table,
+    class_metrics_table,
+    top_label_figure,
+)
+from hetcal.class_map import METHODS
+from hetcal.class_run import ClassEvaluation
+from hetcal.verdict import class_verdict
+from pages.shared.class_compute import ClassFlow
+from pages.shared.messages import plain, say_outcome
+from pages.shared.state import choice
+from pages.shared.tables import CLASS_MAPS, CLASS_METRICS, CLASSES
+from pages.shared.widgets import cards, chart, how_to_read
+
+METHOD_NAMES = {"temperature": "Temperature", "vector": "Vector", "dirichlet": "Dirichlet"}
+
+
+def show_class_verdict(found: ClassEvaluation) -> None:
+    """Say what to do with the model, and the numbers of all classes together."""
+    say_outcome(found.lift, class_verdict(found.lift, found.rows))
+    before, after = found.before, found.after
+    cards(
+        (
+            "Macro AUC before",
+            f"{before.macro_auc:.4f}",
+            "Mean of the AUCs of all classes, each against all others",
+        ),
+        ("Macro AUC after", f"{after.macro_auc:.4f}"),
+        ("Log-loss", f"{before.log_loss:.4f} → {after.log_loss:.4f}", "Lower is better"),
+        (
+            "Accuracy",
+            f"{before.accuracy:.1%} → {after.accuracy:.1%}",
+            "Share of test rows whose most probable class is theirs",
+        ),
+    )
+
+
+def show_class_lifts(flow: ClassFlow) -> None:
+    """Draw the lift of every class."""
+    found = flow.class_run.evaluation
+    chart(
+        class_lift_figure(found, flow.shown),
+        key="classes_lift",
+        alt=class_verdict(found.lift, found.rows),
+        how="Each bar is the 95 % interval of a lift: all classes together, then each class "
+        "against all others. Only a bar clear of zero is a gain.",
+    )
+
+
+def show_class_results(flow: ClassFlow) -> None:
+    """Show what calibration changed for all classes together."""
+    found = flow.class_run.evaluation
+    show_class_verdict(found)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.subheader("Class by class", anchor=False)
+        show_class_lifts(flow)
+    with right:
+        st.subheader("Top label", anchor=False)
+        chart(
+            top_label_figure(found.top_label),
+            key="classes_top_label",
+            alt="Share of right top labels against the probability of the top label",
+            how="On the diagonal, of rows whose most probable class has 80 %, 80 % are of that "
+            "class. Below it the model is too sure.",
+        )
+    st.dataframe(found.classes, hide_index=True, column_config=CLASSES)
+    st.dataframe(class_metrics_table(found), hide_index=True, column_config=CLASS_METRICS)
+    how_to_read(
+        "One map for all rows mends the probabilities; maps of the leaves also mend the order "
+        "between leaves."
+    )
+
+
+def show_shown_class(flow: ClassFlow) -> None:
+    """Say which class the rest of the page is about."""
+    st.subheader(f"Class {plain(flow.shown)} against all others", anchor=False)
+    st.caption(
+        "From here on one class counts as positive and all others as negative. Choose it in the "
+        "sidebar."
+    )
+
+
+def class_method_controls(flow: ClassFlow) -> None:
+    """Offer the maps for all classes, and list those that were fitted."""
+    st.segmented_control(
+        "Map of all classes",
+        METHODS,
+        format_func=METHOD_NAMES.get,
+        required=True,
+        help="What happens to z, the logarithms of all probabilities of a row, before they are "
+        "scaled to add up to 1. Temperature: one number times z. Vector: a weight and a bias for "
+        "each class. Dirichlet: each class may also take from the others.",
+        **choice("class_method"),
+    )
+    run = flow.class_run
+    for note in run.notes[2:]:
+        st.caption(plain(note))
+    with st.expander("The maps of all classes"):
+        maps = class_maps_table(run.calibrator, run.partition, run.table.classes)
+        st.dataframe(maps, hide_index=True, column_config=CLASS_MAPS)
+    st.info(
+        f"Results come from the map of all classes. The maps below are those of the class "
+        f"{plain(flow.shown)} alone, against all others: they say what its scores deserve in "
+        "every leaf.",
+        icon=":material/info:",
+    )

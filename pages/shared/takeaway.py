@@ -1,0 +1,48 @@
+"""What a finished run gives to take along."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from hetcal.artifacts import artifact_bytes
+from hetcal.class_artifacts import class_artifact_bytes
+from hetcal.class_report import class_result_json, class_scored_table
+from hetcal.class_scoring import ClassModelScoring
+from hetcal.report import result_json, scored_table
+from hetcal.scoring import ModelScoring
+from pages.shared.class_compute import ClassFlow
+from pages.shared.compute import Flow
+
+
+@dataclass(frozen=True)
+class Takeaway:
+    """Files and tables, made when they are asked for; `also` says what else the zip holds."""
+
+    artifact: Callable[[], bytes]
+    partition: Callable[[], str]
+    result: Callable[[], str]
+    scored: Callable[[], pd.DataFrame]
+    also: str
+
+
+def to_take(flow: Flow) -> Takeaway:
+    """Return what the run at hand gives, for two classes or for more."""
+    scoring = flow.workspace.scoring
+    model = " and the model" if isinstance(scoring, ModelScoring | ClassModelScoring) else ""
+    if isinstance(flow, ClassFlow):
+        run = flow.class_run
+        return Takeaway(
+            lambda: class_artifact_bytes(run, scoring),
+            run.partition.to_json,
+            lambda: class_result_json(run),
+            lambda: class_scored_table(run),
+            model,
+        )
+    return Takeaway(
+        lambda: artifact_bytes(flow.run, scoring),
+        flow.run.partition.to_json,
+        lambda: result_json(flow.run),
+        lambda: scored_table(flow.run),
+        f", sketches of the scores{model}",
+    )

@@ -1,0 +1,224 @@
+"""A label of more than two values on every page."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+
+from hetcal.class_artifacts import class_artifact_bytes
+from hetcal.class_report import class_scored_table
+from hetcal.class_run import run_classes
+from hetcal.class_scores import class_scores_from_columns
+from hetcal.class_scoring import ClassColumnScoring
+from hetcal.class_table import make_class_table
+from hetcal.roles import Roles
+from hetcal.settings import Settings
+from tests.model_files import model_files
+from tests.pages.visit import (
+    button,
+    calm,
+    figure,
+    go,
+    links,
+    metrics,
+    numbers,
+    open_page,
+    press,
+    said,
+    table_with,
+    the_error,
+    upload,
+    wait_for_job,
+    with_table,
+)
+
+CLASSES = ["ant", "bee", "cow"]
+COLUMNS = ("p_ant", "p_bee", "p_cow")
+
+
+def with_class_scores(frame):
+    """Bring a table and take the columns that are named after its classes."""
+    return press(go(with_table(frame), "pages/scores.py"), "Use these columns")
+
+
+def show_class(app, name):
+    return app.sidebar.selectbox(key="class_shown").select(name).run()
+
+
+@pytest.fixture(scope="module")
+def finished(kinds):
+    """The run of the same table, by the core alone."""
+    table = make_class_table(kinds, Roles("kind", split="split", class_scores=COLUMNS), "")
+    scores = class_scores_from_columns(kinds, COLUMNS, "probability", "")
+    return run_classes(table, scores, Settings())
+
+
+def probabilities(finished):
+    rows = finished.split.test
+    y = np.array(CLASSES)[finished.table.y[rows]]
+    return y, np.exp(finished.scores.logs[rows]), np.exp(finished.after[rows])
+
+
+def test_the_data_page_offers_all_classes_first_and_each_value(kinds):
+    app = calm(with_table(kinds))
+    box = app.selectbox(key="role_positive")
+    assert box.options == ["All classes", *CLASSES]
+    assert box.value == ""
+    shares = pd.crosstab(kinds["split"], kinds["kind"], normalize="index")
+    shown = table_with(app, "share_of_rows").set_index("role")
+    for name in CLASSES:
+        assert shown[f"class {name}"].dropna().to_dict() == pytest.approx(shares[name].to_dict())
+    assert links(app) == ["Next: scores"]
+
+
+def test_a_positive_value_makes_two_classes_of_them(kinds):
+    app = with_table(kinds)
+    app = calm(app.selectbox(key="role_positive").select("bee").run())
+    shown = table_with(app, "positives").set_index("role")["positives"]
+    assert shown["test"] == ((kinds["kind"] == "bee") & (kinds["split"] == "test")).sum()
+    app = go(app, "pages/scores.py")
+    app = app.selectbox(key="scores_column").select("p_bee").run()
+    app = calm(go(app, "pages/results.py"))
+    test = kinds[kinds["split"] == "test"]
+    area = roc_auc_score(test["kind"] == "bee", test["p_bee"])
+    assert metrics(app)["AUC before"] == f"{area:.4f}"
+    assert not [box for box in app.sidebar.selectbox if box.key == "class_shown"]
+    app = go(app, "pages/data.py")
+    app = calm(app.selectbox(key="role_positive").select("").run())
+    app = go(app, "pages/scores.py")
+    assert [box.label for box in app.main.selectbox] == [f"Score of class '{c}'" for c in CLASSES]
+
+
+def test_a_label_with_too_many_values_asks_for_a_positive_one(kinds):
+    app = with_table(kinds.assign(kind=kinds.index))
+    assert "Up to 100 classes can be calibrated" in the_error(app)
+
+
+def test_columns_named_after_the_classes_are_offered(kinds):
+    app = go(with_table(kinds), "pages/scores.py")
+    assert [box.value for box in app.main.selectbox] == list(COLUMNS)
+    app = calm(press(app, "Use these columns"))
+    assert said(app.success) == ["Probabilities of 'p_ant', 'p_bee', 'p_cow', as logarithms."]
+    assert metrics(app)["Rows with scores"] == "3,000"
+    assert links(app) == ["Next: partition"]
+
+
+def test_columns_that_do_not_add_up_are_refused_and_can_be_logits(kinds):
+    app = with_class_scores(kinds.assign(p_ant=0.5))
+    assert "add up to" in the_error(app)
+    app = app.segmented_control(key="scores_class_kind").set_value("logit").run()
+    assert said(calm(app).success) == ["Logits as they stand in 'p_ant', 'p_bee', 'p_cow'."]
+
+
+def test_the_results_begin_with_all_classes(kinds, finished):
+    app = calm(go(with_class_scores(kinds), "pages/results.py"))
+    y, before, after = probabilities(finished)
+    areas = [
+        [roc_auc_score(y == name, p[:, i]) for i, name in enumerate(CLASSES)]
+        for p in (before, after)
+    ]
+    shown = metrics(app)
+    assert shown["Macro AUC before"] == f"{np.mean(areas[0]):.4f}"
+    assert shown["Macro AUC after"] == f"{np.mean(areas[1]):.4f}"
+    assert shown["Log-loss"] == f"{log_loss(y, before):.4f} → {log_loss(y, after):.4f}"
+    right = [accuracy_score(y, np.array(CLASSES)[p.argmax(axis=1)]) for p in (before, after)]
+    assert shown["Accuracy"] == f"{right[0]:.1%} → {right[1]:.1%}"
+    assert said(app.success)[0].startswith("Heterogeneous calibration helps. Macro AUC")
+    table = table_with(app, "class").set_index("class")
+    assert table.loc[CLASSES, "auc_after"].tolist() == pytest.approx(areas[1], abs=1e-12)
+    (points,) = figure(app, "classes_lift")["data"]
+    lifts = [np.mean(areas[1]) - np.mean(areas[0]), *np.subtract(areas[1], areas[0])]
+    assert numbers(points["x"]) == pytest.approx(lifts, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["ant", "cow"])
+def test_the_rest_of_the_results_is_about_the_class_shown(kinds, finished, name):
+    app = calm(show_class(go(with_class_scores(kinds), "pages/results.py"), name))
+    y, before, after = probabilities(finished)
+    place = CLASSES.index(name)
+    areas = [roc_auc_score(y == name, p[:, place]) for p in (before, after)]
+    shown = metrics(app)
+    assert (shown["AUC before"], shown["AUC after"]) == tuple(f"{area:.4f}" for area in areas)
+    assert f"Class {name} against all others" in [each.value for each in app.subheader]
+
+
+def test_the_overview_gives_the_verdict_on_the_macro_auc(kinds):
+    app = calm(go(with_class_scores(kinds), "app.py"))
+    assert "Macro AUC" in said(app.success)[0]
+    assert "Macro AUC after" in metrics(app)
+
+
+def test_partition_and_overconfidence_show_the_class(kinds, finished):
+    app = show_class(go(with_class_scores(kinds), "pages/partition.py"), "bee")
+    leaves = table_with(calm(app), "rate_train").set_index("leaf")
+    train = kinds["split"] == "train"
+    for leaf, row in leaves.iterrows():
+        inside = train & (finished.leaf == leaf)
+        assert row["rows_train"] == inside.sum()
+        assert row["rate_train"] == pytest.approx((kinds["kind"][inside] == "bee").mean())
+    app = calm(go(app, "pages/overconfidence.py"))
+    assert app.sidebar.selectbox(key="class_shown").value == "bee"
+    test = kinds[kinds["split"] == "test"]
+    area = roc_auc_score(test["kind"] == "bee", test["p_bee"])
+    assert metrics(app)["AUC, test rows"] == f"{area:.3f}"
+
+
+def test_the_map_of_all_classes_can_be_chosen(kinds, finished):
+    app = calm(go(with_class_scores(kinds), "pages/calibration.py"))
+    assert app.segmented_control(key="class_method").value == "vector"
+    maps = table_with(app, "bias").query("leaf == 0")
+    assert maps["weight"].tolist() == pytest.approx(np.diag(finished.calibrator.pooled_.weights))
+    app = calm(app.segmented_control(key="class_method").set_value("temperature").run())
+    maps = table_with(app, "bias")
+    assert (maps["bias"] == 0).all()
+    spread = maps.groupby("leaf")["weight"].agg(["min", "max"])
+    assert spread["min"].tolist() == spread["max"].tolist()
+    assert any("those of the class ant alone" in text for text in said(app.info))
+
+
+def test_the_export_page_gives_the_run_of_all_classes(kinds, finished):
+    app = calm(go(with_class_scores(kinds), "pages/export.py"))
+    pd.testing.assert_frame_equal(
+        table_with(app, "top_after"), class_scored_table(finished).head(8), check_dtype=False
+    )
+    (contents,) = [each.value for each in app.markdown if each.value.startswith("A zip")]
+    assert "sketches" not in contents
+
+
+def test_an_artifact_comes_back_and_scores_rows(kinds, finished):
+    artifact = class_artifact_bytes(finished, ClassColumnScoring(COLUMNS, "probability"))
+    app = calm(upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", artifact))
+    shown = metrics(app)
+    assert shown["Macro AUC after"] == f"{finished.evaluation.after.macro_auc:.4f}"
+    assert shown["Classes"] == "3"
+    app = calm(upload(app, "reopen_table", "new.csv", kinds.head(30)))
+    assert said(app.success) == ["30 rows of new.csv scored."]
+    expected = class_scored_table(finished).drop(columns=["role", "label"]).head(8)
+    pd.testing.assert_frame_equal(
+        table_with(app, "top_after"), expected, check_dtype=False, check_exact=True
+    )
+
+
+@pytest.mark.network
+def test_a_model_with_a_unit_per_class_scores_the_rows_in_the_order_given():
+    with np.load(model_files() / "truth.npz") as truth:
+        frame = pd.DataFrame(truth["x"].astype(float), columns=["a", "b", "c"])
+    rng = np.random.default_rng(2)
+    frame["split"] = rng.choice(["train", "calibration", "test"], len(frame))
+    frame["kind"] = rng.choice(CLASSES, len(frame))
+    app = go(with_table(frame), "pages/scores.py")
+    app = app.segmented_control(key="scores_class_way").set_value("A Keras model").run()
+    content = (model_files() / "three.keras").read_bytes()
+    app = calm(upload(app, "scores_model", "three.keras", content))
+    assert [each.value for each in app.multiselect] == [["a", "b", "c"], CLASSES]
+    app = app.multiselect[1].set_value(["cow", "ant"]).run()
+    assert button(app.checkbox[0].check().run(), "Score the rows").disabled
+    app = app.multiselect[1].set_value(["cow", "ant", "bee"]).run()
+    app = calm(wait_for_job(press(app, "Score the rows")))
+    assert "The final softmax was removed exactly" in said(app.success)[0]
+    assert "In this order: cow, ant, bee." in [each.value for each in app.caption]
+    head = table_with(calm(go(app, "pages/export.py")), "top_after")
+    with np.load(model_files() / "found.npz") as stored:
+        own = stored["three.keras own"][: len(head)]
+    shown = head[["before_cow", "before_ant", "before_bee"]].to_numpy()
+    assert shown == pytest.approx(own.astype(float), abs=1e-6)
