@@ -122,7 +122,7 @@ def _check_fractions(column: pd.Series) -> None:
         examples = ", ".join(f"{value:.6g}" for value in np.unique(fractions)[:3])
         raise TableError(
             f"The label column '{column.name}' holds fractions ({examples}).",
-            "A label has exactly two values, such as 0 and 1; fractions look like scores.",
+            "A label names classes, such as 0 and 1; fractions look like scores.",
             "Choose another label column, or recode this one to 0 and 1.",
         )
 

@@ -9,6 +9,7 @@ from hetcal.table import Roles
 LABEL_NAMES = ("label", "y", "target", "class", "outcome", "churned", "default", "income")
 SCORE_NAMES = ("score", "logit", "logits", "probability", "proba", "prob", "prediction", "pred")
 FIRST_ROWS = 1000  # most columns have more than two values among these already
+MOST_CATEGORIES = 20  # of a column that is taken for a label
 WEIGHT_NAMES = ("weight", "sample_weight", "row_weight")
 
 
@@ -41,17 +42,25 @@ def _named_roles(frame: pd.DataFrame) -> str | None:
 
 
 def _label(frame: pd.DataFrame, names: list[str]) -> str:
-    """Prefer a well-known name; else the last column with two values; else the last column.
+    """Prefer a well-known name; else the last column with two values.
 
-    Without a column of two values, a well-known name may have more.
+    Without a column of two values, a well-known name may have more; else the last column of
+    a few categories is taken, else the last column.
     """
     binary = [name for name in names if _has_two_values(frame[name])]
     known = [name for name in binary or names if name.lower() in LABEL_NAMES]
-    return (known or binary[::-1] or names[::-1])[0]
+    if known or binary:
+        return (known or binary[::-1])[0]
+    few = [name for name in names if _has_few_categories(frame[name])]
+    return (few or names)[-1]
 
 
 def _has_two_values(column: pd.Series) -> bool:
     return column.iloc[:FIRST_ROWS].nunique() <= 2 and distinct_count(column) == 2
+
+
+def _has_few_categories(column: pd.Series) -> bool:
+    return column_kind(column) == "category" and 1 < column.nunique() <= MOST_CATEGORIES
 
 
 def _numeric(

@@ -23,6 +23,11 @@ def test_without_two_values_a_well_known_name_is_the_label():
     assert guess_roles(frame).label == "Class"
 
 
+def test_without_two_values_the_last_column_of_a_few_categories_is_the_label():
+    frame = pd.DataFrame({"a": [1.5, 2, 3], "kind": ["x", "y", "z"], "b": [1.5, 2.5, 3.5]})
+    assert guess_roles(frame).label == "kind"
+
+
 def test_a_text_column_named_score_is_no_score():
     frame = pd.DataFrame({"score": ["low", "high", "low"], "label": [0, 1, 0]})
     assert guess_roles(frame).score is None

@@ -59,7 +59,7 @@ def role_controls(source: Source) -> None:
     roles: Roles = workspace().roles
     names = list(source.frame.columns)
     first = st.columns(4)
-    first[0].selectbox("Label", names, **role("label"))
+    first[0].selectbox("Label", names, **_label())
     values = label_values(source.frame[roles.label])[:50]
     if roles.positive not in values:
         update(roles=replace(roles, positive=guess_positive(values)))
@@ -89,6 +89,14 @@ def role_controls(source: Source) -> None:
     )
     if source.frame[roles.label].hasnans:
         st.checkbox("Leave rows without a label out", **role("drop_unlabelled"))
+
+
+def _label() -> dict[str, object]:
+    def store(column: str) -> None:
+        # The positive value of another column means nothing here, even if it occurs.
+        update(roles=replace(workspace().roles, label=column, positive=None))
+
+    return bound("role_label", workspace().roles.label, store)
 
 
 def _positive() -> dict[str, object]:
