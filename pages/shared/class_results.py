@@ -99,8 +99,7 @@ def class_method_controls(flow: ClassFlow) -> None:
         **choice("class_method"),
     )
     run = flow.class_run
-    for note in run.notes[2:]:
-        st.caption(plain(note))
+    st.caption(run.notes[-1])  # how strongly the maps of leaves are drawn together
     with st.expander("The maps of all classes"):
         maps = class_maps_table(run.calibrator, run.partition, run.table.classes)
         st.dataframe(maps, hide_index=True, column_config=CLASS_MAPS)
