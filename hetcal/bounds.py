@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetcal.arrays import Floats
+from hetcal.bin_gaps import BinGaps
 from hetcal.cells import Cells
 from hetcal.metrics import CALIBRATION_BINS, equal_mass_starts
 from hetcal.rank_bounds import UNDEFINED, Bounded, auc, average_precision, rank_cells
@@ -22,7 +23,9 @@ __all__ = [
     "average_precision",
     "bounded_metrics",
     "brier",
+    "calibration_bins",
     "calibration_error",
+    "calibration_error_debiased",
     "log_loss",
 ]
 
@@ -36,9 +39,11 @@ class BoundedMetrics:
 
     auc: Bounded
     average_precision: Bounded
+    balanced_precision_area: Bounded
     log_loss: Bounded
     brier: Bounded
     calibration_error: Bounded
+    calibration_error_debiased: Bounded
 
 
 def bounded_metrics(cells: Cells) -> BoundedMetrics:
@@ -47,9 +52,11 @@ def bounded_metrics(cells: Cells) -> BoundedMetrics:
     return BoundedMetrics(
         ranks.auc,
         ranks.average_precision,
+        ranks.balanced_precision_area,
         log_loss(cells),
         brier(cells),
         calibration_error(cells),
+        calibration_error_debiased(cells),
     )
 
 
@@ -93,20 +100,38 @@ def calibration_error(cells: Cells) -> Bounded:
     """
     if not cells.score.size:
         return UNDEFINED
+    return Bounded(*(each.error for each in cells.once(_three_gaps)))
+
+
+def calibration_error_debiased(cells: Cells) -> Bounded:
+    """Calibration error without what chance alone adds, over the same bins.
+
+    Labels, weights and their squares are exact in bins of whole cells, and with them what is
+    taken off the squared gaps. The root of the rest rises with these, so that their bounds are
+    its bounds.
+    """
+    if not cells.score.size:
+        return UNDEFINED
+    return Bounded(*(each.debiased for each in cells.once(_three_gaps)))
+
+
+def calibration_bins(cells: Cells) -> BinGaps:
+    """Return the bins of the calibration error, with the gaps that the mean scores give."""
+    return cells.once(_three_gaps)[0]
+
+
+def _three_gaps(cells: Cells) -> tuple[BinGaps, BinGaps, BinGaps]:
+    """Return bins with gaps as estimated, as small as they may be and as large."""
     at, *ends = cells.once(_probabilities)
     around = _around(cells, at, ends, BEND_OF_SIGMOID)
-    mass, gap, low, high = _sums_in_bins(cells, (at, *around))
-    nearest = np.maximum(np.maximum(low, -high), 0)
-    squares = gap**2, nearest**2, np.maximum(low**2, high**2)
-    return Bounded(*(float(np.sqrt(np.sum(each / mass) / mass.sum())) for each in squares))
-
-
-def _sums_in_bins(cells: Cells, probabilities: Sequence[Floats]) -> list[Floats]:
-    """Add up weights, and weighted gaps of several probabilities, by bins of equal mass."""
-    order = cells.order
-    starts = equal_mass_starts(cells.centre[order], CALIBRATION_BINS, cells.weight[order])
-    summed = (cells.weight, *(cells.weight * (each - cells.y) for each in probabilities))
-    return [np.add.reduceat(each[order], starts) for each in summed]
+    order, w = cells.order, cells.weight
+    starts = equal_mass_starts(cells.centre[order], CALIBRATION_BINS, w[order])
+    summed = w, w * cells.y, *(w * (each - cells.y) for each in (at, *around))
+    mass, positive, gap, low, high = (np.add.reduceat(each[order], starts) for each in summed)
+    squares = mass if cells.counted else np.add.reduceat(cells.squares[order], starts)
+    nearest, farthest = np.maximum(np.maximum(low, -high), 0), np.maximum(-low, high)
+    one, two, three = (BinGaps(mass, squares, positive, each) for each in (gap, nearest, farthest))
+    return one, two, three
 
 
 def _around(cells: Cells, at: Floats, ends: Sequence[Floats], bend: float) -> tuple[Floats, Floats]:

@@ -9,26 +9,32 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hetcal.arrays import Floats
-from hetcal.bounds import bounded_metrics
+from hetcal.bounds import bounded_metrics, calibration_bins
 from hetcal.cells import Cells
 from hetcal.delong import Lift, lift_between, lift_of
 from hetcal.evaluation import Errors, Evaluation, evaluate_leaves
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.metrics import Metrics
-from hetcal.rank_bounds import rank_cells
+from hetcal.rank_bounds import balanced_influence, rank_cells
 from hetcal.rank_statistics import class_variance
 from hetcal.ranking import Labels
 from hetcal.row_answers import RowAnswers, RowWay
 from hetcal.sigmoid import sigmoid
 from hetcal.ways import Ways
 
-ORDER = ("auc", "average_precision")  # what follows from the order of the rows alone
+ORDER = (
+    "auc",
+    "average_precision",
+    "balanced_precision_area",
+)  # what follows from the order of the rows alone
 NAMES = {
     "auc": "AUC",
     "average_precision": "average precision",
+    "balanced_precision_area": "PR-AUC",
     "log_loss": "log-loss",
     "brier": "Brier score",
     "calibration_error": "calibration error",
+    "calibration_error_debiased": "debiased calibration error",
 }
 
 
@@ -105,10 +111,10 @@ def asked(found: Checked, rows: RowWay, doubt_order: bool) -> Checked:
     values, errors = found.values, found.errors
     if found.wide - set(ORDER):
         return told_by(rows)
-    if found.wide or (doubt_order and max(errors.auc, errors.average_precision) > 0):
+    if found.wide or (doubt_order and any(getattr(errors, name) > 0 for name in ORDER)):
         order = rows.order
-        values = replace(values, auc=order.auc, average_precision=order.average_precision)
-        errors = replace(errors, auc=0.0, average_precision=0.0)
+        values = replace(values, **{name: getattr(order, name) for name in ORDER})
+        errors = replace(errors, **dict.fromkeys(ORDER, 0.0))
     return Checked(values, errors)
 
 
@@ -120,23 +126,30 @@ def told_by(rows: RowWay) -> Checked:
 def standard_errors(cells: Cells) -> Metrics:
     """Return the standard error of every measure.
 
-    That of the AUC is DeLong's; that of average precision is `sqrt(AP (1 - AP) / n)` with `n`
-    positive rows. Log-loss and Brier score are means over rows. The calibration error is the
-    length of the vector of gaps and changes no faster than a gap does, so its error is taken to
-    be that of the mean gap.
+    That of the AUC is DeLong's, and that of the balanced area is found likewise; that of average
+    precision is `sqrt(AP (1 - AP) / n)` with `n` positive rows. Log-loss and Brier score are
+    means over rows. The calibration error is the length of the vector of gaps and changes no
+    faster than a gap does, so its error is taken to be that of the mean gap; for the debiased
+    one see `hetcal.bin_gaps`.
     """
     ranks = cells.once(rank_cells)
     one, zero = (np.flatnonzero(cells.y == label) for label in (1, 0))
-    auc = sum(_variance(cells.chosen(side), ranks.placed[side]) for side in (one, zero))
+    sides = [(side, cells.chosen(side)) for side in (one, zero)]
+    auc, balanced = (
+        sum(_variance(chosen, influence[side]) for side, chosen in sides)
+        for influence in (ranks.placed, balanced_influence(cells))
+    )
     precision = ranks.average_precision.value
     worth = np.sum(cells.weight[one]) ** 2 / max(np.sum(cells.squares[one]), 1e-300)
     gap = sigmoid(cells.score) - cells.y
     return Metrics(
         auc=float(np.sqrt(auc)),
         average_precision=float(np.sqrt(precision * (1 - precision) / max(worth, 1.0))),
+        balanced_precision_area=float(np.sqrt(balanced)),
         log_loss=float(np.sqrt(_variance(cells, _loss(cells.y, cells.score)))),
         brier=float(np.sqrt(_variance(cells, gap**2))),
         calibration_error=float(np.sqrt(_variance(cells, gap))),
+        calibration_error_debiased=calibration_bins(cells).debiased_se if gap.size else np.nan,
     )
 
 
@@ -150,8 +163,9 @@ def exactness(errors: Errors | None) -> str:
     off = [f"{_rounded_up(largest[name])} ({NAMES[name]})" for name in bounded]
     exact = [NAMES[key] for key in NAMES if not largest[key] > 0]
     told = f"Computed from cells of rows, off by at most {', '.join(off)}" if off else ""
-    if "calibration_error" in bounded:
-        told += ", the last in bins of whole cells"
+    binned = sum(name.startswith("calibration_error") for name in bounded)
+    if binned:
+        told += f", the last {'two ' if binned == 2 else ''}in bins of whole cells"
     told += f"; exact: {', '.join(exact)}." if off and exact else "." if off else ""
     if errors.wide:
         wide = ", ".join(NAMES[each] for each in errors.wide)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetcal.arrays import Floats, Ints
+from hetcal.bin_gaps import BinGaps
 from hetcal.cells import Cells
 from hetcal.rank_statistics import RankStatistics, rank_statistics
 from hetcal.ranking import Labels, ascending_order
@@ -28,19 +29,25 @@ class Metrics:
         Chance that a positive row scores above a negative one, ties count half.
     average_precision : float
         Precision averaged over the positive rows.
+    balanced_precision_area : float
+        The paper's PR-AUC: the same, with classes of equal weight and ties drawn.
     log_loss : float
         Mean negative log-likelihood, in nats.
     brier : float
         Mean squared difference of probability and label.
     calibration_error : float
         Root mean squared gap of predicted and observed rate over equal-mass bins.
+    calibration_error_debiased : float
+        The same without what chance alone adds.
     """
 
     auc: float
     average_precision: float
+    balanced_precision_area: float
     log_loss: float
     brier: float
     calibration_error: float
+    calibration_error_debiased: float
 
 
 def auc(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
@@ -59,6 +66,15 @@ def average_precision(y: Labels, scores: Floats, weight: Floats | None = None) -
     return rank_statistics(y, scores, weight).average_precision
 
 
+def balanced_precision_area(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
+    """Return the paper's PR-AUC: TPR / (TPR + FPR) averaged over all recalls.
+
+    Rows with equal scores are passed one after the other in random order. Unlike
+    `average_precision`, it does not depend on how common the positive class is.
+    """
+    return rank_statistics(y, scores, weight).balanced_precision_area
+
+
 def log_loss(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
     """Mean negative log-likelihood in nats, computed from the logits without clipping."""
     return _mean(loss_of_rows(y, scores), weight)
@@ -75,25 +91,33 @@ def brier(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
     return _mean((sigmoid(scores) - y) ** 2, weight)
 
 
-def calibration_error(
-    y: Labels, scores: Floats, weight: Floats | None = None, ranked_by: Floats | None = None
-) -> float:
+def calibration_error(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
     """Root of the weighted mean squared gap of predicted and observed rate over 15 bins.
 
     The bins hold equal weight, except that rows with equal scores stay together. This
-    is the paper's L2 calibration error. `ranked_by` makes the bins in place of the scores.
+    is the paper's L2 calibration error.
     """
-    if scores.size == 0:
-        return float("nan")
-    w = np.ones(scores.size) if weight is None else weight
-    ranked = scores if ranked_by is None else ranked_by
-    bin_of = equal_mass_bins(ranked, CALIBRATION_BINS, weight)
+    return _calibration_errors(_cells(y, scores, weight))[0]
+
+
+def calibration_error_debiased(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
+    """Return the calibration error without what chance alone adds, see `hetcal.bin_gaps`."""
+    return _calibration_errors(_cells(y, scores, weight))[1]
+
+
+def _calibration_errors(cells: Cells) -> tuple[float, float]:
+    """Return the calibration error of cells, plain and debiased; bins hold whole cells."""
+    if not cells.score.size:
+        return float("nan"), float("nan")
+    w, y, given = cells.weight, cells.y, cells.given_weight
+    bin_of = equal_mass_bins(cells.centre, CALIBRATION_BINS, given)
     mass = np.bincount(bin_of, w)
-    gap = np.bincount(bin_of, w * (sigmoid(scores) - y))
-    used = mass > 0
-    if not used.any():
-        return float("nan")
-    return float(np.sqrt(np.sum(gap[used] ** 2 / mass[used]) / mass.sum()))
+    squares = mass if given is None else np.bincount(bin_of, cells.squares)
+    positive = np.bincount(bin_of, y if given is None else w * y)
+    gap = np.bincount(bin_of, w * (sigmoid(cells.score) - y))
+    sums = np.array([mass, squares, positive, gap], dtype=np.float64)
+    bins = BinGaps(*sums[:, mass > 0])
+    return bins.error, bins.debiased
 
 
 def mean_confidence_minus_accuracy(
@@ -109,19 +133,22 @@ def mean_confidence_minus_accuracy(
 
 def measure(y: Labels, scores: Floats, weight: Floats | None = None) -> Metrics:
     """Compute every measure of `Metrics`; rows of weight 0 are left out."""
-    return measure_cells(Cells.of_rows(scores, y, np.zeros(len(y), dtype=np.int64), weight))
+    return measure_cells(_cells(y, scores, weight))
 
 
 def measure_cells(cells: Cells) -> Metrics:
     """Compute every measure of `Metrics`, sorting the scores once per class."""
     ranked = order_of_cells(cells)
     y, score, weight = cells.y, cells.score, cells.given_weight
+    plain, debiased = _calibration_errors(cells)
     return Metrics(
         auc=ranked.auc,
         average_precision=ranked.average_precision,
+        balanced_precision_area=ranked.balanced_precision_area,
         log_loss=log_loss(y, score, weight),
         brier=brier(y, score, weight),
-        calibration_error=calibration_error(y, score, weight, cells.centre),
+        calibration_error=plain,
+        calibration_error_debiased=debiased,
     )
 
 
@@ -165,6 +192,10 @@ def rows_of_leaves(leaf: Ints, leaves: Sequence[int]) -> Iterator[Ints]:
     starts = np.append(0, ends)
     for i in leaves:
         yield order[starts[i] : ends[i]]
+
+
+def _cells(y: Labels, scores: Floats, weight: Floats | None) -> Cells:
+    return Cells.of_rows(scores, y, np.zeros(len(y), dtype=np.int64), weight)
 
 
 def _mean(values: Floats, weight: Floats | None) -> float:

@@ -76,38 +76,6 @@ def at_false_positive_rate(
     return OperatingPoint(threshold, share, true, _rate(negative, threshold, share))
 
 
-def balanced_precision_area(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
-    """Return the paper's PR-AUC: its balanced precision averaged over all recalls.
-
-    The precision does not depend on how common the positive class is, which sets it apart
-    from `hetcal.metrics.average_precision`.
-    """
-    positive, negative = rank_classes(y, scores, weight)
-    if not positive.total * negative.total:
-        return float("nan")
-    thresholds = np.unique(positive.scores)[::-1]
-    top, bottom = positive.above(thresholds), positive.at_or_above(thresholds)
-    true = top / positive.total
-    rise = (bottom - top) / positive.total
-    false = negative.above(thresholds) / negative.total
-    run = (negative.at_or_above(thresholds) - negative.above(thresholds)) / negative.total
-    return float(np.sum(_area_of_steps(true, rise, false, run)))
-
-
-def _area_of_steps(true: Floats, rise: Floats, false: Floats, run: Floats) -> Floats:
-    """Integrate TPR / (TPR + FPR) over the TPR along straight steps of the ROC curve.
-
-    Along a step TPR and FPR are linear in u = TPR + FPR, so the integral is elementary. It is
-    written so that nothing cancels where a step is short.
-    """
-    start, length = true + false, rise + run
-    share = rise / length
-    growth = np.divide(length, start, out=np.ones_like(start), where=start > 0)
-    log = np.log1p(growth)
-    inside = true * log + rise * (1 - log / growth)
-    return share * np.where(start > 0, inside, rise)
-
-
 def _rate(ranked: RankedClass, threshold: float, tied_share: float) -> float:
     at = np.array([threshold])
     above, with_ties = ranked.above(at)[0], ranked.at_or_above(at)[0]

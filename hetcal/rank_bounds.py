@@ -1,4 +1,4 @@
-"""What the order of cells says of the order of their rows: AUC and average precision, bounded."""
+"""What the order of cells says of the order of their rows: AUC and precision, bounded."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.cells import Cells
 from hetcal.kernels import use_compiled
-from hetcal.ranking import ascending_order
+from hetcal.precision_area import area_of_steps
+from hetcal.rank_statistics import first_of_ties
+from hetcal.ranking import RankedClass, ascending_order, weight_from
 
 Classes = NDArray[np.complex128]
 """Weights: of class 0 in the real part, of class 1 in the imaginary one."""
@@ -49,16 +51,20 @@ class CellRanks:
 
     Parameters
     ----------
-    auc, average_precision : Bounded
+    auc, average_precision, balanced_precision_area : Bounded
         The measures.
     placed : array
         Share of the other class that each cell is on the right side of, as
         `hetcal.delong.placements` has it for rows: what `hetcal.delong.lift_of` takes.
+    rates : array
+        FPR (real part) and TPR at the centre of each cell, ties counting half.
     """
 
     auc: Bounded
     average_precision: Bounded
+    balanced_precision_area: Bounded
     placed: Floats
+    rates: Classes
 
 
 def rank_cells(cells: Cells) -> CellRanks:
@@ -73,30 +79,41 @@ def rank_cells(cells: Cells) -> CellRanks:
     the one, and only those that must for the other. The lower bound takes the opposite, and
     the rows of the row's own cell one after the other: their sum is that of a rising function
     at the right ends of steps, so not below the integral.
+
+    Balanced area: at any threshold and share of ties, higher scores of positive rows raise the
+    TPR and lower scores of negative rows lower the FPR, so the FPR of no recall rises. The
+    bounds therefore put the positive rows at one end of their intervals and the negative ones
+    at the other.
     """
     one = np.flatnonzero(cells.y == 1)
     classes = cells.weight.astype(np.complex128)  # class 0 is the real part, class 1 the other
     classes[one] *= 1j
     total = classes.sum()
     if not total.real * total.imag:
-        return CellRanks(UNDEFINED, UNDEFINED, np.full(classes.size, np.nan))
+        nothing = np.full(classes.size, np.nan)
+        return CellRanks(UNDEFINED, UNDEFINED, UNDEFINED, nothing, nothing.astype(np.complex128))
     middle, low, high = (
         _Order(cells.centre, cells.order),
         _Order(cells.low, ascending_order(cells.low)),
         _Order(cells.high, ascending_order(cells.high)),
     )
     inside = middle.around_each(classes)
-    placed = inside.half.imag / total.imag
-    placed[one] = 1 - inside.half[one].real / total.real
-    sure = low.around(high.chosen(cells.y == 1), classes).chosen(one)
-    may = high.around(low.chosen(cells.y == 1), classes).chosen(one)
+    rates = inside.half.real / total.real + 1j * (inside.half.imag / total.imag)
+    placed = rates.imag.copy()
+    placed[one] = 1 - rates.real[one]
+    inside = inside.chosen(one)
+    lows, highs = (each.chosen(cells.y == 1) for each in (low, high))
+    sure, may = (low.around(highs, classes).chosen(one), high.around(lows, classes).chosen(one))
     area = placed[one], *(1 - each.half.real / total.real for each in (may, sure))
-    precision = _precisions(cells, one, inside.chosen(one), sure, may)
+    precision = _precisions(cells, one, inside, sure, may)
     w = cells.weight[one]
     areas, precisions = (
-        [float(np.dot(w, each) / total.imag) for each in three] for three in (area, precision)
+        Bounded(*(float(np.dot(w, each) / total.imag) for each in three))
+        for three in (area, precision)
     )
-    return CellRanks(Bounded(*areas), Bounded(*precisions), placed)
+    ends = (middle.chosen(cells.y == 1), middle), (lows, high), (highs, low)
+    balances = Bounded(*(_balanced(*each, classes, total) for each in ends))
+    return CellRanks(areas, precisions, balances, placed, rates)
 
 
 def auc(cells: Cells) -> Bounded:
@@ -110,6 +127,24 @@ def average_precision(cells: Cells) -> Bounded:
     The estimate takes rows that share an interval to alternate evenly.
     """
     return rank_cells(cells).average_precision
+
+
+def balanced_influence(cells: Cells) -> Floats:
+    """Return how the balanced area changes with the weight of each cell.
+
+    A constant for each class is left out. A negative row lowers the precision of the positive
+    rows below it by `x / (x + f)²`, where x and f are their TPR and FPR. A positive row raises
+    it by `f / (x + f)²`, and adds its own.
+    """
+    rates, one = cells.once(rank_cells).rates, np.flatnonzero(cells.y == 1)
+    both, w = rates[one].real + rates[one].imag, cells.weight[one]
+    change = np.zeros(rates.size, dtype=np.complex128)
+    change[one] = rates[one] * (w / w.sum() / both**2)
+    middle = _Order(cells.centre, cells.order)
+    below = change.sum() - middle.around_each(change).half
+    influence = -below.imag
+    influence[one] = below.real[one] + rates.imag[one] / both
+    return influence
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +227,24 @@ def _precisions(
     rising = _rising(sure.at.imag, may.at.real, w)
     low = np.where(point, _share(sure.at.imag, may.at.real), rising)
     return _share(true, false), low, _share(may.at.imag, sure.at.real)
+
+
+def _balanced(ones: _Order, others: _Order, classes: Classes, total: complex) -> float:
+    """Return the balanced area of positive cells among others, the tied ones drawn."""
+    if use_compiled():
+        from hetcal.cell_kernels import balanced_area
+
+        pairs = (ones.values, ones.order), (others.values, others.order)
+        return float(balanced_area(*pairs, classes, total))
+    first = first_of_ties(ones.values[ones.order])
+    rise = np.add.reduceat(classes[ones.order].imag, first)
+    true = np.cumsum(rise[::-1])[::-1] - rise
+    other = others.order[classes[others.order].real > 0]
+    negative = RankedClass(others.values[other], weight_from(classes[other].real))
+    sought = ones.values[ones.order[first]]
+    false = negative.above(sought)
+    run = negative.at_or_above(sought) - false
+    return area_of_steps(true, rise, false, run, negative.total)
 
 
 def _share(true: Floats, false: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""AUC, average precision and DeLong's variance from one sort of each class."""
+"""AUC, both areas of precision and DeLong's variance from one sort of each class."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.kernels import use_compiled
+from hetcal.precision_area import area_of_steps
 from hetcal.ranking import Labels, ascending_order, rank_class
 
 SOME_ROWS = 1000
@@ -22,16 +23,19 @@ class RankStatistics:
         Chance that a positive row scores above a negative one, ties counting half.
     average_precision : float
         Mean over the positive rows of the precision at their own score.
+    balanced_precision_area : float
+        The paper's PR-AUC, see `hetcal.precision_area`.
     variance : float
         DeLong's variance of `auc`; NaN with a single row of a class.
     """
 
     auc: float
     average_precision: float
+    balanced_precision_area: float
     variance: float
 
 
-UNDEFINED = RankStatistics(float("nan"), float("nan"), float("nan"))
+UNDEFINED = RankStatistics(*[float("nan")] * 4)
 
 
 def rank_statistics(
@@ -104,13 +108,24 @@ def _plain(positive: Bools, scores: Floats) -> RankStatistics:
     one.sort()
     zero.sort()
     below, not_above = count_below(one, zero)
-    true = one.size - np.maximum.accumulate(_starts(one))
-    precision = np.mean(true / (true + (zero.size - below)))
+    precision, balanced = _precisions(one, zero.size, below, not_above)
     pairs = below + not_above
     area = float(pairs.sum()) / (2 * one.size * zero.size)
     variance = _variance_of_ones(pairs / (2 * zero.size), area)
     variance += _variance_of_zeros(below, not_above, zero.size, area)
-    return RankStatistics(area, float(precision), variance)
+    return RankStatistics(area, precision, balanced, variance)
+
+
+def _precisions(
+    one: NDArray[np.floating], zeros: int, below: Ints, not_above: Ints
+) -> tuple[float, float]:
+    """Return average precision and balanced area of sorted positive rows, tied ones at once."""
+    first = first_of_ties(one)
+    tied = np.diff(first, append=one.size)
+    true, false = one.size - first, zeros - below[first]
+    run = not_above[first] - below[first]
+    precision = float(np.dot(tied, true / (true + false))) / one.size
+    return precision, area_of_steps(true - tied, tied, false - run, run, zeros)
 
 
 def _variance_of_ones(placed: Floats, area: float) -> float:
@@ -146,13 +161,6 @@ def _shortest(scores: Floats) -> NDArray[np.floating]:
     return short if np.array_equal(short, scores) else scores
 
 
-def _starts(ranked: NDArray[np.floating]) -> Ints:
-    """Return each number's own place where it first occurs, and 0 where it occurs again."""
-    places = np.arange(ranked.size)
-    places[1:][ranked[1:] == ranked[:-1]] = 0
-    return places
-
-
 def _compiled(positive: Bools, scores: Floats) -> RankStatistics:
     from hetcal.cell_kernels import merge_classes, part_classes
 
@@ -179,13 +187,24 @@ def _weighted(
     if not ones.size or not zeros.size:
         return UNDEFINED
     one, zero = (rank_class(scores[each], weight[each]) for each in sides)
-    placed = zero.below(one.scores) / zero.total
+    first = first_of_ties(one.scores)
+    tied = np.diff(first, append=one.scores.size)
+    sought = one.scores[first]
+    false, false_above = zero.at_or_above(sought), zero.above(sought)
+    placed = np.repeat(1 - (false + false_above) / (2 * zero.total), tied)
     others = 1 - one.below(zero.scores) / one.total
-    true, false = one.at_or_above(one.scores), zero.at_or_above(one.scores)
     variance = sum(
         class_variance(values, weight[each], squares[each], float(rows[each].sum()))
         for values, each in ((placed, ones), (others, zeros))
     )
-    w = weight[ones]
-    precision = float(np.sum(w * true / (true + false)) / w.sum())
-    return RankStatistics(float(np.sum(w * placed) / w.sum()), precision, float(variance))
+    w = np.add.reduceat(weight[ones], first)
+    true, past = one.weight_from[first], one.weight_from[first + tied]
+    area = float(np.sum(weight[ones] * placed) / one.total)
+    precision = float(np.sum(w * true / (true + false)) / one.total)
+    balanced = area_of_steps(past, w, false_above, false - false_above, zero.total)
+    return RankStatistics(area, precision, balanced, float(variance))
+
+
+def first_of_ties(ranked: NDArray[np.floating]) -> Ints:
+    """Return where each number of an ascending array first occurs."""
+    return np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1]))

@@ -55,9 +55,14 @@ def rank_class(scores: Floats, weight: Floats | None = None) -> RankedClass:
     if weight is None:
         return RankedClass(np.sort(scores), np.arange(scores.size, -1, -1, dtype=np.float64))
     order = ascending_order(scores)
-    weight_from = np.zeros(scores.size + 1)
-    weight_from[:-1] = np.cumsum(weight[order][::-1])[::-1]
-    return RankedClass(scores[order], weight_from)
+    return RankedClass(scores[order], weight_from(weight[order]))
+
+
+def weight_from(weight: Floats) -> Floats:
+    """Add up weights from each of the ascending scores upwards, and from above them all."""
+    summed = np.zeros(weight.size + 1)
+    summed[:-1] = np.cumsum(weight[::-1])[::-1]
+    return summed
 
 
 def ascending_order(scores: Floats) -> Ints:

@@ -137,7 +137,7 @@ def _mapped(cells: Cells, fit: PlattFit) -> Cells:
 
 def _measures(ranked: RankStatistics, cells: Cells) -> list[float]:
     bounds.brier(cells)  # part of the job, but the rival has no equal number to compare with
-    bounds.calibration_error(cells)
+    bounds.calibration_error_debiased(cells)  # and the plain one, which it follows from
     return [ranked.auc, ranked.average_precision, bounds.log_loss(cells).value]
 
 

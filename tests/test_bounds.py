@@ -1,4 +1,4 @@
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 
 import numpy as np
 import pytest
@@ -19,14 +19,15 @@ LEAVES = [1, 2, 3]
 SLOPE = np.array([np.nan, 0.4, 1.0, 2.5])
 SHIFT = np.array([np.nan, -1.0, 0.0, 0.7])
 ROUNDING = 1e-10
+ROOT_OF_ROUNDING = 1e-7  # of a square near 0
 
 
 def straight(scores, leaf):
     return map_logits(scores, SLOPE[leaf], SHIFT[leaf])
 
 
-def calibration_error_of_cells(cells, mapped, scores, y, leaf, weight, grid):
-    """The exact error of the rows, in the bins that their cells were put into."""
+def calibration_errors_of_cells(cells, mapped, scores, y, leaf, weight, grid):
+    """The exact errors of the rows, in the bins that their cells were put into."""
     bin_of_cell = metrics.equal_mass_bins(mapped.centre, 15, mapped.weight)
     where = {}
     for i in range(cells.score.size):
@@ -36,10 +37,15 @@ def calibration_error_of_cells(cells, mapped, scores, y, leaf, weight, grid):
     bin_of = np.array(
         [where[int(a), int(b), int(c)] for a, b, c in zip(leaf, y, bins, strict=True)]
     )
-    mass = np.bincount(bin_of, weight)
-    gap = np.bincount(bin_of, weight * (expit(straight(scores, leaf)) - y))
-    used = mass > 0
-    return np.sqrt(np.sum(gap[used] ** 2 / mass[used]) / mass.sum())
+    plain, noise = 0.0, 0.0
+    for each in np.unique(bin_of):
+        w, label = weight[bin_of == each], y[bin_of == each]
+        p = expit(straight(scores, leaf))[bin_of == each]
+        rate, rows = np.average(label, weights=w), w.sum() ** 2 / np.sum(w**2)
+        plain += w.sum() * np.average(p - label, weights=w) ** 2
+        noise += w.sum() * rate * (1 - rate) / (rows - 1) if w.size > 1 else 0
+    total = weight.sum()
+    return np.sqrt(plain / total), np.sqrt(max(plain - noise, 0) / total)
 
 
 def check(scores, y, leaf, weight, grid):
@@ -48,15 +54,16 @@ def check(scores, y, leaf, weight, grid):
     w = np.ones(y.size) if weight is None else weight
     for view, exact in ((cells, scores), (cells.mapped(straight), straight(scores, leaf))):
         found = bounded_metrics(view)
-        for name in ("auc", "average_precision", "log_loss", "brier"):
+        for name in ("auc", "average_precision", "balanced_precision_area", "log_loss", "brier"):
             value, bounded = getattr(metrics, name)(y, exact, weight), getattr(found, name)
             slack = ROUNDING * max(1, abs(value))
             assert bounded.low - slack <= value <= bounded.high + slack, name
             assert bounded.low - slack <= bounded.value <= bounded.high + slack, name
-    exact = calibration_error_of_cells(cells, view, scores, y, leaf, w, grid)
-    error = found.calibration_error
-    assert error.low - ROUNDING <= exact <= error.high + ROUNDING
-    assert error.low - ROUNDING <= error.value <= error.high + ROUNDING
+    exact = calibration_errors_of_cells(cells, view, scores, y, leaf, w, grid)
+    errors = found.calibration_error, found.calibration_error_debiased
+    for value, error, slack in zip(exact, errors, (ROUNDING, ROOT_OF_ROUNDING), strict=True):
+        assert error.low - slack <= value <= error.high + slack
+        assert error.low - slack <= error.value <= error.high + slack
 
 
 edges = st.sampled_from([0.0, 0.25, -0.25, 0.5, np.nextafter(0.25, 0), np.nextafter(0.25, 1)])
@@ -133,7 +140,7 @@ def test_the_estimates_are_far_better_than_the_bounds(bins):
     y = rng.binomial(1, expit(SLOPE[leaf] * scores + SHIFT[leaf] - 2))
     cells = sketch_rows(scores, y, leaf, LEAVES, Grid(bins=bins)).cells().mapped(straight)
     found, exact = bounded_metrics(cells), metrics.measure(y, straight(scores, leaf))
-    for name in ("auc", "average_precision"):
+    for name in ("auc", "average_precision", "balanced_precision_area"):
         bounded, value = getattr(found, name), getattr(exact, name)
         assert abs(bounded.value - value) < bounded.error / 20
         assert bounded.error < 16 / bins
@@ -161,6 +168,8 @@ def test_what_needs_two_classes_is_not_defined_with_one(y):
     assert np.isnan(bounds.log_loss(cells).high) == (len(y) == 0)
     assert np.isnan(bounds.brier(cells).value) == (len(y) == 0)
     assert np.isnan(bounds.calibration_error(cells).value) == (len(y) == 0)
+    assert np.isnan(bounds.calibration_error_debiased(cells).value) == (len(y) == 0)
+    assert np.isnan(rank_cells(cells).balanced_precision_area.high)
 
 
 def test_cells_are_placed_as_their_rows_are_on_average():
@@ -188,3 +197,5 @@ def test_compiled_ranks_are_those_of_numpy(monkeypatch, weighted):
             found[1].average_precision,
         )
         assert np.array_equal(found[0].placed, found[1].placed)
+        areas = [astuple(each.balanced_precision_area) for each in found]
+        assert areas[0] == pytest.approx(areas[1], rel=1e-12)

@@ -1,16 +1,18 @@
-from dataclasses import astuple
+from dataclasses import astuple, fields
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn import metrics as sklearn_metrics
 
 from hetcal.metrics import (
     Metrics,
     auc,
     average_precision,
+    balanced_precision_area,
     brier,
     calibration_error,
+    calibration_error_debiased,
     equal_mass_bins,
     equal_mass_starts,
     log_loss,
@@ -104,6 +106,49 @@ def test_calibration_error_weighs_rows():
     assert calibration_error(y, scores, np.array([3.0, 1.0])) == pytest.approx(0.25)
 
 
+def test_the_debiased_error_of_two_tied_scores_by_hand():
+    # As above; the observed rates have the variances (1/3)(2/3)/59 and (9/10)(1/10)/39.
+    scores = np.repeat([0.0, np.log(3)], [60, 40])
+    y = np.repeat([1, 0, 1, 0], [20, 40, 36, 4])
+    squares = (1 / 6) ** 2 - 2 / 9 / 59, (3 / 20) ** 2 - 9 / 100 / 39
+    expected = np.sqrt(0.6 * squares[0] + 0.4 * squares[1])
+    assert calibration_error_debiased(y, scores) == pytest.approx(expected)
+    assert calibration_error_debiased(y, scores, np.full(100, 2.0)) == pytest.approx(expected)
+
+
+def test_the_debiased_error_counts_weighted_rows_as_kish_does():
+    scores, y, weight = np.zeros(4), np.array([1, 1, 1, 0]), np.array([1.0, 2.0, 3.0, 1.0])
+    rate, rows = 6 / 7, 49 / 15
+    expected = np.sqrt((1 / 2 - rate) ** 2 - rate * (1 - rate) / (rows - 1))
+    assert calibration_error_debiased(y, scores, weight) == pytest.approx(expected)
+
+
+def test_gaps_that_chance_explains_leave_no_debiased_error():
+    scores, y = np.zeros(100), np.repeat([0, 1], [51, 49])
+    assert calibration_error(y, scores) == pytest.approx(0.01)
+    assert calibration_error_debiased(y, scores) == 0
+
+
+def test_one_row_has_no_variance_to_take_off():
+    y, scores = np.array([1]), np.array([0.0])
+    assert calibration_error_debiased(y, scores) == calibration_error(y, scores) == 0.5
+
+
+def test_the_squared_debiased_error_is_right_on_average_and_the_plain_one_too_large():
+    """15 scores, each with its own rate 0.1 above the probability: the true error is 0.1."""
+    rng = np.random.default_rng(0)
+    scores = np.repeat(logit(np.linspace(0.2, 0.8, 15)), 40)
+    squares = []
+    for _ in range(400):
+        y = rng.binomial(1, expit(scores) + 0.1)
+        squares.append([f(y, scores) ** 2 for f in (calibration_error, calibration_error_debiased)])
+    plain, debiased = np.mean(squares, axis=0)
+    assert debiased == pytest.approx(0.01, abs=0.0006)
+    assert plain == pytest.approx(
+        0.01 + np.mean((0.1 + expit(scores)) * (0.9 - expit(scores))) / 40, rel=0.05
+    )
+
+
 def test_equal_mass_bins_hold_equal_rows_and_keep_ties_together():
     scores = np.random.default_rng(0).permutation(30.0 + np.arange(30))
     assert np.bincount(equal_mass_bins(scores, 15)).tolist() == [2] * 15
@@ -133,8 +178,17 @@ def test_confidence_minus_accuracy_by_hand():
 
 def test_measure_gives_what_each_function_gives():
     y, scores, weight = sample(500, decimals=1)
-    expected = Metrics(*(f(y, scores, weight) for f in [*SKLEARN, calibration_error]))
-    assert measure(y, scores, weight) == expected
+    every = (
+        auc,
+        average_precision,
+        balanced_precision_area,
+        log_loss,
+        brier,
+        calibration_error,
+        calibration_error_debiased,
+    )
+    assert [each.__name__ for each in every] == [each.name for each in fields(Metrics)]
+    assert measure(y, scores, weight) == Metrics(*(each(y, scores, weight) for each in every))
 
 
 def test_rows_of_leaves_are_in_order_and_empty_where_a_leaf_has_none():

@@ -1,15 +1,8 @@
-from itertools import pairwise
-
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from sklearn.metrics import roc_auc_score
 
-from hetcal.operating_points import (
-    at_false_positive_rate,
-    balanced_precision_area,
-    operating_point,
-)
+from hetcal.operating_points import at_false_positive_rate, operating_point
 
 Y = np.array([0, 0, 0, 0, 1, 1, 1])
 SCORES = np.array([-2.0, -1.0, 0.0, 1.0, 0.0, 0.0, 2.0])
@@ -67,41 +60,7 @@ def test_the_true_positive_rate_averaged_over_false_positive_rates_is_the_auc(dr
     assert np.sum(heights * width) == pytest.approx(roc_auc_score(y, scores, sample_weight=weight))
 
 
-def test_the_area_is_the_integral_of_the_balanced_precision(drawn):
-    """Numerically: at recall x, the false positive rate by bisection of the definition."""
-    y, scores, weight = drawn
-    w = np.ones(len(y)) if weight is None else weight
-    one, zero = (w * (y == side) / np.sum(w[y == side]) for side in (1, 0))
-    levels = np.unique(scores)[::-1]
-    true = np.append(0, [one[scores >= s].sum() for s in levels])
-    false = np.append(0, [zero[scores >= s].sum() for s in levels])
-
-    def precision(recall):
-        step = np.searchsorted(true[1:-1], recall, "left")
-        share = (recall - true[step]) / (true[step + 1] - true[step])
-        return recall / (recall + false[step] + share * (false[step + 1] - false[step]))
-
-    area = sum(quad(precision, a, b, epsabs=1e-11)[0] for a, b in pairwise(true) if b > a)
-    assert balanced_precision_area(y, scores, weight) == pytest.approx(area, abs=1e-8)
-
-
-def test_scores_that_say_nothing_have_a_balanced_precision_of_one_half():
-    assert balanced_precision_area(Y, np.zeros(7)) == pytest.approx(0.5)
-
-
-def test_a_perfect_order_has_an_area_of_one():
-    assert balanced_precision_area(np.array([0, 0, 1]), np.array([0.0, 1.0, 2.0])) == 1
-
-
-def test_the_area_does_not_depend_on_how_common_positive_rows_are():
-    weight = np.where(Y == 1, 7.0, 1.0)
-    assert balanced_precision_area(Y, SCORES, weight) == pytest.approx(
-        balanced_precision_area(Y, SCORES)
-    )
-
-
 def test_one_class_has_no_rates():
     y, scores = np.ones(3, int), np.arange(3.0)
-    assert np.isnan(balanced_precision_area(y, scores))
     assert np.isnan(at_false_positive_rate(y, scores, 0.5).true_positive_rate)
     assert np.isnan(operating_point(y, scores, 0.5, 0.5).false_positive_rate)

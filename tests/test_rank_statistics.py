@@ -1,4 +1,5 @@
 import math
+from dataclasses import astuple
 
 import numpy as np
 import pytest
@@ -71,9 +72,7 @@ def test_cells_of_equal_scores_say_what_their_rows_say(weighted):
     sums = [np.bincount(cell, each) for each in (weight, weight**2)]
     found = rank_statistics(keys[:, 0], keys[:, 1], *sums, np.bincount(cell))
     expected = rank_statistics(y, scores, weight)
-    assert [found.auc, found.average_precision, found.variance] == pytest.approx(
-        [expected.auc, expected.average_precision, expected.variance], rel=1e-12
-    )
+    assert astuple(found) == pytest.approx(astuple(expected), rel=1e-12)
 
 
 @pytest.mark.usefixtures("way")
@@ -108,6 +107,17 @@ def test_huge_and_infinite_scores_are_ranked():
     scores = np.array([np.inf, 1e300, 1e300, -np.inf, -1e300, -1e300])
     # Pairs by hand: inf beats 3; 1e300 beats 2 and ties 1; -1e300 beats 1 and ties 1.
     assert rank_statistics(y, scores).auc == (3 + 2.5 + 1.5) / 9
+
+
+@pytest.mark.parametrize("decimals", [0, 2, 12])
+def test_compiled_numbers_are_those_of_numpy(monkeypatch, decimals):
+    pytest.importorskip("numba")
+    y, scores, _ = sample(20_000, decimals)
+    found = []
+    for switch in ("0", "1"):
+        monkeypatch.setenv("HETCAL_COMPILED", switch)
+        found.append(astuple(rank_statistics(y, scores)))
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
 
 
 @settings(deadline=None, max_examples=200)

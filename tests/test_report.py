@@ -22,7 +22,10 @@ def finished(segments):
 
 def test_the_result_has_every_promised_number(finished):
     result = json.loads(result_json(finished))
-    names = {"auc", "average_precision", "log_loss", "brier", "calibration_error"}
+    names = {
+        "auc", "average_precision", "balanced_precision_area", "log_loss", "brier",
+        "calibration_error", "calibration_error_debiased",
+    }  # fmt: skip
     for scheme in ("before", "pooled", "tree", "after"):
         assert set(result[scheme]) == names
     assert set(result["lift"]) == {"auc", "percent", "se", "z", "p", "low", "high"}

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from hetcal.metrics import auc, log_loss
-from hetcal.operating_points import at_false_positive_rate, balanced_precision_area
+from hetcal.metrics import auc, balanced_precision_area, log_loss
+from hetcal.operating_points import at_false_positive_rate
 
 SCORES, CELLS = 5, 4
 RATES = np.linspace(0, 1, 21)

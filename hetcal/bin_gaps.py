@@ -1,0 +1,70 @@
+"""Predicted against observed rates bin by bin: the calibration error, plain and debiased."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetcal.arrays import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class BinGaps:
+    """Sums over the rows of each bin; there is a bin, and none is without weight.
+
+    Parameters
+    ----------
+    mass, squares : array
+        Of the weights, and of their squares.
+    positive : array
+        Of the weights of positive rows.
+    gap : array
+        Of weight times probability minus label.
+    """
+
+    mass: Floats
+    squares: Floats
+    positive: Floats
+    gap: Floats
+
+    @property
+    def error(self) -> float:
+        """Root of the weighted mean squared gap of predicted and observed rate."""
+        return float(np.sqrt(self._mean(self._square)))
+
+    @property
+    def debiased(self) -> float:
+        """The same without what chance alone adds, as Kumar, Liang and Ma (2019) take it off.
+
+        The variance of a bin's observed rate is taken off its squared gap. Where less than
+        nothing is left of the mean, the error is 0.
+        """
+        return float(np.sqrt(self._debiased_square))
+
+    @property
+    def debiased_se(self) -> float:
+        """Half of what the debiased error moves by if its square moves by a standard error.
+
+        The square moves both ways. That of a normal gap with variance v has the variance
+        `2 v² + 4 v gap²`.
+        """
+        spread = 2 * self._noise**2 + 4 * self._noise * self._square
+        moved = np.sqrt(np.sum(self.mass**2 * spread)) / self.mass.sum()
+        low, high = max(self._debiased_square - moved, 0), self._debiased_square + moved
+        return float(np.sqrt(high) - np.sqrt(low)) / 2
+
+    @property
+    def _square(self) -> Floats:
+        return (self.gap / self.mass) ** 2
+
+    @property
+    def _debiased_square(self) -> float:
+        return max(self._mean(self._square - self._noise), 0.0)
+
+    @property
+    def _noise(self) -> Floats:
+        """Variance of the observed rates, with Kish's number of rows; 0 for a single row."""
+        rate, rows = self.positive / self.mass, self.mass**2 / self.squares
+        return np.divide(rate * (1 - rate), rows - 1, out=np.zeros_like(rate), where=rows > 1)
+
+    def _mean(self, values: Floats) -> float:
+        return float(np.sum(self.mass * values) / self.mass.sum())
