@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from hetcal.definitions import DEFINITIONS
 from hetcal.result_figures import lift_figure
 from hetcal.verdict import verdict
 from pages.shared.class_compute import ClassFlow
@@ -11,7 +12,7 @@ from pages.shared.frame import need_results, open_page
 from pages.shared.jobs import job_running, watch_job
 from pages.shared.messages import show_verdict
 from pages.shared.state import workspace
-from pages.shared.widgets import cards, chart
+from pages.shared.widgets import cards, chart, definitions
 
 NEXT = (
     ("pages/overconfidence.py", "See where the model is over-confident"),
@@ -43,8 +44,8 @@ else:
     lift = evaluation.lift
     show_verdict(evaluation)
     cards(
-        ("AUC before", f"{lift.before:.4f}"),
-        ("AUC after", f"{lift.after:.4f}"),
+        ("AUC before", f"{lift.before:.4f}", DEFINITIONS["AUC"]),
+        ("AUC after", f"{lift.after:.4f}", DEFINITIONS["AUC"]),
         ("Leaves", f"{len(flow.partition.leaves)}"),
         ("Test rows", f"{evaluation.rows:,}"),
     )
@@ -54,5 +55,6 @@ else:
         alt=verdict(lift, evaluation.rows),
         how="The bar is the 95 % interval of the lift. Only a bar clear of zero is a gain.",
     )
+    definitions("AUC", "Lift", "p-value")
 for page, label in NEXT:
     st.page_link(page, label=label, icon=":material/arrow_forward:")

@@ -8,6 +8,7 @@ ROC curve joined by straight lines and what follows from it.
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
 from hetcal.arrays import Floats
 from hetcal.ranking import Labels, RankedClass, rank_classes
@@ -31,6 +32,11 @@ class OperatingPoint:
     tied_share: float
     true_positive_rate: float
     false_positive_rate: float
+
+    @property
+    def probability(self) -> float:
+        """The threshold of a logit as a probability."""
+        return float(expit(self.threshold))
 
     @property
     def balanced_precision(self) -> float:
@@ -62,7 +68,11 @@ def at_false_positive_rate(
     Where positive rows lie between two negative ones, every threshold between these has the
     same false positive rate; the lowest is taken, which passes the most positive rows.
     """
-    positive, negative = rank_classes(y, scores, weight)
+    return point_of_rate(*rank_classes(y, scores, weight), rate)
+
+
+def point_of_rate(positive: RankedClass, negative: RankedClass, rate: float) -> OperatingPoint:
+    """Do what `at_false_positive_rate` does for classes that are already ranked."""
     if not positive.total * negative.total:
         return OperatingPoint(float("nan"), float("nan"), float("nan"), float("nan"))
     # The weight that scores more than each negative row falls along the ascending scores.
@@ -74,6 +84,17 @@ def at_false_positive_rate(
     share = float(np.clip((rate * negative.total - above[place]) / tied, 0.0, 1.0))
     true = _rate(positive, threshold, share)
     return OperatingPoint(threshold, share, true, _rate(negative, threshold, share))
+
+
+def points_in_words(before: OperatingPoint, after: OperatingPoint) -> str:
+    """Say what a false positive rate buys before and after calibration."""
+    if np.isnan(before.true_positive_rate + after.true_positive_rate):
+        return "There are no rates, for the test rows are of one class."
+    found = " and ".join(
+        f"{100 * point.true_positive_rate:.1f} % {name} (T = {point.probability:.4f})"
+        for name, point in (("before", before), ("after", after))
+    )
+    return f"At this false positive rate the true positive rate is {found}."
 
 
 def _rate(ranked: RankedClass, threshold: float, tied_share: float) -> float:

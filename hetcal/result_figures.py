@@ -18,11 +18,24 @@ from hetcal.figures import (
     number,
     translucent,
 )
+from hetcal.operating_points import OperatingPoint
 from hetcal.reliability import ReliabilityCurve
 
+_RATES = (
+    "threshold T %{customdata:.4f}<br>true positive rate %{y:.3f}<br>false positive rate %{x:.3f}"
+)
 
-def roc_figure(curves: Sequence[RocCurve]) -> go.Figure:
-    """Draw ROC curves; a curve's name ("before", "after", …) gives its colour."""
+
+def roc_figure(curves: Sequence[RocCurve], points: Sequence[OperatingPoint] = ()) -> go.Figure:
+    """Draw ROC curves; a curve's name ("before", "after", …) gives its colour.
+
+    Parameters
+    ----------
+    curves : sequence of RocCurve
+        The curves.
+    points : sequence of OperatingPoint
+        A point of each curve to mark; none by default.
+    """
     figure = new_figure(460)
     figure.add_trace(_diagonal("by chance"))
     for curve in curves:
@@ -33,9 +46,21 @@ def roc_figure(curves: Sequence[RocCurve]) -> go.Figure:
             name=f"{curve.name} · AUC {number(curve.auc)}",
             mode="lines",
             line={"width": 2.5, "color": colour(curve.name)},
-            hovertemplate="threshold %{customdata:.4f}<br>true positive rate %{y:.3f}"
-            "<br>false positive rate %{x:.3f}"
-            f"<br>n = {curve.rows:,}<extra>{curve.name}</extra>",
+            hovertemplate=_RATES + f"<br>n = {curve.rows:,}<extra>{curve.name}</extra>",
+        )
+    for curve, point in zip(curves, points, strict=False):
+        figure.add_scatter(
+            x=[point.false_positive_rate],
+            y=[point.true_positive_rate],
+            customdata=[point.probability],
+            mode="markers",
+            showlegend=False,
+            marker={
+                "size": 12,
+                "color": colour(curve.name),
+                "line": {"width": 2, "color": "white"},
+            },
+            hovertemplate=_RATES + f"<extra>{curve.name}</extra>",
         )
     figure.update_xaxes(title="false positive rate", range=[0, 1])
     figure.update_yaxes(title="true positive rate", range=[0, 1.005])
@@ -54,7 +79,7 @@ def precision_recall_figure(curves: Sequence[PrecisionRecallCurve]) -> go.Figure
             name=f"{curve.name} · average precision {number(curve.average_precision)}",
             mode="lines",
             line={"width": 2.5, "color": colour(curve.name)},
-            hovertemplate="threshold %{customdata:.4f}<br>precision %{y:.3f}<br>recall %{x:.3f}"
+            hovertemplate="threshold T %{customdata:.4f}<br>precision %{y:.3f}<br>recall %{x:.3f}"
             f"<br>n = {curve.rows:,}<extra>{curve.name}</extra>",
         )
         if curve.precision.size:  # with every row called positive, precision is the base rate

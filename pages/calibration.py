@@ -10,7 +10,7 @@ from pages.shared.frame import need_results, open_page
 from pages.shared.map_controls import map_controls
 from pages.shared.messages import plain
 from pages.shared.tables import MAPS
-from pages.shared.widgets import chart, leaf_picker, leaf_rows
+from pages.shared.widgets import chart, definitions, leaf_picker, leaf_rows
 
 open_page(
     "Calibration",
@@ -53,4 +53,5 @@ with right:
         how="Slope 1 and intercept 0 keep the network as it is; slope 0 is the tree alone. Bars: "
         "95 % intervals; hollow leaves use the pooled map.",
     )
+definitions("Slope and intercept", "Standard error")
 leaf_rows(maps_table(calibrator, flow.partition), key="calibration_table", columns=MAPS)

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from hetcal.definitions import DEFINITIONS
 from hetcal.overconfidence_figure import overconfidence_figure
 from hetcal.score_figures import leaf_histogram_figure, leaf_multiples_figure
 from pages.shared.frame import need_results, open_page
@@ -9,6 +10,7 @@ from pages.shared.tables import DIAGNOSIS
 from pages.shared.widgets import (
     cards,
     chart,
+    definitions,
     leaf_chart,
     leaf_name,
     leaf_picker,
@@ -27,22 +29,13 @@ leaf = leaf_picker(flow.partition)
 chosen = flow.diagnosis.set_index("leaf").loc[leaf]
 
 cards(
-    ("AUC, train rows", shown(chosen.auc_train, ".3f")),
-    ("AUC, test rows", shown(chosen.auc_test, ".3f")),
-    (
-        "Over-confidence",
-        shown(chosen.confidence_gap, "+.3f"),
-        "Mean probability of the predicted class minus the share of right predictions, on test "
-        "rows. Above zero: over-confident.",
-    ),
-    (
-        "Calibration slope",
-        shown(chosen.slope, ".2f"),
-        "Slope of a logistic regression of the label on the score, on test rows. 1 is right, 0.5 "
-        "means that scores should be halved.",
-    ),
+    ("AUC, train rows", shown(chosen.auc_train, ".3f"), DEFINITIONS["AUC"]),
+    ("AUC, test rows", shown(chosen.auc_test, ".3f"), DEFINITIONS["AUC"]),
+    ("Over-confidence", shown(chosen.confidence_gap, "+.3f"), DEFINITIONS["Over-confidence"]),
+    ("Calibration slope", shown(chosen.slope, ".2f"), DEFINITIONS["Slope and intercept"]),
 )
 st.markdown(f"**{leaf_name(leaf)}:** {chosen.sentence}.")
+definitions("AUC", "Over-confidence", "Slope and intercept", "Log-loss", "Log-loss gap")
 
 with st.container(horizontal=True):
     density = (

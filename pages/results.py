@@ -2,7 +2,10 @@
 
 import streamlit as st
 
+from hetcal.definitions import DEFINITIONS
 from hetcal.evaluation import metrics_table
+from hetcal.operating_points import points_in_words
+from hetcal.result_curves import points_of_rate
 from hetcal.result_figures import (
     leaf_lift_figure,
     lift_figure,
@@ -15,8 +18,16 @@ from pages.shared.class_compute import ClassFlow
 from pages.shared.class_results import show_class_results, show_shown_class
 from pages.shared.frame import need_results, open_page
 from pages.shared.messages import show_verdict
-from pages.shared.tables import LEAF_RESULTS, METRICS
-from pages.shared.widgets import cards, chart, how_to_read, leaf_chart, leaf_picker, leaf_rows
+from pages.shared.tables import LEAF_RESULTS, METRICS, ORDER, PROBABILITIES
+from pages.shared.widgets import (
+    cards,
+    chart,
+    definitions,
+    how_to_read,
+    leaf_chart,
+    leaf_picker,
+    leaf_rows,
+)
 
 open_page("Results", "Before and after calibration, on **test rows** that no fit has seen.")
 flow = need_results()
@@ -32,10 +43,23 @@ if flow.run.choice is not None:
     st.markdown(f"Scheme: **{flow.run.choice.chosen}**. {flow.run.choice.why}")
 st.caption(flow.run.exactness)
 cards(
-    ("AUC before", f"{lift.before:.4f}"),
-    ("AUC after", f"{lift.after:.4f}"),
-    ("Lift in percent", f"{lift.percent:+.2f} %", "AUC after over AUC before, minus one"),
-    ("p-value", f"{lift.p:.2g}", "Paired DeLong test of no difference between the two AUCs"),
+    ("AUC before", f"{lift.before:.4f}", DEFINITIONS["AUC"]),
+    ("AUC after", f"{lift.after:.4f}", DEFINITIONS["AUC"]),
+    ("Lift in percent", f"{lift.percent:+.2f} %", DEFINITIONS["Lift"]),
+    ("p-value", f"{lift.p:.2g}", DEFINITIONS["p-value"]),
+)
+definitions(
+    "AUC",
+    "Lift",
+    "p-value",
+    "TPR and FPR at (T, q)",
+    "Average precision",
+    "PR-AUC",
+    "Log-loss",
+    "Brier score",
+    "Calibration error",
+    "Calibration error, debiased",
+    "Share of the lift",
 )
 chart(
     lift_figure(lift, evaluation.rows),
@@ -44,11 +68,26 @@ chart(
     how="The bar is the 95 % interval of the lift. Only a bar clear of zero is a gain.",
 )
 
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    rate = st.number_input(
+        "False positive rate (%)",
+        0.0,
+        100.0,
+        10.0,
+        step=1.0,
+        format="%.1f",
+        key="results_rate",
+        help=DEFINITIONS["TPR and FPR at (T, q)"],
+        width=240,
+        persist_state="session",
+    )
+    points = points_of_rate(flow.run.ways, rate / 100)
+    st.markdown(points_in_words(*points))
 left, right = st.columns(2, gap="medium")
 with left:
     st.subheader("ROC", anchor=False)
     chart(
-        roc_figure(curves.roc),
+        roc_figure(curves.roc, points),
         key="results_roc",
         alt="ROC curves before and after",
         how="Higher is better: more true positives for the same false positives.",
@@ -77,7 +116,10 @@ with right:
     )
 
 st.subheader("Against simpler ways", anchor=False)
-st.dataframe(metrics_table(evaluation), hide_index=True, column_config=METRICS)
+table = metrics_table(evaluation)
+with st.container(horizontal=True):  # side by side, or one below the other in a narrow window
+    for columns in (ORDER, PROBABILITIES):
+        st.dataframe(table, width=500, hide_index=True, column_order=columns, column_config=METRICS)
 how_to_read(
     "One increasing map for all rows keeps the AUC and mends the probabilities; the tree alone "
     "ignores the model. Heterogeneous calibration joins the two."

@@ -2,7 +2,12 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from hetcal.operating_points import at_false_positive_rate, operating_point
+from hetcal.operating_points import (
+    OperatingPoint,
+    at_false_positive_rate,
+    operating_point,
+    points_in_words,
+)
 
 Y = np.array([0, 0, 0, 0, 1, 1, 1])
 SCORES = np.array([-2.0, -1.0, 0.0, 1.0, 0.0, 0.0, 2.0])
@@ -64,3 +69,16 @@ def test_one_class_has_no_rates():
     y, scores = np.ones(3, int), np.arange(3.0)
     assert np.isnan(at_false_positive_rate(y, scores, 0.5).true_positive_rate)
     assert np.isnan(operating_point(y, scores, 0.5, 0.5).false_positive_rate)
+
+
+def test_points_are_told_with_their_thresholds_as_probabilities():
+    before = OperatingPoint(0.0, 0.5, 0.4321, 0.1)
+    after = OperatingPoint(np.log(3), 0.5, 0.5, 0.1)
+    assert points_in_words(before, after) == (
+        "At this false positive rate the true positive rate is 43.2 % before (T = 0.5000) and "
+        "50.0 % after (T = 0.7500)."
+    )
+    none = at_false_positive_rate(np.ones(3, int), np.arange(3.0), 0.5)
+    assert points_in_words(none, none) == (
+        "There are no rates, for the test rows are of one class."
+    )

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.metrics import roc_curve
 
 from hetcal.cells import Cells
 from hetcal.evaluation import evaluate
 from hetcal.grid import Grid
 from hetcal.leaf_calibrator import LeafCalibrator
-from hetcal.result_curves import result_curves
+from hetcal.result_curves import points_of_rate, result_curves
 from hetcal.sketch import sketch_rows
 from hetcal.ways import score_in_four_ways
 
@@ -40,3 +41,23 @@ def test_curves_of_cells_are_those_of_their_rows_and_carry_the_areas_of_the_eval
         assert one.count.sum() == other.count.sum() == 20_000
         assert one.predicted == pytest.approx(other.predicted, abs=0.005)
         assert one.observed == pytest.approx(other.observed, abs=0.02)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.01, 0.3, 1.0])
+def test_points_lie_on_the_curves_of_rows_and_near_them_for_cells(rate):
+    rng = np.random.default_rng(1)
+    leaf, scores = rng.integers(1, 3, 5_000), rng.normal(size=5_000)
+    y = rng.binomial(1, expit(leaf * scores - 1))
+    rows, calibrator = Cells.of_rows(scores, y, leaf), LeafCalibrator().fit(scores, y, leaf)
+    cells = sketch_rows(scores, y, leaf, [1, 2], Grid()).cells()
+    found, sketched = (
+        points_of_rate(score_in_four_ways(each, rows, calibrator), rate) for each in (rows, cells)
+    )
+    logits = scores, calibrator.predict_logit(scores, leaf)
+    for point, other, each in zip(found, sketched, logits, strict=True):
+        false, true, _ = roc_curve(y, each, drop_intermediate=False)
+        highest = true[np.searchsorted(false, rate, "right") - 1]
+        assert highest <= point.true_positive_rate <= highest + 1 / np.sum(y == 1)
+        assert point.false_positive_rate == pytest.approx(rate, abs=1e-12)
+        assert other.false_positive_rate == pytest.approx(rate, abs=1e-12)
+        assert other.true_positive_rate == pytest.approx(point.true_positive_rate, abs=0.01)

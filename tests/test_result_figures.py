@@ -7,6 +7,7 @@ import pytest
 from hetcal.curves import PrecisionRecallCurve, RocCurve
 from hetcal.delong import Lift
 from hetcal.figures import PALETTE
+from hetcal.operating_points import OperatingPoint
 from hetcal.reliability import ReliabilityCurve
 from hetcal.result_figures import (
     leaf_lift_figure,
@@ -52,11 +53,23 @@ def test_roc_curves_share_axes_with_the_diagonal():
     assert figure.layout.yaxis.title.text == "true positive rate"
 
 
+def test_points_of_the_curves_are_marked_in_their_colours():
+    points = [OperatingPoint(0.0, 0.5, 0.6, 0.25), OperatingPoint(np.log(3), 0.5, 0.7, 0.25)]
+    *_, before, after = roc_figure([roc("before"), roc("after")], points).data
+    assert [(*each.x, *each.y) for each in (before, after)] == [(0.25, 0.6), (0.25, 0.7)]
+    assert [each.marker.color for each in (before, after)] == [
+        PALETTE["before"],
+        PALETTE["after"],
+    ]
+    assert [*before.customdata, *after.customdata] == pytest.approx([0.5, 0.75])
+    assert "false positive rate %{x" in after.hovertemplate
+
+
 def test_thresholds_and_n_are_on_hover():
     for figure in (roc_figure([roc("after")]), precision_recall_figure([precision_recall("a")])):
         curve = next(each for each in figure.data if each.customdata is not None)
         assert list(curve.customdata) == [1.0, 0.4, 0.1]
-        assert "threshold %{customdata" in curve.hovertemplate
+        assert "threshold T %{customdata" in curve.hovertemplate
         assert "n = 1,234" in curve.hovertemplate
 
 

@@ -5,11 +5,19 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from hetcal.definitions import DEFINITIONS
+
 Columns = dict[str, Any]
 
 _number = st.column_config.NumberColumn
 _text = st.column_config.TextColumn
 _ROLES = {"train": "train", "validation": "valid.", "calibration": "calib.", "test": "test"}
+
+
+def _measure(head: str, term: str, form: str = "%.4f") -> Any:
+    """Write a measure under a short head, with its definition as the tooltip."""
+    return _number(head, format=form, help=DEFINITIONS[term])
+
 
 BALANCE: Columns = {
     "role": _text("role"),
@@ -45,14 +53,14 @@ DIAGNOSIS: Columns = {
     "leaf": _number("leaf", width=50, help="0: all rows"),
     "sentence": _text("in words", width=470),
     "rows_test": _number("test n", format="localized"),
-    "auc_train": _number("train AUC", format="%.3f"),
-    "auc_test": _number("test AUC", format="%.3f"),
-    "log_loss_train": _number("train log-loss", format="%.3f"),
-    "log_loss_test": _number("test log-loss", format="%.3f"),
-    "log_loss_gap": _number("gap", format="%+.3f", help="Test minus train log-loss"),
-    "confidence_gap": _number("confidence − accuracy", format="%+.3f"),
-    "slope": _number("slope", format="%.2f"),
-    "intercept": _number("intercept", format="%+.2f"),
+    "auc_train": _measure("train AUC", "AUC", "%.3f"),
+    "auc_test": _measure("test AUC", "AUC", "%.3f"),
+    "log_loss_train": _measure("train log-loss", "Log-loss", "%.3f"),
+    "log_loss_test": _measure("test log-loss", "Log-loss", "%.3f"),
+    "log_loss_gap": _measure("gap", "Log-loss gap", "%+.3f"),
+    "confidence_gap": _measure("over-confidence", "Over-confidence", "%+.3f"),
+    "slope": _measure("slope", "Slope and intercept", "%.2f"),
+    "intercept": _measure("intercept", "Slope and intercept", "%+.2f"),
 }
 
 MAPS: Columns = {
@@ -61,37 +69,42 @@ MAPS: Columns = {
     "rows": _number("calib. n", format="localized"),
     "positives": _number("positive n", format="localized"),
     "map": _text("map", help="s: the logit of the model; p: its probability"),
-    "slope": _number("slope", format="%.3f"),
-    "slope_se": _number("± s.e.", format="%.3f"),
-    "intercept": _number("intercept", format="%+.3f"),
-    "intercept_se": _number("± s.e. ", format="%.3f"),
+    "slope": _measure("slope", "Slope and intercept", "%.3f"),
+    "slope_se": _measure("± s.e.", "Standard error", "%.3f"),
+    "intercept": _measure("intercept", "Slope and intercept", "%+.3f"),
+    "intercept_se": _measure("± s.e. ", "Standard error", "%.3f"),
     "fallback": _text("pooled map because"),
 }
 
 METRICS: Columns = {
-    "scheme": _text("scheme", width="medium"),
-    "auc": _number("AUC", format="%.4f", help="Ties count one half; higher is better"),
-    "average_precision": _number("average precision", format="%.4f", help="Higher is better"),
-    "log_loss": _number("log-loss", format="%.4f", help="Lower is better"),
-    "brier": _number("Brier score", format="%.4f", help="Mean squared error; lower is better"),
-    "calibration_error": _number(
-        "calibration error",
-        format="%.4f",
-        help="L2: root of the mean squared gap between predicted and observed, over 15 bins of "
-        "equal mass; lower is better. It need not fall when leaves are calibrated apart.",
-    ),
+    "scheme": _text("scheme", width=190),
+    "auc": _measure("AUC", "AUC"),
+    "average_precision": _measure("av. precision", "Average precision"),
+    "balanced_precision_area": _measure("PR-AUC", "PR-AUC"),
+    "log_loss": _measure("log-loss", "Log-loss"),
+    "brier": _measure("Brier", "Brier score"),
+    "calibration_error": _measure("calib. error", "Calibration error"),
+    "calibration_error_debiased": _measure("debiased", "Calibration error, debiased"),
 }
+ORDER = ("scheme", "auc", "average_precision", "balanced_precision_area")
+PROBABILITIES = (
+    "scheme",
+    "log_loss",
+    "brier",
+    "calibration_error",
+    "calibration_error_debiased",
+)
 
 LEAF_RESULTS: Columns = {
     "leaf": _number("leaf", width=50),
     "rows": _number("test n", format="localized"),
     "positives": _number("positive n", format="localized"),
-    "auc_before": _number("AUC before", format="%.4f"),
-    "auc_after": _number("AUC after", format="%.4f"),
-    "lift": _number("lift inside", format="%+.4f"),
-    "log_loss_before": _number("log-loss before", format="%.4f"),
-    "log_loss_after": _number("log-loss after", format="%.4f"),
-    "contribution": _number("share of the lift", format="%+.4f"),
+    "auc_before": _measure("AUC before", "AUC"),
+    "auc_after": _measure("AUC after", "AUC"),
+    "lift": _measure("lift inside", "Lift", "%+.4f"),
+    "log_loss_before": _measure("log-loss before", "Log-loss"),
+    "log_loss_after": _measure("log-loss after", "Log-loss"),
+    "contribution": _measure("share of the lift", "Share of the lift", "%+.4f"),
     "contribution_low": _number("95 % from", format="%+.4f"),
     "contribution_high": _number("to", format="%+.4f"),
 }

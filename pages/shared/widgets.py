@@ -8,6 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from hetcal.definitions import DEFINITIONS
 from hetcal.partition import Partition
 from pages.shared.messages import plain
 from pages.shared.state import ALL_ROWS, choice, choose_leaf, leaf_choice, update, workspace
@@ -71,6 +72,13 @@ def cards(*numbers: tuple[str, str] | tuple[str, str, str]) -> None:
     with st.container(horizontal=True):  # unlike columns, it wraps before a number is cut off
         for label, value, *more in numbers:
             st.metric(label, value, help=more[0] if more else None, border=True, height="stretch")
+
+
+def definitions(*terms: str) -> None:
+    """Offer what the numbers of a page mean, one click away."""
+    with st.popover("What the numbers mean", icon=":material/menu_book:"):
+        for term in terms:
+            st.markdown(f"**{term}.** {DEFINITIONS[term]}")
 
 
 def chart(figure: go.Figure, key: str, alt: str, how: str) -> None:

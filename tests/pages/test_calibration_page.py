@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from tests.pages.visit import (
     calm,
     choose_leaf,
+    defined,
     figure,
     go,
     links,
@@ -78,3 +79,7 @@ def test_separated_calibration_rows_are_explained(segments):
     app = go(with_scores(segments.assign(score=sure)), "pages/calibration.py")
     assert "calibration rows" in the_error(app)
     assert links(app) == ["Go to Scores"]
+
+
+def test_its_terms_are_explained_one_click_away(segments):
+    assert defined(calibration_page(segments)) == ["Slope and intercept", "Standard error"]

@@ -6,9 +6,11 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
+from hetcal.definitions import DEFINITIONS
 from tests.pages.visit import (
     calm,
     choose_leaf,
+    defined,
     figure,
     go,
     metrics,
@@ -97,3 +99,15 @@ def test_a_leaf_without_test_rows_has_dashes_and_says_why(segments):
     assert set(shown.values()) == {"–"}
     assert any("no test rows" in each.value for each in app.markdown)
     assert not any("nan" in each.delta for each in app.metric)
+
+
+def test_its_terms_are_explained_one_click_away(app):
+    assert defined(app) == [
+        "AUC",
+        "Over-confidence",
+        "Slope and intercept",
+        "Log-loss",
+        "Log-loss gap",
+    ]
+    slope = next(each for each in app.metric if each.label == "Calibration slope")
+    assert slope.proto.help == DEFINITIONS["Slope and intercept"]

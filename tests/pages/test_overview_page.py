@@ -14,6 +14,7 @@ from pages.shared import jobs
 from pages.shared.demo_controls import TOY_ROWS
 from tests.pages.visit import (
     calm,
+    defined,
     figure,
     go,
     links,
@@ -57,6 +58,7 @@ def toy_areas():
 def test_the_papers_example_lifts_the_area_as_scikit_learn_says():
     before, after, rows = toy_areas()
     app = calm(press(open_page("app.py"), "The paper's example"))
+    assert defined(app) == ["AUC", "Lift", "p-value"]
     assert metrics(app) == {
         "AUC before": f"{before:.4f}",
         "AUC after": f"{after:.4f}",

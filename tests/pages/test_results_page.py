@@ -1,5 +1,7 @@
 """Results: before and after on test rows."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from scipy.special import expit, logit
@@ -9,11 +11,14 @@ from sklearn.metrics import (
     brier_score_loss,
     log_loss,
     roc_auc_score,
+    roc_curve,
 )
 
+from hetcal.metrics import Metrics, balanced_precision_area
 from tests.pages.visit import (
     calm,
     choose_leaf,
+    defined,
     figure,
     go,
     metrics,
@@ -69,6 +74,8 @@ def test_the_four_schemes_have_the_measures_of_scikit_learn(app, schemes):
         probability = expit(scores)
         assert row.auc == pytest.approx(roc_auc_score(y, scores), abs=1e-6)
         assert row.average_precision == pytest.approx(average_precision_score(y, scores), abs=1e-4)
+        area = balanced_precision_area(y, scores)
+        assert row.balanced_precision_area == pytest.approx(area, abs=1e-4)
         assert row.log_loss == pytest.approx(log_loss(y, probability), abs=1e-5)
         assert row.brier == pytest.approx(brier_score_loss(y, probability), abs=1e-5)
     assert shown["auc"][0] == shown["auc"][1], "one map for all rows changes no order"
@@ -148,3 +155,31 @@ def test_a_sketched_table_has_the_same_results_and_names_their_errors(app, segme
         assert float(shown[name]) == pytest.approx(float(exact[name]), abs=2e-3)
     for page in ("pages/calibration.py", "pages/overconfidence.py"):
         calm(go(sketched, page))
+
+
+def test_all_measures_stand_in_two_tables_of_few_columns(app):
+    shown = [list(each.proto.column_order) for each in app.dataframe if "scheme" in each.value]
+    assert [each[0] for each in shown] == ["scheme", "scheme"]
+    assert max(map(len, shown)) <= 5
+    assert sorted(shown[0][1:] + shown[1][1:]) == sorted(each.name for each in fields(Metrics))
+
+
+def test_every_measure_is_explained_one_click_away(app):
+    assert defined(app) == [
+        "AUC", "Lift", "p-value", "TPR and FPR at (T, q)", "Average precision", "PR-AUC",
+        "Log-loss", "Brier score", "Calibration error", "Calibration error, debiased",
+        "Share of the lift",
+    ]  # fmt: skip
+
+
+def test_a_false_positive_rate_buys_what_scikit_learn_says(app, schemes):
+    logits, y = schemes
+    for percent in (10.0, 30.0):
+        app.number_input(key="results_rate").set_value(percent).run()
+        marks = figure(calm(app), "results_roc")["data"][-2:]
+        for mark, scheme in zip(marks, ("model", "after"), strict=True):
+            false, true, _ = roc_curve(y, logits[scheme], drop_intermediate=False)
+            (height,) = numbers(mark["y"])
+            assert numbers(mark["x"]) == pytest.approx([percent / 100])
+            assert height == pytest.approx(np.interp(percent / 100, false, true), abs=1 / y.sum())
+            assert any(f"{100 * height:.1f} %" in each.value for each in app.markdown)

@@ -89,6 +89,14 @@ def metrics(app):
     return {each.label: each.value for each in app.metric}
 
 
+def defined(app):
+    """The terms that the page explains one click away."""
+    (popover,) = (
+        each for each in app.get("popover") if each.proto.popover.label == "What the numbers mean"
+    )
+    return [each.value.split("**")[1].rstrip(".") for each in popover.markdown]
+
+
 def said(elements):
     """What alerts say, without the signs of Markdown."""
     return [" ".join(each.value.replace("\\", "").replace("**", "").split()) for each in elements]
