@@ -21,8 +21,8 @@ cells, so there is one path for exact and for sketched data.
    Maps of other kinds (`leaf_methods`) are fitted on cells, too, and `shrunken` draws those
    with parameters towards the pooled map, as strongly as `shrinkage` finds best.
 3. **Ranks** (`rank_statistics`): the values of each class are sorted, never the rows. One
-   sort gives AUC, average precision and DeLong's variance, ties exact. Cells are ranked by
-   the middle of their interval and summed by their mean score.
+   sort gives AUC, average precision, the paper's PR-AUC and DeLong's variance, ties exact.
+   Cells are ranked by the middle of their interval and summed by their mean score.
 4. **Bounds** (`bounds`, `rank_bounds`): what the rows inside their intervals could change. A
    number from cells is shown while its bound is below its standard error; otherwise the rows
    are asked (`exactness`, `row_answers`), once for each set of maps.

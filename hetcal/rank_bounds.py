@@ -10,8 +10,8 @@ from hetcal.arrays import Bools, Floats, Ints
 from hetcal.cells import Cells
 from hetcal.kernels import use_compiled
 from hetcal.precision_area import area_of_steps
-from hetcal.rank_statistics import first_of_ties
-from hetcal.ranking import RankedClass, ascending_order, weight_from
+from hetcal.rank_statistics import count_below, first_of_ties
+from hetcal.ranking import ascending_order, weight_from
 
 Classes = NDArray[np.complex128]
 """Weights: of class 0 in the real part, of class 1 in the imaginary one."""
@@ -236,15 +236,15 @@ def _balanced(ones: _Order, others: _Order, classes: Classes, total: complex) ->
 
         pairs = (ones.values, ones.order), (others.values, others.order)
         return float(balanced_area(*pairs, classes, total))
-    first = first_of_ties(ones.values[ones.order])
+    ranked = ones.values[ones.order]
+    first = first_of_ties(ranked)
     rise = np.add.reduceat(classes[ones.order].imag, first)
     true = np.cumsum(rise[::-1])[::-1] - rise
     other = others.order[classes[others.order].real > 0]
-    negative = RankedClass(others.values[other], weight_from(classes[other].real))
-    sought = ones.values[ones.order[first]]
-    false = negative.above(sought)
-    run = negative.at_or_above(sought) - false
-    return area_of_steps(true, rise, false, run, negative.total)
+    negative = weight_from(classes[other].real)
+    below, not_above = count_below(ranked[first], others.values[other])
+    false = negative[not_above]
+    return area_of_steps(true, rise, false, negative[below] - false, total.real)
 
 
 def _share(true: Floats, false: Floats) -> Floats:

@@ -53,6 +53,7 @@ def roc_figure(curves: Sequence[RocCurve], points: Sequence[OperatingPoint] = ()
             x=[point.false_positive_rate],
             y=[point.true_positive_rate],
             customdata=[point.probability],
+            name=f"{curve.name} at one rate",
             mode="markers",
             showlegend=False,
             marker={
