@@ -125,7 +125,7 @@ def test_the_results_follow_a_saved_partition(segments):
     partition = grown(segments, ["size"], max_depth=2)
     upload(app, "partition_file", "mine.json", saved(partition))
     leaf = partition.apply(segments)[(segments["split"] == "test").to_numpy()]
-    shown = go(app, "pages/results.py").dataframe[1].value
+    shown = table_with(go(app, "pages/results.py"), "contribution")
     assert shown["rows"].tolist() == np.bincount(leaf)[1:].tolist()
 
 
