@@ -47,6 +47,16 @@ def test_partition_counts_the_rows_and_labels_that_it_is_given(grown):
     assert partition.base_rate == pytest.approx(y.mean())
 
 
+def test_rules_have_the_digits_that_the_training_rows_need():
+    low, high = 1 + 2.0**-16, 1 + 2.0**-15  # exact in single precision
+    X = pd.DataFrame({"a": np.repeat([low, high], 500)})
+    grown = ForestPartition(1, max_depth=1).fit(X, np.repeat([0, 1], 500)).ensemble_
+    for leaf in grown.partition(0).leaves:
+        shown = leaf.rule.split()[-1]
+        assert low <= float(shown) < high
+        assert len(shown) < 9
+
+
 def test_partition_counts_weights(grown):
     X, y = rows(2)
     weight = np.linspace(0.5, 2.0, len(X))
