@@ -122,7 +122,7 @@ class ClassRun:
         if self.scores.excluded:
             told += (f"{self.scores.excluded:,} rows have no finite scores and take no part.",)
         if self.scores.clipped:
-            told += (f"{self.scores.clipped:,} probabilities of 0 were pulled up to 1e-7.",)
+            told += (f"{self.scores.clipped:,} probabilities below 1e-7 were pulled up to it.",)
         if self.calibrator.shrinkage_ == float("inf"):
             told += ("All leaves have the pooled map: on rows left out, maps of their own lost.",)
         elif self.calibrator.shrinkage == "cv":

@@ -107,6 +107,36 @@ def test_a_positive_value_stands_against_all_others(table, kinds, tmp_path):
     assert result["before"]["auc"] == pytest.approx(area, abs=1e-12)
 
 
+def test_a_class_without_test_rows_has_no_auc_and_the_others_have(kinds, tmp_path):
+    path = tmp_path / "kinds.csv"
+    few = kinds[(kinds["kind"] != "bee") | (kinds["split"] != "test")]
+    few.to_csv(path, index=False)
+    assert run_command(path, tmp_path / "out", *SCORED) == 0
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    test = few[few["split"] == "test"]
+    areas = [roc_auc_score(test["kind"] == name, test[f"p_{name}"]) for name in ("ant", "cow")]
+    assert result["before"]["macro_auc"] == pytest.approx(np.mean(areas), abs=1e-6)
+    assert [each["auc_before"] for each in result["per_class"]][1] is None
+
+
+def test_a_class_without_training_or_calibration_rows_stays_possible(kinds, tmp_path):
+    path, out = tmp_path / "kinds.csv", tmp_path / "out"
+    kinds[(kinds["kind"] != "bee") | (kinds["split"] == "test")].to_csv(path, index=False)
+    assert run_command(path, out, *SCORED) == 0
+    after = pd.read_parquet(out / "scored.parquet")["after_bee"]
+    assert ((after > 0) & (after < 1)).all()
+
+
+def test_the_leaves_can_be_segments_of_ones_own(kinds, tmp_path):
+    path, out = tmp_path / "kinds.csv", tmp_path / "out"
+    kinds.assign(side=np.where(kinds["x"] > 0, "right", "left")).to_csv(path, index=False)
+    assert run_command(path, out, *SCORED, "--columns", "side") == 0
+    leaves = json.loads((out / "result.json").read_text())["leaves"]
+    assert len(leaves) == 2
+    assert all("side" in leaf["rule"] for leaf in leaves)
+    assert run_command(path, out, *SCORED, "--partition", "forest") == 2
+
+
 @pytest.mark.parametrize(
     ("change", "arguments", "words"),
     [

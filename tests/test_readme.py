@@ -43,7 +43,17 @@ def test_the_command_lines_print_what_it_says(tmp_path, monkeypatch, capsys):
     for line in block.replace("\\\n", " ").strip().splitlines():
         assert main(shlex.split(line)[3:]) == 0
     printed = capsys.readouterr().out
-    claimed = re.findall(r"^Heterogeneous calibration .*\.$", README, re.MULTILINE)
+    claimed = re.findall(r"^Heterogeneous calibration helps. AUC .*\.$", README, re.MULTILINE)
     assert len(claimed) == 1
     assert claimed[0] in printed
     assert (tmp_path / "demo" / "scored.parquet").exists()
+
+
+def test_the_lines_on_more_classes_print_what_it_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(next(each for each in blocks("python") if "kinds.csv" in each), {})
+    (line,) = next(each for each in blocks("bash") if "kinds.csv" in each).strip().splitlines()
+    assert main(shlex.split(line)[3:]) == 0
+    claimed = re.findall(r"^.* Macro AUC .*\.$", README, re.MULTILINE)
+    assert len(claimed) == 1
+    assert claimed[0] in capsys.readouterr().out

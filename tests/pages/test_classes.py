@@ -163,6 +163,18 @@ def test_partition_and_overconfidence_show_the_class(kinds, finished):
     assert metrics(app)["AUC, test rows"] == f"{area:.3f}"
 
 
+def test_the_leaves_can_be_segments_of_ones_own(kinds):
+    frame = kinds.copy()
+    frame.insert(0, "side", np.array(["left", "middle", "right"])[np.digitize(kinds["x"], [-1, 1])])
+    app = go(with_class_scores(frame), "pages/partition.py")
+    assert app.selectbox(key="setting_partition").value == "tree"
+    app = app.selectbox(key="setting_partition").select("columns").run()
+    app = calm(app.multiselect(key="setting_segments").set_value(["side"]).run())
+    assert len(table_with(app, "rate_train")) == 3
+    assert "p_ant" not in app.multiselect(key="setting_segments").options
+    assert metrics(calm(go(app, "pages/results.py")))["Macro AUC after"] > "0.7"
+
+
 def test_the_map_of_all_classes_can_be_chosen(kinds, finished):
     app = calm(go(with_class_scores(kinds), "pages/calibration.py"))
     assert app.segmented_control(key="class_method").value == "vector"
