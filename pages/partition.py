@@ -8,6 +8,7 @@ from hetcal.tree_figure import tree_figure
 from pages.shared.class_compute import ClassFlow, current_flow
 from pages.shared.compute import NEED_SCORES
 from pages.shared.frame import need_scores, need_table, open_page, shown_errors
+from pages.shared.messages import plain
 from pages.shared.partition_controls import class_partition_controls, partition_controls
 from pages.shared.progress import shown_progress
 from pages.shared.state import workspace
@@ -62,8 +63,9 @@ leaf_chart(
 )
 st.subheader(f"{len(partition.leaves)} leaves", anchor=False)
 leaf_rows(leaves, key="partition_leaves", columns=LEAVES)
+counted = f"rows of class {plain(flow.shown)}" if isinstance(flow, ClassFlow) else "positive rows"
 st.caption(
-    "n: rows; %: share of positive rows. A missing value goes to the side that the split says; "
+    f"n: rows; %: share of {counted}. A missing value goes to the side that the split says; "
     "a category that is rare or new goes the way of missing values."
 )
 st.download_button(

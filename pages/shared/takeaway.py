@@ -37,7 +37,7 @@ def to_take(flow: Flow) -> Takeaway:
             run.partition.to_json,
             lambda: class_result_json(run),
             lambda: class_scored_table(run),
-            model,
+            f"{model}. It scores new rows; to look at this run again, the table is needed, too",
         )
     return Takeaway(
         lambda: artifact_bytes(flow.run, scoring),
