@@ -48,6 +48,12 @@ from hetcal.calibrators import (
     ScalingBinningCalibrator,
     TemperatureCalibrator,
 )
+from hetcal.class_artifacts import ClassArtifact, class_artifact_bytes
+from hetcal.class_calibrator import ClassCalibrator
+from hetcal.class_partition import ClassPartition
+from hetcal.class_run import ClassRun, run_classes
+from hetcal.class_scores import ClassScores, class_scores_from_columns
+from hetcal.class_table import ClassTable, make_class_table
 from hetcal.errors import HetcalError
 from hetcal.evaluation import Evaluation, evaluate
 from hetcal.finished_run import Run
@@ -69,6 +75,12 @@ __all__ = [
     "BayesianBinningCalibrator",
     "BetaCalibrator",
     "BiasCalibrator",
+    "ClassArtifact",
+    "ClassCalibrator",
+    "ClassPartition",
+    "ClassRun",
+    "ClassScores",
+    "ClassTable",
     "Evaluation",
     "HetcalError",
     "HeterogeneousCalibrator",
@@ -88,12 +100,16 @@ __all__ = [
     "TreePartition",
     "__version__",
     "artifact_bytes",
+    "class_artifact_bytes",
+    "class_scores_from_columns",
     "evaluate",
     "from_path",
     "inspect_model",
+    "make_class_table",
     "make_table",
     "open_artifact",
     "run",
+    "run_classes",
     "score_model",
     "score_with_artifact",
     "scores_from_column",
