@@ -31,6 +31,14 @@ cells, so there is one path for exact and for sketched data.
    into only if the best cut could lie inside, so the tree is scikit-learn's, split for split,
    wherever no two splits tie.
 
+Schemes of many trees
+---------------------
+A `Scheme` is a sequence of stages, each of which turns a logit and a row's columns into a better
+logit: one map for all rows, the maps of one partition, their mean over a forest, or nested maps
+along boosted trees. `auto` tries schemes on rows that they were not fitted on and keeps the
+simplest that is as good as the best, or none. Their logits are not those of a leaf and a bin, so
+rows stay rows there.
+
 numpy is the reference. Where numba is installed the passes over rows are compiled, with equal
 results; the variable HETCAL_COMPILED=0 switches that off.
 """
@@ -38,6 +46,9 @@ results; the variable HETCAL_COMPILED=0 switches that off.
 from hetcal.algorithm import run
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import Artifact, artifact_bytes, score_with_artifact
+from hetcal.auc_gain_partition import AucGainPartition
+from hetcal.auto import Choice, choose_scheme
+from hetcal.boosted_partition import BoostedPartition
 from hetcal.calibrators import (
     BayesianBinningCalibrator,
     BetaCalibrator,
@@ -54,52 +65,70 @@ from hetcal.class_partition import ClassPartition
 from hetcal.class_run import ClassRun, run_classes
 from hetcal.class_scores import ClassScores, class_scores_from_columns
 from hetcal.class_table import ClassTable, make_class_table
+from hetcal.columns_partition import ColumnsPartition
 from hetcal.errors import HetcalError
 from hetcal.evaluation import Evaluation, evaluate
 from hetcal.finished_run import Run
+from hetcal.forest_partition import ForestPartition
 from hetcal.heterogeneous import HeterogeneousCalibrator
+from hetcal.instability_partition import InstabilityPartition
+from hetcal.layer_partition import LayerPartition
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.model_file import inspect_model
 from hetcal.model_scores import InputColumns, score_model
 from hetcal.partition import Partition
+from hetcal.scheme import Scheme
+from hetcal.scheme_rows import SchemeRows
 from hetcal.scores import Scores, scores_from_column
 from hetcal.settings import Settings
 from hetcal.sources import from_path
 from hetcal.table import Roles, Table, make_table
 from hetcal.tree_partition import TreePartition
+from hetcal.tree_selection import SelectedTreePartition
 from hetcal.verdict import verdict
 from hetcal.version import __version__
 
 __all__ = [
     "Artifact",
+    "AucGainPartition",
     "BayesianBinningCalibrator",
     "BetaCalibrator",
     "BiasCalibrator",
+    "BoostedPartition",
+    "Choice",
     "ClassArtifact",
     "ClassCalibrator",
     "ClassPartition",
     "ClassRun",
     "ClassScores",
     "ClassTable",
+    "ColumnsPartition",
     "Evaluation",
+    "ForestPartition",
     "HetcalError",
     "HeterogeneousCalibrator",
     "HistogramCalibrator",
     "InputColumns",
+    "InstabilityPartition",
     "IsotonicCalibrator",
+    "LayerPartition",
     "LeafCalibrator",
     "Partition",
     "PlattCalibrator",
     "Roles",
     "Run",
     "ScalingBinningCalibrator",
+    "Scheme",
+    "SchemeRows",
     "Scores",
+    "SelectedTreePartition",
     "Settings",
     "Table",
     "TemperatureCalibrator",
     "TreePartition",
     "__version__",
     "artifact_bytes",
+    "choose_scheme",
     "class_artifact_bytes",
     "class_scores_from_columns",
     "evaluate",
