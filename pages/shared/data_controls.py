@@ -7,12 +7,10 @@ import streamlit as st
 from hetcal.errors import HetcalError
 from hetcal.labels import guess_positive, label_values
 from hetcal.reading import Dialect, detect_dialect, is_parquet, is_readable
-from hetcal.role_guess import guess_roles
-from hetcal.scores import guess_kind
-from hetcal.scoring import ColumnScoring
 from hetcal.sources import Source
 from hetcal.splits import ROLES
 from hetcal.table import Roles
+from pages.shared.assumed import assume_roles
 from pages.shared.class_compute import current_flow
 from pages.shared.progress import shown_progress
 from pages.shared.state import bound, role, setting, update, workspace
@@ -54,8 +52,7 @@ def _unreadable() -> bool:
 
 def role_controls(source: Source) -> None:
     """Let the user say what each column is for."""
-    if workspace().roles is None:
-        _guess(source)
+    assume_roles(source)
     roles: Roles = workspace().roles
     names = list(source.frame.columns)
     first = st.columns(4)
@@ -104,14 +101,6 @@ def _positive() -> dict[str, object]:
         update(roles=replace(workspace().roles, positive=value or None))
 
     return bound("role_positive", workspace().roles.positive or ALL_CLASSES, store)
-
-
-def _guess(source: Source) -> None:
-    roles = guess_roles(source.frame, source.split_column)
-    update(roles=roles)
-    if roles.score is not None:
-        kind = guess_kind(source.frame[roles.score])
-        update(scoring=ColumnScoring(roles.score, kind))
 
 
 def split_controls(source: Source) -> None:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from hetcal.errors import HetcalError
+from pages.shared.assumed import assume_roles
 from pages.shared.class_compute import ClassFlow, current_flow
 from pages.shared.compute import Flow
 from pages.shared.jobs import collect_job, job_running, watch_job
@@ -54,6 +55,7 @@ def need_table() -> Flow:
     if not workspace().files:
         _missing("There is no table yet.", "pages/data.py", "Bring a table")
     with shown_errors("pages/data.py", "Go to Data"), shown_progress() as progress:
+        assume_roles(Flow(workspace(), progress).source)  # who is quick leaves Data before it does
         _ = current_flow(progress).split
     flow = current_flow()
     if isinstance(flow, ClassFlow):

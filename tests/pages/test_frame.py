@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from dataclasses import replace
 
 import pytest
 from streamlit.runtime.caching import cache_resource_api
@@ -207,3 +208,11 @@ def test_a_session_that_ends_takes_its_files_along_and_leaves_the_others(segment
     cache_resource_api.clear_session_cache("first")
     assert not first.session_state["workspace"].files[0].path.parent.exists()
     assert "AUC before" in metrics(calm(go(second, "pages/results.py")))
+
+
+def test_who_leaves_the_data_page_before_it_is_done_finds_its_columns_guessed(segments):
+    app = with_table(segments)
+    hurried = replace(app.session_state["workspace"], roles=None, scoring=None)
+    app.session_state["workspace"] = hurried
+    calm(go(app, "pages/scores.py"))
+    assert app.session_state["workspace"].roles.label == "label"
