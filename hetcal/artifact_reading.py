@@ -16,9 +16,20 @@ from hetcal.artifact_zip import (
     read_score_kind,
     require_format,
 )
-from hetcal.artifacts import FORMAT, MAPS, SCHEME, Artifact, SavedCells, sketch_entry
+from hetcal.artifacts import (
+    FORMAT,
+    JOINT,
+    MAPS,
+    SCHEME,
+    Artifact,
+    SavedCells,
+    SavedScheme,
+    sketch_entry,
+)
 from hetcal.class_artifacts import ClassArtifact, read_class_artifact
+from hetcal.joint_sketch_file import read_joint_sketch
 from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.leaf_measures import leaf_counts
 from hetcal.partition import Partition
 from hetcal.role_cells import PASSED, RoleSketches
 from hetcal.scheme import Scheme
@@ -47,7 +58,6 @@ def open_artifact(data: bytes, directory: Path) -> Artifact | ClassArtifact:
         partition = Partition.from_json(read_entry(archive, "partition.json"))
         calibrator = LeafCalibrator.from_json(read_entry(archive, "calibrators.json"))
         _require_leaves(calibrator, partition)
-        old = manifest.integer("format", 0, 2**31) == 1
         return Artifact(
             version=manifest.text("hetcal"),
             scoring=_scoring(manifest, archive, directory),
@@ -57,7 +67,7 @@ def open_artifact(data: bytes, directory: Path) -> Artifact | ClassArtifact:
             auc_after=metrics.fields("after").number("auc", 0, 1),
             test_rows=metrics.fields("rows").integer("test", 1, 2**62),
             kinds=read_kinds(manifest.fields("kinds")),
-            cells=None if old else _cells(archive, partition),
+            cells=_cells(manifest, archive, partition),
             scheme=_scheme(archive),
         )
 
@@ -73,13 +83,32 @@ def _require_leaves(calibrator: LeafCalibrator, partition: Partition) -> None:
         raise JsonError("its maps are not those of its leaves")
 
 
-def _cells(archive: zipfile.ZipFile, partition: Partition) -> SavedCells:
+def _cells(manifest: Fields, archive: zipfile.ZipFile, partition: Partition) -> SavedCells | None:
+    """Read what is saved of the rows; older versions saved less than the pages need."""
+    entries = archive.namelist()
+    if manifest.integer("format", 0, 2**31) == 1 or (SCHEME in entries and JOINT not in entries):
+        return None
     calibrator = LeafCalibrator.from_json(read_entry(archive, MAPS))
     _require_leaves(calibrator, partition)
     sketches = RoleSketches(*(_sketch(archive, role, partition) for role in PASSED))
     if len({sketches.train.grid, sketches.calibration.grid, sketches.test.grid}) > 1:
         raise JsonError("its sketches do not have the same bins")
-    return SavedCells(sketches, calibrator)
+    choice = _choice(manifest, archive, sketches.test) if SCHEME in entries else None
+    return SavedCells(sketches, calibrator, choice)
+
+
+def _choice(manifest: Fields, archive: zipfile.ZipFile, test: Sketch) -> SavedScheme:
+    joint = read_joint_sketch(read_entry(archive, JOINT, LARGEST_SKETCH))
+    cells = joint.cells[0]
+    same = joint.leaves == test.leaves and all(
+        np.array_equal(found, expected)
+        for found, expected in zip(
+            leaf_counts(cells, test.leaves), leaf_counts(test.cells(), test.leaves), strict=True
+        )
+    )
+    if not same:
+        raise JsonError("its joint sketch is not of its test rows")
+    return SavedScheme(manifest.text("chosen"), manifest.text("why"), joint)
 
 
 def _sketch(archive: zipfile.ZipFile, role: str, partition: Partition) -> Sketch:

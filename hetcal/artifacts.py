@@ -10,6 +10,8 @@ from hetcal.artifact_zip import inputs_document, library_versions, model_entry, 
 from hetcal.class_artifacts import ClassArtifact
 from hetcal.columns import FeatureKind, column_kind
 from hetcal.finished_run import Run
+from hetcal.joint_sketch import JointSketch, joint_sketch
+from hetcal.joint_sketch_file import joint_sketch_bytes
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
 from hetcal.report import result_json, scored_rows, to_json
@@ -26,6 +28,24 @@ FORMAT = 2
 
 MAPS = "maps.json"
 SCHEME = "scheme.json"
+JOINT = "joint.sketch"
+
+
+@dataclass(frozen=True)
+class SavedScheme:
+    """What is saved of the choice of a scheme, beyond the scheme itself.
+
+    Parameters
+    ----------
+    chosen, why : str
+        As in `hetcal.auto.Choice`.
+    joint : JointSketch
+        The test rows with their logits before and after.
+    """
+
+    chosen: str
+    why: str
+    joint: JointSketch
 
 
 @dataclass(frozen=True)
@@ -38,10 +58,13 @@ class SavedCells:
         Their scores.
     calibrator : LeafCalibrator
         The map of every leaf that can be trusted, however few its rows.
+    choice : SavedScheme or None
+        Which scheme calibrates in place of the maps, and what it does.
     """
 
     sketches: RoleSketches
     calibrator: LeafCalibrator
+    choice: SavedScheme | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +85,8 @@ class Artifact:
         Whether a column that scoring reads held numbers or categories; new rows are to be
         read alike.
     cells : SavedCells or None
-        What can be explored without the rows; None in artifacts of format 1.
+        What can be explored without the rows; None in artifacts of format 1, and in those of
+        a scheme that were written without a joint sketch.
     scheme : Scheme or None
         What calibrates in place of the maps of the leaves.
     """
@@ -88,10 +112,13 @@ def artifact_bytes(run: Run, scoring: Scoring) -> bytes:
         "metrics.json": result_json(run).encode(),
         MAPS: run.calibrator.with_min_rows(0).to_json().encode(),
     }
-    sketches = run.cells.sketched([each.id for each in run.partition.leaves])
+    leaves = [each.id for each in run.partition.leaves]
+    sketches = run.cells.sketched(leaves)
     entries |= {sketch_entry(role): sketch_bytes(getattr(sketches, role)) for role in PASSED}
     if run.choice is not None:
         entries[SCHEME] = run.choice.scheme.to_json().encode()
+        joint = joint_sketch(run.ways.before, run.ways.after, leaves)
+        entries[JOINT] = joint_sketch_bytes(joint)
     if isinstance(scoring, ModelScoring):
         entries[model_entry(scoring.model)] = scoring.model.path.read_bytes()
     return zipped(entries)
@@ -127,6 +154,7 @@ def _manifest(run: Run, scoring: Scoring) -> dict[str, object]:
         "roles": asdict(run.table.roles),
         "settings": asdict(run.settings),
         "chosen": None if run.choice is None else run.choice.chosen,
+        "why": None if run.choice is None else run.choice.why,
         "scoring": _scoring_document(scoring),
         "kinds": _kinds(run, scoring),
         "rows": run.split.counts,

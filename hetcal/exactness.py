@@ -4,6 +4,7 @@ A number from cells has a proven bound of its error. It stands while that is bel
 standard error; otherwise the rows are asked.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,7 +48,12 @@ class Checked:
     wide: frozenset[str] = frozenset()
 
 
-def evaluate_sketch(ways: Ways, rows: RowAnswers | None, calibrator: LeafCalibrator) -> Evaluation:
+def evaluate_sketch(
+    ways: Ways,
+    rows: RowAnswers | None,
+    calibrator: LeafCalibrator,
+    measured: Collection[str] = (),
+) -> Evaluation:
     """Compare four logits of the same cells, and ask the rows where cells are too coarse.
 
     The bounds of all that does not follow from the order of the rows take the mean score of a
@@ -62,11 +68,13 @@ def evaluate_sketch(ways: Ways, rows: RowAnswers | None, calibrator: LeafCalibra
         The test rows, asked only if they are needed; None if they are not at hand.
     calibrator : LeafCalibrator
         What the ways were made with.
+    measured : collection of str, optional
+        Ways whose mean scores are those of their rows, whatever the maps.
     """
     lift = _lift(ways.before, ways.after)
     before, after = (each.once(rank_cells).auc for each in (ways.before, ways.after))
     doubt_order = (after - before).error >= lift.se
-    bent = () if calibrator.straight else ("pooled", "after")
+    bent = set() if calibrator.straight else {"pooled", "after"} - set(measured)
     checked = {}
     for name, cells in vars(ways).items():
         found = told_by_cells(cells, name in bent)

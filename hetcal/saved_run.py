@@ -1,9 +1,9 @@
 """A run that was saved and reopened: its cells are as live as they were, without its rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from hetcal.artifacts import Artifact
+from hetcal.artifacts import Artifact, SavedScheme
 from hetcal.errors import ArtifactError
 from hetcal.evaluation import Evaluation
 from hetcal.exactness import evaluate_sketch, exactness
@@ -25,22 +25,29 @@ class SavedRun:
         The scores of each role.
     calibrator : LeafCalibrator
         The maps; `with_min_rows` chooses among them anew.
+    choice : SavedScheme or None
+        The scheme that calibrated in place of the maps.
     """
 
     partition: Partition
     cells: RoleCells
     calibrator: LeafCalibrator
-    choice: None = None
+    choice: SavedScheme | None = None
 
     @cached_property
     def ways(self) -> Ways:
         """The test cells scored in the ways that are compared."""
-        return score_in_four_ways(self.cells.test, self.cells.calibration, self.calibrator)
+        if self.choice is None:
+            return score_in_four_ways(self.cells.test, self.cells.calibration, self.calibrator)
+        before, after = self.choice.joint.cells
+        ways = score_in_four_ways(before, self.cells.calibration, self.calibrator)
+        return replace(ways, after=after)
 
     @cached_property
     def evaluation(self) -> Evaluation:
         """What the ways are worth, with the bounds of all numbers."""
-        return evaluate_sketch(self.ways, None, self.calibrator)
+        measured = () if self.choice is None else ("after",)
+        return evaluate_sketch(self.ways, None, self.calibrator, measured)
 
     @property
     def exactness(self) -> str:
@@ -56,5 +63,6 @@ def saved_run(artifact: Artifact, min_rows: int) -> SavedRun:
             "Without them it can score new rows, but its run cannot be explored.",
             "Run the calibration again and save a new artifact.",
         )
-    calibrator = artifact.cells.calibrator.with_min_rows(min_rows)
-    return SavedRun(artifact.partition, artifact.cells.sketches.cells(), calibrator)
+    saved = artifact.cells
+    calibrator = saved.calibrator.with_min_rows(min_rows)
+    return SavedRun(artifact.partition, saved.sketches.cells(), calibrator, saved.choice)

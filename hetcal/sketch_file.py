@@ -1,7 +1,8 @@
 """Sketches as bytes: a line of JSON, then the non-empty cells as plain numbers."""
 
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ from hetcal.grid import MOST_BINS, Grid
 from hetcal.nodes import MAX_LEAVES
 from hetcal.sketch import Sketch
 from hetcal.strict_json import Fields, JsonError, parse_object
+
+AnySketch = TypeVar("AnySketch")
 
 KIND = "hetcal sketch"
 FORMAT = 1
@@ -46,14 +49,21 @@ def sketch_bytes(sketch: Sketch) -> bytes:
 
 def read_sketch(content: bytes) -> Sketch:
     """Read what `sketch_bytes` wrote; anything else is an `ArtifactError`."""
+    return read_with(_read_body, KIND, content)
+
+
+def read_with(
+    read_body: Callable[[Fields, bytes], AnySketch], kind: str, content: bytes
+) -> AnySketch:
+    """Read the first line of a sketch of some kind, and leave all that follows to a reader."""
     text, _, body = content.partition(b"\n")
     try:
         if len(text) > LONGEST_HEADER:
             raise JsonError("its first line is too long")
         fields = parse_object(text)
-        if fields.text("kind") != KIND or fields.integer("format", 0, 2**31) != FORMAT:
-            raise JsonError(f"it is not of the kind {KIND!r}, format {FORMAT}")
-        return _read_body(fields, body)
+        if fields.text("kind") != kind or fields.integer("format", 0, 2**31) != FORMAT:
+            raise JsonError(f"it is not of the kind {kind!r}, format {FORMAT}")
+        return read_body(fields, body)
     except (JsonError, HetcalError) as problem:
         raise ArtifactError(
             f"The sketch cannot be used: {problem}.",
@@ -62,11 +72,25 @@ def read_sketch(content: bytes) -> Sketch:
         ) from problem
 
 
-def _read_body(fields: Fields, body: bytes) -> Sketch:
-    grid = Grid(fields.number("reach"), fields.integer("bins", 2, MOST_BINS))
+def read_leaves(fields: Fields) -> tuple[int, ...]:
+    """Read the ids of the leaves."""
     leaves = tuple(each.integer("id", 0, 2**31) for each in fields.objects("leaves"))
     if len(set(leaves)) < len(leaves) or len(leaves) > MAX_LEAVES + 1:
         raise JsonError("its leaves are not numbered as they should be")
+    return leaves
+
+
+def check_cells(cells: NDArray[np.int64], rows: NDArray[np.int64], size: int) -> None:
+    """Refuse cells that are not in order among `size` of them, or hold no rows."""
+    if cells.size and not (cells[0] >= 0 and cells[-1] < size and (np.diff(cells) > 0).all()):
+        raise JsonError("its cells are not in order")
+    if not ((rows > 0) & (rows <= MOST_ROWS)).all():
+        raise JsonError("it has a number of rows that cannot be")
+
+
+def _read_body(fields: Fields, body: bytes) -> Sketch:
+    grid = Grid(fields.number("reach"), fields.integer("bins", 2, MOST_BINS))
+    leaves = read_leaves(fields)
     shape = len(leaves), grid.bins, 2
     if np.prod(shape) > MOST_CELLS:
         raise JsonError("it has too many cells")
@@ -78,7 +102,11 @@ def _read_body(fields: Fields, body: bytes) -> Sketch:
     excluded, cells, rows = np.split(whole, [2 * len(leaves), 2 * len(leaves) + count])
     floats = np.frombuffer(body, "<f8", sums * count, offset=8 * whole.size).reshape(sums, count)
     lowest, highest = fields.number("lowest"), fields.number("highest")
-    _check(cells, rows, excluded, floats, shape)
+    check_cells(cells, rows, int(np.prod(shape)))
+    if (excluded < 0).any():
+        raise JsonError("it has a number of rows that cannot be")
+    if not np.isfinite(floats).all() or not (floats[1:] > 0).all():
+        raise JsonError("it has a sum that cannot be")
     if lowest > highest:
         raise JsonError("its lowest score is above its highest one")
     filled = [_fill(shape, cells, each) for each in floats]
@@ -95,23 +123,6 @@ def _read_body(fields: Fields, body: bytes) -> Sketch:
         excluded.reshape(-1, 2).astype(np.int64),
         *ends,
     )
-
-
-def _check(
-    cells: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    excluded: NDArray[np.int64],
-    floats: NDArray[np.float64],
-    shape: tuple[int, ...],
-) -> None:
-    if cells.size and not (
-        cells[0] >= 0 and cells[-1] < np.prod(shape) and (np.diff(cells) > 0).all()
-    ):
-        raise JsonError("its cells are not in order")
-    if not ((rows > 0) & (rows <= MOST_ROWS)).all() or (excluded < 0).any():
-        raise JsonError("it has a number of rows that cannot be")
-    if not np.isfinite(floats).all() or not (floats[1:] > 0).all():
-        raise JsonError("it has a sum that cannot be")
 
 
 def _fill(shape: tuple[int, ...], cells: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:

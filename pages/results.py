@@ -17,7 +17,7 @@ from hetcal.verdict import verdict
 from pages.shared.class_compute import ClassFlow
 from pages.shared.class_results import show_class_results, show_shown_class
 from pages.shared.frame import need_results, open_page
-from pages.shared.messages import show_verdict
+from pages.shared.messages import plain, show_verdict
 from pages.shared.tables import LEAF_RESULTS, METRICS, ORDER, PROBABILITIES
 from pages.shared.widgets import (
     cards,
@@ -40,7 +40,7 @@ lift = evaluation.lift
 
 show_verdict(evaluation)
 if flow.run.choice is not None:
-    st.markdown(f"Scheme: **{flow.run.choice.chosen}**. {flow.run.choice.why}")
+    st.markdown(f"Scheme: **{plain(flow.run.choice.chosen)}**. {plain(flow.run.choice.why)}")
 st.caption(flow.run.exactness)
 cards(
     ("AUC before", f"{lift.before:.4f}", DEFINITIONS["AUC"]),

@@ -7,6 +7,7 @@ import streamlit as st
 from hetcal.leaf_methods import METHODS
 from hetcal.map_families import FAMILIES
 from pages.shared.compute import Flow
+from pages.shared.messages import plain
 from pages.shared.saved import SavedFlow
 from pages.shared.state import LEAST_ROWS, bound, setting, update, workspace
 
@@ -33,13 +34,8 @@ STRENGTHS = {
 def map_controls(flow: Flow | SavedFlow) -> None:
     """Let the user choose the kind of map, its shrinkage and the fewest rows of a leaf."""
     saved = isinstance(flow, SavedFlow)
-    if not saved and flow.choice is not None:
-        st.info(
-            f"The scheme in use is '{flow.choice.chosen}', see Partition. The maps here are those "
-            "that the leaves of the tree shown ask for: they tell where the score is wrong, and "
-            "calibrate only if One tree is chosen.",
-            icon=":material/info:",
-        )
+    if flow.choice is not None:
+        _tell_scheme(flow.choice.chosen, saved)
     settings = workspace().settings
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         if not saved:
@@ -70,6 +66,17 @@ def map_controls(flow: Flow | SavedFlow) -> None:
             "is not positive uses the pooled map: never the raw score.",
             **setting("min_rows"),
         )
+
+
+def _tell_scheme(chosen: str, saved: bool) -> None:
+    """Say that a scheme calibrates, and what the maps are for."""
+    where = "" if saved else ", see Partition"
+    use = "do not calibrate in this run" if saved else "calibrate only if One tree is chosen"
+    st.info(
+        f"The scheme in use is '{plain(chosen)}'{where}. The maps here are those that the leaves "
+        f"of the tree shown ask for: they tell where the score is wrong, and {use}.",
+        icon=":material/info:",
+    )
 
 
 def _choose_map(method: str) -> None:

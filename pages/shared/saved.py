@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
+from hetcal.artifacts import SavedScheme
 from hetcal.histograms import ScoreHistograms, score_histograms
 from hetcal.overconfidence import diagnose
 from hetcal.partition import Partition
@@ -37,6 +38,11 @@ class SavedFlow:
     def run(self) -> SavedRun:
         """The run, with the least number of rows that is chosen now."""
         return saved_run_of(self._path, self.workspace.settings.min_rows)
+
+    @cached_property
+    def choice(self) -> SavedScheme | None:
+        """The scheme that calibrated in place of the maps of the leaves."""
+        return self.run.choice
 
     @cached_property
     def diagnosis(self) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """A saved run on the pages: as live as it was, without its table."""
 
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from hetcal.algorithm import run
 from hetcal.artifacts import artifact_bytes
@@ -27,11 +28,15 @@ from tests.test_saved_run import as_format_1
 SAVED = "saved run in"
 
 
+def run_of(frame, settings):
+    roles = Roles(label="label", positive="yes", split="split", score="score")
+    scores = scores_from_column(frame["score"], "logit", "")
+    return run(make_table(frame, roles, ""), scores, settings)
+
+
 @pytest.fixture
 def finished(segments):
-    roles = Roles(label="label", positive="yes", split="split", score="score")
-    scores = scores_from_column(segments["score"], "logit", "")
-    return run(make_table(segments, roles, ""), scores, Settings(max_depth=1))
+    return run_of(segments, Settings(max_depth=1))
 
 
 @pytest.fixture
@@ -60,6 +65,20 @@ def test_a_saved_run_opens_on_its_results(app, finished):
     assert any("without its rows" in each.value for each in app.caption)
     assert "**run.zip**" in banner(app)[0].replace("\\", "")
     assert "before" in [each["name"].split(" ")[0] for each in figure(app, "results_roc")["data"]]
+
+
+def test_a_saved_scheme_shows_what_the_scheme_gives_and_why(segments):
+    forest = run_of(segments, Settings(max_depth=1, partition="forest"))
+    data = artifact_bytes(forest, ColumnScoring("score", "logit"))
+    app = explore(open_page("app.py"), data)
+    by_maps = forest.calibrator.predict_logit(forest.scores.logit, forest.leaf)
+    rows = forest.split.test
+    shown = metrics(app)["AUC after"]
+    assert shown == f"{roc_auc_score(forest.table.y[rows], forest.after[rows]):.4f}"
+    assert shown != f"{roc_auc_score(forest.table.y[rows], by_maps[rows]):.4f}"
+    assert any(f"Scheme: forest. {forest.choice.why}" in each for each in said(app.markdown))
+    app = calm(go(app, "pages/calibration.py"))
+    assert any("The scheme in use is 'forest'. The maps" in each for each in said(app.info))
 
 
 def test_the_leaf_and_the_least_rows_of_a_saved_run_can_be_changed(app, finished):

@@ -1,0 +1,133 @@
+"""A saved run of a scheme of many trees: what the scheme did is there without the rows."""
+
+import io
+import json
+import zipfile
+from dataclasses import astuple
+
+import numpy as np
+import pytest
+
+from hetcal.algorithm import run
+from hetcal.artifact_reading import open_artifact
+from hetcal.artifacts import artifact_bytes
+from hetcal.bounds import bounded_metrics
+from hetcal.errors import ArtifactError
+from hetcal.joint_sketch import joint_sketch
+from hetcal.joint_sketch_file import joint_sketch_bytes
+from hetcal.saved_run import saved_run
+from hetcal.scores import scores_from_column
+from hetcal.scoring import ColumnScoring
+from hetcal.settings import Settings
+from hetcal.table import Roles, make_table
+from tests.test_artifact_reading import manifest_with, repacked
+
+SCORING = ColumnScoring("score", "logit")
+
+
+def finished(frame, weight=None, **settings):
+    roles = Roles(label="label", split="split", score="score", weight=weight)
+    scores = scores_from_column(frame["score"], "logit", "digest")
+    asked = Settings(partition="forest", max_depth=2, **settings)
+    return run(make_table(frame, roles, "digest"), scores, asked)
+
+
+@pytest.fixture
+def forest(segments):
+    return finished(segments)
+
+
+@pytest.fixture
+def packed(forest):
+    return artifact_bytes(forest, SCORING)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_saved_scheme_has_the_numbers_of_its_run_within_their_bounds(
+    segments, tmp_path, weighted
+):
+    weights = np.random.default_rng(1).exponential(size=len(segments))
+    exact = finished(segments.assign(w=weights), "w" if weighted else None)
+    saved = saved_run(open_artifact(artifact_bytes(exact, SCORING), tmp_path), 50)
+    found, expected = saved.evaluation, exact.evaluation
+    for way in ("before", "pooled", "tree", "after"):
+        off = np.abs(np.subtract(astuple(getattr(found, way)), astuple(getattr(expected, way))))
+        assert np.all(off[:4] <= np.array(astuple(getattr(found.errors, way)))[:4] + 1e-12)
+    assert abs(found.lift.auc - expected.lift.auc) <= found.errors.lift + 1e-12
+    assert found.lift.se == pytest.approx(expected.lift.se, rel=0.02)
+    assert found.rows == expected.rows
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_leaves_of_a_saved_scheme_have_their_numbers_within_bounds(
+    segments, tmp_path, weighted
+):
+    weights = np.random.default_rng(1).exponential(size=len(segments))
+    exact = finished(segments.assign(w=weights), "w" if weighted else None)
+    saved = saved_run(open_artifact(artifact_bytes(exact, SCORING), tmp_path), 50)
+    found, expected = saved.evaluation.leaves, exact.evaluation.leaves
+    for way in ("before", "after"):
+        cells = getattr(saved.ways, way)
+        bounds = [bounded_metrics(cells.inside(leaf)) for leaf in found["leaf"]]
+        for name in ("auc", "log_loss"):
+            most = np.array([getattr(each, name).error for each in bounds])
+            off = np.abs(found[f"{name}_{way}"] - expected[f"{name}_{way}"])
+            assert np.all(off <= most + 1e-12)
+    off = np.abs(found["contribution"] - expected["contribution"])
+    assert np.all(off <= 0.05 * expected["contribution_se"])
+    assert np.allclose(found["contribution_se"], expected["contribution_se"], rtol=0.02)
+
+
+def test_the_least_rows_of_a_map_do_not_change_what_a_scheme_did(packed, tmp_path):
+    artifact = open_artifact(packed, tmp_path)
+    few, many = (saved_run(artifact, min_rows).evaluation for min_rows in (10, 10_000))
+    assert few.after == many.after
+
+
+def test_bent_maps_leave_the_bounds_of_a_scheme_as_they_are(segments, tmp_path):
+    exact = finished(segments, calibrator="isotonic")
+    saved = saved_run(open_artifact(artifact_bytes(exact, SCORING), tmp_path), 50)
+    errors = saved.evaluation.errors
+    assert np.isinf(errors.pooled.log_loss)
+    assert errors.after.log_loss < 1e-3
+
+
+def test_a_saved_scheme_is_told_by_its_name_and_the_reason(forest, packed, tmp_path):
+    choice = saved_run(open_artifact(packed, tmp_path), 50).choice
+    assert (choice.chosen, choice.why) == ("forest", forest.choice.why)
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        assert json.loads(archive.read("manifest.json"))["why"] == forest.choice.why
+
+
+def test_equal_runs_of_a_scheme_give_equal_bytes(segments, packed):
+    assert artifact_bytes(finished(segments), SCORING) == packed
+
+
+def test_a_scheme_saved_without_its_joint_sketch_scores_rows_only(packed, tmp_path):
+    old = open_artifact(repacked(packed, joint=None), tmp_path)
+    assert old.scheme is not None
+    with pytest.raises(ArtifactError, match="cannot be explored"):
+        saved_run(old, 50)
+
+
+def other_rows(finished):
+    """The joint sketch of all test rows but one."""
+    ways, leaves = finished.ways, [each.id for each in finished.partition.leaves]
+    before, after = (each.chosen(slice(1, None)) for each in (ways.before, ways.after))
+    return joint_sketch_bytes(joint_sketch(before, after, leaves))
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        (lambda data, _: repacked(data, joint=b"{}\n"), "sketch cannot be used"),
+        (lambda data, run: repacked(data, joint=other_rows(run)), "not of its test rows"),
+        (lambda data, _: manifest_with(data, why=3), "not text"),
+        (lambda data, _: manifest_with(data, chosen=None), "not text"),
+    ],
+)
+def test_a_damaged_artifact_of_a_scheme_is_refused_in_words(
+    forest, packed, tmp_path, broken, words
+):
+    with pytest.raises(ArtifactError, match=words):
+        open_artifact(broken(packed, forest), tmp_path)
