@@ -89,7 +89,8 @@ class JointSketch:
         """Return the mean logit of each cell, and the lowest and highest that it may hold."""
         low = np.maximum(side.grid.low(bins), side.lowest)
         high = np.minimum(side.grid.high(bins), side.highest)
-        score = np.clip(side.total / weight, low, high)  # a mean may be rounded out of its bin
+        with np.errstate(over="ignore"):
+            score = np.clip(side.total / weight, low, high)  # a mean may be rounded out of its bin
         if self.weight is None:  # a row that is alone in its cell is known exactly
             alone = self.rows == 1
             low, high = np.where(alone, score, low), np.where(alone, score, high)
