@@ -148,12 +148,9 @@ def finish_run(
     calibrator: LeafCalibrator,
     choice: Choice | None = None,
 ) -> Run:
-    """Put the parts of a run together; the logits of a scheme are those of every row."""
+    """Put the parts of a run together."""
     parts = passed.split, partition, passed.leaf, passed.cells, calibrator, passed.rows
-    calibrated = None
-    if choice is not None:
-        calibrated = choice.scheme.logit(scores.logit, table.X)
-    return Run(table, scores, settings, *parts, calibrated, choice)
+    return Run(table, scores, settings, *parts, choice=choice)
 
 
 def split_table(table: Table, settings: Settings, y: Ints | None = None) -> Split:

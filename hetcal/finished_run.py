@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from hetcal.arrays import Floats, Ints
 from hetcal.auto import Choice
 from hetcal.digests import text_digest
@@ -40,10 +42,10 @@ class Run:
     rows : RowAnswers or None
         The test rows, for what their cells are too coarse for; None if rows are cells.
     calibrated : array or None
-        Calibrated logit of every row, where it is not that of the leaf maps; rows are cells
-        then.
+        Calibrated logit of every row, where it is given; rows are cells then.
     choice : Choice or None
-        The scheme of many partitions, or the one that was chosen among all.
+        The scheme of many partitions, or the one that was chosen among all, in place of the
+        leaf maps; rows are cells then.
     """
 
     table: Table
@@ -62,10 +64,12 @@ class Run:
     def ways(self) -> Ways:
         """The test cells scored in the ways that are compared."""
         ways = score_in_four_ways(self.cells.test, self.cells.calibration, self.calibrator)
-        if self.calibrated is None:
+        if self.calibrated is None and self.choice is None:
             return ways
-        scores = replace(self.scores, logit=self.calibrated)
-        return replace(ways, after=row_cells(self.table, scores, self.split.test, self.leaf))
+        rows, logit = self.split.test, np.full(self.table.rows, np.nan)
+        logit[rows] = self._calibrate(rows)
+        scores = replace(self.scores, logit=logit)
+        return replace(ways, after=row_cells(self.table, scores, rows, self.leaf))
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -82,9 +86,16 @@ class Run:
     @cached_property
     def after(self) -> Floats:
         """Calibrated logit of every row of the table; only exports need it."""
+        return self._calibrate(np.arange(self.table.rows))
+
+    def _calibrate(self, rows: Ints) -> Floats:
+        """Return the calibrated logits of some rows: many trees take their time with each."""
         if self.calibrated is not None:
-            return self.calibrated
-        return self.calibrator.predict_logit(self.scores.logit, self.leaf)
+            return self.calibrated[rows]
+        scores = self.scores.logit[rows]
+        if self.choice is not None:
+            return self.choice.scheme.logit(scores, self.table.X.iloc[rows])
+        return self.calibrator.predict_logit(scores, self.leaf[rows])
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ def map_controls(flow: Flow | SavedFlow) -> None:
     saved = isinstance(flow, SavedFlow)
     if flow.choice is not None:
         _tell_scheme(flow.choice.chosen, saved)
-    settings = workspace().settings
+    settings, scheme = workspace().settings, flow.choice is not None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         if not saved:
             st.selectbox(
@@ -44,6 +44,7 @@ def map_controls(flow: Flow | SavedFlow) -> None:
                 METHODS,
                 format_func=NAMES.__getitem__,
                 width=240,
+                disabled=scheme,
                 **bound("setting_calibrator", settings.calibrator, _choose_map),
             )
             st.selectbox(
@@ -51,7 +52,7 @@ def map_controls(flow: Flow | SavedFlow) -> None:
                 list(STRENGTHS),
                 format_func=STRENGTHS.__getitem__,
                 width=220,
-                disabled=settings.calibrator not in FAMILIES,
+                disabled=scheme or settings.calibrator not in FAMILIES,
                 help="A penalty draws every map to the one fitted on all leaves together, so that "
                 "small leaves borrow from the others. Maps without parameters cannot shrink.",
                 **setting("shrinkage"),
@@ -61,7 +62,7 @@ def map_controls(flow: Flow | SavedFlow) -> None:
             *LEAST_ROWS,
             step=10,
             width=240,
-            disabled=settings.shrinkage != 0,
+            disabled=scheme or settings.shrinkage != 0,
             help="A leaf with fewer calibration rows, one class, separated classes or a slope that "
             "is not positive uses the pooled map: never the raw score.",
             **setting("min_rows"),

@@ -71,6 +71,7 @@ def bring(visitor, table):
     visitor.walk_to("Scores")
     visitor.choose("Score column", "score")
     expect(visitor.page.get_by_text("Rows with a score")).to_be_visible()
+    visitor.grow_one_tree()
 
 
 def points(visitor, count):

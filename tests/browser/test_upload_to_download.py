@@ -72,13 +72,13 @@ def score(visitor):
 
 def choose_by_picture(visitor, index):
     visitor.walk_to("Partition")
-    visitor.click_marker(visitor.page.locator(".js-plotly-plot").first, index)
+    visitor.click_marker(visitor.page.locator(".js-plotly-plot").last, index)
     expect(visitor.leaf).to_have_value(f"Leaf {index + 1}")
 
 
 def choose_by_row(visitor, index):
     visitor.walk_to("Partition")
-    visitor.click_row(visitor.page.get_by_test_id("stDataFrame"), index)
+    visitor.click_row(visitor.page.get_by_test_id("stDataFrame").last, index)
     expect(visitor.leaf).to_have_value(f"Leaf {index + 1}")
 
 

@@ -84,6 +84,11 @@ class Visitor:
         self.settle()
         expect(self.exceptions).to_have_count(0)
 
+    def grow_one_tree(self) -> None:
+        """Choose Algorithm 1, without waiting for the choice among all schemes."""
+        self.sidebar.get_by_role("link", name="Partition", exact=True).click()
+        self.choose("Partition", "One tree (Algorithm 1)")
+
     def settle(self) -> None:
         """Wait until the page's script has ended and all that it drew is there."""
         self.page.wait_for_timeout(150)
