@@ -13,6 +13,7 @@ def draw(size: Floats, stratum: Ints, shares: Floats, rng: np.random.Generator) 
     size; the role is the part of the line in which the unit's middle lies.
     """
     # Bytes are sorted many times faster than whole numbers of eight bytes.
+    stratum = np.asarray(stratum)
     stratum = stratum.astype(np.min_scalar_type(int(stratum.max(initial=0))))
     order = rng.permutation(size.size)
     order = order[np.argsort(stratum[order], kind="stable")]

@@ -14,7 +14,8 @@ STEPS = (
     ("Lint", ("ruff", "check", ".")),
     ("Format", ("ruff", "format", "--check", ".")),
     ("Types", ("mypy",)),
-    ("Tests", ("pytest", "-q", *sys.argv[1:])),
+    # Many tests wait, for a browser or for Keras: two at a time take half as long.
+    ("Tests", ("pytest", "-q", "-n", "2", "--dist", "loadfile", *sys.argv[1:])),
 )
 
 
