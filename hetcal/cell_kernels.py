@@ -158,25 +158,6 @@ def add_newton_sums(
 
 
 @compiled
-def add_forest_sums(
-    score: Any, positive: Any, leaf: Any, weight: Any, place: Any, sums: Any
-) -> None:
-    """Add residuals, Fisher weights and their moments to sums by leaf; a row is in many leaves."""
-    for i in range(score.size):
-        s, w = score[i], weight[i]
-        label = 1.0 if positive[i] else 0.0
-        for t in range(leaf.shape[1]):
-            k = leaf[i, t]
-            p = 1.0 / (1.0 + math.exp(-(place[k, 0] * s + place[k, 1])))
-            residual, fisher = w * (label - p), w * p * (1.0 - p)
-            sums[k, 0] += residual
-            sums[k, 1] += residual * s
-            sums[k, 2] += fisher
-            sums[k, 3] += fisher * s
-            sums[k, 4] += fisher * s * s
-
-
-@compiled
 def replicate_sums(weight: Any, distance: Any, positive: Any, starts: Any, place: Any) -> Any:
     """Add up residuals, Fisher weights and their moments by replicate and group."""
     count = starts.size
