@@ -27,7 +27,7 @@ NAMES = {
     "columns": "Your own columns",
 }
 WORDS = {
-    "auto": "Tries all schemes below on rows that they were not fitted on, also leaving the model "
+    "auto": "Tries the schemes below on rows that they were not fitted on, also leaving the model "
     "as it is, and keeps the simplest that is as good as the best.",
     "tree": "A small tree divides the **training rows** where the label is more, or less, common.",
     "forest": "Many trees; in each, every leaf has a map drawn to the pooled one. Their logits are "
