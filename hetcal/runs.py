@@ -50,18 +50,17 @@ class Runs:
     @cached_property
     def rows(self) -> Floats:
         """Rows in each run."""
-        return self.sums[0].sum(axis=0)
+        return self.sums[0, 0] + self.sums[0, 1]
 
     @classmethod
     def of_bins(cls, sums: Floats, only: Singles) -> Self:
         """Take the bins with rows of a histogram; the last bin holds the missing values."""
-        known = sums[..., :-1]
-        end = known.cumsum(axis=-1)
-        feature, bins = np.nonzero(known[0].any(axis=0))
-        here = np.s_[..., feature, bins]
-        joined = np.diff(feature, append=-1) == 0
+        before = sums.cumsum(axis=-1) - sums
+        feature, bins = np.nonzero(sums[0, ..., :-1].any(axis=0))
         place = feature * sums.shape[-1] + bins
-        return cls(feature, place, (end - known)[here], known[here], only[feature, bins], joined)
+        start, inside = (_at(each.reshape(*sums.shape[:-2], -1), place) for each in (before, sums))
+        joined = np.diff(feature, append=-1) == 0
+        return cls(feature, place, start, inside, only[feature, bins], joined)
 
     def select(self, wanted: Bools) -> Self:
         """Keep some runs; runs are joined if there was nothing between them."""
@@ -70,8 +69,8 @@ class Runs:
         return type(self)(
             self.feature[at],
             self.place[at],
-            self.start[..., at],
-            self.sums[..., at],
+            _at(self.start, at),
+            _at(self.sums, at),
             self.value[at],
             self.joined[at] & beside,
         )
@@ -110,7 +109,7 @@ class Judge:
 
     def score(self, left: Floats) -> Floats:
         """Return the score of each cut, minus infinity where a side has too few rows."""
-        rows = left[0].sum(axis=0)
+        rows = left[0, 0] + left[0, 1]
         enough = (rows >= self.min_rows) & (self.total[0].sum() - rows >= self.min_rows)
         return np.where(enough, self.criterion.score(left, self.total), -np.inf)
 
@@ -120,23 +119,24 @@ class Judge:
         possible[:-1] &= ~(runs.value[1:] <= runs.value[:-1] + CLOSE)  # NaN is never close
         if missing_left:
             possible &= self.has_missing[runs.feature]
-        score = np.full(len(runs), -np.inf)
-        score[possible] = self.score(self.left(runs, runs.end, missing_left)[..., possible])
-        return score
+        return np.where(possible, self.score(self.left(runs, runs.end, missing_left)), -np.inf)
 
     def inside(self, runs: Runs, missing_left: bool) -> Floats:
         """Bound the scores of the cuts inside each run."""
         start = self.left(runs, runs.start, missing_left)
         end = self.left(runs, runs.end, missing_left)
         possible = np.isnan(runs.value) & (runs.rows > 1)
-        possible &= end[0].sum(axis=0) > self.min_rows
-        possible &= self.total[0].sum() - start[0].sum(axis=0) > self.min_rows
+        possible &= end[0, 0] + end[0, 1] > self.min_rows
+        possible &= self.total[0].sum() - (start[0, 0] + start[0, 1]) > self.min_rows
         if missing_left:
             possible &= self.has_missing[runs.feature]
-        bound = np.full(len(runs), -np.inf)
-        bound[possible] = self.criterion.bound(start[..., possible], end[..., possible], self.total)
-        return bound
+        return np.where(possible, self.criterion.bound(start, end, self.total), -np.inf)
 
     def left(self, runs: Runs, sums: Floats, missing_left: bool) -> Floats:
         """Add the missing values to the sums on the left if they go there."""
-        return sums + self.missing[..., runs.feature] if missing_left else sums
+        return sums + _at(self.missing, runs.feature) if missing_left else sums
+
+
+def _at(sums: Floats, places: Ints) -> Floats:
+    """Select along the last axis; unlike an index, `take` leaves that axis together in memory."""
+    return sums.take(places, axis=-1)

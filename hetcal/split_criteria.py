@@ -5,6 +5,7 @@ channel adds up one value per row. Everything after the first two axes is free, 
 one call judges many cuts.
 """
 
+from itertools import product
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from hetcal.arrays import Floats
 
 EPSILON = float(np.finfo(np.float64).eps)
+TINY = float(np.finfo(np.float64).tiny)
 
 
 class Criterion(Protocol):
@@ -45,11 +47,12 @@ class Gini:
         The score is convex in the masses of the two classes on the left, so over the
         rectangle that these can reach it is largest at one of the four corners.
         """
-        (low0, low1), (high0, high1) = start[-1], end[-1]
-        mass = np.array([[low0, low0, high0, high0], [low1, high1, low1, high1]])
-        whole = total[-1].reshape(2, *[1] * (mass.ndim - 1))
-        corners = -_impurity(whole - mass) - _impurity(mass)
-        return np.asarray(corners.max(axis=0))
+        zeros, ones = total[-1]
+        least = np.asarray(np.inf)
+        for zero, one in product((start[-1, 0], end[-1, 0]), (start[-1, 1], end[-1, 1])):
+            both = _rough_impurity(zero, one) + _rough_impurity(zeros - zero, ones - one)
+            least = np.minimum(least, both)
+        return -least
 
     def finished(self, total: Floats) -> bool:
         """Tell whether the rows are of one class, or as good as that by their weights.
@@ -68,6 +71,11 @@ def _impurity(mass: Floats) -> Floats:
     square = np.asarray(both * both)
     square[both <= 0] = 1.0
     return np.asarray(both * (1.0 - (zero * zero + one * one) / square))
+
+
+def _rough_impurity(zero: Floats, one: Floats) -> Floats:
+    """Return about the same in fewer steps."""
+    return 2.0 * zero * one / np.maximum(zero + one, TINY)
 
 
 def _like(total: Floats, sums: Floats) -> Floats:
