@@ -20,8 +20,11 @@ def leaf_positions(leaf: Ints, leaves: Sequence[int]) -> Ints:
     ids = np.asarray(leaves, dtype=np.int64)
     if ids.size == 0 or len(leaf) == 0:
         return np.full(len(leaf), -1, dtype=np.int64)
-    largest = max(int(ids.max()), int(leaf.max()))
-    if min(int(ids.min()), int(leaf.min())) >= 0 and largest < LARGEST_TABLE:
+    lowest, highest = int(leaf.min()), int(leaf.max())
+    if ids[0] <= lowest and highest <= ids[-1] and (np.diff(ids) == 1).all():
+        return np.asarray(leaf - ids[0])
+    largest = max(int(ids.max()), highest)
+    if min(int(ids.min()), lowest) >= 0 and largest < LARGEST_TABLE:
         table = np.full(largest + 1, -1, dtype=np.int64)
         table[ids] = np.arange(ids.size)
         return table[leaf]

@@ -5,8 +5,9 @@ from hetcal.leaf_ids import leaf_positions
 
 
 @pytest.mark.parametrize("offset", [0, 2**40, -5], ids=["small", "large", "negative"])
-def test_positions_are_those_of_a_search(offset):
-    leaves = [offset + each for each in (4, 1, 9, 0)]
+@pytest.mark.parametrize("ids", [(4, 1, 9, 0), range(13), range(1, 5), range(12, -1, -1)])
+def test_positions_are_those_of_a_search(offset, ids):
+    leaves = [offset + each for each in ids]
     leaf = offset + np.array([9, 0, 3, 4, 1, 12, 4])
     expected = [leaves.index(each) if each in leaves else -1 for each in leaf]
     assert leaf_positions(leaf, leaves).tolist() == expected
