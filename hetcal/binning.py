@@ -19,6 +19,7 @@ Codes = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
 Keys = NDArray[np.uint16]
 
+LARGEST = np.finfo(np.float32).max
 SAMPLE = 1 << 14  # rows that the parts are chosen from
 PARTS = 1 << 12  # most parts of a column, that of the missing values included
 CELLS = 1 << 16  # most entries of a look-up table
@@ -136,6 +137,16 @@ def order_codes(values: Singles) -> Codes:
     return bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))
 
 
+def values_of(codes: Codes) -> Singles:
+    """Undo `order_codes`: the order code of an order code gives the bits back."""
+    return order_codes(codes.view(np.float32)).view(np.float32)
+
+
+def bounded(values: Singles) -> Singles:
+    """Replace infinite values by the largest ones."""
+    return np.clip(values, -LARGEST, LARGEST)
+
+
 def column_by_column(X: Matrix) -> Matrix:
     """Return the matrix in Fortran order, copied only if it is not."""
     if isinstance(X, PickedColumns) or X.flags.f_contiguous:
@@ -150,13 +161,12 @@ def choose_bins(values: Singles) -> ColumnBins:
     """Choose the parts of a column from every so many of its rows."""
     scale = FINER if len(values) >= MANY_ROWS else 1
     sample = values[:: len(values) // (scale * SAMPLE) | 1]  # odd: rows may take turns
-    sample = sample[~np.isnan(sample)]
-    codes = order_codes(sample)
-    low, high = (int(codes.min()), int(codes.max())) if codes.size else (0, 0)
+    sample = bounded(sample[~np.isnan(sample)])
+    codes = np.sort(order_codes(sample))
+    low, high = (int(codes[0]), int(codes[-1])) if codes.size else (0, 0)
     room = min(scale * CELLS, 16 * codes.size + 2)
     shift = next(s for s in range(33) if (high >> s) - (low >> s) < room)
-    cells = (codes >> shift) - (low >> shift)
-    used, counts, value = _contents(cells, sample)
+    used, counts, value = _contents((codes >> shift) - (low >> shift), codes)
     if (counts[np.isnan(value)] * (BINS // 2) > codes.size).any():
         return _searched(sample)
     number, heavy = _shares(counts, scale * PARTS - 1)
@@ -176,16 +186,14 @@ def _searched(sample: Singles) -> ColumnBins:
     return ColumnBins(0, 0, 0, np.empty(0, np.uint16), cuts, *_parts(number, counts, values))
 
 
-def _contents(cells: Codes, sample: Singles) -> tuple[Ints, Ints, Singles]:
+def _contents(cells: Codes, codes: Codes) -> tuple[Codes, Ints, Singles]:
     """Find the cells in use, how many rows they hold, and their only value; NaN if several."""
     if not cells.size:
-        return np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.float32)
-    counts = np.bincount(cells)
-    value = np.empty(counts.size, dtype=np.float32)
-    value[cells] = sample
-    value[cells[value.take(cells) != sample]] = np.nan
-    used = np.flatnonzero(counts > 0)
-    return used, counts[used], value[used]
+        return np.zeros(1, np.int32), np.zeros(1, np.int64), np.zeros(1, np.float32)
+    first = np.flatnonzero(np.diff(cells, prepend=-1))
+    counts = np.diff(first, append=cells.size)
+    alone = codes[first] == codes[first + counts - 1]
+    return cells[first], counts, np.where(alone, values_of(codes[first]), np.float32(np.nan))
 
 
 def _shares(counts: Ints, most: int) -> tuple[Ints, Bools]:
@@ -198,7 +206,7 @@ def _shares(counts: Ints, most: int) -> tuple[Ints, Bools]:
     light = np.where(heavy, 0, counts)
     until = np.cumsum(light)
     room = most - 2 * np.count_nonzero(heavy)
-    share = (until - light) * room // max(int(until[-1]), 1)
+    share = ((until - light) * (room / max(int(until[-1]), 1))).astype(np.int64)
     steps = np.diff(share, prepend=0) > 0
     steps[1:] |= heavy[1:] != heavy[:-1]
     number: Ints = np.cumsum(steps)
@@ -207,7 +215,7 @@ def _shares(counts: Ints, most: int) -> tuple[Ints, Bools]:
     return number, heavy
 
 
-def _table(used: Ints, number: Ints, heavy: Bools) -> Keys:
+def _table(used: Codes, number: Ints, heavy: Bools) -> Keys:
     """Return the part of each cell; one that is not in use shares that of a light neighbour."""
     numbers = np.column_stack([number - heavy, number]).astype(np.uint16)
     widths = np.ones(numbers.shape, dtype=np.int64)

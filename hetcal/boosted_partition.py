@@ -13,6 +13,7 @@ from hetcal.arrays import Floats, Ints, Singles
 from hetcal.ensemble_estimator import EnsembleEstimator, WeighedRows
 from hetcal.errors import PartitionError
 from hetcal.grown_tree import GrownTree
+from hetcal.ranking import Labels
 from hetcal.stages import NestedStage
 from hetcal.tree_columns import TreeColumns
 from hetcal.tree_encoding import encode_columns
@@ -146,7 +147,7 @@ class BoostedPartition(EnsembleEstimator):
         shift[:first] += margin_weight * self.baseline_ + intercept
         return NestedStage(self.ensemble_, slope, shift)
 
-    def _check(self, positive: Ints) -> None:
+    def _check(self, positive: Labels) -> None:
         fewest = int(min(positive.sum(), (1 - positive).sum()))
         if self.members < 2 or fewest < self.members:
             raise PartitionError(

@@ -15,6 +15,7 @@ from hetcal.errors import PartitionError
 from hetcal.feature_values import feature_kind
 from hetcal.nodes import MAX_LEAVES
 from hetcal.partition_estimator import PartitionEstimator
+from hetcal.ranking import Labels
 from hetcal.segment_tree import combine, count_rows
 from hetcal.segments import Bins, Segments, category_segments, number_segments
 from hetcal.training_rows import two_classes
@@ -69,7 +70,7 @@ class ColumnsPartition(PartitionEstimator):
         self._check_parameters()
         frame = self._frame(X, reset=True)
         weight = _check_sample_weight(sample_weight, frame, ensure_non_negative=True)
-        positive = np.zeros(len(frame), dtype=np.int64)
+        positive: Labels = np.zeros(len(frame), dtype=np.int8)
         if y is not None:
             y = column_or_1d(y, warn=True)
             check_consistent_length(frame, y)

@@ -13,9 +13,10 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from hetcal.arrays import Bools, Floats, Ints
+from hetcal.arrays import Bools, Floats
 from hetcal.partition import Partition
 from hetcal.partition_estimator import FrameEstimator
+from hetcal.ranking import Labels
 from hetcal.training_rows import two_classes
 from hetcal.tree_ensemble import TreeEnsemble
 
@@ -39,7 +40,7 @@ class WeighedRows:
     """
 
     frame: pd.DataFrame
-    positive: Ints
+    positive: Labels
     weight: Floats
     used: Bools
     weighted: bool

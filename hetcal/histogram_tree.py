@@ -53,7 +53,8 @@ def grow_tree(
     Parameters
     ----------
     X : array of float32, rows x columns
-        Finite values, NaN where a value is missing. It is copied unless in Fortran order.
+        NaN where a value is missing; infinite values count as the largest ones. It is copied
+        unless in Fortran order.
     y : array of int
         Labels 0 and 1.
     weight : array of float or None
@@ -87,6 +88,7 @@ class _Grower:
     def __init__(self, table: BinnedRows, values: Floats, growth: Growth, passes: Passes) -> None:
         self.table, self.values = table, values
         self.growth, self.passes = growth, passes
+        self.spare = np.empty(len(table.X), dtype=passes.row_type)
 
     def grow(self) -> GrownTree:
         nodes: list[tuple[_Branch, Cut | None]] = []
@@ -130,7 +132,7 @@ class _Grower:
         if branch.rows is None or not any(grows):
             return _Branch(totals[0], depth, None, None), _Branch(totals[1], depth, None, None)
         column = self.table.X[:, cut.feature]
-        rows = self.passes.divide(column, branch.rows, cut.last, cut.missing_left)
+        rows = self.passes.divide(column, branch.rows, cut.last, cut.missing_left, self.spare)
         sums = self._child_sums(branch, rows, grows)
         left, right = map(_Branch, totals, (depth, depth), rows, sums)
         return left, right

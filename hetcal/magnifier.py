@@ -3,7 +3,7 @@
 import numpy as np
 
 from hetcal.arrays import Floats, Ints, Singles
-from hetcal.binning import BinnedRows, order_codes
+from hetcal.binning import BinnedRows, bounded, order_codes
 from hetcal.row_passes import Passes, Rows
 from hetcal.runs import Runs
 
@@ -37,10 +37,10 @@ class RowMagnifier:
         first, sizes = self.table.parts_of(bins.place[wide])
         skipped = np.cumsum(sizes) - sizes
         parts = np.arange(sizes.sum()) + np.repeat(first - skipped, sizes)
-        sums, owner = self.sums[..., parts], np.repeat(wide, sizes)
-        some = np.flatnonzero(sums[0].any(axis=0))
-        parts = parts[some]
-        return divided(bins, owner[some], sums[..., some], self.table.only[parts], parts)
+        sums, owner = self.sums.take(parts, axis=-1), np.repeat(wide, sizes)
+        some = np.flatnonzero(sums[0, 0] + sums[0, 1])
+        parts, sums = parts[some], sums.take(some, axis=-1)
+        return divided(bins, owner[some], sums, self.table.only[parts], parts)
 
     def single(self, parts: Runs) -> Runs:
         """Divide parts of several values into rows."""
@@ -52,7 +52,7 @@ class RowMagnifier:
         rows, found = self.passes.collect(self.table, self.rows, number, sizes)
         owner = found.astype(np.int64)
         feature = parts.feature[owner]
-        value = self.table.X[rows, feature]
+        value = bounded(self.table.X[rows, feature])
         order = np.argsort((owner << 32) + order_codes(value))
         rows, owner, value = rows[order], owner[order], value[order]
         label = self.table.keys[rows, feature[order]] & 1
@@ -69,12 +69,12 @@ def divided(runs: Runs, owner: Ints, sums: Floats, value: Singles, place: Ints) 
     owner = np.concatenate([owner, whole])
     order = np.argsort(owner, kind="stable")
     owner = owner[order]
-    sums = np.concatenate([sums, runs.sums[..., whole]], axis=-1)[..., order]
+    sums = np.concatenate([sums, runs.sums.take(whole, axis=-1)], axis=-1).take(order, axis=-1)
     before = sums.cumsum(axis=-1) - sums
     last = np.diff(owner, append=-1) != 0
     first = np.flatnonzero(np.diff(owner, prepend=-1))
     size = np.diff(first, append=owner.size)
-    offset = runs.start[..., owner[first]] - before[..., first]
+    offset = runs.start.take(owner[first], axis=-1) - before.take(first, axis=-1)
     return Runs(
         runs.feature[owner],
         np.concatenate([place, runs.place[whole]])[order],

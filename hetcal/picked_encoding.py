@@ -9,6 +9,7 @@ import pandas as pd
 from hetcal.arrays import Floats, Ints
 from hetcal.picked_columns import PickedColumns
 from hetcal.progress import Progress, silent
+from hetcal.ranking import Labels
 from hetcal.tree_encoding import EncodedColumn, encode_column
 
 NOTHING = np.empty(0, dtype=np.float32)
@@ -17,7 +18,7 @@ NOTHING = np.empty(0, dtype=np.float32)
 def pick_columns(
     frame: pd.DataFrame,
     rows: Ints,
-    positive: Ints,
+    positive: Labels,
     weight: Floats | None,
     progress: Progress = silent,
 ) -> tuple[PickedColumns, list[EncodedColumn]]:
@@ -46,9 +47,8 @@ def pick_columns(
     for i, (_, column) in enumerate(frame.items()):
         progress(i / frame.shape[1], f"Growing the tree: column {i + 1} of {frame.shape[1]}")
         chosen = column.iloc[rows]
-        encoded = encode_column(chosen, positive, weight)
-        # A tree sees the largest numbers in place of infinite ones, which the table holds.
-        whole.append(column.dtype == np.float32 and not np.isinf(chosen.to_numpy()).any())
+        encoded = encode_column(chosen, positive, weight, complete=False)
+        whole.append(column.dtype == np.float32)
         stored.append(column.to_numpy() if whole[-1] else encoded.values)
         columns.append(replace(encoded, values=NOTHING))
     return PickedColumns(stored, rows, whole), columns

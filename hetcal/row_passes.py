@@ -39,7 +39,7 @@ class Passes:
     bin_column: Callable[[Singles, Bytes, ColumnBins, Singles, Keys], None]
     add_up: Callable[[BinnedRows, Rows, Floats], Floats]
     collect: Callable[[BinnedRows, Rows, Numbers, Ints], tuple[Rows, Numbers]]
-    divide: Callable[[Singles, Rows, float, bool], tuple[Rows, Rows]]
+    divide: Callable[[Singles, Rows, float, bool, Rows], tuple[Rows, Rows]]
     row_type: type[np.integer[Any]]
 
 
@@ -110,23 +110,26 @@ def collect(table: BinnedRows, rows: Rows, number: Numbers, sizes: Ints) -> tupl
     return np.concatenate(found), np.concatenate(numbers)
 
 
-def divide(column: Singles, rows: Rows, last: float, missing_left: bool) -> tuple[Rows, Rows]:
+def divide(
+    column: Singles, rows: Rows, last: float, missing_left: bool, spare: Rows
+) -> tuple[Rows, Rows]:
     """Return the rows that go left and those that go right, in their order.
 
-    They take the place of `rows`: memory that was used before is faster than new memory.
+    They take the place of `rows`, those on the right by way of `spare`: memory that was used
+    before is faster than new memory.
     """
-    lefts, rights = 0, []
+    lefts = rights = 0
     for start in range(0, len(rows), CHUNK):
         part = rows[start : start + CHUNK]
         values = column.take(part)
         left = values <= np.float32(last)
         if missing_left:
             left |= np.isnan(values)
-        rights.append(part[~left])
-        here = part[left]
+        here, there = part[left], part[~left]
         rows[lefts : lefts + here.size] = here
-        lefts += here.size
-    rows[lefts:] = np.concatenate(rights)
+        spare[rights : rights + there.size] = there
+        lefts, rights = lefts + here.size, rights + there.size
+    rows[lefts:] = spare[:rights]
     return rows[:lefts], rows[lefts:]
 
 

@@ -195,6 +195,7 @@ class ScoreTreeGrower:
     ) -> None:
         self.columns, self.chooser = columns, chooser
         self.max_depth, self.min_rows = max_depth, min_rows
+        self.spare = np.empty(len(columns.table.X), dtype=columns.passes.row_type)
 
     def grow(self, codes: ScoreCodes) -> GrownTree:
         """Grow the tree: each node first, then its left part, then its right part."""
@@ -236,7 +237,8 @@ class ScoreTreeGrower:
 
     def _divide(self, branch: _Branch, node: NodeSums, cut: Cut) -> tuple[_Branch, _Branch]:
         column = self.columns.table.X[:, cut.feature]
-        parts = self.columns.passes.divide(column, branch.rows, cut.last, cut.missing_left)
+        way = cut.last, cut.missing_left
+        parts = self.columns.passes.divide(column, branch.rows, *way, self.spare)
         counts = cut.left[0], branch.counts - cut.left[0]
         left, right = map(_Branch, parts, counts, (branch.depth + 1,) * 2)
         if not self.chooser.steady:

@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from hetcal.arrays import Floats, Ints
+from hetcal.arrays import Floats
 from hetcal.nodes import Node
 from hetcal.partition import Partition
+from hetcal.ranking import Labels
 from hetcal.segments import Segments
 
 
@@ -51,7 +52,7 @@ def _split(column: Segments, low: int, middle: int) -> Node:
 
 
 def count_rows(
-    partition: Partition, frame: pd.DataFrame, positive: Ints, weight: Floats
+    partition: Partition, frame: pd.DataFrame, positive: Labels, weight: Floats
 ) -> Partition:
     """Fill in the rows of every node and their rate; a node without rows has its parent's."""
     place = np.array([leaf.node for leaf in partition.leaves])[partition.apply(frame) - 1]

@@ -58,11 +58,12 @@ def number_segments(column: pd.Series, bins: Bins, *, apart: bool) -> Segments:
     values = single_values(column)
     known = values[~np.isnan(values)].astype(np.float64)
     missing = known.size < values.size
+    integers = pd.api.types.is_integer_dtype(column)
     edges = _quantiles(known, bins) if isinstance(bins, int) else _given(str(column.name), bins)
     feature = Feature(
         str(column.name),
         "number",
-        whole=is_whole(column, values, missing),
+        whole=is_whole(values, integers=integers, missing=missing),
         digits=max([4, *map(_digits, edges.tolist())]),
         missing=missing,
     )

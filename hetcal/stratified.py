@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Floats, Ints
+from hetcal.ranking import Labels
 
 
-def draw(size: Floats, stratum: Ints, shares: Floats, rng: np.random.Generator) -> Ints:
+def draw(size: Floats, stratum: Labels, shares: Floats, rng: np.random.Generator) -> Ints:
     """Draw a role for each unit, so that each stratum is divided by the shares.
 
     Units of a stratum are put in random order along a line, each as long as its

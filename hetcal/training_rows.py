@@ -9,6 +9,7 @@ import pandas as pd
 from hetcal.arrays import Floats, Ints, Singles
 from hetcal.errors import PartitionError
 from hetcal.feature_values import feature_kind
+from hetcal.ranking import Labels
 from hetcal.tree_encoding import EncodedColumn, encode_columns
 
 
@@ -27,13 +28,13 @@ class TrainingRows:
     """
 
     frame: pd.DataFrame
-    positive: Ints
+    positive: Labels
     weight: Floats | None
 
-    def encode(self) -> tuple[Singles, list[EncodedColumn]]:
-        """Return the columns as the numbers that a tree splits."""
+    def encode(self, *, complete: bool = True) -> tuple[Singles, list[EncodedColumn]]:
+        """Return the columns as the numbers that a tree splits, as `encode_columns` does."""
         weight = np.broadcast_to(1.0, len(self.frame)) if self.weight is None else self.weight
-        return encode_columns(self.frame, self.positive, weight)
+        return encode_columns(self.frame, self.positive, weight, complete=complete)
 
     def take(self, rows: Ints) -> "TrainingRows":
         """Return some of the rows."""
@@ -46,13 +47,13 @@ class TrainingRows:
         return replace(self, frame=self.frame.astype(dict.fromkeys(texts, "category")))
 
 
-def two_classes(y: Any) -> Ints:
+def two_classes(y: Any) -> Labels:
     """Return labels of two classes as 0 and 1, or say what is wrong with them."""
     if isinstance(y, np.ndarray) and y.dtype.kind in "iu" and y.size:
         low, high = y.min(), y.max()
         upper = y == high
         if low < high and (upper | (y == low)).all():  # nothing has to be sorted
-            return np.asarray(upper).astype(np.int64)
+            return np.asarray(upper).view(np.int8)
     missing = int(pd.isna(y).sum())
     classes = np.array([]) if missing else np.unique(y)
     if classes.size != 2:
@@ -62,4 +63,4 @@ def two_classes(y: Any) -> Ints:
             "A tree is trained on labels of exactly two classes.",
             "Choose training rows of both classes, and another label column if it has more.",
         )
-    return np.asarray(y == classes[1]).astype(np.int64)
+    return np.asarray(y == classes[1]).astype(np.int8)

@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Singles
+from hetcal.binning import bounded
 from hetcal.errors import PartitionError
 from hetcal.feature_values import category_codes, named_columns, single_values
 from hetcal.grown_tree import GrownTree
 from hetcal.nodes import Feature, broken
 from hetcal.rules import shown
-from hetcal.tree_encoding import LARGEST, EncodedColumn, with_digits
+from hetcal.tree_encoding import EncodedColumn, with_digits
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class TreeColumns:
     def _numbers(self, position: int, column: pd.Series) -> Singles:
         feature = self.features[position]
         if feature.kind == "number":
-            return np.clip(single_values(column), -LARGEST, LARGEST)
+            return bounded(single_values(column))
         # The last entry is that of code -1: missing, rare or unseen.
         numbers = np.array([*self.ranks[position], np.nan], dtype=np.float32)
         return numbers[category_codes(column, feature.categories)]

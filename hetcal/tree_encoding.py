@@ -7,14 +7,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hetcal.arrays import Floats, Ints
+from hetcal.binning import bounded
 from hetcal.feature_values import category_names, feature_kind, single_values
 from hetcal.grown_tree import GrownTree
 from hetcal.neighbours import neighbours
 from hetcal.nodes import Feature, Node
 from hetcal.partition import Partition
+from hetcal.ranking import Labels
 from hetcal.rules import needed_digits
 
-LARGEST = np.finfo(np.float32).max
 EXACT = 2.0**24  # whole numbers up to here are exact in single precision
 
 
@@ -51,39 +52,53 @@ def fewest_category_rows(rows: int) -> int:
     return min(50, rows // 20)
 
 
-def encode_column(column: pd.Series, positive: Ints | Floats, weight: Floats) -> EncodedColumn:
+def encode_column(
+    column: pd.Series, positive: Labels | Floats, weight: Floats, *, complete: bool = True
+) -> EncodedColumn:
     """Encode a column: numbers as they are, categories by the rank of their positive rate.
 
-    Categories with fewer than `fewest_category_rows` are encoded as missing values.
+    Categories with fewer than `fewest_category_rows` are encoded as missing values. Numbers
+    need not be looked at before it is known that they matter: see `completed`.
     """
     if feature_kind(column) == "category":
         return _encode_category(column, positive, weight)
-    values = single_values(column)
-    missing = False
+    feature = Feature(str(column.name), "number", whole=pd.api.types.is_integer_dtype(column))
+    encoded = EncodedColumn(feature, single_values(column), np.empty(0, dtype=np.int64))
+    return completed(encoded) if complete else encoded
+
+
+def completed(column: EncodedColumn) -> EncodedColumn:
+    """Look at the numbers of a column: whether any are missing, and whether all are whole.
+
+    Infinite values become the largest ones, which are on the same side of every threshold.
+    """
+    if column.feature.kind == "category":
+        return column
+    values, missing = column.values, False
     with np.errstate(over="ignore", invalid="ignore"):
         finite = np.isfinite(values.sum())  # adding up is the fastest look at all values
     if not finite:
-        # Infinite values end up on the same side of every threshold as the largest ones.
-        values = np.clip(values, -LARGEST, LARGEST)
+        values = bounded(values)
         missing = bool(np.isnan(values).any())
-    whole = is_whole(column, values, missing)
-    feature = Feature(str(column.name), "number", whole=whole, missing=missing)
-    return EncodedColumn(feature, values, np.empty(0, dtype=np.int64))
+    whole = is_whole(values, integers=column.feature.whole, missing=missing)
+    return replace(
+        column, feature=replace(column.feature, whole=whole, missing=missing), values=values
+    )
 
 
-def is_whole(column: pd.Series, values: NDArray[np.float32], missing: bool) -> bool:
-    """Tell whether the column is certain to count in whole numbers.
+def is_whole(values: NDArray[np.float32], *, integers: bool, missing: bool) -> bool:
+    """Tell whether a column, of integers or not, is certain to count in whole numbers.
 
     pandas turns whole numbers with gaps into floats, so those are believed; floats
     without gaps may hold fractions in other rows.
     """
-    if not pd.api.types.is_integer_dtype(column) and not missing:
+    if not integers and not missing:
         return False
     known = values[~np.isnan(values)]
     return bool((np.abs(known) <= EXACT).all() and (known == np.floor(known)).all())
 
 
-def _encode_category(column: pd.Series, positive: Ints | Floats, weight: Floats) -> EncodedColumn:
+def _encode_category(column: pd.Series, positive: Labels | Floats, weight: Floats) -> EncodedColumn:
     codes, feature = encode_names(column, fewest_category_rows(len(column)))
     known, many = codes >= 0, len(feature.categories)
     total = np.bincount(codes[known], weight[known], many)
@@ -119,24 +134,39 @@ def _looked_up(known: Ints, places: Ints, many: int, codes: Ints) -> Ints:
 
 
 def encode_columns(
-    frame: pd.DataFrame, positive: Ints | Floats, weight: Floats
+    frame: pd.DataFrame, positive: Labels | Floats, weight: Floats, *, complete: bool = True
 ) -> tuple[NDArray[np.float32], list[EncodedColumn]]:
     """Encode all columns, and put them next to each other for a tree.
 
     Any number per row can stand for the label: categories are ordered by its mean. Nothing
     is copied where the frame holds single precision in the order of a tree.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The columns.
+    positive, weight : array
+        Label and weight of each row.
+    complete : bool
+        Whether to look at numbers now; else `complete_columns` does it for those that are split.
     """
     single = all(dtype == np.float32 for dtype in frame.dtypes)
     matrix = frame.to_numpy() if single else np.empty(frame.shape, dtype=np.float32, order="F")
     own, columns = not single, []
     for i, (_, column) in enumerate(frame.items()):
-        encoded = encode_column(column, positive, weight)
+        encoded = encode_column(column, positive, weight, complete=complete)
         if not np.may_share_memory(encoded.values, matrix):
             if not own:  # what is in the frame stays as it is
                 matrix, own = matrix.copy(order="F"), True
             matrix[:, i] = encoded.values
         columns.append(encoded)
     return matrix, [replace(each, values=matrix[:, i]) for i, each in enumerate(columns)]
+
+
+def complete_columns(columns: list[EncodedColumn], tree: GrownTree) -> list[EncodedColumn]:
+    """Look at the columns that a tree splits."""
+    used = set(tree.feature.tolist())
+    return [completed(each) if i in used else each for i, each in enumerate(columns)]
 
 
 def to_partition(tree: GrownTree, columns: list[EncodedColumn]) -> Partition:
@@ -155,10 +185,9 @@ def with_digits(column: EncodedColumn, thresholds: Floats) -> Feature:
     """Show thresholds with as many digits as part the values next to them, if there are any."""
     if column.feature.kind == "category" or not column.values.size:
         return column.feature
-    digits = (
-        needed_digits(threshold, *neighbours(column.values, threshold))
-        for threshold in thresholds[np.isfinite(thresholds)].tolist()
-    )
+    finite = thresholds[np.isfinite(thresholds)]
+    pairs = zip(finite.tolist(), neighbours(column.values, finite), strict=True)
+    digits = (needed_digits(threshold, *beside) for threshold, beside in pairs)
     return replace(column.feature, digits=max(digits, default=4))
 
 

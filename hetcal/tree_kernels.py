@@ -28,8 +28,7 @@ def bin_column(
     """Write the keys of a column; `bits` is the column seen as whole numbers."""
     low, high, shift = np.int32(cell[0]), np.int32(cell[1]), np.int32(cell[2])
     base = low >> shift
-    cells = np.empty(BLOCK, dtype=np.int32)
-    found = np.empty(BLOCK, dtype=np.uint16)
+    cells = np.empty(BLOCK, dtype=np.uint32)
     check = not np.isnan(only).all()
     for begin in range(0, len(values), BLOCK):
         end = min(len(values), begin + BLOCK)
@@ -40,39 +39,41 @@ def bin_column(
             for i in range(end - begin):
                 code = np.int32(codes[i] ^ ((codes[i] >> 31) & 0x7FFFFFFF))
                 cells[i] = (min(max(code, low), high) >> shift) - base
-            for i in range(end - begin):
-                found[i] = table[np.uint32(cells[i])]
         else:
-            found[: end - begin] = np.searchsorted(cuts, part)
+            cells[: end - begin] = np.searchsorted(cuts, part)
         for i in range(end - begin):
             missing |= part[i] != part[i]
+        if len(table):
+            for i in range(end - begin):
+                out[i] = 2 * table[cells[i]] + labels[i]
+        else:
+            for i in range(end - begin):
+                out[i] = 2 * cells[i] + labels[i]
         if missing:
             for i in range(end - begin):
                 if np.isnan(part[i]):
-                    found[i] = len(only) - 1
+                    out[i] = np.uint16(2 * len(only) - 2) + labels[i]
         if check:
             for i in range(end - begin):
-                wrong |= part[i] != only[found[i]]
+                wrong |= part[i] != only[out[i] >> 1]
         if wrong:
             for i in range(end - begin):
-                if part[i] != only[found[i]]:
-                    only[found[i]] = np.nan
-        for i in range(end - begin):
-            out[i] = 2 * found[i] + labels[i]
+                if part[i] != only[out[i] >> 1]:
+                    only[out[i] >> 1] = np.nan
 
 
 def count(keys: Keys, rows: Rows, ends: Ints) -> NDArray[np.uint32]:
     """Count rows by part and label."""
     counts = np.zeros(2 * ends[-1], dtype=np.uint32)
-    last = keys.shape[1] - 1
-    for j in range(0, last, 2):  # two columns: an addition need not wait for the one before
-        one, two = counts[2 * ends[j] :], counts[2 * ends[j + 1] :]
-        first, second = keys[:, j], keys[:, j + 1]
+    half = keys.shape[1] // 2
+    for j in range(half):  # two unlike columns: an addition need not wait for the one before
+        one, two = counts[2 * ends[j] :], counts[2 * ends[j + half] :]
+        first, second = keys[:, j], keys[:, j + half]
         for row in rows:
             one[first[row]] += np.uint32(1)
             two[second[row]] += np.uint32(1)
-    if last % 2 == 0:
-        one, first = counts[2 * ends[last] :], keys[:, last]
+    if keys.shape[1] % 2:
+        one, first = counts[2 * ends[-2] :], keys[:, -1]
         for row in rows:
             one[first[row]] += np.uint32(1)
     return counts.reshape(-1, 2)
@@ -112,9 +113,10 @@ def collect(
     return found, numbers
 
 
-def divide(column: Singles, rows: Rows, last: float, missing_left: bool) -> tuple[Rows, Rows]:
+def divide(
+    column: Singles, rows: Rows, last: float, missing_left: bool, spare: Rows
+) -> tuple[Rows, Rows]:
     """Divide rows in their own memory: values up to `last` go left."""
-    right = np.empty_like(rows)
     limit = np.float32(last)
     lefts = rights = np.uint32(0)  # without a sign, so that no place is checked for one
     for i in range(len(rows)):
@@ -122,20 +124,43 @@ def divide(column: Singles, rows: Rows, last: float, missing_left: bool) -> tupl
         value = column[row]
         left = np.uint32((value <= limit) | (missing_left & (value != value)))
         rows[lefts] = row  # no branch: it could not be predicted
-        right[rights] = row
+        spare[rights] = row
         lefts = np.uint32(lefts + left)
         rights = np.uint32(rights + np.uint32(1) - left)
-    rows[lefts:] = right[:rights]
+    rows[lefts:] = spare[:rights]
     return rows[:lefts], rows[lefts:]
 
 
-def around(bits: Codes, code_up_to: int) -> tuple[np.int32, np.int32]:
-    """Return the largest order code up to a limit and the smallest one above it."""
-    limit = np.int32(code_up_to)
-    low, high = np.int32(-0x80000000), np.int32(0x7FFFFFFF)
-    below, above = low, high
-    for i in range(len(bits)):
-        code = np.int32(bits[i] ^ ((bits[i] >> 31) & 0x7FFFFFFF))
-        below = max(below, code if code <= limit else low)
-        above = min(above, code if code > limit else high)
+def around(bits: Codes, codes_up_to: Codes) -> tuple[Codes, Codes]:
+    """Return the largest order code up to each limit and the smallest one above it."""
+    lowest, highest = np.int32(-0x80000000), np.int32(0x7FFFFFFF)
+    below, above = np.full_like(codes_up_to, lowest), np.full_like(codes_up_to, highest)
+    codes = np.empty(BLOCK, dtype=np.int32)
+    for begin in range(0, len(bits), BLOCK):
+        end = min(len(bits), begin + BLOCK)
+        part = bits[begin:end]
+        for i in range(end - begin):
+            codes[i] = part[i] ^ ((part[i] >> 31) & 0x7FFFFFFF)
+        for k in range(len(codes_up_to)):
+            limit, low, high = codes_up_to[k], below[k], above[k]
+            for i in range(end - begin):
+                low = max(low, codes[i] if codes[i] <= limit else lowest)
+                high = min(high, codes[i] if codes[i] > limit else highest)
+            below[k], above[k] = low, high
     return below, above
+
+
+def send(
+    values: Singles | Bytes,
+    limit: np.generic,
+    missing_left: bool,
+    at: NDArray[np.int8],
+    here: np.int8,
+    left: np.int8,
+    right: np.int8,
+) -> None:
+    """Send the rows that are at a node on to the left or to the right."""
+    for i in range(len(at)):
+        goes_left = (values[i] <= limit) | (missing_left & (values[i] != values[i]))
+        to = left if goes_left else right
+        at[i] = to if at[i] == here else at[i]

@@ -19,7 +19,7 @@ from hetcal.picked_encoding import pick_columns, with_values
 from hetcal.progress import Progress, between, silent
 from hetcal.ranking import Labels
 from hetcal.training_rows import TrainingRows, two_classes
-from hetcal.tree_encoding import to_partition
+from hetcal.tree_encoding import complete_columns, to_partition
 
 
 def default_min_leaf(rows: int) -> int:
@@ -77,9 +77,9 @@ class TreePartition(PartitionEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the tree on training rows with labels of two classes."""
         rows = self._training_rows(X, y, sample_weight)
-        matrix, columns = rows.encode()
+        matrix, columns = rows.encode(complete=self.grower != "histogram")
         tree = self._grow(matrix, rows, self._min_leaf(len(matrix)))
-        self.partition_ = to_partition(tree, columns)
+        self.partition_ = to_partition(tree, complete_columns(columns, tree))
         return self
 
     def fit_rows(
@@ -115,7 +115,8 @@ class TreePartition(PartitionEstimator):
         picked, columns = pick_columns(frame, rows, training.positive, sample_weight, picking)
         growing(0.0, "Growing the tree: looking for the best splits")
         tree = self._grow(picked, training, self._min_leaf(rows.size))
-        self.partition_ = to_partition(tree, with_values(columns, picked, tree.feature))
+        columns = with_values(columns, picked, tree.feature)
+        self.partition_ = to_partition(tree, complete_columns(columns, tree))
         return self
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:

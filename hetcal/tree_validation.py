@@ -11,6 +11,7 @@ from hetcal.errors import PartitionError
 from hetcal.grown_tree import GrownTree
 from hetcal.metrics import auc
 from hetcal.pruning import end_nodes, parents
+from hetcal.ranking import Labels
 from hetcal.stratified import draw
 from hetcal.training_rows import TrainingRows
 from hetcal.tree_encoding import EncodedColumn, to_partition
@@ -95,7 +96,7 @@ class HeldOut:
         return np.array([auc(y, np.tile(rates, 2), weight) for rates in self.rates])
 
 
-def draw_folds(positive: Ints, folds: int, seed: int | None) -> Ints:
+def draw_folds(positive: Labels, folds: int, seed: int | None) -> Ints:
     """Draw the fold of each row, with equal shares of both classes."""
     smaller = int(np.bincount(positive, minlength=2).min())
     if smaller < 2:

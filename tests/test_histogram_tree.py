@@ -41,6 +41,22 @@ def test_equals_the_tree_of_scikit_learn_but_for_ties(seed):
     assert count_ties(ours, theirs, X, y) < 0.25 * len(ours.feature)
 
 
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("compiled", [False, True])
+def test_infinite_values_count_as_the_largest(seed, compiled):
+    if compiled:
+        pytest.importorskip("numba")
+    rng = np.random.default_rng([seed, 3])
+    rows, largest = int(10 ** rng.uniform(1.7, 4.0)), np.finfo(np.float32).max
+    X, y = random_table(seed, rows)
+    outer = rng.choice([-np.inf, -largest, largest, np.inf], X.shape).astype(np.float32)
+    X = np.where(rng.random(X.shape) < rng.choice([0.01, 0.2, 0.7]), outer, X)
+    growth = Growth(4, 1 + rows // 100)
+    bounded = grow_tree(np.clip(X, -largest, largest), y, growth=growth, compiled=compiled)
+    assert equal(grow_tree(X, y, growth=growth, compiled=compiled), bounded)
+    assert len(bounded.feature) > 3
+
+
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("compiled", [False, True])
 def test_large_leaves_do_not_tie_so_that_everything_is_equal(seed, compiled):

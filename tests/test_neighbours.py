@@ -12,6 +12,6 @@ def test_neighbours_of_a_threshold_are_those_of_the_sorted_column(monkeypatch, c
     values = np.round(rng.normal(size=rows), 3).astype(np.float32)
     values[rng.random(rows) < 0.2] = np.nan
     known = np.sort(values[~np.isnan(values)])
-    for threshold in (known[:-1].astype(float) + 1e-12)[:: max(1, rows // 20)]:
-        expected = known[known <= threshold][-1], known[known > threshold][0]
-        assert neighbours(values, float(threshold)) == expected
+    thresholds = (known[:-1].astype(float) + 1e-12)[:: max(1, rows // 20)]
+    expected = [(known[known <= each][-1], known[known > each][0]) for each in thresholds]
+    assert neighbours(values, thresholds) == expected

@@ -57,21 +57,24 @@ def test_rows_in_wanted_bins_are_the_same(table, plain):
 def test_sides_are_the_same(missing_left):
     column = np.array([1, np.nan, 3, 2, 5], dtype=np.float32)
     rows = np.array([0, 1, 3, 4])
-    left, right = tree_kernels.divide(column, rows.copy(), 2.0, missing_left)
+    spare = np.empty_like(rows)
+    left, right = tree_kernels.divide(column, rows.copy(), 2.0, missing_left, spare)
     assert left.tolist() == ([0, 1, 3] if missing_left else [0, 3])
     assert right.tolist() == ([4] if missing_left else [1, 4])
     for found, expected in zip(
-        (left, right), row_passes.divide(column, rows.copy(), 2.0, missing_left), strict=True
+        (left, right),
+        row_passes.divide(column, rows.copy(), 2.0, missing_left, np.empty_like(rows)),
+        strict=True,
     ):
         assert np.array_equal(found, expected)
 
 
-@pytest.mark.parametrize("limit", [-1.0, -0.25, 0.0, 0.3])
-def test_neighbours_of_a_limit_are_the_same(limit):
-    values = np.random.default_rng(3).normal(size=500).astype(np.float32)
-    values[:4] = np.nan, 0, -0.25, limit
-    code = int(order_codes(np.float32([limit]))[0])
-    below, above = tree_kernels.around(values.view(np.int32), code)
+def test_neighbours_of_limits_are_the_same():
+    values = np.random.default_rng(3).normal(size=3000).astype(np.float32)
+    limits = np.float32([-1.0, -0.25, 0.0, 0.3])
+    values[:6] = np.nan, 0, *limits
+    below, above = tree_kernels.around(values.view(np.int32), order_codes(limits))
     codes = order_codes(values[1:])
-    assert below == codes[codes <= code].max()
-    assert above == codes[codes > code].min()
+    for code, low, high in zip(order_codes(limits), below, above, strict=True):
+        assert low == codes[codes <= code].max()
+        assert high == codes[codes > code].min()
