@@ -71,9 +71,9 @@ class Grid:
 
 def grid_for(scores: Floats, bins: int = BINS) -> Grid:
     """Return the grid with the smallest reach of 16, 32, 64, … that holds all finite scores."""
-    with np.errstate(invalid="ignore"):
-        size = np.abs(scores)
-    largest = float(np.max(size, initial=0.0, where=np.isfinite(size)))
+    largest = max(-float(scores.min(initial=0.0)), float(scores.max(initial=0.0)))
+    if not math.isfinite(largest):
+        largest = float(np.max(np.abs(scores), initial=0.0, where=np.isfinite(scores)))
     reach = REACH
     while reach <= largest and reach < 2.0**1023:
         reach *= 2

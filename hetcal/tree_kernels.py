@@ -65,17 +65,21 @@ def bin_column(
 def count(keys: Keys, rows: Rows, ends: Ints) -> NDArray[np.uint32]:
     """Count rows by part and label."""
     counts = np.zeros(2 * ends[-1], dtype=np.uint32)
-    half = keys.shape[1] // 2
-    for j in range(half):  # two unlike columns: an addition need not wait for the one before
-        one, two = counts[2 * ends[j] :], counts[2 * ends[j + half] :]
-        first, second = keys[:, j], keys[:, j + half]
+    step = keys.shape[1] // 4
+    for j in range(step):  # columns far apart: an addition need not wait for the one before
+        a, b = counts[2 * ends[j] :], counts[2 * ends[j + step] :]
+        c, d = counts[2 * ends[j + 2 * step] :], counts[2 * ends[j + 3 * step] :]
+        in_a, in_b = keys[:, j], keys[:, j + step]
+        in_c, in_d = keys[:, j + 2 * step], keys[:, j + 3 * step]
         for row in rows:
-            one[first[row]] += np.uint32(1)
-            two[second[row]] += np.uint32(1)
-    if keys.shape[1] % 2:
-        one, first = counts[2 * ends[-2] :], keys[:, -1]
+            a[in_a[row]] += np.uint32(1)
+            b[in_b[row]] += np.uint32(1)
+            c[in_c[row]] += np.uint32(1)
+            d[in_d[row]] += np.uint32(1)
+    for j in range(4 * step, keys.shape[1]):
+        a, in_a = counts[2 * ends[j] :], keys[:, j]
         for row in rows:
-            one[first[row]] += np.uint32(1)
+            a[in_a[row]] += np.uint32(1)
     return counts.reshape(-1, 2)
 
 
