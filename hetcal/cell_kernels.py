@@ -51,6 +51,17 @@ def map_rows(scores: Any, position: Any, slope: Any, intercept: Any, mapped: Any
 
 
 @compiled
+def map_known(
+    scores: Any, leaf: Any, position: Any, slope: Any, intercept: Any, mapped: Any
+) -> None:
+    """Apply the map of each row's leaf; NaN where it has none or the score is not finite."""
+    for i in range(scores.size):
+        s = np.float64(scores[i])
+        k = position[leaf[i]] if 0 <= leaf[i] < position.size else -1
+        mapped[i] = slope[k] * s + intercept[k] if k >= 0 and math.isfinite(s) else np.nan
+
+
+@compiled
 def part_classes(scores: Any, positive: Any, one: Any, zero: Any) -> None:
     """Put the scores of either class into `one` and `zero`.
 
@@ -139,14 +150,16 @@ def _rough_area(one: Any, zero: Any) -> float:
 
 @compiled
 def add_newton_sums(
-    scores: Any, y: Any, position: Any, weight: Any, odds: Any, centre: Any, sums: Any
+    scores: Any, y: Any, leaf: Any, position: Any, weight: Any, odds: Any, centre: Any, sums: Any
 ) -> None:
     """Add residuals, Fisher weights and their moments about the centres to sums by leaf.
 
-    `odds` are those of label 0.
+    `odds` are those of label 0; where they are NaN, a row is left out.
     """
     for i in range(scores.size):
-        k = position[i]
+        if math.isnan(odds[i]):
+            continue
+        k = position[leaf[i]]
         distance, p = scores[i] - centre[k], 1.0 / (1.0 + odds[i])
         w = weight[i] if weight.size else 1.0
         residual, fisher = w * (y[i] - p), w * p * (1.0 - p)

@@ -29,6 +29,8 @@ class GrownTree:
         Training rows of each node.
     rate : array of float
         Share of positive labels among them, by weight.
+    gaps : array of bool or None
+        For each column, whether a training row has no value there; None if nobody looked.
     """
 
     feature: Ints
@@ -38,6 +40,7 @@ class GrownTree:
     right: Ints
     rows: Ints
     rate: Floats
+    gaps: Bools | None = None
 
     @classmethod
     def from_scikit_learn(cls, tree: Any) -> Self:
@@ -55,7 +58,12 @@ class GrownTree:
 
     @classmethod
     def of_cuts(
-        cls, cuts: Sequence[Cut | None], children: Sequence[list[int]], rows: Ints, mass: Floats
+        cls,
+        cuts: Sequence[Cut | None],
+        children: Sequence[list[int]],
+        rows: Ints,
+        mass: Floats,
+        gaps: Bools | None = None,
     ) -> Self:
         """Take the cuts, the children, the rows and the mass by label of all nodes."""
         pairs = np.array([each or [0, 0] for each in children])
@@ -67,4 +75,5 @@ class GrownTree:
             pairs[:, 1],
             rows,
             mass[:, 1] / mass.sum(axis=1),
+            gaps,
         )

@@ -4,21 +4,24 @@ Every column is put into bins of many parts. A node adds up its rows per part, j
 between bins, and looks only into the bins, then into the parts, that could hold a better cut.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hetcal.arrays import Floats
+from hetcal.arrays import Bools, Floats
 from hetcal.binning import BinnedRows, choose_bins, column_by_column
 from hetcal.grown_tree import GrownTree
 from hetcal.kernels import use_compiled
 from hetcal.magnifier import RowMagnifier
 from hetcal.picked_columns import Matrix
-from hetcal.row_passes import REFERENCE, Passes, Rows, bin_rows, compiled_passes
+from hetcal.row_passes import REFERENCE, Passes, bin_rows, compiled_passes
 from hetcal.runs import Judge, Runs
 from hetcal.split_criteria import Criterion, Gini
 from hetcal.split_search import Cut, best_cut
+
+TOGETHER = 8  # nodes whose children are counted in one pass over the rows
 
 
 @dataclass(frozen=True)
@@ -76,40 +79,46 @@ def grow_tree(
 
 @dataclass(frozen=True)
 class _Branch:
-    """The sums of a node; its rows, and their sums per part, unless it is a leaf."""
+    """A node: its sums, where its rows are, and their sums per part while it is looked at."""
 
     total: Floats
     depth: int
-    rows: Rows | None
-    sums: Floats | None
+    rows: slice
+    grows: bool
+    sums: Floats | None = None
 
 
 class _Grower:
     def __init__(self, table: BinnedRows, values: Floats, growth: Growth, passes: Passes) -> None:
         self.table, self.values = table, values
         self.growth, self.passes = growth, passes
-        self.spare = np.empty(len(table.X), dtype=passes.row_type)
+        self.rows = np.arange(len(table.X), dtype=passes.row_type)
+        self.spare = np.empty_like(self.rows)
 
     def grow(self) -> GrownTree:
-        nodes: list[tuple[_Branch, Cut | None]] = []
-        children: list[list[int]] = []
-        waiting: list[tuple[_Branch, list[int]]] = [(self._root(), [])]
+        """Grow the tree, some nodes at a time, so that their children can be counted together."""
+        (sums,) = self._add_up([slice(0, len(self.rows))])
+        gaps = sums[0][:, self.table.ends[1:] - 1].any(axis=0)
+        nodes, cuts = [self._root(sums)], dict[int, Cut]()
+        children: dict[int, tuple[int, int]] = {}
+        waiting: list[Sequence[int]] = [[0]]
         while waiting:
-            branch, siblings = waiting.pop()
-            siblings.append(len(nodes))
-            cut = self._cut(branch)
-            nodes.append((branch, cut))
-            children.append([])
-            if cut is not None:
-                left, right = self._divide(branch, cut)
-                waiting += [(right, children[-1]), (left, children[-1])]
-        return _as_tree(nodes, children)
+            looked_at = waiting.pop()
+            found = {number: self._cut(nodes[number]) for number in looked_at}
+            divided = {number: cut for number, cut in found.items() if cut is not None}
+            below = self._divide([(nodes[number], cut) for number, cut in divided.items()])
+            new = range(len(nodes), len(nodes) + len(below))
+            children |= zip(divided, zip(new[::2], new[1::2], strict=True), strict=True)
+            waiting += [new[at : at + TOGETHER] for at in range(0, len(new), TOGETHER)]
+            cuts |= divided
+            nodes += below
+            for number in looked_at:
+                nodes[number] = replace(nodes[number], sums=None)
+        return _as_tree(nodes, cuts, children, gaps)
 
-    def _root(self) -> _Branch:
-        rows = np.arange(len(self.table.X), dtype=self.passes.row_type)
-        sums = self._add_up(rows)
+    def _root(self, sums: Floats) -> _Branch:
         total = sums[..., : self.table.ends[1]].sum(axis=-1)
-        return _Branch(total, 0, rows, sums if self._grows(total, 0) else None)
+        return _Branch(total, 0, slice(0, len(self.rows)), self._grows(total, 0), sums)
 
     def _grows(self, total: Floats, depth: int) -> bool:
         enough = total[0].sum() >= max(2, 2 * self.growth.min_samples_leaf)
@@ -117,60 +126,70 @@ class _Grower:
         return bool(depth < self.growth.max_depth and enough and not pure)
 
     def _cut(self, branch: _Branch) -> Cut | None:
-        if branch.sums is None or branch.rows is None:
+        if not branch.grows or branch.sums is None:
             return None
         growth, table = self.growth, self.table
         bins = table.bin_sums(branch.sums)
         judge = Judge(growth.criterion, growth.min_samples_leaf, branch.total, bins[..., -1])
-        magnifier = RowMagnifier(table, self.values, branch.rows, branch.sums, self.passes)
+        rows = self.rows[branch.rows]
+        magnifier = RowMagnifier(table, self.values, rows, branch.sums, self.passes)
         return best_cut(judge, Runs.of_bins(bins, table.bin_only), magnifier)
 
-    def _divide(self, branch: _Branch, cut: Cut) -> tuple[_Branch, _Branch]:
-        totals = cut.left, branch.total - cut.left
-        depth = branch.depth + 1
+    def _divide(self, cuts: Sequence[tuple[_Branch, Cut]]) -> list[_Branch]:
+        """Return the children of some nodes, left before right.
+
+        The smaller child is added up: the other one is what it leaves of its parent. Sums of
+        weights are added up anew, because differences would pile up rounding.
+        """
+        pairs = [self._children(parent, cut) for parent, cut in cuts]
+        added = [self._added(pair) for pair in pairs]
+        chosen = [pair[side] for pair, sides in zip(pairs, added, strict=True) for side in sides]
+        sums = iter(self._add_up([child.rows for child in chosen]))
+        below = []
+        for (parent, _), pair, sides in zip(cuts, pairs, added, strict=True):
+            own = {side: next(sums) for side in sides}
+            for side, child in enumerate(pair):
+                if child.grows and parent.sums is not None:
+                    its = own[side] if side in own else parent.sums - own[1 - side]
+                    child = replace(child, sums=its)
+                below.append(child)
+        return below
+
+    def _children(self, parent: _Branch, cut: Cut) -> tuple[_Branch, _Branch]:
+        totals, depth = (cut.left, parent.total - cut.left), parent.depth + 1
         grows = [self._grows(total, depth) for total in totals]
-        if branch.rows is None or not any(grows):
-            return _Branch(totals[0], depth, None, None), _Branch(totals[1], depth, None, None)
-        column = self.table.X[:, cut.feature]
-        rows = self.passes.divide(column, branch.rows, cut.last, cut.missing_left, self.spare)
-        sums = self._child_sums(branch, rows, grows)
-        left, right = map(_Branch, totals, (depth, depth), rows, sums)
+        if any(grows):
+            column, here = self.table.X[:, cut.feature], self.rows[parent.rows]
+            self.passes.divide(column, here, cut.last, cut.missing_left, self.spare)
+        middle = parent.rows.start + int(cut.left[0].sum())
+        rows = slice(parent.rows.start, middle), slice(middle, parent.rows.stop)
+        left, right = map(_Branch, totals, (depth, depth), rows, grows)
         return left, right
 
-    def _child_sums(
-        self, parent: _Branch, rows: tuple[Rows, Rows], grows: list[bool]
-    ) -> list[Floats | None]:
-        """Add up the smaller child: the other one is what it leaves of its parent.
+    def _added(self, pair: tuple[_Branch, _Branch]) -> list[int]:
+        """Tell which of two children to add up: 0 for the left one, 1 for the right one."""
+        if len(self.values):
+            return [side for side, child in enumerate(pair) if child.grows]
+        smaller = int(pair[1].total[0].sum() < pair[0].total[0].sum())
+        return [smaller] if pair[0].grows or pair[1].grows else []
 
-        Sums of weights are added up anew, because differences would pile up rounding.
-        """
-        small = int(rows[1].size < rows[0].size)
-        sums: list[Floats | None] = [None, None]
-        if grows[small] or (grows[1 - small] and not len(self.values)):
-            sums[small] = self._add_up(rows[small])
-        if grows[1 - small]:
-            fewer = None if len(self.values) else sums[small]
-            sums[1 - small] = (
-                self._add_up(rows[1 - small])
-                if fewer is None or parent.sums is None
-                else parent.sums - fewer
-            )
-        return [each if its else None for each, its in zip(sums, grows, strict=True)]
-
-    def _add_up(self, rows: Rows) -> Floats:
-        return self.passes.add_up(self.table, rows, self.values)
+    def _add_up(self, nodes: Sequence[slice]) -> list[Floats]:
+        return self.passes.add_up(self.table, [self.rows[each] for each in nodes], self.values)
 
 
-def _as_tree(nodes: list[tuple[_Branch, Cut | None]], children: list[list[int]]) -> GrownTree:
-    cuts = [cut for _, cut in nodes]
-    pairs = np.array([each or [0, 0] for each in children])
-    mass = np.array([branch.total[-1] for branch, _ in nodes])
-    return GrownTree(
-        np.array([-1 if cut is None else cut.feature for cut in cuts]),
-        np.array([np.nan if cut is None else cut.threshold for cut in cuts]),
-        np.array([cut is not None and cut.missing_left for cut in cuts]),
-        pairs[:, 0],
-        pairs[:, 1],
-        np.array([int(branch.total[0].sum()) for branch, _ in nodes]),
-        mass[:, 1] / mass.sum(axis=1),
+def _as_tree(
+    nodes: list[_Branch], cuts: dict[int, Cut], children: dict[int, tuple[int, int]], gaps: Bools
+) -> GrownTree:
+    """Put the nodes in the order of scikit-learn: each before its left part, then its right one."""
+    order, waiting = list[int](), [0]
+    while waiting:
+        order.append(waiting.pop())
+        waiting += reversed(children.get(order[-1], ()))
+    place = {number: i for i, number in enumerate(order)}
+    return GrownTree.of_cuts(
+        [cuts.get(number) for number in order],
+        [[place[child] for child in children.get(number, ())] for number in order],
+        np.array([int(nodes[number].total[0].sum()) for number in order]),
+        np.array([nodes[number].total[-1] for number in order]),
+        gaps,
     )

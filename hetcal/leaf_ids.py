@@ -32,3 +32,16 @@ def leaf_positions(leaf: Ints, leaves: Sequence[int]) -> Ints:
     place = np.searchsorted(ids, leaf, sorter=order).clip(max=len(ids) - 1)
     found = order[place]
     return np.where(ids[found] == leaf, found, -1)
+
+
+def position_table(leaf: Ints, leaves: Sequence[int]) -> tuple[Ints, Ints]:
+    """Return leaf ids and the position of each id from 0 on; -1 where it is not in `leaves`.
+
+    The ids are those given, unless a table of them would be too large.
+    """
+    ids = np.asarray(leaves, dtype=np.int64)
+    if ids.size and (ids.min() < 0 or ids.max() >= LARGEST_TABLE):
+        return leaf_positions(leaf, leaves), np.arange(ids.size)
+    table = np.full(ids.max(initial=-1) + 1, -1, dtype=np.int64)
+    table[ids] = np.arange(ids.size)
+    return leaf, table

@@ -7,7 +7,7 @@ import numpy as np
 
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.kernels import use_compiled
-from hetcal.leaf_ids import leaf_positions
+from hetcal.leaf_ids import leaf_positions, position_table
 from hetcal.platt import PlattFit, fit_platt
 from hetcal.platt_newton import TINY
 from hetcal.ranking import Labels
@@ -154,12 +154,14 @@ def _step(
 def _newton_sums(rows: _Rows, place: Floats, centre: Floats) -> Floats:
     """Add up residuals and Fisher weights with their moments about the centres, by leaf."""
     sums = np.zeros((len(rows.leaves), 7))
-    add = _add_compiled if use_compiled() else _add
     # Turned round, for the odds of label 0.
     maps = -place[0], place[0] * centre - place[1]
     with np.errstate(over="ignore"):
-        for chunk in rows.chunks():
-            add(chunk, *maps, centre, sums)
+        if use_compiled():
+            _add_compiled(rows, *maps, centre, sums)
+        else:
+            for chunk in rows.chunks():
+                _add(chunk, *maps, centre, sums)
     return sums.T
 
 
@@ -176,15 +178,19 @@ def _add(chunk: _Chunk, slope: Floats, intercept: Floats, centre: Floats, sums: 
 
 
 def _add_compiled(
-    chunk: _Chunk, slope: Floats, intercept: Floats, centre: Floats, sums: Floats
+    rows: _Rows, slope: Floats, intercept: Floats, centre: Floats, sums: Floats
 ) -> None:
-    from hetcal.cell_kernels import add_newton_sums, map_rows
+    from hetcal.cell_kernels import add_newton_sums, map_known
 
-    odds = np.empty(len(chunk.scores))
-    map_rows(chunk.scores, chunk.position, slope, intercept, odds)
-    np.exp(odds, out=odds)  # of many numbers at a time, which a compiled loop does not take
-    weight = np.zeros(0) if chunk.weight is None else chunk.weight
-    add_newton_sums(chunk.scores, chunk.y, chunk.position, weight, odds, centre, sums)
+    leaf, position = position_table(rows.leaf, rows.leaves)
+    for start in range(0, len(rows.scores), CHUNK):
+        part = slice(start, start + CHUNK)
+        scores, its = rows.scores[part], leaf[part]
+        odds = np.empty(len(scores))
+        map_known(scores, its, position, slope, intercept, odds)
+        np.exp(odds, out=odds)  # of many numbers at a time, which a compiled loop does not take
+        weight = np.zeros(0) if rows.weight is None else rows.weight[part]
+        add_newton_sums(scores, rows.y[part], its, position, weight, odds, centre, sums)
 
 
 def _refit(fit: PlattFit, chosen: Bools, rows: _Rows) -> PlattFit:

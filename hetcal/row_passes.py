@@ -1,6 +1,6 @@
 """The passes over rows that grow a tree, in numpy: the reference for the compiled ones."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from hetcal.picked_columns import Matrix
 Rows = NDArray[np.integer]
 Numbers = NDArray[np.int32]
 BLOCK, CHUNK = 1 << 15, 1 << 18  # rows at a time, so that intermediate arrays stay in the cache
+COUNTED = 1 << 15  # rows of the table that are counted at a time
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Passes:
     bin_column : callable
         Writes the keys of a column; a part loses its only value if another one turns up.
     add_up : callable
-        Counts rows and adds up their values by label and part.
+        Counts the rows of nodes and adds up their values by label and part.
     collect : callable
         Finds the rows in numbered parts of some columns.
     divide : callable
@@ -37,7 +38,7 @@ class Passes:
     """
 
     bin_column: Callable[[Singles, Bytes, ColumnBins, Singles, Keys], None]
-    add_up: Callable[[BinnedRows, Rows, Floats], Floats]
+    add_up: Callable[[BinnedRows, Sequence[Rows], Floats], list[Floats]]
     collect: Callable[[BinnedRows, Rows, Numbers, Ints], tuple[Rows, Numbers]]
     divide: Callable[[Singles, Rows, float, bool, Rows], tuple[Rows, Rows]]
     row_type: type[np.integer[Any]]
@@ -66,8 +67,12 @@ def bin_column(values: Singles, y: Bytes, column: ColumnBins, only: Singles, key
         np.add(found, y[block], out=keys[block])
 
 
-def add_up(table: BinnedRows, rows: Rows, values: Floats) -> Floats:
-    """Return sums of shape (1 + values, 2, parts)."""
+def add_up(table: BinnedRows, nodes: Sequence[Rows], values: Floats) -> list[Floats]:
+    """Return sums of shape (1 + values, 2, parts) for the rows of each node."""
+    return [_add_up_node(table, rows, values) for rows in nodes]
+
+
+def _add_up_node(table: BinnedRows, rows: Rows, values: Floats) -> Floats:
     sums = np.zeros((1 + len(values), 2, table.only.size))
     for part in _chunks(rows, len(table.X)):
         for j, here in enumerate(table.columns):
@@ -154,15 +159,27 @@ def _bin_column(values: Singles, y: Bytes, column: ColumnBins, only: Singles, ke
     )
 
 
-def _add_up(table: BinnedRows, rows: Rows, values: Floats) -> Floats:
-    counts = compiled(tree_kernels.count)(table.keys, rows, table.ends)
+def _add_up(table: BinnedRows, nodes: Sequence[Rows], values: Floats) -> list[Floats]:
+    counts = [each.T[None].astype(np.float64) for each in _counts(table, nodes)]
     if not len(values):
-        return counts.T[None].astype(np.float64)
-    sums = np.empty((1 + len(values), 2, len(counts)))
-    sums[0] = counts.T
-    added = compiled(tree_kernels.add_up)(table.keys, rows, values, table.ends)
-    sums[1:] = added.transpose(2, 1, 0)
-    return sums
+        return counts
+    added = (compiled(tree_kernels.add_up)(table.keys, rows, values, table.ends) for rows in nodes)
+    return [
+        np.concatenate([each, its.transpose(2, 1, 0)])
+        for each, its in zip(counts, added, strict=True)
+    ]
+
+
+def _counts(table: BinnedRows, nodes: Sequence[Rows]) -> Iterable[NDArray[np.uint32]]:
+    """Count the rows of all nodes in a block of the table before it leaves the cache."""
+    if not nodes:
+        return []
+    blocks = np.arange(0, len(table.X) + COUNTED, COUNTED, dtype=nodes[0].dtype)
+    starts = np.cumsum([0, *(rows.size for rows in nodes)])
+    borders = np.column_stack([rows.searchsorted(blocks) for rows in nodes]) + starts[:-1]
+    rows = nodes[0] if len(nodes) == 1 else np.concatenate(nodes)
+    found: NDArray[np.uint32] = compiled(tree_kernels.count)(table.keys, rows, borders, table.ends)
+    return found
 
 
 def _collect(table: BinnedRows, rows: Rows, number: Numbers, sizes: Ints) -> tuple[Rows, Numbers]:

@@ -67,12 +67,13 @@ def encode_column(
     return completed(encoded) if complete else encoded
 
 
-def completed(column: EncodedColumn) -> EncodedColumn:
+def completed(column: EncodedColumn, gaps: bool = True) -> EncodedColumn:
     """Look at the numbers of a column: whether any are missing, and whether all are whole.
 
     Infinite values become the largest ones, which are on the same side of every threshold.
+    Without `gaps`, nothing is missing, and whatever is infinite may stay so.
     """
-    if column.feature.kind == "category":
+    if column.feature.kind == "category" or not (gaps or column.feature.whole):
         return column
     values, missing = column.values, False
     with np.errstate(over="ignore", invalid="ignore"):
@@ -166,7 +167,8 @@ def encode_columns(
 def complete_columns(columns: list[EncodedColumn], tree: GrownTree) -> list[EncodedColumn]:
     """Look at the columns that a tree splits."""
     used = set(tree.feature.tolist())
-    return [completed(each) if i in used else each for i, each in enumerate(columns)]
+    gaps = np.ones(len(columns), dtype=np.bool_) if tree.gaps is None else tree.gaps
+    return [completed(each, bool(gaps[i])) if i in used else each for i, each in enumerate(columns)]
 
 
 def to_partition(tree: GrownTree, columns: list[EncodedColumn]) -> Partition:

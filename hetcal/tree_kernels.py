@@ -62,25 +62,32 @@ def bin_column(
                     only[out[i] >> 1] = np.nan
 
 
-def count(keys: Keys, rows: Rows, ends: Ints) -> NDArray[np.uint32]:
-    """Count rows by part and label."""
-    counts = np.zeros(2 * ends[-1], dtype=np.uint32)
+def count(keys: Keys, rows: Rows, borders: Ints, ends: Ints) -> NDArray[np.uint32]:
+    """Count the rows of nodes by node, part and label.
+
+    Row `b` of `borders` tells where the rows of each node in block `b` of the table start.
+    """
+    counts = np.zeros((borders.shape[1], 2 * ends[-1]), dtype=np.uint32)
     step = keys.shape[1] // 4
     for j in range(step):  # columns far apart: an addition need not wait for the one before
-        a, b = counts[2 * ends[j] :], counts[2 * ends[j + step] :]
-        c, d = counts[2 * ends[j + 2 * step] :], counts[2 * ends[j + 3 * step] :]
         in_a, in_b = keys[:, j], keys[:, j + step]
         in_c, in_d = keys[:, j + 2 * step], keys[:, j + 3 * step]
-        for row in rows:
-            a[in_a[row]] += np.uint32(1)
-            b[in_b[row]] += np.uint32(1)
-            c[in_c[row]] += np.uint32(1)
-            d[in_d[row]] += np.uint32(1)
+        for block in range(len(borders) - 1):
+            for k in range(borders.shape[1]):
+                a, b = counts[k, 2 * ends[j] :], counts[k, 2 * ends[j + step] :]
+                c, d = counts[k, 2 * ends[j + 2 * step] :], counts[k, 2 * ends[j + 3 * step] :]
+                for row in rows[borders[block, k] : borders[block + 1, k]]:
+                    a[in_a[row]] += np.uint32(1)
+                    b[in_b[row]] += np.uint32(1)
+                    c[in_c[row]] += np.uint32(1)
+                    d[in_d[row]] += np.uint32(1)
     for j in range(4 * step, keys.shape[1]):
-        a, in_a = counts[2 * ends[j] :], keys[:, j]
-        for row in rows:
-            a[in_a[row]] += np.uint32(1)
-    return counts.reshape(-1, 2)
+        in_a = keys[:, j]
+        for k in range(borders.shape[1]):
+            a = counts[k, 2 * ends[j] :]
+            for row in rows[borders[0, k] : borders[-1, k]]:
+                a[in_a[row]] += np.uint32(1)
+    return counts.reshape(borders.shape[1], -1, 2)
 
 
 def add_up(keys: Keys, rows: Rows, values: Floats, ends: Ints) -> Floats:

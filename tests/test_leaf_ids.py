@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hetcal.leaf_ids import leaf_positions
+from hetcal.leaf_ids import leaf_positions, position_table
 
 
 @pytest.mark.parametrize("offset", [0, 2**40, -5], ids=["small", "large", "negative"])
@@ -11,6 +11,15 @@ def test_positions_are_those_of_a_search(offset, ids):
     leaf = offset + np.array([9, 0, 3, 4, 1, 12, 4])
     expected = [leaves.index(each) if each in leaves else -1 for each in leaf]
     assert leaf_positions(leaf, leaves).tolist() == expected
+
+
+@pytest.mark.parametrize("offset", [0, 2**40, -5], ids=["small", "large", "negative"])
+def test_a_table_gives_the_same_positions(offset):
+    leaves = [offset + each for each in (4, 1, 9, 0)]
+    leaf = offset + np.array([9, 0, 3, 4, 1, 12, 4])
+    ids, table = position_table(leaf, leaves)
+    found = [table[each] if 0 <= each < table.size else -1 for each in ids]
+    assert found == leaf_positions(leaf, leaves).tolist()
 
 
 def test_without_leaves_there_is_no_position():

@@ -30,13 +30,16 @@ def test_bins_are_the_same(table, plain):
     assert np.array_equal(found.only, expected.only, equal_nan=True)
 
 
+@pytest.mark.parametrize("counted", [50, 1 << 16])
 @pytest.mark.parametrize("channels", [0, 1, 3])
-def test_sums_are_the_same(table, plain, channels):
+def test_sums_are_the_same(monkeypatch, table, plain, channels, counted):
+    monkeypatch.setattr(row_passes, "COUNTED", counted)
     binned = table[-1]
     values = np.random.default_rng(0).uniform(size=(channels, 300))
-    rows = np.arange(0, 300, 2)
-    expected = row_passes.add_up(binned, rows, values)
-    assert np.array_equal(plain.add_up(binned, rows, values), expected)
+    nodes = [np.arange(0, 300, 2), np.arange(1, 300, 4), np.arange(5, 6)]
+    found = plain.add_up(binned, nodes, values)
+    for each, expected in zip(found, row_passes.add_up(binned, nodes, values), strict=True):
+        assert np.array_equal(each, expected)
 
 
 def test_rows_in_wanted_bins_are_the_same(table, plain):
