@@ -24,6 +24,7 @@ from hetcal.score_codes import ScoreCodes
 from hetcal.score_sums import ValueTables
 
 SMALLEST = 1e-12  # variance of equal scores
+MASS_IS_COUNT = (0, 0, 2, 3, 4, 4, 6, 7)  # without weights
 
 
 class AucGain:
@@ -53,7 +54,7 @@ def score_moments(codes: ScoreCodes) -> ValueTables:
     channels = np.ones_like(codes.score), np.ones_like(codes.score), codes.score, codes.score**2
     sides = 1 - codes.label, codes.label
     table = np.stack([channel * side for side in sides for channel in channels], axis=-1)
-    return ValueTables(codes, (table,))
+    return ValueTables(codes, (table,), MASS_IS_COUNT)
 
 
 def _calibrated_auc(total: Floats) -> Floats:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hetcal.arrays import Singles
-from hetcal.binning import BINS, ColumnBins, Keys
+from hetcal.binning import BINS, Bytes, ColumnBins
 from hetcal.row_passes import Passes
 
 
@@ -22,14 +22,14 @@ class CoarseRows:
     ----------
     X : array of float32, rows x columns
         The values, in Fortran order.
-    bins : array of uint16, rows x columns
+    bins : array of uint8, rows x columns
         Their bins, which keep the order of the values; missing values are in the last one.
     only : array of float32, columns x bins
         The only value of a bin; NaN if it may hold several.
     """
 
     X: Singles
-    bins: Keys
+    bins: Bytes
     only: Singles
 
     def select(self, column: int) -> "CoarseRows":
@@ -40,13 +40,14 @@ class CoarseRows:
 
 def coarse_rows(X: Singles, columns: Sequence[ColumnBins], passes: Passes) -> CoarseRows:
     """Put each value of a matrix in Fortran order into its bin."""
-    bins = np.empty(X.shape, dtype=np.uint16, order="F")
+    bins = np.empty(X.shape, dtype=np.uint8, order="F")
+    keys = np.empty(len(X), dtype=np.uint16)
     no_label = np.zeros(len(X), dtype=np.uint8)
     coarse = [_by_bin(column) for column in columns]
     only = np.stack([column.only for column in coarse])
     for j, column in enumerate(coarse):
-        passes.bin_column(X[:, j], no_label, column, only[j], bins[:, j])
-    bins >>= 1  # keys are twice the bin, plus the label
+        passes.bin_column(X[:, j], no_label, column, only[j], keys)
+        np.right_shift(keys, 1, out=bins[:, j], casting="unsafe")  # twice the bin, plus the label
     return CoarseRows(X, bins, only)
 
 

@@ -26,6 +26,7 @@ from hetcal.score_sums import ValueTables
 
 FEWEST = 5.0  # least sum of p (1 - p) of a side, for sums that are near to normal
 SINGULAR = 1e-9  # a determinant below this share of its diagonal is 0
+SPREAD_IS_INFORMATION = (0, 1, 2, 3, 4, 5, 6, 2)  # of the constant, but for its unit
 Symmetric = tuple[Floats, Floats, Floats]  # entries (0, 0), (1, 1) and (0, 1)
 
 
@@ -104,7 +105,7 @@ class NodeMap:
         tables = [channels]
         if self.codes.weight is not None:
             tables.append(channels * np.array([0, 0, 1, 1])[:, None, None])
-        return ValueTables(self.codes, tuple(map(_by_code, tables)))
+        return ValueTables(self.codes, tuple(map(_by_code, tables)), SPREAD_IS_INFORMATION)
 
 
 def _by_code(channels: Floats) -> Floats:

@@ -1,45 +1,58 @@
 """The passes of score-based trees as loops for a compiler, see `tree_kernels`.
 
-What a loop does is told by its namesake in `score_sums`.
+What a loop is for is told where it is called, in `score_ticks` and `score_sums`.
 """
 
 import numpy as np
 
 from hetcal.arrays import Floats, Ints
-from hetcal.binning import Keys
+from hetcal.binning import Bytes
 from hetcal.score_codes import Codes, Rows
 
-BLOCK = 256  # rows at a time, so that what they add stays in the cache
-FULL = 1 << 14  # rows after which half a word of 64 bits may be full of ticks
+BLOCK = 1024  # rows at a time, so that what they add stays in the cache
 
 
-def add_ticks(bins: Keys, rows: Rows, code: Codes, words: Ints, sums: Ints) -> None:
-    """Add pairs of whole numbers that share a word, and part them before it is full."""
-    near = np.empty((BLOCK, 4), dtype=np.int64)
-    packed = np.zeros((sums.shape[0], sums.shape[1], 4), dtype=np.int64)
-    for start in range(0, len(rows), FULL):
-        end = min(len(rows), start + FULL)
-        for begin in range(start, end, BLOCK):
-            part = rows[begin : min(end, begin + BLOCK)]
+def add_words(bins: Bytes, rows: Rows, code: Codes, words: Ints, sums: Ints) -> None:
+    """Add three words by column and bin; `sums` has one column more, for any use."""
+    near = np.empty((BLOCK, 3), dtype=np.int64)
+    last = bins.shape[1] - 1
+    for begin in range(0, len(rows), BLOCK):
+        part = rows[begin : begin + BLOCK]
+        for i in range(len(part)):
+            for k in range(3):
+                near[i, k] = words[code[part[i]], k]
+        for j in range(0, last + 1, 2):  # two columns: an addition need not wait for another
+            first, second = bins[:, j], bins[:, min(j + 1, last)]
+            one, two = sums[j], sums[j + 1]
             for i in range(len(part)):
-                for k in range(4):
-                    near[i, k] = words[code[part[i]], k]
-            for j in range(bins.shape[1]):
-                column, into = bins[:, j], packed[j]
-                for i in range(len(part)):
-                    cell = into[column[part[i]]]
-                    cell[0] += near[i, 0]
-                    cell[1] += near[i, 1]
-                    cell[2] += near[i, 2]
-                    cell[3] += near[i, 3]
-        low = (packed << 32) >> 32
-        sums[:, :, :4] += low
-        sums[:, :, 4:] += (packed - low) >> 32
-        packed[:] = 0
+                a, b, c = near[i, 0], near[i, 1], near[i, 2]
+                cell = one[first[part[i]]]
+                cell[0] += a
+                cell[1] += b
+                cell[2] += c
+                cell = two[second[part[i]]]
+                cell[0] += a
+                cell[1] += b
+                cell[2] += c
+
+
+def part_words(words: Ints, numbers: Ints) -> None:
+    """Add the seven numbers in words to others, and leave zeros."""
+    for j in range(numbers.shape[0]):
+        for place in range(numbers.shape[1]):
+            word, number = words[j, place], numbers[j, place]
+            for k in range(3):
+                low = (word[k] << 32) >> 32
+                number[k] += low
+                number[k + 3] += (word[k] - low) >> 32
+            ones = (word[0] << 32) >> 48
+            number[0] -= ones << 16
+            number[6] += ones
+    words[:] = 0
 
 
 def add_up(
-    bins: Keys, rows: Rows, code: Codes, table: Floats, weight: Floats, sums: Floats
+    bins: Bytes, rows: Rows, code: Codes, table: Floats, weight: Floats, sums: Floats
 ) -> None:
     """Add the eight values of each row, times its weight but for counts."""
     near = np.empty((BLOCK, 8))

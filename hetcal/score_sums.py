@@ -7,24 +7,23 @@ import numpy as np
 
 from hetcal import score_kernels
 from hetcal.arrays import Floats, Ints
-from hetcal.binning import BINS, Keys, order_codes
+from hetcal.binning import BINS, Bytes, order_codes
 from hetcal.coarse_rows import CoarseRows
 from hetcal.kernels import compiled
 from hetcal.magnifier import divided
 from hetcal.runs import Runs
 from hetcal.score_codes import Codes, Rows, ScoreCodes
+from hetcal.score_ticks import Ticks
 
 CHANNELS = 4
 WIDTH = 2 * CHANNELS  # values of a code
-MOST_TICKS = (1 << 17) - 1  # of a value: the sum of 2¹⁴ such values fits into 32 bits
 
 
 @dataclass(frozen=True, eq=False)
 class ValueTables:
     """What rows add up, in the form (channels, 2) that `split_criteria` explains.
 
-    Without weights values are rounded to whole numbers of ticks, less than 1/100,000 of the
-    largest one. So sums are exact, and two of them are added at a time.
+    Without weights they are rounded to whole numbers of ticks, see `Ticks`.
 
     Parameters
     ----------
@@ -33,15 +32,20 @@ class ValueTables:
     tables : tuple of arrays, codes x 8
         Twice four channels. Channel 0 of the first table counts rows by label. The
         others are multiplied by the weight; those of the second table by its square.
+    like : tuple of int
+        For each of the eight values, the first that it is a multiple of if there are no
+        weights. Beside the counts there are at most five of these.
     """
 
     codes: ScoreCodes
     tables: tuple[Floats, ...]
+    like: tuple[int, ...]
 
     def per_bin(self, table: CoarseRows, rows: Rows, use_compiled: bool) -> Floats:
         """Return sums of shape (channels, 2, columns, bins)."""
         if self.codes.weight is None:
-            return _in_channels(self._ticks_per_bin(table, rows, use_compiled) * self._tick)
+            ticks = self._ticks.per_bin(table.bins, rows, self.codes.code, use_compiled)
+            return _in_channels(self._ticks.values(ticks))
         add_up = compiled(score_kernels.add_up) if use_compiled else _add_up
         found = []
         for power, values in enumerate(self.tables, start=1):
@@ -55,7 +59,7 @@ class ValueTables:
         """Return the values of rows, of shape (channels, 2, rows)."""
         code = self.codes.code
         if self.codes.weight is None:
-            return _in_channels(self._ticks[code[rows]] * self._tick)
+            return _in_channels(self._ticks.values(self._ticks.number[code[rows]]))
         weights = (self.codes.weight**power for power in range(1, len(self.tables) + 1))
         pairs = zip(self.tables, weights, strict=True)
         return np.concatenate(
@@ -63,40 +67,14 @@ class ValueTables:
         )
 
     @cached_property
-    def _tick(self) -> Floats:
-        """The unit of each of the eight values; that of counts is 1."""
-        largest = np.abs(self.tables[0]).max(axis=0)
-        unit: Floats = np.where(largest > 0, largest, 1.0) / MOST_TICKS
-        unit[::CHANNELS] = 1.0
-        return unit
-
-    @cached_property
-    def _ticks(self) -> Ints:
-        return np.rint(self.tables[0] / self._tick).astype(np.int64)
-
-    def _ticks_per_bin(self, table: CoarseRows, rows: Rows, use_compiled: bool) -> Ints:
-        sums = np.zeros((len(table.only), BINS, WIDTH), dtype=np.int64)
-        words = self._ticks[:, :CHANNELS] + (self._ticks[:, CHANNELS:] << 32)
-        add_ticks = compiled(score_kernels.add_ticks) if use_compiled else _add_ticks
-        add_ticks(table.bins, rows, self.codes.code, words, sums)
-        return sums
+    def _ticks(self) -> Ticks:
+        return Ticks.of_table(self.tables[0], self.like)
 
 
 def _in_channels(values: Floats) -> Floats:
     """Turn the eight values of the last axis into the axes (channels, 2) in front."""
     split = values.reshape(*values.shape[:-1], 2, CHANNELS)
     return np.ascontiguousarray(np.moveaxis(split, (-1, -2), (0, 1)))
-
-
-def _add_ticks(bins: Keys, rows: Rows, code: Codes, words: Ints, sums: Ints) -> None:
-    """Add up eight whole numbers per row by column and bin; two of them share a word."""
-    mine = words[code[rows]].T
-    low = (mine << 32) >> 32
-    values = np.concatenate([low, (mine - low) >> 32]).astype(np.float64)
-    for j in range(bins.shape[1]):
-        here = bins[:, j].take(rows)
-        for k, each in enumerate(values):
-            sums[j, :, k] = np.bincount(here, each, BINS)
 
 
 def _row_values(rows: Rows, code: Codes, table: Floats, weight: Floats) -> Floats:
@@ -106,7 +84,7 @@ def _row_values(rows: Rows, code: Codes, table: Floats, weight: Floats) -> Float
 
 
 def _add_up(
-    bins: Keys, rows: Rows, code: Codes, table: Floats, weight: Floats, sums: Floats
+    bins: Bytes, rows: Rows, code: Codes, table: Floats, weight: Floats, sums: Floats
 ) -> None:
     """Add up eight values per row by column and bin, times the weight but for counts."""
     values = np.ascontiguousarray(_row_values(rows, code, table, weight).T)
