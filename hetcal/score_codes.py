@@ -10,9 +10,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from hetcal import score_kernels
 from hetcal.arrays import Floats, Ints, Singles
-from hetcal.binning import choose_bins
+from hetcal.binning import Bytes, choose_bins
+from hetcal.kernels import compiled, use_compiled
 from hetcal.ranking import Labels
+from hetcal.row_passes import REFERENCE, compiled_passes
 
 CELLS = 1024
 FEW = 100_000  # rows whose values are sorted
@@ -45,12 +48,13 @@ class ScoreCodes:
         Single precision tells cells apart; scores beyond it share the outermost cells.
         """
         unit = scores / (np.abs(scores).max() or 1.0)  # keeps sums of huge scores finite
-        single = unit.astype(np.float32)
-        cell = _cells(single)
-        rows = np.bincount(cell, minlength=CELLS)
-        mean = np.bincount(cell, unit, CELLS) / np.maximum(rows, 1)
-        code = 2 * cell.astype(np.uint16) + np.asarray(y).astype(np.uint16)
-        return cls(code, np.repeat(_standardised(mean, rows), 2), weight)
+        keys = _keys(unit.astype(np.float32), np.asarray(y).astype(np.uint8))
+        rows, total = (np.bincount(keys, worth) for worth in (None, unit))
+        cell = _cells(rows)
+        rows, total = (np.bincount(cell, each, CELLS) for each in (rows, total))
+        mean = total / np.maximum(rows, 1)
+        code = (2 * cell + np.arange(cell.size) % 2).astype(np.uint16)
+        return cls(code.take(keys), np.repeat(_standardised(mean, rows), 2), weight)
 
     @cached_property
     def label(self) -> Floats:
@@ -59,24 +63,32 @@ class ScoreCodes:
 
     def masses(self, rows: Rows, power: int = 1) -> Floats:
         """Return the number of rows per code, or the sum of a power of their weights."""
+        if self.weight is None and use_compiled():
+            return compiled(score_kernels.count)(self.code, rows, np.zeros(self.score.size))
         worth = None if self.weight is None else self.weight[rows] ** power
         found = np.bincount(self.code.take(rows), worth, self.score.size)
         return found.astype(np.float64)
 
 
-def _cells(values: Singles) -> NDArray[np.uint16]:
-    """Return the cell of each value: one per value or bin, or shared by neighbours."""
-    few = len(values) <= FEW
-    bins = np.unique(values, return_inverse=True)[1] if few else choose_bins(values).find(values)
-    rows = np.bincount(bins)
-    some = np.flatnonzero(rows)
-    if some.size <= CELLS:
-        number = np.arange(some.size)
-    else:
-        number = (np.cumsum(rows[some]) - 1) * CELLS // len(values)
-    cell = np.zeros(rows.size, dtype=np.uint16)
-    cell[some] = number
-    return cell.take(bins)
+def _keys(values: Singles, label: Bytes) -> NDArray[np.integer]:
+    """Return twice the place of each value, or of its bin, plus the label."""
+    if len(values) <= FEW:
+        return 2 * np.unique(values, return_inverse=True)[1] + label
+    bins = choose_bins(values)
+    passes = compiled_passes() if use_compiled() else REFERENCE
+    keys = np.empty(len(values), dtype=np.uint16)
+    passes.bin_column(values, label, bins, np.full_like(bins.only, np.nan), keys)
+    return keys
+
+
+def _cells(rows: Ints) -> Ints:
+    """Return the cell of each key, given their rows: one per value or bin, or of neighbours."""
+    both = np.pad(rows, (0, rows.size % 2)).reshape(-1, 2).sum(axis=1)
+    some = both > 0
+    cell = np.cumsum(some) - 1
+    if cell[-1] >= CELLS:
+        cell = (np.cumsum(both) - 1) * CELLS // both.sum()
+    return np.where(some, cell, 0).repeat(2)[: rows.size]
 
 
 def _standardised(mean: Floats, rows: Ints) -> Floats:

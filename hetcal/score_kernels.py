@@ -4,26 +4,42 @@ What a loop is for is told where it is called, in `score_ticks` and `score_sums`
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hetcal.arrays import Floats, Ints
 from hetcal.binning import Bytes
-from hetcal.score_codes import Codes, Rows
+from hetcal.tree_kernels import Rows
 
+Codes = NDArray[np.uint16]
 BLOCK = 1024  # rows at a time, so that what they add stays in the cache
 
 
+def count(code: Codes, rows: Rows, counts: Floats) -> Floats:
+    """Count the rows of each code."""
+    for row in rows:
+        counts[code[row]] += 1.0
+    return counts
+
+
 def add_words(bins: Bytes, rows: Rows, code: Codes, words: Ints, sums: Ints) -> None:
-    """Add three words by column and bin; `sums` has one column more, for any use."""
+    """Add three words by the bin of one column."""
+    for row in rows:
+        word, cell = words[code[row]], sums[bins[row]]
+        cell[0] += word[0]
+        cell[1] += word[1]
+        cell[2] += word[2]
+
+
+def add_words_in_pairs(bins: Bytes, rows: Rows, code: Codes, words: Ints, sums: Ints) -> None:
+    """Add three words by bin, of two columns at a time: no addition waits for the one before."""
     near = np.empty((BLOCK, 3), dtype=np.int64)
-    last = bins.shape[1] - 1
     for begin in range(0, len(rows), BLOCK):
         part = rows[begin : begin + BLOCK]
         for i in range(len(part)):
-            for k in range(3):
-                near[i, k] = words[code[part[i]], k]
-        for j in range(0, last + 1, 2):  # two columns: an addition need not wait for another
-            first, second = bins[:, j], bins[:, min(j + 1, last)]
-            one, two = sums[j], sums[j + 1]
+            word, copy = words[code[part[i]]], near[i]
+            copy[0], copy[1], copy[2] = word[0], word[1], word[2]
+        for j in range(0, bins.shape[1], 2):
+            first, second, one, two = bins[:, j], bins[:, j + 1], sums[j], sums[j + 1]
             for i in range(len(part)):
                 a, b, c = near[i, 0], near[i, 1], near[i, 2]
                 cell = one[first[part[i]]]

@@ -79,13 +79,15 @@ class ScorePartition(PartitionEstimator):
         frame = self._frame(X, reset=True)
         y, scores = column_or_1d(y, warn=True), _checked_scores(scores)
         check_consistent_length(frame, y, scores)
-        weight = _check_sample_weight(sample_weight, frame, ensure_non_negative=True)
-        used = weight > 0
-        if not used.all():
-            frame, y, scores, weight = frame[used], y[used], scores[used], weight[used]
-        unit = None if sample_weight is None else weight / weight.mean()
-        codes = ScoreCodes.of_rows(scores, two_classes(y), unit)
-        matrix, columns, source = _encode(frame, codes, weight)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, frame, ensure_non_negative=True)
+            used = weight > 0
+            if not used.all():
+                frame, y, scores, weight = frame[used], y[used], scores[used], weight[used]
+            weight = weight / weight.mean()
+        codes = ScoreCodes.of_rows(scores, two_classes(y), weight)
+        matrix, columns, source = _encode(frame, codes)
         self._grow(matrix, columns, source, codes)
         return self
 
@@ -148,9 +150,7 @@ def _checked_scores(scores: Any) -> Floats:
     return values
 
 
-def _encode(
-    frame: pd.DataFrame, codes: ScoreCodes, weight: Floats
-) -> tuple[Singles, list[EncodedColumn], Ints]:
+def _encode(frame: pd.DataFrame, codes: ScoreCodes) -> tuple[Singles, list[EncodedColumn], Ints]:
     """Encode columns for a tree; also tell which feature each column is.
 
     Label rates say nothing about maps. So categories stand in two orders: by the mean of
@@ -159,6 +159,7 @@ def _encode(
     """
     kinds = [feature_kind(column) for _, column in frame.items()]
     categories = [i for i, kind in enumerate(kinds) if kind == "category"]
+    weight = np.broadcast_to(1.0, len(frame)) if codes.weight is None else codes.weight
     height = slope = np.zeros(len(frame))
     pooled = NodeMap.of_rows(codes, np.arange(len(frame))) if categories else None
     if pooled is not None:

@@ -67,11 +67,17 @@ class Ticks:
         """Add up numbers by column and bin."""
         if not use_compiled:
             return _per_bin(bins, rows, self.number[code[rows]])
-        sums = np.zeros((bins.shape[1], BINS, NUMBERS), dtype=np.int64)
-        words, added = self.words, np.zeros((bins.shape[1] + 1, BINS, WORDS), dtype=np.int64)
+        columns = bins.shape[1]
+        even = columns - columns % 2
+        sums = np.zeros((columns, BINS, NUMBERS), dtype=np.int64)
+        words, added = self.words, np.zeros((columns, BINS, WORDS), dtype=np.int64)
         for start in range(0, len(rows), FULL):
             part = rows[start : start + FULL]
-            compiled(score_kernels.add_words)(bins, part, code, words, added)
+            if even:
+                add = compiled(score_kernels.add_words_in_pairs)
+                add(bins[:, :even], part, code, words, added[:even])
+            if even < columns:
+                compiled(score_kernels.add_words)(bins[:, -1], part, code, words, added[-1])
             compiled(score_kernels.part_words)(added, sums)
         return sums
 

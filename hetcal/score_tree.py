@@ -203,7 +203,8 @@ class ScoreTreeGrower:
         children: list[list[int]] = []
         branches: list[_Branch] = []
         rows = np.arange(len(codes.code), dtype=self.columns.passes.row_type)
-        root = _Branch(rows, np.bincount(codes.code & 1, minlength=2).astype(np.float64), 0)
+        ones = np.count_nonzero(codes.code & 1)
+        root = _Branch(rows, np.array([rows.size - ones, ones], dtype=np.float64), 0)
         waiting: list[tuple[_Branch, list[int]]] = [(root, [])]
         while waiting:
             branch, siblings = waiting.pop()
