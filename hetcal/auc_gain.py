@@ -33,8 +33,8 @@ class AucGain:
     def score(self, left: Floats, total: Floats) -> Floats:
         """Return the gain of each cut."""
         total = total.reshape(*total.shape, *[1] * (left.ndim - 2))
-        sides = [_moments(each, total) for each in (left, total - left)]
-        mass, mean, variance = (np.stack(each, axis=1) for each in zip(*sides, strict=True))
+        sides = np.stack([left, total - left], axis=2)
+        mass, mean, variance = _moments(sides, total[:, :, None])
         share = mass / np.maximum(mass.sum(axis=1, keepdims=True), SMALLEST)
         slope, intercept = platt_line(mass, mean, variance)
         after = mixture_auc(share, slope * mean + intercept, slope**2 * variance)
@@ -66,11 +66,11 @@ def _calibrated_auc(total: Floats) -> Floats:
 
 def _moments(sums: Floats, total: Floats) -> tuple[Floats, Floats, Floats]:
     """Return mass, mean and variance by label; one row's worth of the node steadies them."""
-    rows = np.maximum(total[0], 1.0)
-    mass = np.maximum(sums[1], 0.0) + total[1] / rows
-    mean = (sums[2] + total[2] / rows) / np.maximum(mass, SMALLEST)
-    square = (sums[3] + total[3] / rows) / np.maximum(mass, SMALLEST)
-    return np.maximum(sums[1], 0.0), mean, np.maximum(square - mean**2, SMALLEST)
+    _, one, score, squared = total / np.maximum(total[0], 1.0)
+    own = np.maximum(sums[1], 0.0)
+    mass = np.maximum(own + one, SMALLEST)
+    mean, square = (sums[2] + score) / mass, (sums[3] + squared) / mass
+    return own, mean, np.maximum(square - mean**2, SMALLEST)
 
 
 def platt_line(mass: Floats, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:

@@ -55,12 +55,13 @@ class Runs:
     @classmethod
     def of_bins(cls, sums: Floats, only: Singles) -> Self:
         """Take the bins with rows of a histogram; the last bin holds the missing values."""
-        before = sums.cumsum(axis=-1) - sums
-        feature, bins = np.nonzero(sums[0, ..., :-1].any(axis=0))
-        place = feature * sums.shape[-1] + bins
-        start, inside = (_at(each.reshape(*sums.shape[:-2], -1), place) for each in (before, sums))
+        bins = sums.shape[-1]
+        place = np.flatnonzero(sums[0].any(axis=0) & (np.arange(bins) < bins - 1))
+        feature = place // bins
         joined = np.diff(feature, append=-1) == 0
-        return cls(feature, place, start, inside, only[feature, bins], joined)
+        both = (each.reshape(*each.shape[:-2], -1) for each in (sums, sums.cumsum(axis=-1)))
+        here, end = (each.take(place, axis=-1) for each in both)
+        return cls(feature, place, end - here, here, only.take(place), joined)
 
     def select(self, wanted: Bools) -> Self:
         """Keep some runs; runs are joined if there was nothing between them."""
@@ -69,8 +70,8 @@ class Runs:
         return type(self)(
             self.feature[at],
             self.place[at],
-            _at(self.start, at),
-            _at(self.sums, at),
+            self.start.take(at, axis=-1),
+            self.sums.take(at, axis=-1),
             self.value[at],
             self.joined[at] & beside,
         )
@@ -119,7 +120,10 @@ class Judge:
         possible[:-1] &= ~(runs.value[1:] <= runs.value[:-1] + CLOSE)  # NaN is never close
         if missing_left:
             possible &= self.has_missing[runs.feature]
-        return np.where(possible, self.score(self.left(runs, runs.end, missing_left)), -np.inf)
+        at = np.flatnonzero(possible)
+        score = np.full(len(runs), -np.inf)
+        score[at] = self.score(self.left(runs, runs.end, missing_left).take(at, axis=-1))
+        return score
 
     def inside(self, runs: Runs, missing_left: bool) -> Floats:
         """Bound the scores of the cuts inside each run."""
@@ -130,13 +134,12 @@ class Judge:
         possible &= self.total[0].sum() - (start[0, 0] + start[0, 1]) > self.min_rows
         if missing_left:
             possible &= self.has_missing[runs.feature]
-        return np.where(possible, self.criterion.bound(start, end, self.total), -np.inf)
+        at = np.flatnonzero(possible)
+        ends = start.take(at, axis=-1), end.take(at, axis=-1)
+        bound = np.full(len(runs), -np.inf)
+        bound[at] = self.criterion.bound(*ends, self.total)
+        return bound
 
     def left(self, runs: Runs, sums: Floats, missing_left: bool) -> Floats:
         """Add the missing values to the sums on the left if they go there."""
-        return sums + _at(self.missing, runs.feature) if missing_left else sums
-
-
-def _at(sums: Floats, places: Ints) -> Floats:
-    """Select along the last axis; unlike an index, `take` leaves that axis together in memory."""
-    return sums.take(places, axis=-1)
+        return sums + self.missing.take(runs.feature, axis=-1) if missing_left else sums

@@ -6,7 +6,7 @@ What a loop is for is told where it is called, in `score_ticks` and `score_sums`
 import numpy as np
 from numpy.typing import NDArray
 
-from hetcal.arrays import Floats, Ints
+from hetcal.arrays import Bools, Floats, Ints
 from hetcal.binning import Bytes
 from hetcal.tree_kernels import Rows
 
@@ -65,6 +65,15 @@ def part_words(words: Ints, numbers: Ints) -> None:
             number[0] -= ones << 16
             number[6] += ones
     words[:] = 0
+
+
+def collect(bins: Bytes, rows: Rows, wanted: Bools, found: Rows) -> None:
+    """Write down the rows in wanted bins of one column."""
+    at = 0
+    for row in rows:
+        if wanted[bins[row]]:
+            found[at] = row
+            at += 1
 
 
 def add_up(

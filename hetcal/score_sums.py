@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from hetcal import score_kernels
-from hetcal.arrays import Floats, Ints
+from hetcal.arrays import Bools, Floats, Ints
 from hetcal.binning import BINS, Bytes, order_codes
 from hetcal.coarse_rows import CoarseRows
 from hetcal.kernels import compiled
@@ -105,10 +105,15 @@ class ValueMagnifier:
         What is added up.
     rows : array of int
         The rows of the node.
+    use_compiled : bool
+        Whether passes are compiled.
     """
 
-    def __init__(self, table: CoarseRows, values: ValueTables, rows: Rows) -> None:
+    def __init__(
+        self, table: CoarseRows, values: ValueTables, rows: Rows, use_compiled: bool
+    ) -> None:
         self.table, self.values, self.rows = table, values, rows
+        self.use_compiled = use_compiled
 
     def parts(self, bins: Runs) -> Runs:
         """Leave bins as they are: few are looked into."""
@@ -122,11 +127,18 @@ class ValueMagnifier:
             mine = owners[parts.feature[owners] == feature]
             owner_of = np.full(BINS, -1)
             owner_of[parts.place[mine] - feature * BINS] = mine
-            here = self.table.bins[:, feature].take(self.rows)
-            at = np.flatnonzero((owner_of >= 0).take(here))
-            found.append(self.rows[at])
-            owner.append(owner_of[here[at]])
+            column = self.table.bins[:, feature]
+            rows = self._rows_in(column, owner_of >= 0, int(parts.rows[mine].sum()))
+            found.append(rows)
+            owner.append(owner_of[column[rows]])
         return self._in_order(parts, np.concatenate(found), np.concatenate(owner))
+
+    def _rows_in(self, column: Bytes, wanted: Bools, many: int) -> Rows:
+        if not self.use_compiled:
+            return self.rows[np.flatnonzero(wanted.take(column.take(self.rows)))]
+        found = np.empty(many, dtype=self.rows.dtype)
+        compiled(score_kernels.collect)(column, self.rows, wanted, found)
+        return found
 
     def _in_order(self, runs: Runs, rows: Rows, owner: Ints) -> Runs:
         value = self.table.X[rows, runs.feature[owner]]

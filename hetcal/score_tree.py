@@ -126,7 +126,8 @@ class NodeSums:
         """Find the best cut of a feature."""
         wanted = self.columns.source == feature
         runs = self.runs.select(wanted[self.runs.feature])
-        magnifier = ValueMagnifier(self.columns.table, self.values, self.rows)
+        columns = self.columns
+        magnifier = ValueMagnifier(columns.table, self.values, self.rows, columns.compiled)
         return best_cut(self.judge(criterion, wanted), runs, magnifier)
 
 
