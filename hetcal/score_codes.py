@@ -21,6 +21,7 @@ CELLS = 1024
 FEW = 100_000  # rows whose values are sorted
 Codes = NDArray[np.uint16]
 Rows = NDArray[np.integer]
+Keys = NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +48,13 @@ class ScoreCodes:
 
         Single precision tells cells apart; scores beyond it share the outermost cells.
         """
-        unit = scores / (np.abs(scores).max() or 1.0)  # keeps sums of huge scores finite
-        keys = _keys(unit.astype(np.float32), np.asarray(y).astype(np.uint8))
-        rows, total = (np.bincount(keys, worth) for worth in (None, unit))
-        cell = _cells(rows)
-        rows, total = (np.bincount(cell, each, CELLS) for each in (rows, total))
+        largest = max(scores.max(), -scores.min()) or 1.0  # keeps sums of huge scores finite
+        single = np.empty(len(scores), dtype=np.float32)
+        np.divide(scores, largest, out=single, casting="same_kind")
+        keys = _keys(single, np.asarray(y).astype(np.uint8))
+        sums = _sums(keys, scores, largest)
+        cell = _cells(sums[0].astype(np.int64))
+        rows, total = (np.bincount(cell, each, CELLS) for each in sums)
         mean = total / np.maximum(rows, 1)
         code = (2 * cell + np.arange(cell.size) % 2).astype(np.uint16)
         return cls(code.take(keys), np.repeat(_standardised(mean, rows), 2), weight)
@@ -70,7 +73,7 @@ class ScoreCodes:
         return found.astype(np.float64)
 
 
-def _keys(values: Singles, label: Bytes) -> NDArray[np.integer]:
+def _keys(values: Singles, label: Bytes) -> Keys:
     """Return twice the place of each value, or of its bin, plus the label."""
     if len(values) <= FEW:
         return 2 * np.unique(values, return_inverse=True)[1] + label
@@ -79,6 +82,15 @@ def _keys(values: Singles, label: Bytes) -> NDArray[np.integer]:
     keys = np.empty(len(values), dtype=np.uint16)
     passes.bin_column(values, label, bins, np.full_like(bins.only, np.nan), keys)
     return keys
+
+
+def _sums(keys: Keys, scores: Floats, unit: float) -> Floats:
+    """Return the number of rows of each key, and the sum of their scores."""
+    if not use_compiled():
+        return np.array([np.bincount(keys), np.bincount(keys, scores / unit)])
+    sums = np.zeros((2, int(keys.max()) + 1))
+    compiled(score_kernels.add_scores)(keys, scores, unit, sums)
+    return sums
 
 
 def _cells(rows: Ints) -> Ints:

@@ -14,6 +14,14 @@ Codes = NDArray[np.uint16]
 BLOCK = 1024  # rows at a time, so that what they add stays in the cache
 
 
+def add_scores(keys: Rows, scores: Floats, unit: float, sums: Floats) -> None:
+    """Count the rows of each key, and add up their scores."""
+    rows, total = sums[0], sums[1]
+    for i in range(len(keys)):
+        rows[keys[i]] += 1.0
+        total[keys[i]] += scores[i] / unit
+
+
 def count(code: Codes, rows: Rows, counts: Floats) -> Floats:
     """Count the rows of each code."""
     for row in rows:
