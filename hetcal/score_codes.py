@@ -21,7 +21,6 @@ CELLS = 1024
 FEW = 100_000  # rows whose values are sorted
 Codes = NDArray[np.uint16]
 Rows = NDArray[np.integer]
-Keys = NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +72,7 @@ class ScoreCodes:
         return found.astype(np.float64)
 
 
-def _keys(values: Singles, label: Bytes) -> Keys:
+def _keys(values: Singles, label: Bytes) -> NDArray[np.integer]:
     """Return twice the place of each value, or of its bin, plus the label."""
     if len(values) <= FEW:
         return 2 * np.unique(values, return_inverse=True)[1] + label
@@ -84,7 +83,7 @@ def _keys(values: Singles, label: Bytes) -> Keys:
     return keys
 
 
-def _sums(keys: Keys, scores: Floats, unit: float) -> Floats:
+def _sums(keys: NDArray[np.integer], scores: Floats, unit: float) -> Floats:
     """Return the number of rows of each key, and the sum of their scores."""
     if not use_compiled():
         return np.array([np.bincount(keys), np.bincount(keys, scores / unit)])

@@ -1,16 +1,14 @@
 """The passes of score-based trees as loops for a compiler, see `tree_kernels`.
 
-What a loop is for is told where it is called, in `score_ticks` and `score_sums`.
+What a loop is for is told where it is called: in `score_codes`, `score_ticks` and `score_sums`.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hetcal.arrays import Bools, Floats, Ints
-from hetcal.binning import Bytes
+from hetcal.binning import Bytes, Keys
 from hetcal.tree_kernels import Rows
 
-Codes = NDArray[np.uint16]
 BLOCK = 1024  # rows at a time, so that what they add stays in the cache
 
 
@@ -22,14 +20,14 @@ def add_scores(keys: Rows, scores: Floats, unit: float, sums: Floats) -> None:
         total[keys[i]] += scores[i] / unit
 
 
-def count(code: Codes, rows: Rows, counts: Floats) -> Floats:
+def count(code: Keys, rows: Rows, counts: Floats) -> Floats:
     """Count the rows of each code."""
     for row in rows:
         counts[code[row]] += 1.0
     return counts
 
 
-def add_words(bins: Bytes, rows: Rows, code: Codes, words: Ints, sums: Ints) -> None:
+def add_words(bins: Bytes, rows: Rows, code: Keys, words: Ints, sums: Ints) -> None:
     """Add three words by the bin of one column."""
     for row in rows:
         word, cell = words[code[row]], sums[bins[row]]
@@ -38,7 +36,7 @@ def add_words(bins: Bytes, rows: Rows, code: Codes, words: Ints, sums: Ints) -> 
         cell[2] += word[2]
 
 
-def add_words_in_pairs(bins: Bytes, rows: Rows, code: Codes, words: Ints, sums: Ints) -> None:
+def add_words_in_pairs(bins: Bytes, rows: Rows, code: Keys, words: Ints, sums: Ints) -> None:
     """Add three words by bin, of two columns at a time: no addition waits for the one before."""
     near = np.empty((BLOCK, 3), dtype=np.int64)
     for begin in range(0, len(rows), BLOCK):
@@ -85,7 +83,7 @@ def collect(bins: Bytes, rows: Rows, wanted: Bools, found: Rows) -> None:
 
 
 def add_up(
-    bins: Bytes, rows: Rows, code: Codes, table: Floats, weight: Floats, sums: Floats
+    bins: Bytes, rows: Rows, code: Keys, table: Floats, weight: Floats, sums: Floats
 ) -> None:
     """Add the eight values of each row, times its weight but for counts."""
     near = np.empty((BLOCK, 8))

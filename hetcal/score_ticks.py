@@ -14,7 +14,7 @@ from hetcal.kernels import compiled
 from hetcal.score_codes import Codes, Rows
 
 MOST_TICKS = (1 << 17) - 1  # of a value
-FULL = 1 << 14  # rows that add up to less than 31 bits of ticks each, and less than 16 of counts
+FULL = 1 << 14  # rows that words hold: less than 2³¹ ticks of a value, and less than 2¹⁶ rows
 COUNTS = (0, 4)  # the values that count rows, by label
 NUMBERS, WORDS = 7, 3  # two counts and at most five other values; the words that hold them
 
