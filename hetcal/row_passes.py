@@ -160,14 +160,15 @@ def _bin_column(values: Singles, y: Bytes, column: ColumnBins, only: Singles, ke
 
 
 def _add_up(table: BinnedRows, nodes: Sequence[Rows], values: Floats) -> list[Floats]:
-    counts = [each.T[None].astype(np.float64) for each in _counts(table, nodes)]
-    if not len(values):
-        return counts
-    added = (compiled(tree_kernels.add_up)(table.keys, rows, values, table.ends) for rows in nodes)
-    return [
-        np.concatenate([each, its.transpose(2, 1, 0)])
-        for each, its in zip(counts, added, strict=True)
-    ]
+    found = []
+    for rows, counts in zip(nodes, _counts(table, nodes), strict=True):
+        sums = np.empty((1 + len(values), 2, len(counts)))
+        sums[0] = counts.T
+        if len(values):
+            added = compiled(tree_kernels.add_up)(table.keys, rows, values, table.ends)
+            sums[1:] = added.transpose(2, 1, 0)
+        found.append(sums)
+    return found
 
 
 def _counts(table: BinnedRows, nodes: Sequence[Rows]) -> Iterable[NDArray[np.uint32]]:

@@ -120,10 +120,7 @@ class Judge:
         possible[:-1] &= ~(runs.value[1:] <= runs.value[:-1] + CLOSE)  # NaN is never close
         if missing_left:
             possible &= self.has_missing[runs.feature]
-        at = np.flatnonzero(possible)
-        score = np.full(len(runs), -np.inf)
-        score[at] = self.score(self.left(runs, runs.end, missing_left).take(at, axis=-1))
-        return score
+        return np.where(possible, self.score(self.left(runs, runs.end, missing_left)), -np.inf)
 
     def inside(self, runs: Runs, missing_left: bool) -> Floats:
         """Bound the scores of the cuts inside each run."""
@@ -134,11 +131,7 @@ class Judge:
         possible &= self.total[0].sum() - (start[0, 0] + start[0, 1]) > self.min_rows
         if missing_left:
             possible &= self.has_missing[runs.feature]
-        at = np.flatnonzero(possible)
-        ends = start.take(at, axis=-1), end.take(at, axis=-1)
-        bound = np.full(len(runs), -np.inf)
-        bound[at] = self.criterion.bound(*ends, self.total)
-        return bound
+        return np.where(possible, self.criterion.bound(start, end, self.total), -np.inf)
 
     def left(self, runs: Runs, sums: Floats, missing_left: bool) -> Floats:
         """Add the missing values to the sums on the left if they go there."""
