@@ -20,8 +20,7 @@ from hetcal.speed_jobs import HISTOGRAM_BINS, Calibrated
 from hetcal.speed_table import Measured
 
 REPLICATES = 1000
-MANY_ROWS = 2_000_000
-DRAWS, DRAWS_OF_MANY = 20, 3
+DRAWS = 20
 
 
 def measure_speed(sizes: Sequence[int], *, compiled: bool = False) -> Iterator[Measured]:
@@ -131,12 +130,11 @@ class _Comparison:
 
     def interval(self) -> Measured:
         """Measure the bootstrap of the lift; the difference is that of the standard errors."""
-        draws = DRAWS if len(self.rows.y) <= MANY_ROWS else DRAWS_OF_MANY
         ours = timed(lambda: speed_jobs.interval(self.done.sketch, REPLICATES))
-        few = timed(lambda: speed_rivals.bootstrap(self.rows, self.their_leaf, draws), repeats=1)
-        theirs = Timed(few.seconds * REPLICATES / draws, 1, 0, few.result)
+        few = timed(lambda: speed_rivals.bootstrap(self.rows, self.their_leaf, DRAWS), repeats=1)
+        theirs = Timed(few.seconds * REPLICATES / DRAWS, 1, 0, few.result)
         difference = abs(ours.result.se - few.result)
-        remark = f"from {draws} of {REPLICATES:,} draws"
+        remark = f"from {DRAWS} of {REPLICATES:,} draws"
         return self._line("interval", ours, "naive bootstrap", theirs, difference, "sort", remark)
 
     def apply(self) -> Measured:
