@@ -6,11 +6,11 @@ from hetcal.candidate_figure import candidate_figure
 from hetcal.settings import ENSEMBLES
 from hetcal.tree_figure import tree_figure
 from pages.shared.class_compute import ClassFlow, current_flow
-from pages.shared.compute import NEED_SCORES
 from pages.shared.frame import need_scores, need_table, open_page, shown_errors
 from pages.shared.messages import plain
 from pages.shared.partition_controls import class_partition_controls, partition_controls
 from pages.shared.progress import shown_progress
+from pages.shared.settings_used import NEED_SCORES
 from pages.shared.state import workspace
 from pages.shared.tables import CANDIDATES, LEAVES
 from pages.shared.widgets import chart, leaf_chart, leaf_picker, leaf_rows

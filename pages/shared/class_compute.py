@@ -24,7 +24,8 @@ from hetcal.settings import Settings
 from hetcal.sources import Source
 from hetcal.splits import Split
 from hetcal.table import Roles, Table
-from pages.shared.compute import Flow, source_of
+from pages.shared.compute import source_of
+from pages.shared.flow import Flow
 from pages.shared.jobs import finished_scores
 from pages.shared.once import once
 from pages.shared.state import Workspace, workspace

@@ -6,7 +6,7 @@ import streamlit as st
 
 from hetcal.leaf_methods import METHODS
 from hetcal.map_families import FAMILIES
-from pages.shared.compute import Flow
+from pages.shared.flow import Flow
 from pages.shared.messages import plain
 from pages.shared.saved import SavedFlow
 from pages.shared.state import LEAST_ROWS, bound, setting, update, workspace

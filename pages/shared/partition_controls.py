@@ -9,7 +9,7 @@ from hetcal.scoring import ModelScoring
 from hetcal.settings import TREE_SIZES
 from hetcal.tree_partition import default_min_leaf
 from pages.shared.class_compute import current_flow
-from pages.shared.compute import Flow
+from pages.shared.flow import Flow
 from pages.shared.jobs import job_running, start_scoring_job
 from pages.shared.state import bound, setting, update, workspace
 from pages.shared.uploads import loaded_partition

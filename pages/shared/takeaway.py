@@ -12,7 +12,7 @@ from hetcal.class_scoring import ClassModelScoring
 from hetcal.report import result_json, scored_table
 from hetcal.scoring import ModelScoring
 from pages.shared.class_compute import ClassFlow
-from pages.shared.compute import Flow
+from pages.shared.flow import Flow
 
 
 @dataclass(frozen=True)
