@@ -1,6 +1,7 @@
 """Figures of the calibration maps, one map of score to probability per leaf."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -8,7 +9,7 @@ from scipy.special import expit
 
 from hetcal.arrays import Floats
 from hetcal.columns import counted
-from hetcal.figures import MAX_POINTS, NOT_DIMMED, colour, new_figure, translucent
+from hetcal.figures import MAX_POINTS, NOT_DIMMED, Part, colour, draw, scatter, translucent
 from hetcal.leaf_map import LeafMap
 from hetcal.map_shapes import Affine
 
@@ -36,12 +37,10 @@ def maps_figure(
     score_range : (float, float)
         The lowest and highest logit drawn.
     """
-    figure = new_figure(440)
     scores = np.linspace(*score_range, min(101, MAX_POINTS // (len(maps) + 2)))
     quiet = [each for each in maps if each.leaf != selected]
-    for position, leaf_map in enumerate(quiet):
-        figure.add_trace(_quiet_line(leaf_map, scores, first=position == 0))
-    figure.add_scatter(
+    quiet_lines = [_quiet_line(each, scores, first=each is quiet[0]) for each in quiet]
+    as_it_is = scatter(
         x=scores,
         y=expit(scores),
         name="as the model says",
@@ -50,14 +49,17 @@ def maps_figure(
         hovertemplate="score %{x:.2f}<br>probability %{y:.3f} as the model says<extra></extra>",
     )
     thick = {"width": 4, "color": colour("selected")}
-    for leaf_map in maps:
-        if leaf_map.leaf == selected:
-            figure.add_trace(_line(leaf_map, scores, f"Leaf {selected}", thick))
+    chosen = [
+        _line(each, scores, f"Leaf {selected}", thick) for each in maps if each.leaf == selected
+    ]
     dashed = {"dash": "dash", "width": 2.5, "color": colour("pooled")}
-    figure.add_trace(_line(pooled, scores, "one map for all rows", dashed))
-    figure.update_xaxes(title="score of the model (logit)")
-    figure.update_yaxes(title="calibrated probability", range=[0, 1])
-    return figure
+    for_all = _line(pooled, scores, "one map for all rows", dashed)
+    return draw(
+        [*quiet_lines, as_it_is, *chosen, for_all],
+        440,
+        x={"title": "score of the model (logit)"},
+        y={"title": "calibrated probability", "range": [0, 1]},
+    )
 
 
 def slope_intercept_figure(
@@ -69,8 +71,7 @@ def slope_intercept_figure(
     at slope 1 and intercept 0. Maps that are not straight have no place here.
     """
     maps = [each for each in maps if isinstance(each.shape, Affine)]
-    figure = new_figure(440)
-    figure.add_scatter(
+    as_it_is = scatter(
         x=[1.0],
         y=[0.0],
         name="as the model says",
@@ -81,20 +82,19 @@ def slope_intercept_figure(
     own = [each for each in maps if each.fallback is None]
     fallback = [each for each in maps if each.fallback is not None]
     largest = max((each.rows for each in maps), default=1)
+    traces: list[Part] = [as_it_is]
     if own:
-        figure.add_trace(_own_markers(own, selected, largest))
+        traces.append(_own_markers(own, selected, largest))
     if fallback:
-        figure.add_trace(_fallback_markers(fallback, selected, largest))
+        traces.append(_fallback_markers(fallback, selected, largest))
     if isinstance(pooled.shape, Affine):
-        figure.add_trace(_pooled_marker(pooled))
-    figure.update_xaxes(title="slope (1: as it is)")
-    figure.update_yaxes(title="intercept (logit)")
-    return figure
+        traces.append(_pooled_marker(pooled))
+    return draw(traces, 440, x={"title": "slope (1: as it is)"}, y={"title": "intercept (logit)"})
 
 
-def _line(leaf_map: LeafMap, scores: Floats, name: str, line: dict[str, object]) -> go.Scatter:
+def _line(leaf_map: LeafMap, scores: Floats, name: str, line: Part) -> Part:
     named = None if leaf_map.leaf else name
-    return go.Scatter(
+    return scatter(
         x=scores,
         y=expit(leaf_map.logit(scores)),
         name=name,
@@ -106,39 +106,39 @@ def _line(leaf_map: LeafMap, scores: Floats, name: str, line: dict[str, object])
     )
 
 
-def _quiet_line(leaf_map: LeafMap, scores: Floats, *, first: bool) -> go.Scatter:
+def _quiet_line(leaf_map: LeafMap, scores: Floats, *, first: bool) -> Part:
     """Draw a leaf that is not selected; one legend entry stands for all of them."""
     thin = {"width": 1.5, "color": translucent("quiet", 0.7)}
     line = _line(leaf_map, scores, "leaves", thin)
-    return line.update(legendgroup="leaves", showlegend=first)
+    return {**line, "legendgroup": "leaves", "showlegend": first}
 
 
-def _own_markers(maps: Sequence[LeafMap], selected: int | None, largest: int) -> go.Scatter:
+def _own_markers(maps: Sequence[LeafMap], selected: int | None, largest: int) -> Part:
     trace = _markers(maps, selected, largest)
-    return trace.update(
-        name="leaf, 95 % interval",
-        marker={"color": translucent("after", 0.75)},
-        error_x=_interval([each.slope_se for each in maps]),
-        error_y=_interval([each.intercept_se for each in maps]),
-    )
+    return trace | {
+        "name": "leaf, 95 % interval",
+        "marker": trace["marker"] | {"color": translucent("after", 0.75)},
+        "error_x": _interval([each.slope_se for each in maps]),
+        "error_y": _interval([each.intercept_se for each in maps]),
+    }
 
 
-def _fallback_markers(maps: Sequence[LeafMap], selected: int | None, largest: int) -> go.Scatter:
+def _fallback_markers(maps: Sequence[LeafMap], selected: int | None, largest: int) -> Part:
     """Draw hollow markers; all lie on the pooled map, so they share one label and hover box."""
     trace = _markers(maps, selected, largest)
     together = "<br>".join(_map_words(each) for each in maps[:FEW])
     more = ", …" if len(maps) > FEW else ""
-    return trace.update(
-        name="leaf that uses the map for all rows",
-        text=[", ".join(trace.text[:FEW]) + more, *[""] * (len(maps) - 1)],
-        hovertext=[together + more] * len(maps),
-        marker={"color": "rgba(0,0,0,0)", "size": 22},
-    )
+    return trace | {
+        "name": "leaf that uses the map for all rows",
+        "text": [", ".join(trace["text"][:FEW]) + more, *[""] * (len(maps) - 1)],
+        "hovertext": [together + more] * len(maps),
+        "marker": trace["marker"] | {"color": "rgba(0,0,0,0)", "size": 22},
+    }
 
 
-def _markers(maps: Sequence[LeafMap], selected: int | None, largest: int) -> go.Scatter:
+def _markers(maps: Sequence[LeafMap], selected: int | None, largest: int) -> dict[str, Any]:
     chosen = [each.leaf == selected for each in maps]
-    return go.Scatter(
+    return scatter(
         x=[each.slope for each in maps],
         y=[each.intercept for each in maps],
         mode="markers+text",
@@ -158,8 +158,8 @@ def _markers(maps: Sequence[LeafMap], selected: int | None, largest: int) -> go.
     )
 
 
-def _pooled_marker(pooled: LeafMap) -> go.Scatter:
-    return go.Scatter(
+def _pooled_marker(pooled: LeafMap) -> Part:
+    return scatter(
         x=[pooled.slope],
         y=[pooled.intercept],
         name="one map for all rows",
@@ -172,7 +172,7 @@ def _pooled_marker(pooled: LeafMap) -> go.Scatter:
     )
 
 
-def _interval(standard_errors: Sequence[float]) -> dict[str, object]:
+def _interval(standard_errors: Sequence[float]) -> Part:
     return {"array": [NORMAL_95 * each for each in standard_errors], "width": 0, "thickness": 1.2}
 
 

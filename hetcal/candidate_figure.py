@@ -3,7 +3,7 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from hetcal.figures import PALETTE, add_reference, new_figure
+from hetcal.figures import PALETTE, draw, scatter, zero_line
 
 ROW_HEIGHT = 34
 
@@ -16,10 +16,10 @@ def candidate_figure(candidates: pd.DataFrame) -> go.Figure:
     candidates : DataFrame
         As in `hetcal.auto.Choice`.
     """
-    figure = new_figure(110 + ROW_HEIGHT * len(candidates))
+    traces = []
     for chosen, name in ((False, "not chosen"), (True, "chosen")):
         shown = candidates[candidates["chosen"] == chosen]
-        figure.add_scatter(
+        trace = scatter(
             x=shown["lift"],
             y=shown["name"],
             error_x={"array": shown["high"] - shown["lift"], "thickness": 2},
@@ -35,8 +35,12 @@ def candidate_figure(candidates: pd.DataFrame) -> go.Figure:
             "<br>95 % interval %{customdata[1]:+.4f} to %{customdata[2]:+.4f}"
             "<br>n = %{customdata[3]:,}<extra>%{y}</extra>",
         )
-    add_reference(figure, x=0)
-    figure.update_xaxes(title="lift in AUC, cross-fitted", tickformat="+.3f")
+        traces.append(trace)
     order = candidates["name"].tolist()[::-1]
-    figure.update_yaxes(title="scheme", categoryorder="array", categoryarray=order)
-    return figure
+    return draw(
+        traces,
+        110 + ROW_HEIGHT * len(candidates),
+        x={"title": "lift in AUC, cross-fitted", "tickformat": "+.3f"},
+        y={"title": "scheme", "categoryorder": "array", "categoryarray": order},
+        shapes=[zero_line()],
+    )

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 from hetcal.class_calibrator import ClassCalibrator
 from hetcal.class_run import ClassEvaluation
 from hetcal.columns import counted
-from hetcal.figures import add_reference, colour, new_figure, number, short_text
+from hetcal.figures import colour, draw, number, scatter, short_text, zero_line
 from hetcal.partition import Partition
 from hetcal.reliability import ReliabilityCurve
 from hetcal.result_figures import reliability_figure
@@ -29,8 +29,7 @@ def class_lift_figure(found: ClassEvaluation, shown: str | None = None) -> go.Fi
     middle = [lift.auc, *table["lift"]]
     ends = [lift.low, *table["low"]], [lift.high, *table["high"]]
     places = list(range(len(names)))
-    figure = new_figure(90 + 30 * len(names))
-    figure.add_scatter(
+    marks = scatter(
         x=middle,
         y=places,
         name="lift",
@@ -45,19 +44,21 @@ def class_lift_figure(found: ClassEvaluation, shown: str | None = None) -> go.Fi
         hovertext=_words(found),
         hovertemplate="%{hovertext}<extra></extra>",
     )
-    add_reference(figure, x=0)
-    figure.update_layout(showlegend=False, margin={"t": 15})
-    figure.update_xaxes(
-        title="AUC after − AUC before",  # half a narrow window is all that it has
-        tickformat=".6~f",
+    # Half a narrow window is all that the title has.
+    return draw(
+        [marks],
+        90 + 30 * len(names),
+        x={"title": "AUC after − AUC before", "tickformat": ".6~f"},
+        y={
+            "tickvals": places,
+            "ticktext": [_bold(short_text(each, 24), each in (ALL, shown)) for each in names],
+            "range": [len(places) - 0.4, -0.6],
+            "showgrid": False,
+        },
+        shapes=[zero_line()],
+        showlegend=False,
+        margin={"t": 15},
     )
-    figure.update_yaxes(
-        tickvals=places,
-        ticktext=[_bold(short_text(each, 24), each in (ALL, shown)) for each in names],
-        range=[len(places) - 0.4, -0.6],
-        showgrid=False,
-    )
-    return figure
 
 
 def top_label_figure(curves: tuple[ReliabilityCurve, ...]) -> go.Figure:

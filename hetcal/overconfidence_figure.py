@@ -6,7 +6,16 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from hetcal.columns import counted
-from hetcal.figures import NOT_DIMMED, colour, leaf_name, new_figure, translucent, wrapped_text
+from hetcal.figures import (
+    NOT_DIMMED,
+    Part,
+    colour,
+    draw,
+    leaf_name,
+    scatter,
+    translucent,
+    wrapped_text,
+)
 
 ROLES = ("train", "test")
 
@@ -24,10 +33,8 @@ def overconfidence_figure(diagnosis: pd.DataFrame, selected: int | None = None) 
     """
     ranked = diagnosis.sort_values("rank")
     places = list(range(len(ranked)))
-    figure = new_figure(100 + 30 * len(ranked))
-    figure.add_trace(_gap_lines(ranked))
-    for role in ROLES:
-        figure.add_scatter(
+    marks = [
+        scatter(
             x=ranked[f"auc_{role}"].tolist(),
             y=places,
             name=f"{role} AUC",
@@ -43,22 +50,26 @@ def overconfidence_figure(diagnosis: pd.DataFrame, selected: int | None = None) 
             },
             **NOT_DIMMED,
         )
+        for role in ROLES
+    ]
     names = [leaf_name(leaf, leaf == selected) for leaf in ranked["leaf"]]
-    figure.update_yaxes(
-        tickvals=places, ticktext=names, range=[len(places) - 0.4, -0.6], showgrid=False
+    rows = {"tickvals": places, "ticktext": names, "range": [len(places) - 0.4, -0.6]}
+    return draw(
+        [_gap_lines(ranked), *marks],
+        100 + 30 * len(ranked),
+        x={"title": "AUC"},
+        y={**rows, "showgrid": False},
     )
-    figure.update_xaxes(title="AUC")
-    return figure
 
 
-def _gap_lines(ranked: pd.DataFrame) -> go.Scatter:
+def _gap_lines(ranked: pd.DataFrame) -> Part:
     """Join train and test AUC of each leaf."""
     x: list[float | None] = []
     y: list[float | None] = []
     for place, areas in enumerate(ranked[["auc_train", "auc_test"]].to_numpy().tolist()):
         x += [*areas, None]
         y += [place, place, None]
-    return go.Scatter(
+    return scatter(
         x=x,
         y=y,
         mode="lines",

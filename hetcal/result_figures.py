@@ -11,12 +11,15 @@ from hetcal.curves import PrecisionRecallCurve, RocCurve
 from hetcal.delong import Lift
 from hetcal.figures import (
     NOT_DIMMED,
-    add_reference,
+    Part,
+    bars,
     colour,
+    draw,
     leaf_name,
-    new_figure,
     number,
+    scatter,
     translucent,
+    zero_line,
 )
 from hetcal.operating_points import OperatingPoint
 from hetcal.reliability import ReliabilityCurve
@@ -36,10 +39,8 @@ def roc_figure(curves: Sequence[RocCurve], points: Sequence[OperatingPoint] = ()
     points : sequence of OperatingPoint
         A point of each curve to mark; none by default.
     """
-    figure = new_figure(460)
-    figure.add_trace(_diagonal("by chance"))
-    for curve in curves:
-        figure.add_scatter(
+    lines = [
+        scatter(
             x=curve.false_positive_rate,
             y=curve.true_positive_rate,
             customdata=curve.threshold,
@@ -48,8 +49,10 @@ def roc_figure(curves: Sequence[RocCurve], points: Sequence[OperatingPoint] = ()
             line={"width": 2.5, "color": colour(curve.name)},
             hovertemplate=_RATES + f"<br>n = {curve.rows:,}<extra>{curve.name}</extra>",
         )
-    for curve, point in zip(curves, points, strict=False):
-        figure.add_scatter(
+        for curve in curves
+    ]
+    marks = [
+        scatter(
             x=[point.false_positive_rate],
             y=[point.true_positive_rate],
             customdata=[point.probability],
@@ -63,17 +66,20 @@ def roc_figure(curves: Sequence[RocCurve], points: Sequence[OperatingPoint] = ()
             },
             hovertemplate=_RATES + f"<extra>{curve.name}</extra>",
         )
-    figure.update_xaxes(title="false positive rate", range=[0, 1])
-    figure.update_yaxes(title="true positive rate", range=[0, 1.005])
-    return figure
+        for curve, point in zip(curves, points, strict=False)
+    ]
+    return draw(
+        [_diagonal("by chance"), *lines, *marks],
+        460,
+        x={"title": "false positive rate", "range": [0, 1]},
+        y={"title": "true positive rate", "range": [0, 1.005]},
+    )
 
 
 def precision_recall_figure(curves: Sequence[PrecisionRecallCurve]) -> go.Figure:
     """Draw precision against recall, with the base rate as the line of chance."""
-    figure = new_figure(460)
-    base_rate = None
-    for curve in curves:
-        figure.add_scatter(
+    lines = [
+        scatter(
             x=curve.recall,
             y=curve.precision,
             customdata=curve.threshold,
@@ -83,21 +89,22 @@ def precision_recall_figure(curves: Sequence[PrecisionRecallCurve]) -> go.Figure
             hovertemplate="threshold T %{customdata:.4f}<br>precision %{y:.3f}<br>recall %{x:.3f}"
             f"<br>n = {curve.rows:,}<extra>{curve.name}</extra>",
         )
-        if curve.precision.size:  # with every row called positive, precision is the base rate
-            base_rate = float(curve.precision[-1])
-    if base_rate is not None:
-        figure.add_trace(_base_rate_line(base_rate))
-    figure.update_xaxes(title="recall", range=[0, 1])
-    figure.update_yaxes(title="precision", range=[0, 1.005])
-    return figure
+        for curve in curves
+    ]
+    # With every row called positive, precision is the base rate.
+    rates = [float(curve.precision[-1]) for curve in curves if curve.precision.size]
+    return draw(
+        [*lines, *map(_base_rate_line, rates[-1:])],
+        460,
+        x={"title": "recall", "range": [0, 1]},
+        y={"title": "precision", "range": [0, 1.005]},
+    )
 
 
 def reliability_figure(curves: Sequence[ReliabilityCurve]) -> go.Figure:
     """Draw observed against predicted rates with 95 % intervals and the diagonal."""
-    figure = new_figure(460)
-    figure.add_trace(_diagonal("perfectly calibrated"))
-    for curve in curves:
-        figure.add_scatter(
+    lines = [
+        scatter(
             x=curve.predicted,
             y=curve.observed,
             customdata=curve.count,
@@ -114,12 +121,17 @@ def reliability_figure(curves: Sequence[ReliabilityCurve]) -> go.Figure:
             hovertemplate="predicted %{x:.3f}<br>observed %{y:.3f}<br>n = %{customdata:,}"
             f"<extra>{curve.name}</extra>",
         )
+        for curve in curves
+    ]
     reach = max(
         (max(*curve.predicted, *curve.high) for curve in curves if curve.count.size), default=1
     )
-    figure.update_xaxes(title="predicted probability", range=[0, min(1.0, 1.05 * reach)])
-    figure.update_yaxes(title="observed positive rate", range=[0, min(1.02, 1.05 * reach)])
-    return figure
+    return draw(
+        [_diagonal("perfectly calibrated"), *lines],
+        460,
+        x={"title": "predicted probability", "range": [0, min(1.0, 1.05 * reach)]},
+        y={"title": "observed positive rate", "range": [0, min(1.02, 1.05 * reach)]},
+    )
 
 
 def lift_figure(lift: Lift, rows: int) -> go.Figure:
@@ -132,8 +144,7 @@ def lift_figure(lift: Lift, rows: int) -> go.Figure:
     rows : int
         Test rows that it was measured on.
     """
-    figure = new_figure(170)
-    figure.add_scatter(
+    mark = scatter(
         x=[lift.auc],
         y=[0],
         name="lift",
@@ -150,18 +161,20 @@ def lift_figure(lift: Lift, rows: int) -> go.Figure:
         f"<br>95 % interval {lift.low:+.4f} to {lift.high:+.4f}, p = {lift.p:.2g}"
         f"<br>n = {counted(rows, 'test row')}<extra></extra>",
     )
-    add_reference(figure, x=0)
-    figure.add_annotation(
-        x=0, y=1, yref="paper", yanchor="bottom", text="no change", showarrow=False
+    no_change = {"text": "no change", "x": 0, "y": 1, "yref": "paper", "yanchor": "bottom"}
+    return draw(
+        [mark],
+        170,
+        x={
+            "title": "AUC after − AUC before (right of zero: better), with 95 % interval",
+            "tickformat": ".6~f",
+            "range": _around_zero(lift.low, lift.high),
+        },
+        y={"visible": False, "fixedrange": True, "range": [-1, 1]},
+        shapes=[zero_line()],
+        annotations=[{**no_change, "showarrow": False}],
+        showlegend=False,
     )
-    figure.update_layout(showlegend=False)
-    figure.update_xaxes(
-        title="AUC after − AUC before (right of zero: better), with 95 % interval",
-        tickformat=".6~f",
-        range=_around_zero(lift.low, lift.high),
-    )
-    figure.update_yaxes(visible=False, fixedrange=True, range=[-1, 1])
-    return figure
 
 
 def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Figure:
@@ -179,8 +192,7 @@ def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Fi
     """
     chosen = [leaf == selected for leaf in leaves["leaf"]]
     places = list(range(len(leaves)))
-    figure = new_figure(90 + 30 * len(leaves))
-    figure.add_bar(
+    shares = bars(
         x=leaves["contribution"].tolist(),
         y=places,
         orientation="h",
@@ -202,22 +214,28 @@ def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Fi
         },
         **NOT_DIMMED,
     )
-    add_reference(figure, x=0)
-    figure.update_layout(showlegend=False, bargap=0.25, margin={"t": 15})
-    figure.update_xaxes(
-        title="contribution to AUC after − AUC before, with 95 % interval", tickformat=".6~f"
+    return draw(
+        [shares],
+        90 + 30 * len(leaves),
+        x={
+            "title": "contribution to AUC after − AUC before, with 95 % interval",
+            "tickformat": ".6~f",
+        },
+        y={
+            "tickvals": places,
+            "ticktext": [leaf_name(leaf, leaf == selected) for leaf in leaves["leaf"]],
+            "range": [len(places) - 0.4, -0.6],
+            "showgrid": False,
+        },
+        shapes=[zero_line()],
+        showlegend=False,
+        bargap=0.25,
+        margin={"t": 15},
     )
-    figure.update_yaxes(
-        tickvals=places,
-        ticktext=[leaf_name(leaf, leaf == selected) for leaf in leaves["leaf"]],
-        range=[len(places) - 0.4, -0.6],
-        showgrid=False,
-    )
-    return figure
 
 
-def _diagonal(name: str) -> go.Scatter:
-    return go.Scatter(
+def _diagonal(name: str) -> Part:
+    return scatter(
         x=[0, 1],
         y=[0, 1],
         name=name,
@@ -227,8 +245,8 @@ def _diagonal(name: str) -> go.Scatter:
     )
 
 
-def _base_rate_line(base_rate: float) -> go.Scatter:
-    return go.Scatter(
+def _base_rate_line(base_rate: float) -> Part:
+    return scatter(
         x=[0, 1],
         y=[base_rate, base_rate],
         name=f"base rate {base_rate:.3f}",

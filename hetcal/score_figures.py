@@ -4,22 +4,27 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
+from hetcal.arrays import Floats
 from hetcal.figures import (
     MAX_POINTS,
+    Part,
+    bars,
     colour,
+    draw,
     leaf_name,
-    set_frame,
+    scatter,
     translucent,
 )
 from hetcal.histograms import ScoreHistograms
+from hetcal.panels import Panels
 
 AXIS_TITLES = {"logit": "score (logit)", "probability": "score (probability)"}
 ROLES = ("train", "test")  # in the order of the counts
 LABELS = ("negative", "positive")
 HATCHED = {"shape": "/", "size": 6, "solidity": 0.25, "fillmode": "replace"}
 MULTIPLES_PER_ROW = 4
+SMALL = 11.5  # size of the letters over small panels
 CURVES = len(ROLES) * len(LABELS)
 
 
@@ -37,26 +42,19 @@ def leaf_histogram_figure(
     density : bool, default=False
         Draw each label with area 1 in place of numbers (or weights) of rows.
     """
+    panels = Panels(len(ROLES), below=0.11)
     rows = histograms.rows[histograms.leaves.index(leaf)]
     titles = [
-        f"{role} rows · n = {number.sum():,}" for role, number in zip(ROLES, rows, strict=True)
+        panels.title(i, f"{role} rows · n = {rows[i].sum():,}", 13, left=True)
+        for i, role in enumerate(ROLES)
     ]
-    figure = make_subplots(
-        rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.11, subplot_titles=titles
-    )
-    set_frame(figure, 520, title_lines=1)
-    for role in range(len(ROLES)):
-        for label in range(len(LABELS)):
-            figure.add_trace(_bars(histograms, leaf, role, label, density), row=role + 1, col=1)
-    figure.update_layout(barmode="overlay", bargap=0)
-    figure.update_xaxes(title=AXIS_TITLES[histograms.axis], row=2)
-    figure.update_yaxes(
-        title=_height_title(histograms, density),
-        rangemode="tozero",
-        matches="y" if density else None,
-    )
-    _left_titles(figure)
-    return figure
+    heights = {"title": _height_title(histograms, density), "rangemode": "tozero"}
+    traces = [
+        {**_bars(histograms, leaf, role, label, density), **panels.axes_of(role)}
+        for role, label in product(range(len(ROLES)), range(len(LABELS)))
+    ]
+    axes = panels.axes({"title": AXIS_TITLES[histograms.axis]}, heights, same_heights=density)
+    return draw(traces, 520, title_lines=1, barmode="overlay", bargap=0, annotations=titles, **axes)
 
 
 def leaf_multiples_figure(
@@ -78,44 +76,38 @@ def leaf_multiples_figure(
     leaves = [leaf for leaf in histograms.leaves if leaf]
     drawn = leaves[: max(1, MAX_POINTS // (CURVES * bins))]
     across = min(MULTIPLES_PER_ROW, max(len(drawn), 1))
-    down = max(1, -(-len(drawn) // across))
-    height = 130 + 170 * down
-    figure = make_subplots(
-        rows=down,
-        cols=across,
-        shared_xaxes="all",
-        shared_yaxes="all",
-        horizontal_spacing=0.03,
-        vertical_spacing=48 / (height - 130),
-        subplot_titles=_multiple_titles(histograms, drawn, selected, len(leaves) - len(drawn)),
-        x_title=AXIS_TITLES[histograms.axis],
+    height = 130 + 170 * max(1, -(-len(drawn) // across))
+    panels = Panels(len(drawn), across, beside=0.03, below=48 / (height - 130))
+    outlines = [
+        {**trace, **panels.axes_of(place)}
+        for place, leaf in enumerate(drawn)
+        for trace in _outlines(histograms, leaf, density, first=place == 0)
+    ]
+    words = _multiple_titles(histograms, drawn, selected, len(leaves) - len(drawn))
+    titles = [panels.title(i, text, SMALL, left=False) for i, text in enumerate(words)]
+    heights = {"title": _height_title(histograms, density), "rangemode": "tozero"}
+    return draw(
+        outlines,
+        height,
+        title_lines=2,
+        **panels.axes({}, heights, same_heights=True),
+        annotations=[*titles, _common_title(AXIS_TITLES[histograms.axis])],
+        margin={"b": 50},
     )
-    set_frame(figure, height, title_lines=2)
-    for place, leaf in enumerate(drawn):
-        for trace in _outlines(histograms, leaf, density, first=place == 0):
-            figure.add_trace(trace, row=place // across + 1, col=place % across + 1)
-    for column in range((len(drawn) - 1) % across + 1, across):  # nothing is drawn below these
-        figure.update_xaxes(showticklabels=True, row=down - 1, col=column + 1)
-    figure.update_layout(margin={"b": 50})
-    figure.update_yaxes(rangemode="tozero")
-    figure.update_yaxes(title=_height_title(histograms, density), col=1)
-    figure.update_annotations(font={"size": 11.5})
-    return figure
 
 
-def _bars(histograms: ScoreHistograms, leaf: int, role: int, label: int, density: bool) -> go.Bar:
+def _bars(histograms: ScoreHistograms, leaf: int, role: int, label: int, density: bool) -> Part:
     place = histograms.leaves.index(leaf)
     edges, counts = histograms.edges, histograms.counts[place, role, label]
     heights = histograms.densities[place, role, label] if density else counts
-    pattern = HATCHED if ROLES[role] == "train" else {}
-    return go.Bar(
+    return bars(
         x=(edges[:-1] + edges[1:]) / 2,
         y=heights,
         width=edges[1:] - edges[:-1],
         name=LABELS[label],
         legendgroup=LABELS[label],
         showlegend=ROLES[role] == "test",
-        hovertext=_bin_words(histograms, histograms.rows[place, role, label]),
+        hovertext=_bin_words(_bins_in_words(edges), histograms.rows[place, role, label]),
         hovertemplate=f"{ROLES[role]}, {LABELS[label]}<br>%{{hovertext}}<extra></extra>",
         marker={
             "color": translucent(LABELS[label], 0.6),
@@ -123,25 +115,25 @@ def _bars(histograms: ScoreHistograms, leaf: int, role: int, label: int, density
                 "width": [1 if height else 0 for height in heights],
                 "color": colour(LABELS[label]),
             },
-            "pattern": pattern,
+            "pattern": HATCHED if ROLES[role] == "train" else {},
         },
     )
 
 
 def _outlines(
     histograms: ScoreHistograms, leaf: int, density: bool, *, first: bool
-) -> Iterator[go.Scatter]:
+) -> Iterator[Part]:
     """Draw the four histograms of a leaf as steps; one leaf stands for all in the legend."""
-    place = histograms.leaves.index(leaf)
-    edges = histograms.edges
+    place, edges = histograms.leaves.index(leaf), histograms.edges
     heights = histograms.densities if density else histograms.counts
+    bins = _bins_in_words(edges)
     for role, label in product(reversed(range(len(ROLES))), range(len(LABELS))):
-        train = ROLES[role] == "train"
-        yield go.Scatter(
+        name, train = f"{ROLES[role]}, {LABELS[label]}", ROLES[role] == "train"
+        yield scatter(
             x=(edges[:-1] + edges[1:]) / 2,
             y=heights[place, role, label],
-            name=f"{ROLES[role]}, {LABELS[label]}",
-            legendgroup=f"{ROLES[role]}, {LABELS[label]}",
+            name=name,
+            legendgroup=name,
             showlegend=first,
             mode="lines",
             line={
@@ -152,10 +144,9 @@ def _outlines(
             },
             fill=None if train else "tozeroy",
             fillcolor=translucent(LABELS[label], 0.35),
-            customdata=[leaf] * (edges.size - 1),
-            hovertext=_bin_words(histograms, histograms.rows[place, role, label]),
-            hovertemplate=f"Leaf {leaf}, {ROLES[role]}, {LABELS[label]}"
-            "<br>%{hovertext}<extra></extra>",
+            customdata=[leaf] * len(bins),
+            hovertext=_bin_words(bins, histograms.rows[place, role, label]),
+            hovertemplate=f"Leaf {leaf}, {name}<br>%{{hovertext}}<extra></extra>",
         )
 
 
@@ -165,12 +156,15 @@ def _height_title(histograms: ScoreHistograms, density: bool) -> str:
     return "weight of the rows" if histograms.weighted else "rows"
 
 
-def _bin_words(histograms: ScoreHistograms, rows: Sequence[int]) -> list[str]:
-    """Say for each bin where it lies and how many rows it has; the end bins are open."""
-    edges = histograms.edges
+def _bins_in_words(edges: Floats) -> list[str]:
+    """Say where each bin lies; the end bins are open."""
     spans = [f"{low:.3g} to {high:.3g}" for low, high in pairwise(edges)]
     spans[0], spans[-1] = f"below {edges[1]:.3g}", f"{edges[-2]:.3g} and above"
-    return [f"score {span}<br>n = {n:,}" for span, n in zip(spans, rows, strict=True)]
+    return spans
+
+
+def _bin_words(bins: Sequence[str], rows: Sequence[int]) -> list[str]:
+    return [f"score {span}<br>n = {n:,}" for span, n in zip(bins, rows, strict=True)]
 
 
 def _multiple_titles(
@@ -187,6 +181,17 @@ def _multiple_titles(
     return titles
 
 
-def _left_titles(figure: go.Figure) -> None:
-    """Put the titles of panels at their left edge."""
-    figure.update_annotations(x=0, xanchor="left", font={"size": 13})
+def _common_title(text: str) -> Part:
+    """Write once below all panels."""
+    return {
+        "text": text,
+        "x": 0.5,
+        "xanchor": "center",
+        "y": 0,
+        "yanchor": "top",
+        "yshift": -30,
+        "xref": "paper",
+        "yref": "paper",
+        "showarrow": False,
+        "font": {"size": SMALL},
+    }

@@ -3,7 +3,7 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from hetcal.figures import colour, new_figure
+from hetcal.figures import colour, draw, scatter
 
 
 def training_figure(history: pd.DataFrame, best_epoch: int | None = None) -> go.Figure:
@@ -16,9 +16,8 @@ def training_figure(history: pd.DataFrame, best_epoch: int | None = None) -> go.
     best_epoch : int or None
         The epoch whose weights are kept.
     """
-    figure = new_figure(320)
-    for role in ("train", "validation"):
-        figure.add_scatter(
+    traces = [
+        scatter(
             x=history["epoch"].tolist(),
             y=history[f"{role}_auc"].tolist(),
             name=role,
@@ -30,9 +29,11 @@ def training_figure(history: pd.DataFrame, best_epoch: int | None = None) -> go.
             },
             hovertemplate=f"epoch %{{x}}<br>{role} AUC %{{y:.4f}}<extra></extra>",
         )
+        for role in ("train", "validation")
+    ]
     best = history[history["epoch"] == best_epoch]
     if len(best):
-        figure.add_scatter(
+        kept = scatter(
             x=best["epoch"].tolist(),
             y=best["validation_auc"].tolist(),
             name="kept",
@@ -40,6 +41,6 @@ def training_figure(history: pd.DataFrame, best_epoch: int | None = None) -> go.
             marker={"symbol": "star", "size": 16, "color": colour("after")},
             hovertemplate="kept: epoch %{x}<br>validation AUC %{y:.4f}<extra></extra>",
         )
-    figure.update_xaxes(title="epoch", dtick=1 if len(history) <= 20 else None)
-    figure.update_yaxes(title="AUC")
-    return figure
+        traces.append(kept)
+    every = 1 if len(history) <= 20 else None
+    return draw(traces, 320, x={"title": "epoch", "dtick": every}, y={"title": "AUC"})

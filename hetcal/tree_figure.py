@@ -9,9 +9,12 @@ from hetcal.columns import counted, row_count
 from hetcal.figures import (
     DIVERGING,
     NOT_DIMMED,
+    Part,
+    bars,
     colour,
+    draw,
     leaf_name,
-    new_figure,
+    scatter,
     short_text,
     translucent,
     wrapped_text,
@@ -72,16 +75,25 @@ def tree_figure(partition: Partition, selected: int | None = None) -> go.Figure:
     placed = _placed(lines)
     leaves = [each for each in placed.values() if each.line.leaf]
     splits = [each for each in placed.values() if not each.line.leaf]
-    figure = new_figure(MARGIN["t"] + MARGIN["b"] + LINE_HEIGHT * len(lines))
-    figure.add_trace(_bands(leaves, selected))
-    figure.add_trace(_edges(lines, placed, translucent("quiet", 0.8), 1.5))
-    figure.add_trace(_edges(path_to(selected, lines), placed, colour("selected"), 3.5))
-    figure.add_trace(_rules(leaves))
-    figure.add_trace(_splits(splits))
-    figure.add_trace(_boxes(leaves, selected))
-    _set_axes(figure, len(lines))
-    _set_colours(figure, partition)
-    return figure
+    fixed = {"visible": False, "fixedrange": True}
+    return draw(
+        [
+            _bands(leaves, selected),
+            _edges(lines, placed, translucent("quiet", 0.8), 1.5),
+            _edges(path_to(selected, lines), placed, colour("selected"), 3.5),
+            _rules(leaves),
+            _splits(splits),
+            _boxes(leaves, selected),
+        ],
+        MARGIN["t"] + MARGIN["b"] + LINE_HEIGHT * len(lines),
+        x={**fixed, "range": [-0.015, 1.005]},
+        y={**fixed, "range": [len(lines) - 0.4, -0.6]},
+        coloraxis=_colours(partition),
+        showlegend=False,
+        dragmode=False,
+        bargap=0.14,
+        margin={**MARGIN, "autoexpand": False},
+    )
 
 
 def _placed(lines: Sequence[OutlineLine]) -> dict[int, _Placed]:
@@ -93,7 +105,7 @@ def _placed(lines: Sequence[OutlineLine]) -> dict[int, _Placed]:
 
 def _edges(
     lines: Sequence[OutlineLine], placed: dict[int, _Placed], line_colour: str, width: float
-) -> go.Scatter:
+) -> Part:
     """Draw an elbow from each line's parent: down, then to the right."""
     x: list[float | None] = []
     y: list[float | None] = []
@@ -101,15 +113,15 @@ def _edges(
         parent, child = placed[line.parent], placed[line.position]
         x += [parent.x, parent.x, child.x, None]
         y += [parent.y, child.y, child.y, None]
-    return go.Scatter(
+    return scatter(
         x=x, y=y, mode="lines", hoverinfo="skip", line={"color": line_colour, "width": width}
     )
 
 
-def _bands(leaves: Sequence[_Placed], selected: int | None) -> go.Bar:
+def _bands(leaves: Sequence[_Placed], selected: int | None) -> Part:
     """Draw a band behind each leaf, the place to click."""
     chosen = [each.line.leaf == selected for each in leaves]
-    return go.Bar(
+    return bars(
         y=[each.y for each in leaves],
         x=[1 - each.x for each in leaves],
         base=[each.x for each in leaves],
@@ -126,9 +138,9 @@ def _bands(leaves: Sequence[_Placed], selected: int | None) -> go.Bar:
     )
 
 
-def _rules(leaves: Sequence[_Placed]) -> go.Scatter:
+def _rules(leaves: Sequence[_Placed]) -> Part:
     """Write the last rule before each leaf."""
-    return go.Scatter(
+    return scatter(
         x=[each.x + 0.008 for each in leaves],
         y=[each.y for each in leaves],
         name="leaf rules",
@@ -139,8 +151,8 @@ def _rules(leaves: Sequence[_Placed]) -> go.Scatter:
     )
 
 
-def _splits(splits: Sequence[_Placed]) -> go.Scatter:
-    return go.Scatter(
+def _splits(splits: Sequence[_Placed]) -> Part:
+    return scatter(
         x=[each.x for each in splits],
         y=[each.y for each in splits],
         name="splits",
@@ -160,10 +172,10 @@ def _splits(splits: Sequence[_Placed]) -> go.Scatter:
     )
 
 
-def _boxes(leaves: Sequence[_Placed], selected: int | None) -> go.Scatter:
+def _boxes(leaves: Sequence[_Placed], selected: int | None) -> Part:
     """Draw the leaf boxes in one column, with their numbers beside them."""
     chosen = [each.line.leaf == selected for each in leaves]
-    return go.Scatter(
+    return scatter(
         x=[LEAF_COLUMN] * len(leaves),
         y=[each.y for each in leaves],
         name="leaves",
@@ -187,15 +199,7 @@ def _boxes(leaves: Sequence[_Placed], selected: int | None) -> go.Scatter:
     )
 
 
-def _set_axes(figure: go.Figure, lines: int) -> None:
-    figure.update_layout(
-        showlegend=False, dragmode=False, bargap=0.14, margin={**MARGIN, "autoexpand": False}
-    )
-    figure.update_xaxes(visible=False, fixedrange=True, range=[-0.015, 1.005])
-    figure.update_yaxes(visible=False, fixedrange=True, range=[lines - 0.4, -0.6])
-
-
-def _set_colours(figure: go.Figure, partition: Partition) -> None:
+def _colours(partition: Partition) -> Part:
     """Colour the positive rate on both sides of the base rate, out to the farthest leaf."""
     rates = [leaf.positive_rate for leaf in partition.leaves]
     low, high = min(rates), max(rates)
@@ -203,23 +207,21 @@ def _set_colours(figure: go.Figure, partition: Partition) -> None:
         low, high = max(low - 0.01, 0.0), min(high + 0.01, 1.0)
     middle = min(max((partition.base_rate - low) / (high - low), 0), 1)
     below, at, above = DIVERGING
-    figure.update_layout(
-        coloraxis={
-            "cmin": low,
-            "cmax": high,
-            "colorscale": [[0, below], [middle, at], [1, above]],
-            "colorbar": {
-                "title": {"text": "positive rate", "side": "top"},
-                "orientation": "h",
-                "x": LEAF_COLUMN - 0.01,
-                "xanchor": "left",
-                "y": 1,
-                "yanchor": "bottom",
-                "len": 1 - LEAF_COLUMN,
-                "thickness": 8,
-                "tickvals": [low, high],
-                "ticktext": [f"{low:.1%}", f"{high:.1%}"],
-                "tickangle": 0,
-            },
-        }
-    )
+    return {
+        "cmin": low,
+        "cmax": high,
+        "colorscale": [[0, below], [middle, at], [1, above]],
+        "colorbar": {
+            "title": {"text": "positive rate", "side": "top"},
+            "orientation": "h",
+            "x": LEAF_COLUMN - 0.01,
+            "xanchor": "left",
+            "y": 1,
+            "yanchor": "bottom",
+            "len": 1 - LEAF_COLUMN,
+            "thickness": 8,
+            "tickvals": [low, high],
+            "ticktext": [f"{low:.1%}", f"{high:.1%}"],
+            "tickangle": 0,
+        },
+    }

@@ -1,6 +1,6 @@
 import pytest
 
-from hetcal.figures import NOT_DIMMED, PALETTE, new_figure, set_frame, short_text, wrapped_text
+from hetcal.figures import NOT_DIMMED, PALETTE, draw, scatter, short_text, wrapped_text
 
 
 def luminance(colour):
@@ -22,7 +22,7 @@ def test_lines_stand_out_from_light_and_dark_pages(name, background):
 
 
 def test_the_page_gives_background_and_text_colours():
-    layout = new_figure(300).layout
+    layout = draw([], 300).layout
     assert (layout.paper_bgcolor, layout.plot_bgcolor) == ("rgba(0,0,0,0)",) * 2
     assert layout.font.color is None
     assert layout.legend.font.color is None
@@ -30,11 +30,23 @@ def test_the_page_gives_background_and_text_colours():
 
 
 def test_the_legend_clears_the_titles_of_panels():
-    plain, titled = new_figure(400), new_figure(400)
-    set_frame(titled, 400, title_lines=2)
+    plain, titled = draw([], 400), draw([], 400, title_lines=2)
     assert plain.layout.legend.orientation == "h"
     assert titled.layout.legend.y > plain.layout.legend.y > 1
     assert titled.layout.margin.t > plain.layout.margin.t
+
+
+def test_what_a_figure_asks_for_comes_on_top_of_the_common_frame():
+    figure = draw([scatter(x=[1], y=[2])], y={"range": [0, 1]}, margin={"t": 5}, bargap=0.5)
+    assert (figure.data[0].x, figure.data[0].type) == ((1,), "scatter")
+    assert (figure.layout.yaxis.range, figure.layout.yaxis.automargin) == ((0, 1), True)
+    assert (figure.layout.margin.t, figure.layout.margin.l) == (5, 10)
+    assert figure.layout.bargap == 0.5
+
+
+def test_a_property_that_plotly_does_not_know_is_refused():
+    with pytest.raises(ValueError, match="colour"):
+        draw([scatter(x=[1], y=[2], line={"colour": "red"})])
 
 
 def test_a_click_does_not_fade_the_other_points():

@@ -43,7 +43,7 @@ def test_train_lies_above_test_and_is_hatched():
     assert titles(figure) == ["train rows · n = 10", "test rows · n = 6"]
     assert [each.marker.pattern.shape for each in figure.data] == ["/", "/", None, None]
     assert [each.yaxis for each in figure.data] == ["y", "y", "y2", "y2"]
-    assert figure.layout.xaxis.matches == "x2"
+    assert figure.layout.xaxis2.matches == "x"
 
 
 def test_axes_say_what_they_measure():
@@ -114,4 +114,4 @@ def test_leaves_that_do_not_fit_are_counted():
 def test_columns_that_end_early_have_their_own_ticks():
     figure = leaf_multiples_figure(many(6, 4))
     shown = [figure.layout[f"xaxis{i}"].showticklabels for i in range(2, 7)]
-    assert shown == [False, True, True, None, None]
+    assert shown == [False, True, True, True, True]

@@ -1,0 +1,97 @@
+"""Panels: several plots in one figure, in rows from the top left, with outer ticks only."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from hetcal.figures import AXIS, Part
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Where so many panels lie.
+
+    Parameters
+    ----------
+    count : int
+        Number of panels, numbered from 0.
+    across : int
+        Panels in a row.
+    beside, below : float
+        Free space between columns and between rows, as a share of the width and height.
+    """
+
+    count: int
+    across: int = 1
+    beside: float = 0.0
+    below: float = 0.0
+
+    @property
+    def down(self) -> int:
+        """Number of rows."""
+        return -(-self.count // self.across)
+
+    def axes_of(self, panel: int) -> dict[str, str]:
+        """Name the axes of a panel, as its traces do."""
+        return {axis: _named(axis[0], panel) for axis in ("xaxis", "yaxis")}
+
+    def axes(self, x: Part, y: Part, *, same_heights: bool) -> dict[str, Any]:
+        """Lay out the axes; titles and ticks stand below the lowest and left of the first.
+
+        Parameters
+        ----------
+        x, y : dict
+            What all of them have; scores are on one scale everywhere.
+        same_heights : bool
+            Whether heights are on one scale, too.
+        """
+        axes: dict[str, Any] = {}
+        for panel in range(self.count):
+            names, (across, up) = self.axes_of(panel), self._spans(panel)
+            lowest, first = panel + self.across >= self.count, panel % self.across == 0
+            x_matches = "x" if panel else None
+            y_matches = "y" if panel and same_heights else None
+            axes[_named("xaxis", panel)] = {
+                **_outer(x, lowest),
+                **{"anchor": names["yaxis"], "domain": across, "matches": x_matches},
+            }
+            axes[_named("yaxis", panel)] = {
+                **_outer(y, first or not same_heights),
+                **{"anchor": names["xaxis"], "domain": up, "matches": y_matches},
+            }
+        return axes
+
+    def title(self, panel: int, text: str, size: float, *, left: bool) -> dict[str, Any]:
+        """Write above a panel, at its left edge or in its middle."""
+        across, up = self._spans(panel)
+        return {
+            "text": text,
+            "x": across[0] if left else sum(across) / 2,
+            "xanchor": "left" if left else "center",
+            "y": up[1],
+            "yanchor": "bottom",
+            "xref": "paper",
+            "yref": "paper",
+            "showarrow": False,
+            "font": {"size": size},
+        }
+
+    def _spans(self, panel: int) -> tuple[list[float], list[float]]:
+        row, column = divmod(panel, self.across)
+        width = (1 - self.beside * (self.across - 1)) / self.across
+        height = (1 - self.below * (self.down - 1)) / self.down
+        left, bottom = column * (width + self.beside), (self.down - 1 - row) * (height + self.below)
+        return [left, min(left + width, 1.0)], [bottom, min(bottom + height, 1.0)]
+
+
+def _named(axis: str, panel: int) -> str:
+    """Name an axis of a panel; the first has no number.
+
+    >>> _named("x", 0), _named("xaxis", 1)
+    ('x', 'xaxis2')
+    """
+    return f"{axis}{panel + 1}" if panel else axis
+
+
+def _outer(axis: Part, outside: bool) -> dict[str, Any]:
+    shown = dict(axis) if outside else {**axis, "title": None}
+    return {**AXIS, **shown, "showticklabels": outside}
