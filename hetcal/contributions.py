@@ -1,13 +1,14 @@
 """Which leaves the lift in AUC comes from, and how sure that is."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from hetcal.arrays import Bools, Floats, Ints
+from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
 from hetcal.delong import CONFIDENCE
 from hetcal.kernels import use_compiled
@@ -36,65 +37,49 @@ def lift_contributions(before: Cells, after: Cells, leaves: Sequence[int]) -> pd
         One row per leaf: `contribution`, `contribution_se`, `contribution_low` and
         `contribution_high` (95 % interval); NaN with one class only.
     """
-    order = ascending_order(before.centre)  # neighbours then look up sums that lie side by side
-    cells = before.chosen(order)
-    w, squares = cells.weight, cells.squares
-    rows = _Rows(cells.centre, after.centre[order], cells.leaf, w, squares, cells.rows)
-    positive = cells.y == 1
     numbers = np.full((2, len(leaves)), np.nan)
-    if w[positive].any() and w[~positive].any():
-        one, zero = rows.of(positive), rows.of(~positive)
+    positive = before.y == 1
+    if before.weight[positive].any() and before.weight[~positive].any():
+        one, zero, was = before.once(_standing)
+        now = _ranked(after, one, zero)
         # A negative row gains where positive rows come to stand above it.
-        ups, downs = _Gains(one, zero), _Gains(zero.mirrored, one.mirrored)
+        ups = _Gains(before.chosen(one), was.ones, now.ones)
+        downs = _Gains(before.chosen(zero), was.zeros, now.zeros)
         for i, each in enumerate(leaves):
             up, down = ups.shared(each), downs.shared(each)
-            variance = one.variance(up) + zero.variance(down)
-            numbers[:, i] = np.average(up, weights=one.weight), np.sqrt(variance)
+            variance = ups.variance(up) + downs.variance(down)
+            numbers[:, i] = ups.mean(up), np.sqrt(variance)
     return _table(*numbers)
 
 
-@dataclass(frozen=True)
-class _Rows:
-    before: Floats
-    after: Floats
-    leaf: Ints
-    weight: Floats
-    squares: Floats
-    counts: Ints
-
-    def of(self, side: Bools) -> "_Rows":
-        return _Rows(*(getattr(self, each.name)[side] for each in fields(self)))
-
-    def variance(self, values: Floats) -> float:
-        """Return the variance of the weighted mean of some values."""
-        return class_variance(values, self.weight, self.squares, float(self.counts.sum()))
-
-    @property
-    def mirrored(self) -> "_Rows":
-        return replace(self, before=-self.before, after=-self.after)
-
-
 class _Gains:
-    """How many of the other class the rows of one class have come to stand above."""
+    """How many of the other class the cells of one class have come to stand above."""
 
-    def __init__(self, own: _Rows, others: _Rows) -> None:
-        self._leaf = own.leaf
-        self._before = _place(own.before, others.before, others)
-        self._after = _place(own.after, others.after, others)
-        self._all = self._after.below() - self._before.below()
+    def __init__(self, own: Cells, before: "_Places", after: "_Places") -> None:
+        self._own, self._before, self._after = own, before, after
+        self._all = after.below() - before.below()
 
     def shared(self, leaf: int) -> Floats:
-        """For each row the mean over its partners of what a leaf has of their pairs."""
+        """For each cell the mean over its partners of what a leaf has of their pairs."""
         with_leaf = self._after.below(leaf) - self._before.below(leaf)
-        return ((self._leaf == leaf) * self._all + with_leaf) / 2
+        return ((self._own.leaf == leaf) * self._all + with_leaf) / 2
+
+    def mean(self, values: Floats) -> float:
+        """Return the weighted mean of some values."""
+        return float(np.average(values, weights=self._own.weight))
+
+    def variance(self, values: Floats) -> float:
+        """Return the variance of that mean."""
+        own = self._own
+        return class_variance(values, own.weight, own.squares, float(own.rows.sum()))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Places:
-    """Where the rows of one class stand among those of the other.
+    """Where the cells of one class stand among those of the other.
 
     `leaf` and `mass` are of the others in order of score, the masses adding up to 1; `low`
-    and `high` count those below each row, without and with its equals.
+    and `high` count those below each cell, without and with its equals.
     """
 
     leaf: Ints
@@ -103,7 +88,7 @@ class _Places:
     high: Ints
 
     def below(self, leaf: int | None = None) -> Floats:
-        """For each row the mass of the others, or of those in a leaf, that score less.
+        """For each cell the mass of the others, or of those in a leaf, that score less.
 
         Ties count half.
         """
@@ -116,7 +101,31 @@ class _Places:
         return (summed[self.low] + summed[self.high]) / 2
 
 
-def _place(own: Floats, scores: Floats, others: _Rows) -> _Places:
+class _Ranked(NamedTuple):
+    """Positive cells among the negative ones, and the other way round with signs changed."""
+
+    ones: _Places
+    zeros: _Places
+
+
+def _standing(cells: Cells) -> tuple[Ints, Ints, _Ranked]:
+    """Return the numbers of the cells of each class, and where the model put them.
+
+    They are in order of score: neighbours then look up sums that lie side by side.
+    """
+    positive = cells.y[cells.order] == 1
+    one, zero = cells.order[positive], cells.order[~positive]
+    return one, zero, _ranked(cells, one, zero)
+
+
+def _ranked(cells: Cells, one: Ints, zero: Ints) -> _Ranked:
+    ones, zeros = cells.chosen(one), cells.chosen(zero)
+    return _Ranked(
+        _place(ones.centre, zeros.centre, zeros), _place(-zeros.centre, -ones.centre, ones)
+    )
+
+
+def _place(own: Floats, scores: Floats, others: Cells) -> _Places:
     order = ascending_order(scores)
     low, high = _counts_below(own, scores[order])
     mass = others.weight / others.weight.sum()

@@ -70,8 +70,8 @@ class PrecisionRecallCurve:
 
 def roc_curve(name: str, cells: Cells, area: float | None = None) -> RocCurve:
     """Draw up the ROC curve, thinned as `thin` says; `area` is its AUC if at hand."""
-    positive, negative = rank_classes(cells.y, cells.centre, cells.given_weight)
-    threshold, true, false = _passed(positive, negative)
+    positive, negative = cells.once(ranked)
+    threshold, true, false = cells.once(_passed)
     if threshold.size:
         true, false = true / positive.total, false / negative.total
     kept = thin(false, true)
@@ -84,8 +84,8 @@ def precision_recall_curve(
     name: str, cells: Cells, area: float | None = None
 ) -> PrecisionRecallCurve:
     """Draw up the precision-recall curve; `area` is its average precision if at hand."""
-    positive, negative = rank_classes(cells.y, cells.centre, cells.given_weight)
-    threshold, true, false = _passed(positive, negative)
+    positive, _ = cells.once(ranked)
+    threshold, true, false = cells.once(_passed)
     # Nothing passes the first threshold: its precision is 1 by convention.
     precision = np.divide(true, true + false, out=np.ones(true.size), where=true + false > 0)
     recall = true / positive.total if threshold.size else true
@@ -126,8 +126,14 @@ def thin(x: Floats, y: Floats) -> Ints:
     return outline[kept]
 
 
-def _passed(positive: RankedClass, negative: RankedClass) -> tuple[Floats, Floats, Floats]:
+def ranked(cells: Cells) -> tuple[RankedClass, RankedClass]:
+    """Rank the positive and the negative rows, those of a cell tied at its centre."""
+    return rank_classes(cells.y, cells.centre, cells.given_weight)
+
+
+def _passed(cells: Cells) -> tuple[Floats, Floats, Floats]:
     """Falling thresholds with the weight of positive and of negative rows that pass each."""
+    positive, negative = cells.once(ranked)
     if not positive.total * negative.total:
         return np.array([]), np.array([]), np.array([])
     scores = np.unique(np.concatenate([positive.scores, negative.scores]))[::-1]

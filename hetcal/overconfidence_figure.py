@@ -33,6 +33,7 @@ def overconfidence_figure(diagnosis: pd.DataFrame, selected: int | None = None) 
     """
     ranked = diagnosis.sort_values("rank")
     places = list(range(len(ranked)))
+    words = [_diagnosis_words(row) for row in ranked.itertuples()]
     marks = [
         scatter(
             x=ranked[f"auc_{role}"].tolist(),
@@ -40,7 +41,7 @@ def overconfidence_figure(diagnosis: pd.DataFrame, selected: int | None = None) 
             name=f"{role} AUC",
             mode="markers",
             customdata=ranked["leaf"].tolist(),
-            hovertext=[_diagnosis_words(row) for row in ranked.itertuples()],
+            hovertext=words,
             hovertemplate="%{hovertext}<extra></extra>",
             marker={
                 "symbol": "circle-open" if role == "train" else "circle",

@@ -108,7 +108,7 @@ def rank_cells(cells: Cells) -> CellRanks:
     precision = _precisions(cells, one, inside, sure, may)
     w = cells.weight[one]
     areas, precisions = (
-        Bounded(*(float(np.dot(w, each) / total.imag) for each in three))
+        Bounded(*(float(np.sum(w * each) / total.imag) for each in three))
         for three in (area, precision)
     )
     ends = (middle.chosen(cells.y == 1), middle), (lows, high), (highs, low)

@@ -3,10 +3,16 @@
 from dataclasses import dataclass
 
 from hetcal.cells import Cells
-from hetcal.curves import PrecisionRecallCurve, RocCurve, precision_recall_curve, roc_curve
+from hetcal.curves import (
+    PrecisionRecallCurve,
+    RocCurve,
+    precision_recall_curve,
+    ranked,
+    roc_curve,
+)
 from hetcal.evaluation import Evaluation
+from hetcal.metrics import Metrics
 from hetcal.operating_points import OperatingPoint, point_of_rate
-from hetcal.ranking import RankedClass, rank_classes
 from hetcal.reliability import ReliabilityCurve, reliability_curve
 from hetcal.ways import Ways
 
@@ -22,18 +28,29 @@ class Curves:
 
 def result_curves(ways: Ways, evaluation: Evaluation) -> Curves:
     """Draw up all curves; their areas are those of the evaluation."""
-    pairs = (
-        ("before", ways.before, evaluation.before),
-        ("after", ways.after, evaluation.after),
-    )
+    before = ways.before.once(_Drawing("before", evaluation.before))
+    after = ways.after.once(_Drawing("after", evaluation.after))
     return Curves(
-        roc=tuple(roc_curve(name, cells, found.auc) for name, cells, found in pairs),
-        precision_recall=tuple(
-            precision_recall_curve(name, cells, found.average_precision)
-            for name, cells, found in pairs
-        ),
-        reliability=tuple(reliability_curve(name, cells) for name, cells, _ in pairs),
+        roc=before.roc + after.roc,
+        precision_recall=before.precision_recall + after.precision_recall,
+        reliability=before.reliability + after.reliability,
     )
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """The curves of one way; those of the model as it is stay the same when maps change."""
+
+    name: str
+    found: Metrics
+
+    def __call__(self, cells: Cells) -> Curves:
+        precision = self.found.average_precision
+        return Curves(
+            roc=(roc_curve(self.name, cells, self.found.auc),),
+            precision_recall=(precision_recall_curve(self.name, cells, precision),),
+            reliability=(reliability_curve(self.name, cells),),
+        )
 
 
 def points_of_rate(ways: Ways, rate: float) -> tuple[OperatingPoint, OperatingPoint]:
@@ -42,10 +59,6 @@ def points_of_rate(ways: Ways, rate: float) -> tuple[OperatingPoint, OperatingPo
     Rows of a cell are tied at its centre, so that the points lie on the curves.
     """
     before, after = (
-        point_of_rate(*cells.once(_ranked), rate) for cells in (ways.before, ways.after)
+        point_of_rate(*cells.once(ranked), rate) for cells in (ways.before, ways.after)
     )
     return before, after
-
-
-def _ranked(cells: Cells) -> tuple[RankedClass, RankedClass]:
-    return rank_classes(cells.y, cells.centre, cells.given_weight)

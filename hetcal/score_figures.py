@@ -144,7 +144,6 @@ def _outlines(
             },
             fill=None if train else "tozeroy",
             fillcolor=translucent(LABELS[label], 0.35),
-            customdata=[leaf] * len(bins),
             hovertext=_bin_words(bins, histograms.rows[place, role, label]),
             hovertemplate=f"Leaf {leaf}, {name}<br>%{{hovertext}}<extra></extra>",
         )

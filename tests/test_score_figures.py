@@ -92,7 +92,6 @@ def test_panels_draw_train_dotted_and_test_filled():
         "train, negative": ([4, 0], "dot", None),
         "train, positive": ([1, 3], "dot", None),
     }
-    assert {each.customdata for each in panel} == {(1, 1)}
 
 
 def test_the_legend_names_each_curve_once():
