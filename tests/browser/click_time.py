@@ -1,8 +1,10 @@
 """Time from a click to the redrawn chart: ``python -m tests.browser.click_time [--rows 1e7]``.
 
 Every control of Over-confidence, Calibration and Results is moved in a real Chromium, first on
-the demo, then on a Parquet file of so many rows. Also printed: how long each page takes that
-passes over the rows, and the peak memory of the app next to that of the columns in use.
+the demo, then on a Parquet file of so many rows; with `--rows 0` on the demo alone. Also printed:
+how long each page takes that passes over the rows, and the peak memory of the app next to that of
+the columns in use. The controls of maps need one tree; on the demo all others are moved with the
+scheme that hetcal recommends.
 """
 
 import argparse
@@ -11,7 +13,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle, islice
@@ -33,6 +35,9 @@ ROW_GROUP = 1 << 20
 PASSES = ("Scores", "Partition", "Over-confidence", "Calibration", "Results")
 LEAVES = ("Leaf 1", "Leaf 2", "All rows")
 LEAST_ROWS = ("100000", "50", "200")
+MAPS = ("Temperature (slope)", "Isotonic", "Platt (slope and intercept)")
+STRENGTHS = ("1", "10", "none (the paper)")
+RATES = ("5", "20", "10")
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ class Control:
     name: str
     values: tuple[str, ...]
     move: Callable[[Visitor, str], None]
+    of_maps: bool = False
 
 
 def main(rows: int) -> None:
@@ -52,14 +58,18 @@ def main(rows: int) -> None:
             visitor.press("Run the demo")
             expect(visitor.page.get_by_text("AUC before")).to_be_visible()
             say("The demo")
-            time_controls(visitor)
+            time_controls(visitor, [each for each in CONTROLS if not each.of_maps])
+            visitor.grow_one_tree()
+            time_controls(visitor, [each for each in CONTROLS if each.of_maps])
+        if not rows:
+            return
         with tempfile.TemporaryDirectory() as folder, visited(browser) as (visitor, server):
             table = Path(folder) / "rows.parquet"
             in_use = write_table(table, rows)
             say(f"{rows:,} rows, {in_use / 1e9:.2f} GB of columns in use")
             idle = memory(server, "VmRSS")
             time_passes(visitor, table, rows)
-            time_controls(visitor)
+            time_controls(visitor, CONTROLS)
             peak = memory(server, "VmHWM") - idle
             say(f"  peak memory {peak / 1e9:.2f} GB above idle: {peak / in_use:.2f} x the columns")
 
@@ -109,12 +119,12 @@ def time_passes(visitor: Visitor, table: Path, rows: int) -> None:
         say(f"  {f'{name}, first visit':<48}{time.monotonic() - started:8.1f} s")
 
 
-def time_controls(visitor: Visitor) -> None:
+def time_controls(visitor: Visitor, controls: Sequence[Control]) -> None:
     """Move every control several times."""
     load, processors = os.getloadavg()[0], os.cpu_count()
     say(f"  while {load:.1f} processes want to run on {processors} processors:")
     stopwatch = Stopwatch(visitor.page)
-    for control in CONTROLS:
+    for control in controls:
         visitor.walk_to(control.page)
         times = []
         for value in islice(cycle(control.values), REPEATS):
@@ -136,9 +146,30 @@ def press_radio(visitor: Visitor, name: str) -> None:
 
 
 def type_least_rows(visitor: Visitor, rows: str) -> None:
-    box = visitor.page.get_by_role("spinbutton", name="Fewest calibration rows")
-    box.fill(rows)
+    type_number(visitor, "Fewest rows for a map of its own", rows)
+
+
+def type_rate(visitor: Visitor, rate: str) -> None:
+    type_number(visitor, "False positive rate (%)", rate)
+
+
+def type_number(visitor: Visitor, label: str, number: str) -> None:
+    box = visitor.page.get_by_role("spinbutton", name=label)
+    box.fill(number)
     box.press("Enter")
+
+
+def choose_map(visitor: Visitor, name: str) -> None:
+    choose(visitor, "Map", name)
+
+
+def choose_shrinkage(visitor: Visitor, strength: str) -> None:
+    choose(visitor, "Shrinkage to the pooled map", strength)
+
+
+def choose(visitor: Visitor, label: str, option: str) -> None:
+    visitor.page.get_by_role("combobox", name=label, exact=True).click()
+    visitor.page.get_by_role("option", name=option, exact=True).click()
 
 
 def open_page(visitor: Visitor, name: str) -> None:
@@ -150,8 +181,11 @@ CONTROLS = (
     Control("Over-confidence", "height of the bars", ("Rows", "Density"), press_radio),
     Control("Over-confidence", "score axis", ("probability", "logit"), press_radio),
     Control("Calibration", "leaf", LEAVES, choose_leaf),
-    Control("Calibration", "fewest rows for a map of its own", LEAST_ROWS, type_least_rows),
+    Control("Calibration", "fewest rows for a map", LEAST_ROWS, type_least_rows, of_maps=True),
+    Control("Calibration", "map", MAPS, choose_map, of_maps=True),
+    Control("Calibration", "shrinkage", STRENGTHS, choose_shrinkage, of_maps=True),
     Control("Results", "leaf", LEAVES, choose_leaf),
+    Control("Results", "false positive rate", RATES, type_rate),
     Control("Results", "from page to page", ("Calibration", "Results"), open_page),
 )
 
