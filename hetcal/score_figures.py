@@ -57,20 +57,17 @@ def leaf_histogram_figure(
     return draw(traces, 520, title_lines=1, barmode="overlay", bargap=0, annotations=titles, **axes)
 
 
-def leaf_multiples_figure(
-    histograms: ScoreHistograms, density: bool = True, selected: int | None = None
-) -> go.Figure:
+def leaf_multiples_figure(histograms: ScoreHistograms, density: bool = True) -> go.Figure:
     """Draw the scores of all leaves side by side on common axes, test filled, train dashed.
 
     Every bin takes four points, so that with 24 bins the first 20 leaves are drawn;
-    the title of the last says so if there are more.
+    the title of the last says so if there are more. No leaf stands out: a browser takes
+    longest to draw this figure, and need not do so whenever another leaf is chosen.
 
     Parameters
     ----------
     histograms, density
         As in `leaf_histogram_figure`.
-    selected : int or None
-        The leaf whose title stands out.
     """
     bins = histograms.counts.shape[-1]
     leaves = [leaf for leaf in histograms.leaves if leaf]
@@ -83,7 +80,7 @@ def leaf_multiples_figure(
         for place, leaf in enumerate(drawn)
         for trace in _outlines(histograms, leaf, density, first=place == 0)
     ]
-    words = _multiple_titles(histograms, drawn, selected, len(leaves) - len(drawn))
+    words = _multiple_titles(histograms, drawn, len(leaves) - len(drawn))
     titles = [panels.title(i, text, SMALL, left=False) for i, text in enumerate(words)]
     heights = {"title": _height_title(histograms, density), "rangemode": "tozero"}
     return draw(
@@ -167,12 +164,11 @@ def _bin_words(bins: Sequence[str], rows: Sequence[int]) -> list[str]:
 
 
 def _multiple_titles(
-    histograms: ScoreHistograms, leaves: Sequence[int], selected: int | None, left_out: int
+    histograms: ScoreHistograms, leaves: Sequence[int], left_out: int
 ) -> list[str]:
     test = histograms.rows[:, ROLES.index("test")].sum(axis=(1, 2))
     titles = [
-        f"{leaf_name(leaf, leaf == selected)}"
-        f"<br>n = {test[histograms.leaves.index(leaf)]:,} test rows"
+        f"{leaf_name(leaf)}<br>n = {test[histograms.leaves.index(leaf)]:,} test rows"
         for leaf in leaves
     ]
     if left_out:

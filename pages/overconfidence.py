@@ -51,7 +51,7 @@ chart(
 )
 st.subheader("Every leaf on the same axes", anchor=False)
 chart(
-    leaf_multiples_figure(flow.histograms(axis, bins=24), density, leaf or None),
+    leaf_multiples_figure(flow.histograms(axis, bins=24), density),
     key="overconfidence_leaves",
     alt="Score histograms by label of every leaf, train as outline, test filled",
     how="Outline: train rows; filled: test rows. Where they part, the leaf is over-confident.",

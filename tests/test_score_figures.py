@@ -78,8 +78,8 @@ def test_labels_keep_their_colours():
 
 
 def test_every_leaf_has_a_panel_with_its_test_rows():
-    figure = leaf_multiples_figure(HISTOGRAMS, selected=2)
-    assert titles(figure)[:2] == ["Leaf 1<br>n = 4 test rows", "<b>Leaf 2</b><br>n = 2 test rows"]
+    figure = leaf_multiples_figure(HISTOGRAMS)
+    assert titles(figure)[:2] == ["Leaf 1<br>n = 4 test rows", "Leaf 2<br>n = 2 test rows"]
     assert titles(figure)[2] == "score (logit)"
 
 
