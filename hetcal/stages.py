@@ -1,18 +1,17 @@
 """The stages of a scheme: each turns a logit and a row's columns into a better logit."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from hetcal.arrays import Floats, Singles
+from hetcal.arrays import Floats, Ints
+from hetcal.ensemble_kernels import nest
 from hetcal.errors import CalibrationError
+from hetcal.kernels import compiled, use_compiled
 from hetcal.leaf_map import map_logits
 from hetcal.partition import Partition
 from hetcal.tree_ensemble import TreeEnsemble
-
-BLOCK = 16_384  # rows at a time, so that they stay in the cache while the trees pass by
 
 
 def tame(scores: Floats, low: float, high: float) -> Floats:
@@ -110,12 +109,11 @@ class NestedStage:
         """Return the mapped logits."""
         mapped = np.array(scores, dtype=np.float64)
         mapped[~np.isfinite(mapped)] = np.nan
-        for rows, matrix in _blocks(self.trees, X):
-            inside = mapped[rows]
-            with np.errstate(over="ignore", invalid="ignore"):
-                for leaf in self.trees.walk(matrix):
-                    inside = self.slope[leaf] * inside + self.intercept[leaf]
-            mapped[rows] = inside
+        step = compiled(nest) if use_compiled() else _nest
+        with np.errstate(over="ignore", invalid="ignore"):
+            for rows, leaves in self.trees.walk(X):
+                for leaf in leaves:
+                    step(mapped[rows], leaf, self.slope, self.intercept)
         return mapped
 
 
@@ -141,20 +139,20 @@ class ForestStage:
     def logit(self, scores: Floats, X: pd.DataFrame) -> Floats:
         """Return the mean of the mapped logits."""
         slope, intercept = np.zeros(len(scores)), np.zeros(len(scores))
-        for rows, matrix in _blocks(self.trees, X):
-            for leaf in self.trees.walk(matrix):
-                slope[rows] += self.slope[leaf]
-                intercept[rows] += self.intercept[leaf]
+        for rows, leaves in self.trees.walk(X):
+            for leaf in leaves:
+                slope[rows] += self.slope.take(leaf)
+                intercept[rows] += self.intercept.take(leaf)
         return map_logits(scores, slope / self.trees.trees, intercept / self.trees.trees)
 
 
 Stage = PooledStage | LeafMapsStage | NestedStage | ForestStage
 
 
-def _blocks(trees: TreeEnsemble, X: pd.DataFrame) -> Iterator[tuple[slice, Singles]]:
-    matrix = trees.columns.matrix(X)
-    for begin in range(0, len(matrix), BLOCK):
-        yield slice(begin, begin + BLOCK), matrix[begin : begin + BLOCK]
+def _nest(logits: Floats, leaf: Ints, slope: Floats, intercept: Floats) -> None:
+    """Map each logit in place: the numpy reference of the kernel."""
+    logits *= slope.take(leaf)
+    logits += intercept.take(leaf)
 
 
 def _check_maps(slope: Floats, intercept: Floats, leaves: int) -> None:

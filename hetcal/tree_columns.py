@@ -60,7 +60,7 @@ class TreeColumns:
         return [EncodedColumn(each, none, np.array(ranks, np.int64)) for each, ranks in pairs]
 
     def matrix(self, X: pd.DataFrame | Any) -> Singles:
-        """Return the rows as numbers, one row next to the other."""
+        """Return the rows as numbers, one column next to the other."""
         frame = named_columns(X)
         names = list(frame.columns)
         absent = [each.name for each in self.features if names.count(each.name) != 1]
@@ -71,7 +71,7 @@ class TreeColumns:
                 "The trees split on it, so every row needs it once.",
                 "Add the column, or give it the name that it had in training.",
             )
-        matrix = np.empty((len(frame), len(self.features)), dtype=np.float32)
+        matrix = np.empty((len(frame), len(self.features)), dtype=np.float32, order="F")
         for i, feature in enumerate(self.features):
             matrix[:, i] = self._numbers(i, frame.iloc[:, names.index(feature.name)])
         return matrix

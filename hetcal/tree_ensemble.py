@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from hetcal.arrays import Bools, Floats, Ints, Singles
 from hetcal.ensemble_checks import check_ensemble
-from hetcal.ensemble_kernels import route
+from hetcal.ensemble_routing import Routes
 from hetcal.feature_values import single_limit
 from hetcal.grown_tree import GrownTree
-from hetcal.kernels import compiled, use_compiled
 from hetcal.partition import Partition
 from hetcal.tree_columns import TreeColumns
 from hetcal.tree_encoding import EncodedColumn, to_partition
+
+BLOCK = 16_384  # rows at a time, so that they stay in the cache while the trees pass by
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,26 +105,30 @@ class TreeEnsemble:
         narrow[finite] = np.array(limits, dtype=np.float32)
         return narrow
 
-    def walk(self, matrix: Singles) -> Iterator[Ints]:
-        """Yield tree after tree the leaf number of each row of `columns.matrix`."""
-        take = compiled(route) if use_compiled() else _route
-        for number, start in enumerate(self.starts.tolist()):
-            part = slice(start, start + int(self.sizes[number]))
-            node = take(
-                matrix,
-                self.feature[part],
-                self._limits[part],
-                self.missing_left[part],
-                self.right[part],
-            )
-            yield self.leaf_numbers[part][node]
+    @cached_property
+    def _routes(self) -> list[Routes]:
+        ends = np.cumsum(self.sizes)[:-1]
+        arrays = self.feature, self._limits, self.missing_left, self.right
+        trees = zip(*(np.split(each, ends) for each in arrays), strict=True)
+        return [Routes(*tree) for tree in trees]
+
+    def walk(self, X: pd.DataFrame | NDArray[Any]) -> Iterator[tuple[slice, Iterator[Ints]]]:
+        """Yield blocks of rows, and for each tree after tree the leaf number of its rows."""
+        columns = self.columns.matrix(X).T
+        for begin in range(0, columns.shape[1], BLOCK):
+            end = min(begin + BLOCK, columns.shape[1])
+            yield slice(begin, end), self._leaves(columns, begin, end)
+
+    def _leaves(self, columns: Singles, begin: int, end: int) -> Iterator[Ints]:
+        for first, routes in zip(self.leaf_starts.tolist(), self._routes, strict=True):
+            yield first + routes.leaves(columns, begin, end)
 
     def apply(self, X: pd.DataFrame | NDArray[Any]) -> NDArray[np.int32]:
         """Return the leaf numbers, rows by trees."""
-        matrix = self.columns.matrix(X)
-        leaf = np.empty((len(matrix), self.trees), dtype=np.int32)
-        for number, found in enumerate(self.walk(matrix)):
-            leaf[:, number] = found
+        leaf = np.empty((len(X), self.trees), dtype=np.int32)
+        for rows, found in self.walk(X):
+            for number, inside in enumerate(found):
+                leaf[rows, number] = inside
         return leaf
 
     def partition(
@@ -140,8 +145,8 @@ class TreeEnsemble:
         left = np.where(inner, np.arange(feature.size) + 1, 0)
         counts = np.zeros((3, feature.size))
         if X is not None and y is not None:
-            take = self.columns.matrix(X)
-            node = _route(take, feature, self._limits[part], self.missing_left[part], right)
+            leaf = self._routes[tree].leaves(self.columns.matrix(X).T, 0, len(X))
+            node = np.flatnonzero(~inner)[leaf]
             mass = np.ones(node.size) if weight is None else weight
             for i, each in enumerate((np.ones(node.size), mass, mass * y)):
                 counts[i] = np.bincount(node, each, feature.size)
@@ -167,22 +172,3 @@ class TreeEnsemble:
             missing_left=self.missing_left[part],
             right=self.right[part],
         )
-
-
-def _route(
-    matrix: Singles, feature: Ints, limit: Singles, missing_left: Bools, right: Ints
-) -> Ints:
-    """Send each row to a leaf: the numpy reference of the kernel."""
-    node = np.zeros(len(matrix), dtype=np.int64)
-    rows: dict[int, Ints] = {0: np.arange(len(matrix))}
-    for position, column in enumerate(feature.tolist()):
-        inside = rows.pop(position)
-        if column < 0:
-            node[inside] = position
-            continue
-        values = matrix[inside, column]
-        left = values <= limit[position]
-        if missing_left[position]:
-            left |= np.isnan(values)
-        rows[position + 1], rows[int(right[position])] = inside[left], inside[~left]
-    return node

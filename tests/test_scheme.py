@@ -75,8 +75,18 @@ def test_json_gives_back_every_bit(scheme):
 def test_more_rows_than_a_block_are_mapped_like_few(scheme, monkeypatch):
     X, _, scores = rows(3)
     whole = scheme.logit(scores, X)
-    monkeypatch.setattr("hetcal.stages.BLOCK", 100)
+    monkeypatch.setattr("hetcal.tree_ensemble.BLOCK", 100)
     assert np.array_equal(scheme.logit(scores, X), whole)
+
+
+def test_compiled_maps_are_those_of_numpy_bit_for_bit(scheme, monkeypatch):
+    pytest.importorskip("numba")
+    X, _, scores = rows(3)
+    found = []
+    for switch in ("0", "1"):
+        monkeypatch.setenv("HETCAL_COMPILED", switch)
+        found.append(scheme.logit(scores, X))
+    assert np.array_equal(*found)
 
 
 def test_a_score_that_is_not_finite_becomes_nan_and_no_other(scheme):
