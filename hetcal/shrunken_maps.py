@@ -9,6 +9,7 @@ from hetcal.arrays import Bools, Floats, Ints
 
 MAX_STEPS = 30
 MAX_HALVINGS = 30
+BLOCK = 1 << 14
 PRECISION = 1e-3  # largest last step in logits; the error left is about its square
 
 
@@ -94,43 +95,46 @@ class _Rows:
     leaves: int
     penalty: float
 
-    def sums(self, values: Floats) -> Floats:
-        """Add up by leaf."""
-        total: Floats = np.bincount(self.leaf, values, self.leaves).astype(np.float64, copy=False)
-        return total
-
     def at(self, place: Floats) -> "_Point":
-        """Evaluate maps."""
-        mapped = self.logits + place[0][self.leaf] * self.u + place[1][self.leaf]
+        """Evaluate maps, a part of the rows at a time, which stays in the cache."""
+        totals = np.zeros((6, self.leaves))
+        for begin in range(0, self.leaf.size, BLOCK):
+            totals += self._totals(slice(begin, begin + BLOCK), place)
+        return _Point(place, totals[0] + self.penalty / 2 * (place**2).sum(axis=0), totals[1:])
+
+    def _totals(self, part: slice, place: Floats) -> Floats:
+        """Add up by leaf: loss, residual, that times u, information, that times u and u²."""
+        leaf, u, positive, weight = (
+            each[part] for each in (self.leaf, self.u, self.positive, self.weight)
+        )
+        mapped = self.logits[part] + place[0].take(leaf) * u + place[1].take(leaf)
         tail = np.exp(-np.abs(mapped))
-        wrong = np.where(self.positive, -mapped, mapped)  # logit of the label it does not have
-        losses = self.weight * (np.maximum(wrong, 0.0) + np.log1p(tail))
-        loss = self.sums(losses) + self.penalty / 2 * (place**2).sum(axis=0)
-        return _Point(place, wrong, tail, loss)
+        wrong = np.where(positive, -mapped, mapped)  # logit of the label it does not have
+        losses = weight * (np.maximum(wrong, 0.0) + np.log1p(tail))
+        share = 1 / (1 + tail)
+        missed = np.where(wrong > 0, share, tail * share)
+        residual = weight * np.where(positive, missed, -missed)
+        fisher = weight * tail * share**2
+        leant = fisher * u
+        each = losses, residual, residual * u, fisher, leant, leant * u
+        return np.array([np.bincount(leaf, values, self.leaves) for values in each])
 
     def step(self, point: "_Point") -> Floats:
         """Return the Newton step of each leaf."""
-        share = 1 / (1 + point.tail)
-        missed = np.where(point.wrong > 0, share, point.tail * share)
-        residual = self.weight * np.where(self.positive, missed, -missed)
-        fisher = self.weight * point.tail * share**2
-        along, bent = self.sums(residual), self.sums(residual * self.u)
+        along, bent, c, b, a = point.totals
         along, bent = along - self.penalty * point.place[1], bent - self.penalty * point.place[0]
-        leant = fisher * self.u
-        a, b = self.sums(leant * self.u) + self.penalty, self.sums(leant)
-        c = self.sums(fisher) + self.penalty
+        a, c = a + self.penalty, c + self.penalty
         # The penalty keeps the determinant above its square.
         return np.array([c * bent - b * along, a * along - b * bent]) / (a * c - b * b)
 
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """Maps of all leaves, and what follows from them for every row."""
+    """Maps of all leaves, their losses, and what the next step takes."""
 
     place: Floats
-    wrong: Floats
-    tail: Floats
     loss: Floats
+    totals: Floats
 
 
 def _minimise(rows: _Rows) -> Floats:

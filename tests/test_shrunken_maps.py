@@ -3,6 +3,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from hetcal import shrunken_maps
 from hetcal.platt import fit_platt
 from hetcal.shrunken_maps import fit_shrunken_maps
 
@@ -77,3 +78,13 @@ def test_mean_logit_is_the_mean_over_the_trees():
     maps = fit_shrunken_maps(logits, y, leaf, leaves, 5.0)
     by_hand = np.mean([maps.slope[each] * logits + maps.intercept[each] for each in leaf.T], axis=0)
     assert np.allclose(maps.mean_logit(logits, leaf), by_hand, rtol=1e-13)
+
+
+def test_rows_taken_in_parts_give_the_maps_of_all_at_once(monkeypatch):
+    logits, y, leaf, leaves, weight = rows()
+    monkeypatch.setattr(shrunken_maps, "BLOCK", 2 * len(y))
+    whole = fit_shrunken_maps(logits, y, leaf, leaves, 5.0, weight)
+    monkeypatch.setattr(shrunken_maps, "BLOCK", 77)
+    parts = fit_shrunken_maps(logits, y, leaf, leaves, 5.0, weight)
+    assert np.allclose(parts.slope, whole.slope, rtol=0, atol=1e-12)
+    assert np.allclose(parts.intercept, whole.intercept, rtol=0, atol=1e-12)
