@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Ints
@@ -17,12 +18,12 @@ from hetcal.candidates import (
 )
 from hetcal.cross_fitting import CrossFit, Gain, cross_fit, draw_folds, gain_between, loss_gain
 from hetcal.errors import CalibrationError
-from hetcal.progress import Progress, silent
+from hetcal.progress import Progress, between, silent
 from hetcal.scheme import Scheme
 from hetcal.scheme_rows import SchemeRows, joined, sampled
 
 FOLDS = 5
-GROWN, STANDARD = 3, 8  # kinds of trees, and candidates that are always tried
+GROWN = 0.75  # share of the work that is done when all trees are grown
 MAX_TRAINING = 100_000
 MAX_HELD = 40_000
 FEWEST = 20  # rows of the rarer class for which anything is tried
@@ -94,18 +95,10 @@ def choose_scheme(
     held = sampled(joined(calibration, validation), MAX_HELD, seed)
     _check(held)
     extra = tuple(more(held) if callable(more) else more)
-    steps = GROWN + STANDARD + len(extra)
-
-    def tell(words: str, step: int) -> None:
-        progress((step - 1) / steps, words)
-
     training = sampled(training, MAX_TRAINING, seed)
-    candidates = standard_candidates(training, held, extra, seed, tell)
+    candidates = standard_candidates(training, held, extra, seed, between(progress, 0.0, GROWN))
     fold = draw_folds(held.y, FOLDS, seed)
-    tried: list[CrossFit] = []
-    for candidate in candidates:
-        tell(f"Trying: {candidate.name}", GROWN + 1 + len(tried))
-        tried.append(cross_fit(candidate, held, fold))
+    tried = _try(candidates, held, fold, between(progress, GROWN, 1.0))
     gains = [gain_between(tried[0], each, held, fold) for each in tried]
     chosen = _choose(tried, gains, held, fold)
     best = max(range(len(tried)), key=lambda i: gains[i].auc)
@@ -129,13 +122,22 @@ def fit_scheme(
     start = time.perf_counter()
     held = sampled(joined(calibration, validation), MAX_HELD, seed)
     _check(held)
-    progress(0.0, f"Growing: {name}")
-    candidate = named_candidate(name, sampled(training, MAX_TRAINING, seed), held, seed)
-    progress(0.5, f"Trying: {name}")
+    training = sampled(training, MAX_TRAINING, seed)
+    candidate = named_candidate(name, training, held, seed, between(progress, 0.0, GROWN))
     fold = draw_folds(held.y, FOLDS, seed)
-    tried = [cross_fit(each, held, fold) for each in (IDENTITY, POOLED, candidate)]
+    tried = _try([IDENTITY, POOLED, candidate], held, fold, between(progress, GROWN, 1.0))
     gains = [gain_between(tried[0], each, held, fold) for each in tried]
     return _chosen(tried, gains, held, 2, asked_for(tried[2], gains[2]), start)
+
+
+def _try(
+    candidates: Sequence[Candidate], held: SchemeRows, fold: Ints, progress: Progress
+) -> list[CrossFit]:
+    """Cross-fit all candidates; each takes as long as it has strengths to choose from."""
+    ends = np.cumsum([len(each.strengths) for each in candidates])
+    shares = [0.0, *(ends / ends[-1]).tolist()]
+    spans = zip(candidates, shares[:-1], shares[1:], strict=True)
+    return [cross_fit(each, held, fold, between(progress, *span)) for each, *span in spans]
 
 
 def _chosen(

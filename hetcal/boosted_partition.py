@@ -1,11 +1,13 @@
 """A sequence of partitions: gradient-boosted trees, and nested calibration along them."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from sklearn._loss import HalfBinomialLoss
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
@@ -13,7 +15,9 @@ from hetcal.arrays import Floats, Ints, Singles
 from hetcal.ensemble_estimator import EnsembleEstimator, WeighedRows
 from hetcal.errors import PartitionError
 from hetcal.grown_tree import GrownTree
+from hetcal.progress import Progress, silent
 from hetcal.ranking import Labels
+from hetcal.side_by_side import Tell, side_by_side
 from hetcal.stages import NestedStage
 from hetcal.tree_columns import TreeColumns
 from hetcal.tree_encoding import encode_columns
@@ -68,7 +72,15 @@ class BoostedPartition(EnsembleEstimator):
         self.max_leaf_nodes = max_leaf_nodes
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, ranked: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        ranked: Any = None,
+        *,
+        progress: Progress = silent,
+    ) -> Self:
         """Grow the trees on rows with labels of two classes.
 
         Parameters
@@ -78,6 +90,8 @@ class BoostedPartition(EnsembleEstimator):
         ranked : array of bool, optional
             Rows whose labels order the categories; by default all. Margins of the others are
             free of their own labels.
+        progress : callable, optional
+            Is told how many of the most trees are grown; what it raises ends the growth.
         """
         rows = self._rows(X, y, sample_weight)
         self._check(rows.positive)
@@ -90,9 +104,11 @@ class BoostedPartition(EnsembleEstimator):
         folds = StratifiedKFold(self.members, shuffle=True, random_state=self.random_state)
         parts = list(folds.split(matrix, rows.positive))
         # A member per core: its trees are too small to be divided among cores.
-        models = Parallel(n_jobs=-1, prefer="threads")(
-            delayed(self._member)(matrix, rows, *part, number) for number, part in enumerate(parts)
-        )
+        members = [
+            partial(self._member, matrix, rows, grown, left_out, number)
+            for number, (grown, left_out) in enumerate(parts)
+        ]
+        models = side_by_side(members, "Growing boosted trees", progress)
         for model, (_, left_out) in zip(models, parts, strict=True):
             held_out[inside[left_out]] = model.decision_function(matrix[left_out])
         trees = [each for model in models for each in _trees(model)]
@@ -103,10 +119,17 @@ class BoostedPartition(EnsembleEstimator):
         return self
 
     def _member(
-        self, matrix: Singles, rows: WeighedRows, grown: Ints, left_out: Ints, number: int
+        self,
+        matrix: Singles,
+        rows: WeighedRows,
+        grown: Ints,
+        left_out: Ints,
+        number: int,
+        tell: Tell,
     ) -> HistGradientBoostingClassifier:
         size, columns = len(grown), matrix.shape[1]
         model = HistGradientBoostingClassifier(
+            loss=_ToldLoss(lambda trees: tell(trees / self.max_iter)),
             learning_rate=self.learning_rate,
             max_iter=self.max_iter,
             max_leaf_nodes=self.max_leaf_nodes,
@@ -155,6 +178,21 @@ class BoostedPartition(EnsembleEstimator):
                 "Boosted trees need at least two members, and a row of each class for each.",
                 "Choose another number of members, or training rows with more of both classes.",
             )
+
+
+class _ToldLoss(HalfBinomialLoss):
+    """The log-loss, which tells how many trees there are whenever it is asked for the next."""
+
+    def __init__(self, tell: Callable[[int], None]) -> None:
+        super().__init__()
+        self.tell = tell
+        self.trees = 0
+
+    def gradient_hessian(self, *args: Any, **kwargs: Any) -> tuple[Floats, Floats]:
+        """Return the derivatives that the next tree is grown on."""
+        self.tell(self.trees)
+        self.trees += 1
+        return super().gradient_hessian(*args, **kwargs)
 
 
 def _trees(model: HistGradientBoostingClassifier) -> list[tuple[GrownTree, Floats]]:

@@ -17,6 +17,7 @@ from hetcal.parts import (
     PooledPart,
     ShrunkenLeavesPart,
 )
+from hetcal.progress import Progress, between, silent
 from hetcal.scheme import Scheme
 from hetcal.scheme_rows import SchemeRows, joined
 from hetcal.stages import Stage
@@ -25,6 +26,7 @@ from hetcal.tree_partition import TreePartition
 STRENGTHS = (0.3, 5.0, 80.0)
 STRONG = (8.0, 40.0, 200.0)  # where every map follows on another
 PLAIN = (0.0,)
+FOREST = 0.2  # share of the growth that is done with the forest
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,18 +80,16 @@ def standard_candidates(
     held: SchemeRows,
     extra: Sequence[Candidate],
     seed: int,
-    tell: Callable[[str, int], None],
+    progress: Progress = silent,
 ) -> list[Candidate]:
     """Return all candidates, the simplest first."""
-    tell("Growing a tree", 1)
+    progress(0.0, "Growing a tree")
     tree = TreePartition().fit(training.X, training.y, training.weight).partition_
     leaf = tree.apply(held.X)
-    tell("Growing a forest", 2)
-    many = _forest(training, held, seed)
-    tell("Growing boosted trees", 3)
+    many = _forest(training, held, seed, between(progress, 0.0, FOREST))
     sequence = BoostedPartition(2, learning_rate=0.3, max_iter=15, max_leaf_nodes=8)
     short = sequence.fit(training.X, training.y, training.weight).ensemble_
-    boosted = _boosted(training, held, seed)
+    boosted = _boosted(training, held, seed, between(progress, FOREST, 1.0))
     pooled = PooledPart()
     return [
         IDENTITY,
@@ -119,11 +119,13 @@ def standard_candidates(
     ]
 
 
-def named_candidate(name: str, training: SchemeRows, held: SchemeRows, seed: int) -> Candidate:
+def named_candidate(
+    name: str, training: SchemeRows, held: SchemeRows, seed: int, progress: Progress = silent
+) -> Candidate:
     """Return the forest or the boosted trees alone."""
     if name == "forest":
-        return _forest_candidate(_forest(training, held, seed))
-    return _boosted_candidate(_boosted(training, held, seed))
+        return _forest_candidate(_forest(training, held, seed, progress))
+    return _boosted_candidate(_boosted(training, held, seed, progress))
 
 
 def _forest_candidate(many: ForestPart) -> Candidate:
@@ -135,16 +137,16 @@ def _boosted_candidate(boosted: BoostedPart) -> Candidate:
     return Candidate("boosted", "the score and boosted trees", (PooledPart(), boosted))
 
 
-def _forest(training: SchemeRows, held: SchemeRows, seed: int) -> ForestPart:
+def _forest(training: SchemeRows, held: SchemeRows, seed: int, progress: Progress) -> ForestPart:
     grower = ForestPartition(random_state=seed)
-    forest = grower.fit(training.X, training.y, training.weight).ensemble_
+    forest = grower.fit(training.X, training.y, training.weight, progress=progress).ensemble_
     return ForestPart(forest, forest.apply(held.X))
 
 
-def _boosted(training: SchemeRows, held: SchemeRows, seed: int) -> BoostedPart:
+def _boosted(training: SchemeRows, held: SchemeRows, seed: int, progress: Progress) -> BoostedPart:
     """Grow boosted trees on all rows; labels of training rows order the categories."""
     both = joined(training, held)
     ranked = np.arange(len(both.y)) < len(training.y)
     boosted = BoostedPartition(random_state=seed)
-    boosted.fit(both.X, both.y, both.weight, ranked)
+    boosted.fit(both.X, both.y, both.weight, ranked, progress=progress)
     return BoostedPart(boosted, boosted.held_out_[len(training.y) :])

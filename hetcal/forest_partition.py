@@ -9,8 +9,11 @@ from sklearn.ensemble import RandomForestClassifier
 from hetcal.ensemble_estimator import EnsembleEstimator
 from hetcal.errors import PartitionError
 from hetcal.grown_tree import GrownTree
+from hetcal.progress import Progress, silent
 from hetcal.tree_encoding import encode_columns
 from hetcal.tree_ensemble import TreeEnsemble
+
+STEP = 12  # trees grown between two reports
 
 
 class ForestPartition(EnsembleEstimator):
@@ -53,8 +56,18 @@ class ForestPartition(EnsembleEstimator):
         self.max_rows = max_rows
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Grow the trees on training rows with labels of two classes."""
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, progress: Progress = silent
+    ) -> Self:
+        """Grow the trees on training rows with labels of two classes.
+
+        Parameters
+        ----------
+        X, y, sample_weight : table, labels, weights
+            The rows.
+        progress : callable, optional
+            Is told how many of the trees are grown; what it raises ends the growth.
+        """
         self._check()
         rows = self._rows(X, y, sample_weight)
         matrix, columns = encode_columns(rows.frame, rows.positive, rows.weight)
@@ -65,9 +78,13 @@ class ForestPartition(EnsembleEstimator):
             max_samples=self.max_rows if len(matrix) > self.max_rows else None,
             random_state=self.random_state,
             n_jobs=-1,
+            warm_start=True,
         )
-        with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds up huge values
-            forest.fit(matrix, rows.positive, rows.weight if rows.weighted else None)
+        for grown_before in range(0, self.trees, STEP):
+            progress(grown_before / self.trees, "Growing a forest")
+            forest.n_estimators = min(grown_before + STEP, self.trees)
+            with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds up huge values
+                forest.fit(matrix, rows.positive, rows.weight if rows.weighted else None)
         grown = [GrownTree.from_scikit_learn(tree.tree_) for tree in forest.estimators_]
         self.ensemble_ = TreeEnsemble.of(columns, grown)
         return self

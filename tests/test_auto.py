@@ -109,17 +109,35 @@ def test_the_table_tells_lift_interval_and_choice(choice):
     assert np.allclose(table.high - table.low, 2 * 1.959964 * table.se, rtol=1e-5)
 
 
-def test_progress_is_told_and_can_end_the_choice():
+def test_progress_is_told_from_the_first_tree_to_the_last_candidate():
+    told = []
+    choose_scheme(
+        drawn(1_000, 0), drawn(1_000, 1), progress=lambda done, doing: told.append((done, doing))
+    )
+    shares = [done for done, _ in told]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0.0, 1.0)
+    names = ["identity", "pooled", "tree", "shrunken tree", "forest", "nested"]
+    names += ["boosted", "boosted forest"]
+    grown = ["Growing a tree", "Growing a forest", "Growing boosted trees"]
+    assert list(dict.fromkeys(doing for _, doing in told)) == [
+        *grown,
+        *(f"Trying: {name}" for name in names),
+    ]
+
+
+@pytest.mark.parametrize("where", ["Growing boosted trees", "Trying: forest"])
+def test_what_progress_raises_ends_the_choice(where):
     told = []
 
     def tell(done, doing):
-        told.append(done)
-        if len(told) == 5:
+        told.append(doing)
+        if doing == where:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         choose_scheme(drawn(1_000, 0), drawn(1_000, 1), progress=tell)
-    assert told == [step / 11 for step in range(5)]
+    assert told[-1] == where
 
 
 def test_more_candidates_take_part():
@@ -137,9 +155,9 @@ def test_rows_of_a_large_table_are_sampled(monkeypatch):
     monkeypatch.setattr(auto, "MAX_HELD", 800)
     boosted = candidates._boosted
 
-    def watched(training, held, seed):
+    def watched(training, held, *others):
         sizes.append((len(training.y), len(held.y)))
-        return boosted(training, held, seed)
+        return boosted(training, held, *others)
 
     monkeypatch.setattr(candidates, "_boosted", watched)
     choose_scheme(drawn(1_500, 0), drawn(900, 1), drawn(500, 2))

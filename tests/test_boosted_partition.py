@@ -1,8 +1,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from hetcal import boosted_partition, side_by_side
 from hetcal.boosted_partition import BoostedPartition
 from hetcal.errors import PartitionError
 from hetcal.stages import NestedStage
@@ -30,18 +33,67 @@ def rows(seed, size=2_000):
 @pytest.fixture(scope="module")
 def caught():
     """A fitted estimator, and the models of scikit-learn it was made of."""
-    models = []
+    models = {}
     member = BoostedPartition._member
 
-    def watched(self, matrix, *others):
-        models.append(member(self, matrix, *others))
-        return models[-1]
+    def watched(self, matrix, weighed, grown, left_out, number, tell):
+        models[number] = member(self, matrix, weighed, grown, left_out, number, tell)
+        return models[number]
 
     X, y = rows(0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BoostedPartition, "_member", watched)
         fitted = BoostedPartition(3, max_iter=40).fit(X, y)
-    return fitted, models
+    return fitted, [models[number] for number in range(3)]
+
+
+def test_members_are_models_of_scikit_learn_on_all_folds_but_one(caught):
+    fitted, models = caught
+    X, y = rows(0)
+    matrix = fitted.ensemble_.columns.matrix(X)
+    folds = StratifiedKFold(3, shuffle=True, random_state=0).split(matrix, y)
+    for model, (grown, left_out) in zip(models, folds, strict=True):
+        plain = HistGradientBoostingClassifier(**{**model.get_params(), "loss": "log_loss"})
+        plain.fit(matrix[grown], y[grown], X_val=matrix[left_out], y_val=y[left_out])
+        margin = plain.decision_function(matrix)
+        assert np.array_equal(model.decision_function(matrix), margin)
+        assert np.array_equal(fitted.held_out_[left_out], margin[left_out])
+
+
+def test_progress_tells_how_many_trees_are_grown(monkeypatch):
+    monkeypatch.setattr(side_by_side, "PAUSE", 0.001)
+    X, y = rows(0, 400)
+    told = []
+    watched = BoostedPartition(2, max_iter=60, learning_rate=1e-3)
+    watched.fit(X, y, progress=lambda done, doing: told.append(done))
+    assert told == sorted(told)
+    assert (told[0], told[-1]) == (0.0, 1.0)
+    assert sum(0 < done < 1 for done in told) > 5
+    again = BoostedPartition(2, max_iter=60, learning_rate=1e-3).fit(X, y)
+    assert np.array_equal(watched.values_, again.values_)
+    assert np.array_equal(watched.held_out_, again.held_out_)
+
+
+def test_what_progress_raises_ends_the_growth_of_all_members(monkeypatch):
+    monkeypatch.setattr(side_by_side, "PAUSE", 0.001)
+    X, y = rows(0, 400)
+    grown = []
+    loss = boosted_partition._ToldLoss.gradient_hessian
+
+    def counted(self, *args, **kwargs):
+        grown.append(1)
+        return loss(self, *args, **kwargs)
+
+    def stop(done, doing):
+        if done > 0.005:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(boosted_partition._ToldLoss, "gradient_hessian", counted)
+    estimator = BoostedPartition(4, max_iter=5_000, learning_rate=1e-4)
+    with pytest.raises(KeyboardInterrupt):
+        estimator.fit(X, y, progress=stop)
+    assert 0.005 * 20_000 < len(grown) < 0.1 * 20_000
+    assert not hasattr(estimator, "ensemble_")
 
 
 def test_margin_is_the_mean_of_scikit_learns_decision_functions(caught):

@@ -4,7 +4,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hetcal.errors import PartitionError
-from hetcal.forest_partition import ForestPartition
+from hetcal.forest_partition import STEP, ForestPartition
 
 
 @parametrize_with_checks([ForestPartition(3, max_depth=2)])
@@ -19,10 +19,12 @@ def rows(seed):
     return X, (np.nan_to_num(X[:, 0]) + rng.normal(size=900) > 0).astype(int)
 
 
-def test_trees_are_those_of_scikit_learn():
+@pytest.mark.parametrize("trees", [4, STEP + 1])
+def test_trees_are_those_of_scikit_learn(trees):
     X, y = rows(0)
-    fitted = ForestPartition(4, max_depth=4, min_samples_leaf=20, random_state=3).fit(X, y)
-    rival = RandomForestClassifier(4, max_depth=4, min_samples_leaf=20, random_state=3).fit(X, y)
+    fitted = ForestPartition(trees, max_depth=4, min_samples_leaf=20, random_state=3).fit(X, y)
+    rival = RandomForestClassifier(trees, max_depth=4, min_samples_leaf=20, random_state=3)
+    rival.fit(X, y)
     new, _ = rows(1)
     nodes = rival.apply(new)
     for tree, estimator in enumerate(rival.estimators_):
@@ -30,6 +32,21 @@ def test_trees_are_those_of_scikit_learn():
         assert np.array_equal(
             fitted.apply(new)[:, tree], 1 + np.searchsorted(leaves, nodes[:, tree])
         )
+
+
+def test_progress_tells_how_many_trees_are_grown_and_ends_the_growth():
+    told = []
+
+    def tell(done, doing):
+        told.append(done)
+        if done >= 0.5:
+            raise KeyboardInterrupt
+
+    estimator = ForestPartition(4 * STEP, max_depth=1)
+    with pytest.raises(KeyboardInterrupt):
+        estimator.fit(*rows(0), progress=tell)
+    assert told == [0.0, 0.25, 0.5]
+    assert not hasattr(estimator, "ensemble_")
 
 
 def test_every_tree_has_rules_in_words():

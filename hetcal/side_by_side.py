@@ -1,0 +1,70 @@
+"""Parts of a long work side by side in threads, one per core."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from threading import Event
+from typing import TypeVar
+
+from joblib import cpu_count
+
+from hetcal.progress import Progress, silent
+
+PAUSE = 0.1  # seconds between two reports
+
+Result = TypeVar("Result")
+Tell = Callable[[float], None]
+"""Takes the share of a part that is done, from 0 to 1; raises `EndedError` once all has ended."""
+
+
+class EndedError(Exception):
+    """Ends a part whose result nobody waits for."""
+
+
+def side_by_side(
+    parts: Sequence[Callable[[Tell], Result]], doing: str, progress: Progress = silent
+) -> list[Result]:
+    """Do all parts, and return their results in order.
+
+    Progress is told in the thread of the caller. What it raises, or what one part raises, ends
+    the others the next time that they tell how far they are.
+
+    Parameters
+    ----------
+    parts : sequence of callable
+        Each takes a `Tell` to be called now and then, and may run beside the others.
+    doing : str
+        The work in words.
+    progress : callable, optional
+        Is told the mean share of the parts several times a second.
+    """
+    done, ended = [0.0] * len(parts), Event()
+
+    def do(number: int) -> Result:
+        def tell(share: float) -> None:
+            if ended.is_set():
+                raise EndedError
+            done[number] = share
+
+        tell(0.0)
+        result = parts[number](tell)
+        done[number] = 1.0
+        return result
+
+    progress(0.0, doing)
+    with ThreadPoolExecutor(max(1, min(len(parts), cpu_count()))) as pool:
+        futures = [pool.submit(do, number) for number in range(len(parts))]
+        try:
+            _watch(futures, lambda: progress(sum(done) / len(parts), doing))
+        finally:
+            ended.set()
+    return [each.result() for each in futures]
+
+
+def _watch(futures: list[Future[Result]], report: Callable[[], None]) -> None:
+    """Report until all are done; raise what one raises."""
+    waiting = set(futures)
+    while waiting:
+        finished, waiting = wait(waiting, PAUSE, FIRST_EXCEPTION)
+        for each in finished:
+            each.result()
+        report()
