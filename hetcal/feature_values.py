@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hetcal.arrays import Ints, Singles
+from hetcal.arrays import Floats, Ints, Singles
 from hetcal.columns import FeatureKind, column_kind, value_text
 from hetcal.errors import PartitionError
 
@@ -50,9 +50,14 @@ def single_limit(threshold: float) -> np.float32:
     >>> float(single_limit(0.5)), float(single_limit(0.1)) < 0.1
     (0.5, True)
     """
+    return single_limits(np.array([threshold], dtype=np.float64))[0]
+
+
+def single_limits(thresholds: Floats) -> Singles:
+    """Return the `single_limit` of many thresholds."""
     with np.errstate(over="ignore"):
-        near = np.float32(threshold)
-    return near if float(near) <= threshold else np.nextafter(near, np.float32(-np.inf))
+        near = thresholds.astype(np.float32)
+        return np.where(near <= thresholds, near, np.nextafter(near, np.float32(-np.inf)))
 
 
 def single_values(column: pd.Series) -> Singles:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hetcal.arrays import Bools, Floats, Ints, Singles
 from hetcal.ensemble_checks import check_ensemble
 from hetcal.ensemble_routing import Routes
-from hetcal.feature_values import single_limit
+from hetcal.feature_values import single_limits
 from hetcal.grown_tree import GrownTree
 from hetcal.partition import Partition
 from hetcal.tree_columns import TreeColumns
@@ -99,11 +99,7 @@ class TreeEnsemble:
     @cached_property
     def _limits(self) -> Singles:
         # Rows are in single precision, so that thresholds can be, too, without a change.
-        finite = np.isfinite(self.threshold)
-        limits = [single_limit(each) for each in self.threshold[finite].tolist()]
-        narrow = np.full(self.threshold.size, np.inf, dtype=np.float32)
-        narrow[finite] = np.array(limits, dtype=np.float32)
-        return narrow
+        return single_limits(self.threshold)
 
     @cached_property
     def _routes(self) -> list[Routes]:

@@ -5,7 +5,12 @@ import pandas as pd
 import pytest
 
 from hetcal.errors import PartitionError
-from hetcal.feature_values import feature_kind, single_limit, single_values
+from hetcal.feature_values import (
+    feature_kind,
+    single_limit,
+    single_limits,
+    single_values,
+)
 
 
 def test_a_large_whole_number_is_the_same_value_beside_a_gap():
@@ -22,10 +27,12 @@ def test_a_column_of_mixed_values_is_refused_by_name():
 
 def test_the_single_limit_parts_single_numbers_as_the_threshold_does():
     rng = np.random.default_rng(0)
-    edges = [0.0, -0.0, 1e-46, 3.5e38, -3.5e38, 1e300, -1e300, 16777217.0]
-    for threshold in (*rng.normal(size=300) * 10.0 ** rng.integers(-40, 38, 300), *edges):
+    edges = [0.0, -0.0, 1e-46, 3.5e38, -3.5e38, 1e300, -1e300, np.inf, 16777217.0]
+    thresholds = np.array([*rng.normal(size=300) * 10.0 ** rng.integers(-40, 38, 300), *edges])
+    for threshold, limit in zip(thresholds, single_limits(thresholds), strict=True):
         near = np.float32(np.clip(threshold, -3e38, 3e38))
         beside = [np.nextafter(near, np.float32(side)) for side in (-np.inf, np.inf)]
         values = np.array([near, *beside, np.inf, -np.inf, np.nan], dtype=np.float32)
         expected = values.astype(np.float64) <= threshold
-        assert (values <= single_limit(threshold)).tolist() == expected.tolist()
+        assert (values <= limit).tolist() == expected.tolist()
+        assert limit == single_limit(threshold)
