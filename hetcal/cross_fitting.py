@@ -1,17 +1,15 @@
 """Try candidates on rows that they were not fitted on."""
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from scipy.special import ndtri
 
-from hetcal.arrays import Bools, Floats, Ints
+from hetcal.arrays import Floats, Ints
 from hetcal.candidates import Candidate
 from hetcal.delong import CONFIDENCE, lift_of, placements
-from hetcal.progress import Progress, between, silent
+from hetcal.progress import Progress, silent
 from hetcal.scheme_rows import SchemeRows
-from hetcal.side_by_side import Tell, side_by_side
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,12 +78,14 @@ def cross_fit(
 ) -> CrossFit:
     """Fit a candidate on all folds but one, and try it there, for each shrinkage in turn."""
     found: CrossFit | None = None
-    folds = range(fold.max() + 1)
-    doing, steps = f"Trying: {candidate.name}", len(candidate.strengths)
+    folds = int(fold.max()) + 1
+    fits = len(candidate.strengths) * folds
     for step, strength in enumerate(candidate.strengths):
-        fits = [partial(_fit, candidate, held, fold != number, strength) for number in folds]
-        part = between(progress, step / steps, (step + 1) / steps)
-        logits = np.array(side_by_side(fits, doing, part))[fold, np.arange(fold.size)]
+        logits = np.empty(held.y.size)
+        for number in range(folds):
+            progress((step * folds + number) / fits, f"Trying: {candidate.name}")
+            here = fold == number
+            logits[here] = candidate.logits(held, np.flatnonzero(~here), strength)[here]
         losses = np.logaddexp(0.0, logits) - held.y * logits
         log_loss = float(np.average(losses, weights=held.weight))
         if found is None or log_loss < found.log_loss:
@@ -94,12 +94,6 @@ def cross_fit(
     if found is None:
         raise ValueError(f"the candidate {candidate.name!r} has no strengths")
     return found
-
-
-def _fit(
-    candidate: Candidate, held: SchemeRows, rows: Bools, strength: float, tell: Tell
-) -> Floats:
-    return candidate.logits(held, np.flatnonzero(rows), strength)
 
 
 def _placed(held: SchemeRows, logits: Floats, fold: Ints) -> Floats:
