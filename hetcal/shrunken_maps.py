@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hetcal.arrays import Bools, Floats, Ints
+from hetcal.arrays import Floats, Ints
 
 MAX_STEPS = 30
 MAX_HALVINGS = 30
@@ -73,7 +73,7 @@ def fit_shrunken_maps(
     rows = _Rows(
         np.repeat(logits, trees),
         np.repeat((logits - centre) / scale, trees),
-        np.repeat(y == 1, trees),
+        np.repeat(1.0 - 2.0 * y, trees),
         np.repeat(w, trees),
         leaf.ravel().astype(np.int64),
         leaves,
@@ -89,7 +89,7 @@ class _Rows:
 
     logits: Floats
     u: Floats
-    positive: Bools
+    side: Floats  # -1 for label 1, 1 for label 0
     weight: Floats
     leaf: Ints
     leaves: int
@@ -103,29 +103,27 @@ class _Rows:
         return _Point(place, totals[0] + self.penalty / 2 * (place**2).sum(axis=0), totals[1:])
 
     def _totals(self, part: slice, place: Floats) -> Floats:
-        """Add up by leaf: loss, residual, that times u, information, that times u and u²."""
-        leaf, u, positive, weight = (
-            each[part] for each in (self.leaf, self.u, self.positive, self.weight)
-        )
+        """Add up by leaf: loss, gradient, that times u, information, that times u and u²."""
+        leaf, u, side, weight = (each[part] for each in (self.leaf, self.u, self.side, self.weight))
         mapped = self.logits[part] + place[0].take(leaf) * u + place[1].take(leaf)
+        wrong = side * mapped  # logit of the label it does not have
         tail = np.exp(-np.abs(mapped))
-        wrong = np.where(positive, -mapped, mapped)  # logit of the label it does not have
-        losses = weight * (np.maximum(wrong, 0.0) + np.log1p(tail))
         share = 1 / (1 + tail)
-        missed = np.where(wrong > 0, share, tail * share)
-        residual = weight * np.where(positive, missed, -missed)
-        fisher = weight * tail * share**2
+        rest = tail * share
+        loss = weight * (np.maximum(wrong, 0.0) + np.log1p(tail))
+        gradient = side * weight * np.where(wrong > 0, share, rest)
+        fisher = weight * rest * share
         leant = fisher * u
-        each = losses, residual, residual * u, fisher, leant, leant * u
+        each = loss, gradient, gradient * u, fisher, leant, leant * u
         return np.array([np.bincount(leaf, values, self.leaves) for values in each])
 
     def step(self, point: "_Point") -> Floats:
         """Return the Newton step of each leaf."""
         along, bent, c, b, a = point.totals
-        along, bent = along - self.penalty * point.place[1], bent - self.penalty * point.place[0]
+        along, bent = along + self.penalty * point.place[1], bent + self.penalty * point.place[0]
         a, c = a + self.penalty, c + self.penalty
         # The penalty keeps the determinant above its square.
-        return np.array([c * bent - b * along, a * along - b * bent]) / (a * c - b * b)
+        return np.array([b * along - c * bent, b * bent - a * along]) / (a * c - b * b)
 
 
 @dataclass(frozen=True, eq=False)
