@@ -1,41 +1,85 @@
 """Why a scheme was chosen, in words, and what it was chosen from."""
 
+from collections.abc import Sequence
+from typing import Protocol
+
 import pandas as pd
 
-from hetcal.cross_fitting import CrossFit, Gain
+from hetcal.arrays import Floats
+from hetcal.cross_fitting import Gain
 
 
-def reason(tried: list[CrossFit], gains: list[Gain], chosen: int, best: int) -> str:
+class Named(Protocol):
+    """What was tried, before it is fitted."""
+
+    @property
+    def name(self) -> str:
+        """For the table."""
+
+    @property
+    def words(self) -> str:
+        """What it does, for a person."""
+
+
+class Tried(Protocol):
+    """A candidate that was tried on rows that it was not fitted on, of any number of classes."""
+
+    @property
+    def candidate(self) -> Named:
+        """What was tried."""
+
+    @property
+    def strength(self) -> float:
+        """The shrinkage with the lowest log-loss."""
+
+    @property
+    def losses(self) -> Floats:
+        """Log-loss of each row."""
+
+    @property
+    def log_loss(self) -> float:
+        """Their mean."""
+
+
+def reason(
+    tried: Sequence[Tried],
+    gains: Sequence[Gain],
+    chosen: int,
+    best: int,
+    mended: str = "",
+    measure: str = "AUC",
+) -> str:
     """Say what was chosen and why.
 
     Parameters
     ----------
-    tried, gains : list
+    tried, gains : sequence
         The candidates, and the gain of each over the model as it is.
     chosen, best : int
         Positions of what was chosen and of the largest lift.
+    mended : str
+        What was chosen for other than its order, in a sentence.
+    measure : str
+        What the lift is measured in.
     """
     name, top = tried[chosen].candidate.name, tried[best].candidate.name
+    largest = f"the largest lift is {_shown(gains[best], measure)} ({top})"
+    if mended:
+        return f"{mended} No candidate has a better order by more than chance; {largest}."
     if chosen == 0:
         return (
             "Leave the model as it is: on rows that it was not fitted on, no candidate is "
-            f"better by more than chance. The largest lift is {_shown(gains[best])} ({top})."
-        )
-    if chosen == 1:
-        return (
-            "One map for all rows: it makes the probabilities better and leaves the order as "
-            f"it is. No candidate has a better order by more than chance; the largest lift is "
-            f"{_shown(gains[best])} ({top})."
+            f"better by more than chance. {largest[0].upper()}{largest[1:]}."
         )
     if chosen == best:
-        return f"The lift of '{name}' is the largest: {_shown(gains[chosen])}."
+        return f"The lift of '{name}' is the largest: {_shown(gains[chosen], measure)}."
     return (
-        f"The lift of '{name}' is {_shown(gains[chosen])}, within one standard error of the "
-        f"largest, {_shown(gains[best])} of '{top}', and it is simpler."
+        f"The lift of '{name}' is {_shown(gains[chosen], measure)}, within one standard error of "
+        f"the largest, {_shown(gains[best], measure)} of '{top}', and it is simpler."
     )
 
 
-def asked_for(tried: CrossFit, gain: Gain) -> str:
+def asked_for(tried: Tried, gain: Gain) -> str:
     """Say what a scheme that was asked for gives on rows that it was not fitted on."""
     name = tried.candidate.name
     better = "by more than chance" if gain.low > 0 else "by no more than chance"
@@ -44,10 +88,28 @@ def asked_for(tried: CrossFit, gain: Gain) -> str:
     return f"'{name}' was asked for. It is better than the model {better}: {_shown(gain)}."
 
 
-def candidate_lines(candidates: pd.DataFrame) -> str:
+def candidate_table(tried: Sequence[Tried], gains: Sequence[Gain], chosen: int) -> pd.DataFrame:
+    """List the candidates as `hetcal.auto.Choice` holds them."""
+    return pd.DataFrame(
+        {
+            "name": [each.candidate.name for each in tried],
+            "words": [each.candidate.words for each in tried],
+            "lift": [gain.auc for gain in gains],
+            "se": [gain.se for gain in gains],
+            "low": [gain.low for gain in gains],
+            "high": [gain.high for gain in gains],
+            "log_loss": [each.log_loss for each in tried],
+            "strength": [each.strength for each in tried],
+            "rows": [each.losses.size for each in tried],
+            "chosen": [i == chosen for i in range(len(tried))],
+        }
+    )
+
+
+def candidate_lines(candidates: pd.DataFrame, measure: str = "") -> str:
     """Write the candidates as a table of text, the simplest first."""
     wide = max(map(len, candidates["name"]))
-    lines = [f"  {'candidate':{wide}}    lift (95 % interval), cross-fitted"]
+    lines = [f"  {'candidate':{wide}}    {measure}lift (95 % interval), cross-fitted"]
     for each in candidates.itertuples():
         mark = ">" if each.chosen else " "
         interval = f"{each.low:+.4f} to {each.high:+.4f}"
@@ -55,5 +117,5 @@ def candidate_lines(candidates: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def _shown(gain: Gain) -> str:
-    return f"{gain.auc:+.4f} AUC ({gain.low:+.4f} to {gain.high:+.4f})"
+def _shown(gain: Gain, measure: str = "AUC") -> str:
+    return f"{gain.auc:+.4f} {measure} ({gain.low:+.4f} to {gain.high:+.4f})"

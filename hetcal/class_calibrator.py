@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
@@ -11,9 +10,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from hetcal.arrays import Bools, Floats, Ints
-from hetcal.class_map import METHODS, ClassMap, ClassMethod, fit_class_map
+from hetcal.class_map import METHODS, ClassMap, ClassMethod, identity_map
+from hetcal.class_rows import (
+    ClassRows,
+    fit_leaf_class_maps,
+    fit_pooled_class_map,
+    mapped_logits,
+)
 from hetcal.errors import CalibrationError
-from hetcal.leaf_ids import leaf_positions
 from hetcal.stratified import draw
 from hetcal.strict_json import Fields, JsonError, parse_object
 
@@ -21,21 +25,6 @@ KIND, FORMAT = "hetcal class calibrators", 1
 STRENGTHS = (1.0, 10.0, 100.0, 1000.0, float("inf"))
 FOLDS = 5
 MAX_CLASSES = 100
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Calibration rows with finite logits."""
-
-    logits: Floats
-    y: Ints
-    leaf: Ints
-    weight: Floats | None
-
-    def of(self, chosen: Bools | Ints) -> "Rows":
-        """Return some of the rows."""
-        weight = None if self.weight is None else self.weight[chosen]
-        return Rows(self.logits[chosen], self.y[chosen], self.leaf[chosen], weight)
 
 
 class ClassCalibrator(BaseEstimator):
@@ -90,32 +79,26 @@ class ClassCalibrator(BaseEstimator):
     ) -> Self:
         """Fit on logits, class numbers and leaf ids of calibration rows.
 
-        Rows with a logit that is not finite are left out.
+        Rows with a logit that is not finite, or without weight, are left out.
         """
         check_consistent_length(logits, y, leaf, weight)
         usable: Bools = np.asarray(np.isfinite(logits).all(axis=1))
-        rows = Rows(np.asarray(logits, dtype=np.float64), y, leaf, weight).of(usable)
+        if weight is not None:
+            usable &= weight > 0
+        rows = ClassRows(np.asarray(logits, dtype=np.float64), y, leaf, weight).of(usable)
         self._check(rows)
         ids = np.unique(rows.leaf).tolist() if leaves is None else list(leaves)
         self.shrinkage_table_ = self._compare(rows, ids)
         self.shrinkage_ = self._strength()
-        self.pooled_, self.maps_ = self._maps(rows, ids, self.shrinkage_)
+        self.pooled_ = fit_pooled_class_map(self.method, rows)
+        self.maps_ = fit_leaf_class_maps(self.method, rows, ids, self.pooled_, self.shrinkage_)
         self.rows_ = {each: int(np.sum(rows.leaf == each)) for each in ids}
         return self
 
     def predict_logits(self, logits: Floats, leaf: Ints) -> Floats:
         """Return calibrated log-probabilities; NaN in rows whose logits are not finite."""
         check_is_fitted(self, "maps_")
-        logits = np.asarray(logits, dtype=np.float64)
-        ids = list(self.maps_)
-        position = leaf_positions(np.asarray(leaf), ids)
-        out = np.full(logits.shape, np.nan)
-        usable = np.isfinite(logits).all(axis=1)
-        for place in np.unique(position):
-            inside = usable & (position == place)
-            own = self.pooled_ if place < 0 else self.maps_[ids[place]]
-            out[inside] = own.logits(logits[inside])
-        return out
+        return mapped_logits(self.pooled_, self.maps_, np.asarray(logits, np.float64), leaf)
 
     def predict(self, logits: Floats, leaf: Ints) -> Floats:
         """Return calibrated probabilities, rows x classes."""
@@ -132,6 +115,15 @@ class ClassCalibrator(BaseEstimator):
             + [_document(leaf, each) for leaf, each in self.maps_.items()],
         }
         return json.dumps(content, indent=1, allow_nan=False)
+
+    @classmethod
+    def identity(cls, classes: int, leaves: Sequence[int]) -> Self:
+        """Return the calibrator that leaves every probability as it is: temperature 1."""
+        same = identity_map(classes)
+        calibrator = cls("temperature", shrinkage=float("inf"))
+        calibrator.pooled_, calibrator.maps_ = same, dict.fromkeys(leaves, same)
+        calibrator.shrinkage_ = float("inf")
+        return calibrator
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -158,30 +150,7 @@ class ClassCalibrator(BaseEstimator):
         table = self.shrinkage_table_
         return float(table["strength"].iloc[table["log_loss"].argmin()])
 
-    def _maps(
-        self, rows: Rows, ids: Sequence[int], strength: float
-    ) -> tuple[ClassMap, dict[int, ClassMap]]:
-        # A class without rows would get a bias of minus infinity: one row's worth of the
-        # identity keeps every class possible.
-        pooled = fit_class_map(self.method, rows.logits, rows.y, rows.weight, strength=1.0)
-        maps = {}
-        for each in ids:
-            inside = rows.of(rows.leaf == each)
-            maps[each] = (
-                fit_class_map(
-                    self.method,
-                    inside.logits,
-                    inside.y,
-                    inside.weight,
-                    towards=pooled,
-                    strength=strength,
-                )
-                if inside.y.size
-                else pooled
-            )
-        return pooled, maps
-
-    def _compare(self, rows: Rows, ids: Sequence[int]) -> pd.DataFrame:
+    def _compare(self, rows: ClassRows, ids: Sequence[int]) -> pd.DataFrame:
         """Measure each strength on rows that its maps have not seen."""
         if self.shrinkage != "cv":
             return pd.DataFrame({"strength": [], "log_loss": []})
@@ -194,15 +163,15 @@ class ClassCalibrator(BaseEstimator):
         losses = np.zeros((len(STRENGTHS), rows.y.size))
         for number in range(FOLDS):
             left_out, kept = rows.of(fold == number), rows.of(fold != number)
+            pooled = fit_pooled_class_map(self.method, kept)
             for i, strength in enumerate(STRENGTHS):
-                other = ClassCalibrator(self.method, shrinkage=strength)
-                other.pooled_, other.maps_ = other._maps(kept, ids, strength)
-                found = other.predict_logits(left_out.logits, left_out.leaf)
+                maps = fit_leaf_class_maps(self.method, kept, ids, pooled, strength)
+                found = mapped_logits(pooled, maps, left_out.logits, left_out.leaf)
                 losses[i, fold == number] = -found[np.arange(left_out.y.size), left_out.y]
         means = np.average(losses, axis=1, weights=rows.weight)
         return pd.DataFrame({"strength": STRENGTHS, "log_loss": means})
 
-    def _check(self, rows: Rows) -> None:
+    def _check(self, rows: ClassRows) -> None:
         if self.method not in METHODS:
             raise CalibrationError(
                 f"There is no calibrator '{self.method}' for more than two classes.",

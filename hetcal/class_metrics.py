@@ -3,6 +3,7 @@
 Log-probabilities are arrays of rows x classes, `y` holds class numbers from 0.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,25 +101,48 @@ def class_lifts(
 
 
 def macro_lift(y: Ints, before: Floats, after: Floats, weight: Floats | None = None) -> Lift:
-    """Compare the macro AUC before and after.
+    """Compare the macro AUC before and after, over the classes that have rows."""
+    mass = np.bincount(y, weight, before.shape[1])
+    present = np.flatnonzero(mass > 0).tolist()
+    placed = [class_placements(y, logs, present, weight) for logs in (before, after)]
+    return macro_lift_of(y, present, placed[0], placed[1], weight)
+
+
+def class_placements(
+    y: Ints, logs: Floats, classes: Sequence[int], weight: Floats | None = None
+) -> Floats:
+    """Place every row for each of some classes against the rest, as `delong.placements` does."""
+    return np.column_stack(
+        [
+            placements((y == each).astype(np.int8), one_against_rest(logs, each), weight)
+            for each in classes
+        ]
+    )
+
+
+def macro_lift_of(
+    y: Ints,
+    classes: Sequence[int],
+    before: Floats,
+    after: Floats,
+    weight: Floats | None = None,
+) -> Lift:
+    """Compare the mean AUC of some classes by the placements of the rows for each.
 
     Its variance is DeLong's: each row pulls the AUC of every class by its own difference in
     placement, and the pulls of one row on all classes are added before they are squared.
     """
     w = np.ones(y.size) if weight is None else weight
-    present = np.flatnonzero(np.bincount(y, w, before.shape[1]) > 0).tolist()
     pulls, areas = np.zeros(y.size), np.zeros(2)
-    for each in present:
-        own = (y == each).astype(np.int8)
-        sides = own == 1, own == 0
-        placed = [placements(own, one_against_rest(logs, each), weight) for logs in (before, after)]
-        areas += [np.average(values[sides[0]], weights=w[sides[0]]) for values in placed]
-        for side in sides:
-            moved = (placed[1] - placed[0])[side]
-            mean = np.average(moved, weights=w[side])
-            pulls[side] += w[side] * (moved - mean) / w[side].sum()
-    before_area, after_area = areas / len(present)
-    return lift_between(before_area, after_area, float(np.sqrt(np.sum(pulls**2))) / len(present))
+    for place, each in enumerate(classes):
+        own, moved = y == each, after[:, place] - before[:, place]
+        areas += [np.average(placed[own, place], weights=w[own]) for placed in (before, after)]
+        for side in (own, ~own):
+            rows, mass = int(np.count_nonzero(w[side])), w[side].sum()
+            away = moved[side] - np.average(moved[side], weights=w[side])
+            pulls[side] += np.sqrt(rows / max(rows - 1, 1)) * w[side] * away / mass
+    before_area, after_area = areas / len(classes)
+    return lift_between(before_area, after_area, float(np.sqrt(np.sum(pulls**2))) / len(classes))
 
 
 def class_table(names: tuple[str, ...], y: Ints, lifts: tuple[Lift, ...]) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """Try candidates on rows that they were not fitted on."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,7 +68,7 @@ class Gain:
 def draw_folds(y: Ints, folds: int, seed: int) -> Ints:
     """Draw a fold for each row, with an equal share of each class in all."""
     rng, fold = np.random.default_rng(seed), np.empty(y.size, dtype=np.int64)
-    for label in (0, 1):
+    for label in np.unique(y):
         inside = np.flatnonzero(y == label)
         fold[rng.permutation(inside)] = np.arange(inside.size) % folds
     return fold
@@ -117,9 +118,35 @@ def gain_between(before: CrossFit, after: CrossFit, held: SchemeRows, fold: Ints
     return Gain(total / count, float(np.sqrt(variance)) / count)
 
 
-def loss_gain(before: CrossFit, after: CrossFit, held: SchemeRows) -> tuple[float, float]:
-    """Return by how much the log-loss fell, and the standard error of that."""
-    weight = np.ones(held.y.size) if held.weight is None else held.weight
-    fall = before.losses - after.losses
-    mean = float(np.average(fall, weights=weight))
-    return mean, float(np.sqrt((weight**2) @ (fall - mean) ** 2) / weight.sum())
+def loss_gain(before: Floats, after: Floats, weight: Floats | None) -> tuple[float, float]:
+    """Return by how much the mean of the rows' log-losses fell, and its standard error."""
+    w = np.ones(before.size) if weight is None else weight
+    fall = before - after
+    mean = float(np.average(fall, weights=w))
+    return mean, float(np.sqrt((w**2) @ (fall - mean) ** 2) / w.sum())
+
+
+def simplest_of_best(gains: Sequence[Gain], between: Callable[[int, int], Gain]) -> int | None:
+    """Return the simplest candidate within one standard error of the best.
+
+    Parameters
+    ----------
+    gains : sequence of Gain
+        Of each candidate over the model as it is, from the simplest.
+    between : callable
+        Takes two positions and gives the gain of the second over the first.
+
+    Returns
+    -------
+    int or None
+        Position among those whose gain is clear of zero; None if there is none.
+    """
+    clear = [i for i, gain in enumerate(gains) if gain.low > 0]
+    if not clear:
+        return None
+    best = max(clear, key=lambda i: gains[i].auc)
+    for i in clear:
+        short = between(i, best)
+        if short.auc <= short.se:
+            return i
+    return best

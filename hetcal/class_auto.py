@@ -1,0 +1,166 @@
+"""The recommended maps of more than two classes, compared by cross-fitting, or none."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from hetcal.arrays import Bools
+from hetcal.auto_words import candidate_table, reason
+from hetcal.class_calibrator import ClassCalibrator
+from hetcal.class_cross_fitting import ClassCrossFit, ClassFolds, class_candidates
+from hetcal.class_map import ClassMap
+from hetcal.class_rows import ClassRows
+from hetcal.cross_fitting import Gain, draw_folds, loss_gain, simplest_of_best
+from hetcal.digests import text_digest
+from hetcal.errors import CalibrationError
+from hetcal.progress import Progress, silent
+
+FOLDS = 5
+MEASURE = "macro AUC"
+FEWEST = 20  # rows of a class whose AUC counts, and of all others
+MAX_HELD = 40_000
+MAX_CELLS, FEWEST_HELD = 400_000, 10_000  # rows x classes; rows that are tried all the same
+
+
+@dataclass(frozen=True, eq=False)
+class ClassChoice:
+    """What was chosen, and what it was chosen from.
+
+    Parameters
+    ----------
+    calibrator : ClassCalibrator
+        Fitted on all rows that were given; its leaves have the same map unless a tree was
+        chosen.
+    pooled : ClassMap
+        The map of all rows with the lowest log-loss, for comparison.
+    chosen : str
+        Name of the candidate.
+    divided : bool
+        Whether the leaves have maps of their own.
+    why : str
+        In one or two sentences.
+    candidates : DataFrame
+        As in `hetcal.auto.Choice`; the lift is that of the macro AUC.
+    uncounted : tuple of int
+        Classes with too few rows for their AUC to count.
+    seconds : float
+        Time taken.
+    """
+
+    calibrator: ClassCalibrator
+    pooled: ClassMap
+    chosen: str
+    divided: bool
+    why: str
+    candidates: pd.DataFrame
+    uncounted: tuple[int, ...]
+    seconds: float
+
+    @property
+    def digest(self) -> str:
+        """Equal for equal maps."""
+        return f"{self.chosen} {text_digest(self.calibrator.to_json())}"
+
+
+def choose_class_maps(
+    rows: ClassRows, leaves: tuple[int, ...], *, seed: int = 0, progress: Progress = silent
+) -> ClassChoice:
+    """Choose maps by cross-fitting on rows that the model was not trained on.
+
+    Every candidate is fitted on all but one of five folds and tried on that one. It has to be
+    better than the model as it is by more than chance: the 95 % interval of its lift in macro
+    AUC lies above 0. Of those within one standard error of the best the simplest is chosen. If
+    there is none, one map for all rows is chosen where it makes the log-loss better by more
+    than chance, and the order not worse.
+
+    Parameters
+    ----------
+    rows : ClassRows
+        Validation and calibration rows.
+    leaves : tuple of int
+        Ids of the leaves of a tree that has not seen these rows.
+    seed : int, default=0
+        Decides folds, and the sample of a large table.
+    progress : callable, optional
+        Is told how far the work has come; what it raises ends the choice.
+    """
+    start = time.perf_counter()
+    rows = _used(rows)
+    tried_on = _sampled(rows, seed)
+    counted = _counted(tried_on)
+    folds = ClassFolds(tried_on, draw_folds(tried_on.y, FOLDS, seed), leaves, counted)
+    candidates, tried = class_candidates(rows.logits.shape[1]), list[ClassCrossFit]()
+    for candidate in candidates:
+        progress(len(tried) / (len(candidates) + 1), f"Trying: {candidate.name}")
+        tried.append(folds.cross_fit(candidate))
+    gains = [folds.gain(tried[0], each) for each in tried]
+    chosen, mended = _choose(tried, gains, folds)
+    progress(len(tried) / (len(candidates) + 1), "Fitting the maps of all classes")
+    found = tried[chosen]
+    pooled = min((each for each in tried if each.candidate.pooled), key=lambda each: each.log_loss)
+    best = max(range(1, len(tried)), key=lambda i: gains[i].auc)
+    return ClassChoice(
+        calibrator=found.candidate.calibrator(rows, leaves, found.strength),
+        pooled=pooled.candidate.calibrator(rows, (), pooled.strength).pooled_,
+        chosen=found.candidate.name,
+        divided=chosen > 0 and not found.candidate.pooled,
+        why=reason(tried, gains, chosen, best, mended, MEASURE),
+        candidates=candidate_table(tried, gains, chosen),
+        uncounted=tuple(sorted(set(range(rows.logits.shape[1])) - set(counted))),
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _choose(tried: list[ClassCrossFit], gains: list[Gain], folds: ClassFolds) -> tuple[int, str]:
+    """Return the position of what is chosen, and what else than its order it is kept for."""
+    chosen = simplest_of_best(gains, lambda i, best: folds.gain(tried[i], tried[best]))
+    if chosen is not None:
+        return chosen, ""
+    weight = folds.rows.weight
+    falls = [loss_gain(tried[0].losses, each.losses, weight) for each in tried]
+    clear = [
+        i
+        for i, each in enumerate(tried)
+        if each.candidate.pooled and falls[i][0] > 2 * falls[i][1] and gains[i].high >= 0
+    ]
+    best = min(clear, key=lambda i: tried[i].log_loss, default=0)
+    for i in clear:
+        fall, se = loss_gain(tried[i].losses, tried[best].losses, weight)
+        if fall <= se:
+            return i, (
+                f"'{tried[i].candidate.name}' makes the probabilities better: log-loss "
+                f"{tried[0].log_loss:.4f} before and {tried[i].log_loss:.4f} after."
+            )
+    return 0, ""
+
+
+def _used(rows: ClassRows) -> ClassRows:
+    """Leave out rows without weight or without finite scores."""
+    use: Bools = np.asarray(np.isfinite(rows.logits).all(axis=1))
+    if rows.weight is not None:
+        use &= rows.weight > 0
+    return rows.of(use)
+
+
+def _sampled(rows: ClassRows, seed: int) -> ClassRows:
+    most = min(MAX_HELD, max(FEWEST_HELD, MAX_CELLS // rows.logits.shape[1]))
+    if rows.y.size <= most:
+        return rows
+    drawn = np.random.default_rng(seed).choice(rows.y.size, most, replace=False)
+    return rows.of(np.sort(drawn))
+
+
+def _counted(rows: ClassRows) -> tuple[int, ...]:
+    """Return the classes with enough rows inside and outside for an AUC in every fold."""
+    count = np.bincount(rows.y, minlength=rows.logits.shape[1])
+    counted = np.flatnonzero(np.minimum(count, count.sum() - count) >= FEWEST)
+    if not counted.size:
+        raise CalibrationError(
+            f"Of the {rows.y.size:,} validation and calibration rows with scores, no class has "
+            f"{FEWEST} rows or more and leaves as many to the others.",
+            "Maps are chosen by how well they tell a class from the rest.",
+            "Give more calibration rows, or choose the tree of Algorithm 1.",
+        )
+    return tuple(counted.tolist())

@@ -1,0 +1,78 @@
+"""Rows of more than two classes with their leaves, and the maps that are fitted on them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetcal.arrays import Bools, Floats, Ints
+from hetcal.class_map import ClassMap, ClassMethod, fit_class_map
+from hetcal.leaf_ids import leaf_positions
+
+
+@dataclass(frozen=True, eq=False)
+class ClassRows:
+    """Rows with finite logits.
+
+    Parameters
+    ----------
+    logits : array, rows x classes
+        The model's logits or log-probabilities.
+    y : array of int
+        Class numbers, from 0.
+    leaf : array of int
+        Leaf ids.
+    weight : array or None
+        Row weights.
+    """
+
+    logits: Floats
+    y: Ints
+    leaf: Ints
+    weight: Floats | None
+
+    def of(self, chosen: Bools | Ints) -> "ClassRows":
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[chosen]
+        return ClassRows(self.logits[chosen], self.y[chosen], self.leaf[chosen], weight)
+
+
+def fit_pooled_class_map(method: ClassMethod, rows: ClassRows) -> ClassMap:
+    """Fit one map for all rows.
+
+    A class without rows would get a bias of minus infinity: one row's worth of the identity
+    keeps every class possible.
+    """
+    return fit_class_map(method, rows.logits, rows.y, rows.weight, strength=1.0)
+
+
+def fit_leaf_class_maps(
+    method: ClassMethod, rows: ClassRows, leaves: Sequence[int], pooled: ClassMap, strength: float
+) -> dict[int, ClassMap]:
+    """Fit a map in each leaf, drawn towards the pooled one, which leaves without rows have."""
+    maps = {}
+    for each in leaves:
+        inside = rows.of(rows.leaf == each)
+        maps[each] = pooled
+        if inside.y.size:
+            parts = inside.logits, inside.y, inside.weight
+            maps[each] = fit_class_map(method, *parts, towards=pooled, strength=strength)
+    return maps
+
+
+def mapped_logits(
+    pooled: ClassMap, maps: Mapping[int, ClassMap], logits: Floats, leaf: Ints
+) -> Floats:
+    """Return the log-probabilities that the map of each row's leaf gives; NaN without logits.
+
+    A leaf without a map of its own has the pooled one.
+    """
+    ids = list(maps)
+    position = leaf_positions(np.asarray(leaf), ids)
+    out = np.full(logits.shape, np.nan)
+    usable = np.isfinite(logits).all(axis=1)
+    for place in np.unique(position):
+        inside = usable & (position == place)
+        own = pooled if place < 0 else maps[ids[place]]
+        out[inside] = own.logits(logits[inside])
+    return out
