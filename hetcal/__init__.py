@@ -36,7 +36,8 @@ Schemes of many trees
 A `Scheme` is a sequence of stages, each of which turns a logit and a row's columns into a better
 logit: one map for all rows, the maps of one partition, their mean over a forest, or nested maps
 along boosted trees. `auto` tries schemes on rows that they were not fitted on and keeps the
-simplest that is as good as the best, or none. Their logits are not those of a leaf and a bin, so
+simplest that is as good as the best, or none; `class_auto` does so for the maps of more than two
+classes. Their logits are not those of a leaf and a bin, so
 rows stay rows there.
 
 numpy is the reference. Where numba is installed the passes over rows are compiled, with equal
@@ -59,10 +60,12 @@ from hetcal.calibrators import (
     ScalingBinningCalibrator,
     TemperatureCalibrator,
 )
+from hetcal.class_algorithm import run_classes
 from hetcal.class_artifacts import ClassArtifact, class_artifact_bytes
+from hetcal.class_auto import ClassChoice
 from hetcal.class_calibrator import ClassCalibrator
 from hetcal.class_partition import ClassPartition
-from hetcal.class_run import ClassRun, run_classes
+from hetcal.class_run import ClassRun
 from hetcal.class_scores import ClassScores, class_scores_from_columns
 from hetcal.class_table import ClassTable, make_class_table
 from hetcal.columns_partition import ColumnsPartition
@@ -98,6 +101,7 @@ __all__ = [
     "Choice",
     "ClassArtifact",
     "ClassCalibrator",
+    "ClassChoice",
     "ClassPartition",
     "ClassRun",
     "ClassScores",

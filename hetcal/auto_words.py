@@ -106,10 +106,10 @@ def candidate_table(tried: Sequence[Tried], gains: Sequence[Gain], chosen: int) 
     )
 
 
-def candidate_lines(candidates: pd.DataFrame, measure: str = "") -> str:
+def candidate_lines(candidates: pd.DataFrame, measure: str = "AUC") -> str:
     """Write the candidates as a table of text, the simplest first."""
     wide = max(map(len, candidates["name"]))
-    lines = [f"  {'candidate':{wide}}    {measure}lift (95 % interval), cross-fitted"]
+    lines = [f"  {'candidate':{wide}} {measure} lift (95 % interval), cross-fitted"]
     for each in candidates.itertuples():
         mark = ">" if each.chosen else " "
         interval = f"{each.low:+.4f} to {each.high:+.4f}"

@@ -8,13 +8,15 @@ from hetcal.figures import PALETTE, draw, scatter, zero_line
 ROW_HEIGHT = 34
 
 
-def candidate_figure(candidates: pd.DataFrame) -> go.Figure:
+def candidate_figure(candidates: pd.DataFrame, measure: str = "AUC") -> go.Figure:
     """Draw the lift of every candidate with its interval, the simplest at the top.
 
     Parameters
     ----------
     candidates : DataFrame
         As in `hetcal.auto.Choice`.
+    measure : str
+        What the lift is measured in.
     """
     traces = []
     for chosen, name in ((False, "not chosen"), (True, "chosen")):
@@ -31,8 +33,9 @@ def candidate_figure(candidates: pd.DataFrame) -> go.Figure:
                 "color": PALETTE["after" if chosen else "quiet"],
                 "symbol": "diamond" if chosen else "circle",
             },
-            hovertemplate="%{customdata[0]}<br>lift %{x:+.4f} AUC"
-            "<br>95 % interval %{customdata[1]:+.4f} to %{customdata[2]:+.4f}"
+            hovertemplate="%{customdata[0]}<br>lift %{x:+.4f} "
+            + measure
+            + "<br>95 % interval %{customdata[1]:+.4f} to %{customdata[2]:+.4f}"
             "<br>n = %{customdata[3]:,}<extra>%{y}</extra>",
         )
         traces.append(trace)
@@ -40,7 +43,7 @@ def candidate_figure(candidates: pd.DataFrame) -> go.Figure:
     return draw(
         traces,
         110 + ROW_HEIGHT * len(candidates),
-        x={"title": "lift in AUC, cross-fitted", "tickformat": "+.3f"},
+        x={"title": f"lift in {measure}, cross-fitted", "tickformat": "+.6~f"},
         y={"title": "scheme", "categoryorder": "array", "categoryarray": order},
         shapes=[zero_line()],
     )

@@ -60,6 +60,8 @@ class ClassArtifact:
     kinds : dict
         Whether a column that scoring reads held numbers or categories; new rows are to be
         read alike.
+    chosen, why : str or None
+        As in `hetcal.class_auto.ClassChoice`; None where nothing was chosen.
     """
 
     version: str
@@ -71,6 +73,8 @@ class ClassArtifact:
     auc_after: float
     test_rows: int
     kinds: dict[str, FeatureKind]
+    chosen: str | None = None
+    why: str | None = None
 
     def score(self, frame: pd.DataFrame, digest: str) -> pd.DataFrame:
         """Score every row of a table; columns as in `class_scored_rows`."""
@@ -117,7 +121,14 @@ def read_class_artifact(
         auc_after=metrics.fields("after").number("macro_auc", 0, 1),
         test_rows=metrics.fields("rows").integer("test", 1, 2**62),
         kinds=read_kinds(manifest.fields("kinds")),
+        chosen=_text_or_none(manifest, "chosen"),
+        why=_text_or_none(manifest, "why"),
     )
+
+
+def _text_or_none(manifest: Fields, key: str) -> str | None:
+    """Read a text that artifacts without a choice, and older ones, do not have."""
+    return None if key not in manifest or manifest.is_null(key) else manifest.text(key)
 
 
 def _require_maps(calibrator: ClassCalibrator, partition: Partition, classes: int) -> None:
@@ -151,6 +162,8 @@ def _manifest(run: ClassRun, scoring: ClassScoring) -> dict[str, object]:
         "classes": list(run.table.classes),
         "roles": asdict(run.table.table.roles) | {"positive": None},
         "settings": asdict(run.settings) | {"calibrator": run.calibrator.method},
+        "chosen": None if run.choice is None else run.choice.chosen,
+        "why": None if run.choice is None else run.choice.why,
         "scoring": _scoring_document(scoring),
         "kinds": _kinds(run, scoring),
         "rows": run.split.counts,

@@ -69,8 +69,15 @@ def top_label_figure(curves: tuple[ReliabilityCurve, ...]) -> go.Figure:
     return figure
 
 
-def class_metrics_table(found: ClassEvaluation) -> pd.DataFrame:
+def class_metrics_table(found: ClassEvaluation, chosen: str | None = None) -> pd.DataFrame:
     """List the measures of the ways that are compared.
+
+    Parameters
+    ----------
+    found : ClassEvaluation
+        What was measured.
+    chosen : str, optional
+        What was chosen in place of one map in every leaf.
 
     Returns
     -------
@@ -80,7 +87,7 @@ def class_metrics_table(found: ClassEvaluation) -> pd.DataFrame:
     ways = {
         "Model as it is": found.before,
         "One map for all rows": found.pooled,
-        "One map in every leaf": found.after,
+        f"Chosen: {chosen}" if chosen else "One map in every leaf": found.after,
     }
     return pd.DataFrame([{"scheme": name, **vars(each)} for name, each in ways.items()])
 

@@ -22,6 +22,7 @@ def class_result_json(run: ClassRun) -> str:
         "after": asdict(found.after),
         "lift": {name: getattr(found.lift, name) for name in LIFT},
         "per_class": found.classes.to_dict("records"),
+        "scheme": _scheme(run),
         "calibrator": run.calibrator.method,
         "shrinkage": run.calibrator.shrinkage_,
         "leaves": _leaves(run),
@@ -77,6 +78,17 @@ def _top(logs: Floats, classes: tuple[str, ...]) -> pd.Series:
     names = pd.Series(np.asarray(classes, dtype=object)[logs.argmax(axis=1)], dtype="str")
     usable: Bools = np.asarray(np.isfinite(logs).all(axis=1))
     return names.where(usable)
+
+
+def _scheme(run: ClassRun) -> dict[str, object]:
+    if run.choice is None:
+        return {"partition": run.settings.partition}
+    return {
+        "partition": run.settings.partition,
+        "chosen": run.choice.chosen,
+        "why": run.choice.why,
+        "candidates": run.choice.candidates.to_dict("records"),
+    }
 
 
 def _leaves(run: ClassRun) -> list[dict[str, object]]:

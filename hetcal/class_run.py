@@ -1,14 +1,13 @@
-"""Heterogeneous calibration of more than two classes, from end to end."""
+"""A finished run on more than two classes: what the pages show and the artifact saves."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pandas as pd
 
-from hetcal.algorithm import split_table, usable_rows
 from hetcal.arrays import Floats, Ints
+from hetcal.class_auto import ClassChoice
 from hetcal.class_calibrator import ClassCalibrator
-from hetcal.class_map import METHODS, ClassMethod
 from hetcal.class_metrics import (
     ClassMetrics,
     class_lifts,
@@ -18,19 +17,16 @@ from hetcal.class_metrics import (
     one_against_rest,
     top_label_curve,
 )
-from hetcal.class_partition import ClassPartition, with_rates
+from hetcal.class_partition import with_rates
 from hetcal.class_scores import ClassScores
 from hetcal.class_table import ClassTable
 from hetcal.delong import Lift
 from hetcal.digests import text_digest
 from hetcal.finished_run import Run
-from hetcal.growing import grow_partition
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
-from hetcal.progress import Progress, silent
 from hetcal.reliability import ReliabilityCurve
 from hetcal.role_cells import role_cells
-from hetcal.run_checks import refuse_role_columns, require_scored_labels
 from hetcal.settings import Settings
 from hetcal.splits import Split
 
@@ -42,7 +38,7 @@ class ClassEvaluation:
     Parameters
     ----------
     before, pooled, after : ClassMetrics
-        The model as it is, one map for all rows, one map in every leaf.
+        The model as it is, one map for all rows, one map in every leaf or what was chosen.
     lift : Lift
         Macro AUC after against before.
     classes : DataFrame
@@ -77,7 +73,9 @@ class ClassRun:
     leaf : array of int
         Leaf of every row of the table.
     calibrator : ClassCalibrator
-        Fitted on the calibration rows.
+        Fitted on the calibration rows; on the validation rows, too, where it was chosen.
+    choice : ClassChoice or None
+        What it was chosen from.
     """
 
     table: ClassTable
@@ -87,6 +85,7 @@ class ClassRun:
     partition: Partition
     leaf: Ints
     calibrator: ClassCalibrator
+    choice: ClassChoice | None = None
 
     @cached_property
     def after(self) -> Floats:
@@ -97,13 +96,13 @@ class ClassRun:
     def evaluation(self) -> ClassEvaluation:
         """What the calibration is worth on the test rows."""
         rows = self.split.test
-        y, weight = self.table.y[rows], self._weight(rows)
+        y, weight = self.table.y[rows], self.table.weight(rows)
         before, after = self.scores.logs[rows], self.after[rows]
-        pooled = self.calibrator.pooled_.logits(before)
+        one_map = self.calibrator.pooled_ if self.choice is None else self.choice.pooled
         lifts = class_lifts(y, before, after, weight)
         return ClassEvaluation(
             before=measure_classes(y, before, weight),
-            pooled=measure_classes(y, pooled, weight),
+            pooled=measure_classes(y, one_map.logits(before), weight),
             after=measure_classes(y, after, weight),
             lift=macro_lift(y, before, after, weight),
             classes=class_table(self.table.classes, y, lifts),
@@ -123,11 +122,19 @@ class ClassRun:
             told += (f"{self.scores.excluded:,} rows have no finite scores and take no part.",)
         if self.scores.clipped:
             told += (f"{self.scores.clipped:,} probabilities below 1e-7 were pulled up to it.",)
+        if self.choice is not None:
+            few = ", ".join(self.table.classes[each] for each in self.choice.uncounted)
+            told += (f"Too few rows to count in the choice: {few}.",) if few else ()
+        return (self.scores.how, *told, *self._shrinkage)
+
+    @property
+    def _shrinkage(self) -> tuple[str, ...]:
+        """How strongly the maps of the leaves are drawn together, unless all are the same."""
+        if self.choice is not None and not self.choice.divided:
+            return ()
         if self.calibrator.shrinkage_ == float("inf"):
-            told += ("All leaves have the pooled map: on rows left out, maps of their own lost.",)
-        elif self.calibrator.shrinkage == "cv":
-            told += (f"Shrinkage towards the pooled map: {self.calibrator.shrinkage_:g}.",)
-        return (self.scores.how, *told)
+            return ("All leaves have the pooled map: on rows left out, maps of their own lost.",)
+        return (f"Shrinkage towards the pooled map: {self.calibrator.shrinkage_:g}.",)
 
     @property
     def digest(self) -> str:
@@ -152,7 +159,7 @@ class ClassRun:
         table, scores = self.table.view(number), self.scores.view(number)
         rows = self.split.train
         partition = with_rates(
-            self.partition, table.X.iloc[rows], table.y[rows], self._weight(rows)
+            self.partition, table.X.iloc[rows], table.y[rows], self.table.weight(rows)
         )
         leaves = [each.id for each in partition.leaves]
         cells = role_cells(table, scores, self.split, self.leaf, leaves, table.rows)
@@ -161,56 +168,3 @@ class ClassRun:
         parts = self.split, partition, self.leaf, cells, calibrator, None
         calibrated = one_against_rest(self.after, number)
         return Run(table, scores, replace(self.settings, min_rows=fewest), *parts, calibrated)
-
-    def _weight(self, rows: Ints) -> Floats | None:
-        weight = self.table.table.weight
-        return None if weight is None else weight[rows]
-
-
-def run_classes(
-    table: ClassTable,
-    scores: ClassScores,
-    settings: Settings,
-    partition: Partition | None = None,
-    progress: Progress = silent,
-) -> ClassRun:
-    """Split, partition and calibrate; a given partition takes the place of the tree."""
-    split = split_table(table.table, settings, table.y)
-    if partition is None:
-        partition = grow_class_partition(table, split, settings, progress)
-    refuse_role_columns(partition, table.table)
-    split = usable_rows(split, scores.usable)
-    require_scored_labels(table.y, scores.excluded, split)
-    leaf = partition.apply(table.table.frame)
-    weight, rows = table.table.weight, split.calibration
-    progress(0.5, "Fitting the maps of all classes")
-    calibrator = ClassCalibrator(class_method(settings), random_state=settings.seed)
-    calibrator.fit(
-        scores.logs[rows],
-        table.y[rows],
-        leaf[rows],
-        None if weight is None else weight[rows],
-        [each.id for each in partition.leaves],
-    )
-    return ClassRun(table, scores, settings, split, partition, leaf, calibrator)
-
-
-def grow_class_partition(
-    table: ClassTable, split: Split, settings: Settings, progress: Progress = silent
-) -> Partition:
-    """Grow the tree on the training rows alone, or divide by the columns that were chosen."""
-    if settings.partition == "columns":
-        return grow_partition(table.table, split, settings, progress=progress)
-    rows, weight = split.train, table.table.weight
-    tree = ClassPartition(
-        settings.max_depth, min_samples_leaf=settings.min_leaf, random_state=settings.seed
-    )
-    progress(0.0, "Growing the tree")
-    of_rows = None if weight is None else weight[rows]
-    return tree.fit(table.table.X.iloc[rows], table.y[rows], of_rows).partition_
-
-
-def class_method(settings: Settings) -> ClassMethod:
-    """Return the map that the settings ask for; vector scaling unless they name another."""
-    named = [each for each in METHODS if each == settings.calibrator]
-    return named[0] if named else "vector"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from hetcal.arrays import Ints
+from hetcal.arrays import Floats, Ints
 from hetcal.columns import distinct_count, row_count
 from hetcal.digests import text_digest
 from hetcal.errors import TableError
@@ -39,6 +39,10 @@ class ClassTable:
     def digest(self) -> str:
         """Equal for equal content, roles and classes."""
         return text_digest(f"{self.table.digest} {self.classes}")
+
+    def weight(self, rows: Ints) -> Floats | None:
+        """Return the weights of some rows; None if they have none."""
+        return None if self.table.weight is None else self.table.weight[rows]
 
     def view(self, number: int) -> Table:
         """Return the rows with one class against all others."""

@@ -15,10 +15,11 @@ from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import artifact_bytes, score_with_artifact
 from hetcal.auto_words import candidate_lines
 from hetcal.checks import check_table
+from hetcal.class_algorithm import run_classes
 from hetcal.class_artifacts import class_artifact_bytes
+from hetcal.class_auto import MEASURE
 from hetcal.class_checks import check_classes
 from hetcal.class_report import class_result_json, class_scored_test_rows
-from hetcal.class_run import run_classes
 from hetcal.class_scoring import (
     ClassColumnScoring,
     ClassModelScoring,
@@ -152,7 +153,7 @@ def _run_classes(options: argparse.Namespace, source: Source, roles: Roles) -> N
     table = make_class_table(source.frame, roles, source.digest, options.classes)
     scoring = _class_scoring(options, source.frame, columns)
     scores = score_classes(table.table.frame, scoring, table.classes, table.digest)
-    finished = run_classes(table, scores, _settings(options), _partition(options))
+    finished = run_classes(table, scores, _settings(options), _partition(options), _told)
     _write(
         options.out,
         class_result_json(finished),
@@ -164,7 +165,12 @@ def _run_classes(options: argparse.Namespace, source: Source, roles: Roles) -> N
     assumed = () if options.classes else ("No --classes: ascending order is assumed.",)
     for note in (*notes, *assumed):
         _say(f"note: {note}", sys.stderr)
-    _say(class_verdict(finished.evaluation.lift, finished.evaluation.rows))
+    choice, found = finished.choice, finished.evaluation
+    if choice is not None:
+        _say(candidate_lines(choice.candidates, MEASURE))
+        _say(choice.why)
+    one_map = choice is not None and not choice.divided
+    _say(class_verdict(found.lift, found.rows, one_map))
     _say(f"Written to {options.out}: result.json, artifact.zip, scored.parquet")
 
 

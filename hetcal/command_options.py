@@ -14,7 +14,7 @@ from hetcal.settings import ENSEMBLES, PARTITIONS, TREE_SIZES, Settings
 FEWEST_ROWS, MOST_ROWS = 2_000, 1_000_000_000  # of the speed test
 GROWN = ("tree", "auc-gain", "instability", "layer")  # partitions of one tree
 OF_A_TREE = ("max_depth", "min_leaf", "tree_size", "calibrator", "shrinkage", "min_rows")
-FOR_CLASSES = ("auto", "tree", "columns")  # with more than two of them the first two are a tree
+FOR_CLASSES = ("auto", "tree", "columns")  # with more than two of them
 
 Commands = Mapping[str, Callable[[argparse.Namespace], None]]
 
@@ -89,7 +89,7 @@ def refuse_unused(
         ("columns", kind != "columns", other),
         ("bins", kind != "columns", other),
         ("layer", kind != "layer", other),
-        ("calibrator", kind in ENSEMBLES and not many_classes, f"{kind} has maps of its own"),
+        ("calibrator", kind in ENSEMBLES, f"{kind} has maps of its own"),
         ("shrinkage", kind in ENSEMBLES and not many_classes, f"{kind} has maps of its own"),
         ("min_rows", kind in ENSEMBLES and not many_classes, f"{kind} has maps of its own"),
         ("fractions", rows_have_roles, "the files say which role their rows have"),

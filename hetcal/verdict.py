@@ -36,9 +36,13 @@ def verdict(lift: Lift, rows: int) -> str:
     )
 
 
-def class_verdict(lift: Lift, rows: int) -> str:
-    """Tell the same of a model with more than two classes, by its macro AUC."""
-    return _advice(lift, rows, "Macro AUC", "Check the order of the classes")
+def class_verdict(lift: Lift, rows: int, one_map: bool = False) -> str:
+    """Tell the same of a model with more than two classes, by its macro AUC.
+
+    Unlike with two classes, `one_map` for all rows can change the order, too.
+    """
+    said = _advice(lift, rows, "Macro AUC", "Check the order of the classes")
+    return said.replace("Heterogeneous calibration", "One map for all rows") if one_map else said
 
 
 def _advice(lift: Lift, rows: int, measure: str, check: str) -> str:

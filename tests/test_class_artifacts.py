@@ -9,9 +9,9 @@ import pytest
 
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import score_with_artifact
+from hetcal.class_algorithm import run_classes
 from hetcal.class_artifacts import ClassArtifact, class_artifact_bytes
 from hetcal.class_report import class_scored_table, class_scored_test_rows
-from hetcal.class_run import run_classes
 from hetcal.class_scores import class_scores_from_columns
 from hetcal.class_scoring import ClassColumnScoring
 from hetcal.class_table import make_class_table

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from hetcal.class_algorithm import run_classes
 from hetcal.class_calibrator import ClassCalibrator
 from hetcal.class_figures import (
     class_lift_figure,
@@ -8,7 +9,6 @@ from hetcal.class_figures import (
     class_metrics_table,
     top_label_figure,
 )
-from hetcal.class_run import run_classes
 from hetcal.class_scores import class_scores_from_columns
 from hetcal.class_table import make_class_table
 from hetcal.roles import Roles

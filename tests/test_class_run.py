@@ -4,7 +4,7 @@ import pytest
 from scipy.special import softmax
 from sklearn.metrics import log_loss, roc_auc_score
 
-from hetcal.class_run import class_method, run_classes
+from hetcal.class_algorithm import class_method, run_classes
 from hetcal.class_scores import make_class_scores
 from hetcal.class_table import make_class_table
 from hetcal.roles import Roles

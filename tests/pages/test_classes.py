@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
+from hetcal.class_algorithm import run_classes
 from hetcal.class_artifacts import class_artifact_bytes
 from hetcal.class_report import class_scored_table
-from hetcal.class_run import run_classes
 from hetcal.class_scores import class_scores_from_columns
 from hetcal.class_scoring import ClassColumnScoring
 from hetcal.class_table import make_class_table

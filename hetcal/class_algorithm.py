@@ -1,0 +1,107 @@
+"""Heterogeneous calibration of more than two classes, from end to end."""
+
+import numpy as np
+
+from hetcal.algorithm import split_table, usable_rows
+from hetcal.class_auto import ClassChoice, choose_class_maps
+from hetcal.class_calibrator import ClassCalibrator
+from hetcal.class_map import METHODS, ClassMethod
+from hetcal.class_partition import ClassPartition
+from hetcal.class_rows import ClassRows
+from hetcal.class_run import ClassRun
+from hetcal.class_scores import ClassScores
+from hetcal.class_table import ClassTable
+from hetcal.growing import grow_partition
+from hetcal.partition import Partition
+from hetcal.progress import Progress, between, silent
+from hetcal.run_checks import refuse_role_columns, require_scored_labels
+from hetcal.settings import Settings
+from hetcal.splits import Split
+
+
+def run_classes(
+    table: ClassTable,
+    scores: ClassScores,
+    settings: Settings,
+    partition: Partition | None = None,
+    progress: Progress = silent,
+) -> ClassRun:
+    """Split, partition and calibrate; a given partition takes the place of the tree.
+
+    With the partition `auto` of the settings, and none given, the maps are chosen.
+    """
+    split, choice = split_table(table.table, settings, table.y), None
+    chosen = partition is None and settings.partition == "auto"
+    if partition is None:
+        partition = grow_class_partition(table, split, settings, progress)
+    if chosen:
+        choice = choose_maps(table, scores, split, settings, partition, between(progress, 0.2, 1))
+    return finish_classes(table, scores, split, settings, partition, choice, progress)
+
+
+def choose_maps(
+    table: ClassTable,
+    scores: ClassScores,
+    split: Split,
+    settings: Settings,
+    partition: Partition,
+    progress: Progress = silent,
+) -> ClassChoice:
+    """Choose among maps on the validation and calibration rows, with the leaves of a tree."""
+    split = scored_rows(table, scores, split)
+    held = np.append(split.calibration, split.validation)
+    leaf = partition.apply(table.table.frame.iloc[held])
+    rows = ClassRows(scores.logs[held], table.y[held], leaf, table.weight(held))
+    leaves = tuple(each.id for each in partition.leaves)
+    return choose_class_maps(rows, leaves, seed=settings.seed, progress=progress)
+
+
+def finish_classes(
+    table: ClassTable,
+    scores: ClassScores,
+    split: Split,
+    settings: Settings,
+    partition: Partition,
+    choice: ClassChoice | None = None,
+    progress: Progress = silent,
+) -> ClassRun:
+    """Calibrate by what was chosen, or by the maps of the settings in every leaf."""
+    refuse_role_columns(partition, table.table)
+    split = scored_rows(table, scores, split)
+    leaf = partition.apply(table.table.frame)
+    calibrator = None if choice is None else choice.calibrator
+    if calibrator is None:
+        progress(0.5, "Fitting the maps of all classes")
+        rows = split.calibration
+        calibrator = ClassCalibrator(class_method(settings), random_state=settings.seed)
+        parts = scores.logs[rows], table.y[rows], leaf[rows], table.weight(rows)
+        calibrator.fit(*parts, [each.id for each in partition.leaves])
+    return ClassRun(table, scores, settings, split, partition, leaf, calibrator, choice)
+
+
+def scored_rows(table: ClassTable, scores: ClassScores, split: Split) -> Split:
+    """Leave out the rows without finite scores; every role that needs classes keeps several."""
+    split = usable_rows(split, scores.usable)
+    require_scored_labels(table.y, scores.excluded, split)
+    return split
+
+
+def grow_class_partition(
+    table: ClassTable, split: Split, settings: Settings, progress: Progress = silent
+) -> Partition:
+    """Grow the tree on the training rows alone, or divide by the columns that were chosen."""
+    if settings.partition == "columns":
+        return grow_partition(table.table, split, settings, progress=progress)
+    rows = split.train
+    tree = ClassPartition(
+        settings.max_depth, min_samples_leaf=settings.min_leaf, random_state=settings.seed
+    )
+    progress(0.0, "Growing the tree")
+    parts = table.table.X.iloc[rows], table.y[rows], table.weight(rows)
+    return tree.fit(*parts).partition_
+
+
+def class_method(settings: Settings) -> ClassMethod:
+    """Return the map that the settings ask for; vector scaling unless they name another."""
+    named = [each for each in METHODS if each == settings.calibrator]
+    return named[0] if named else "vector"
