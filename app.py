@@ -37,7 +37,7 @@ if not workspace().files and workspace().saved is None:
 
 flow = need_results()
 if isinstance(flow, ClassFlow):
-    show_class_verdict(flow.class_run.evaluation)
+    show_class_verdict(flow.class_run)
     show_class_lifts(flow)
 else:
     evaluation = flow.run.evaluation

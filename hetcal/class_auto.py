@@ -42,7 +42,8 @@ class ClassChoice:
     why : str
         In one or two sentences.
     candidates : DataFrame
-        As in `hetcal.auto.Choice`; the lift is that of the macro AUC.
+        As in `hetcal.auto.Choice`; the lift is that of the macro AUC, and `strength` is NaN
+        but for maps of leaves.
     uncounted : tuple of int
         Classes with too few rows for their AUC to count.
     seconds : float
@@ -107,7 +108,7 @@ def choose_class_maps(
         chosen=found.candidate.name,
         divided=chosen > 0 and not found.candidate.pooled,
         why=reason(tried, gains, chosen, best, mended, MEASURE),
-        candidates=candidate_table(tried, gains, chosen),
+        candidates=_table(tried, gains, chosen),
         uncounted=tuple(sorted(set(range(rows.logits.shape[1])) - set(counted))),
         seconds=time.perf_counter() - start,
     )
@@ -134,6 +135,12 @@ def _choose(tried: list[ClassCrossFit], gains: list[Gain], folds: ClassFolds) ->
                 f"{tried[0].log_loss:.4f} before and {tried[i].log_loss:.4f} after."
             )
     return 0, ""
+
+
+def _table(tried: list[ClassCrossFit], gains: list[Gain], chosen: int) -> pd.DataFrame:
+    """List the candidates; only maps of leaves are shrunken."""
+    table = candidate_table(tried, gains, chosen)
+    return table.assign(strength=table["strength"].where(np.isfinite(table["strength"])))
 
 
 def _used(rows: ClassRows) -> ClassRows:

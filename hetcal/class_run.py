@@ -125,16 +125,18 @@ class ClassRun:
         if self.choice is not None:
             few = ", ".join(self.table.classes[each] for each in self.choice.uncounted)
             told += (f"Too few rows to count in the choice: {few}.",) if few else ()
-        return (self.scores.how, *told, *self._shrinkage)
+        return (self.scores.how, *told, self.maps_in_words)
 
     @property
-    def _shrinkage(self) -> tuple[str, ...]:
-        """How strongly the maps of the leaves are drawn together, unless all are the same."""
+    def maps_in_words(self) -> str:
+        """Whether leaves have maps of their own, and how strongly these are drawn together."""
+        if self.calibrator.pooled_.is_identity:
+            return "No map is fitted: the model is left as it is."
         if self.choice is not None and not self.choice.divided:
-            return ()
+            return "One map for all rows: no leaf has its own."
         if self.calibrator.shrinkage_ == float("inf"):
-            return ("All leaves have the pooled map: on rows left out, maps of their own lost.",)
-        return (f"Shrinkage towards the pooled map: {self.calibrator.shrinkage_:g}.",)
+            return "All leaves have the pooled map: on rows left out, maps of their own lost."
+        return f"Shrinkage towards the pooled map: {self.calibrator.shrinkage_:g}."
 
     @property
     def digest(self) -> str:

@@ -9,12 +9,11 @@ from typing import Any, NoReturn
 from hetcal.class_map import METHODS as CLASS_METHODS
 from hetcal.errors import HetcalError
 from hetcal.leaf_methods import METHODS
-from hetcal.settings import ENSEMBLES, PARTITIONS, TREE_SIZES, Settings
+from hetcal.settings import ENSEMBLES, FOR_CLASSES, PARTITIONS, TREE_SIZES, Settings
 
 FEWEST_ROWS, MOST_ROWS = 2_000, 1_000_000_000  # of the speed test
 GROWN = ("tree", "auc-gain", "instability", "layer")  # partitions of one tree
 OF_A_TREE = ("max_depth", "min_leaf", "tree_size", "calibrator", "shrinkage", "min_rows")
-FOR_CLASSES = ("auto", "tree", "columns")  # with more than two of them
 
 Commands = Mapping[str, Callable[[argparse.Namespace], None]]
 

@@ -18,6 +18,9 @@ TREE_SIZES: tuple[TreeSize, ...] = get_args(TreeSize)
 ENSEMBLES = ("auto", "forest", "boosted")
 """Schemes of more than one partition, or of a choice among schemes."""
 
+FOR_CLASSES = ("auto", "tree", "columns")
+"""Partitions for more than two classes."""
+
 READ_SCORES = ("auc-gain", "instability")
 """Partitions that are grown on scores, so on rows that the model did not learn from."""
 

@@ -3,12 +3,17 @@
 import streamlit as st
 
 from hetcal.candidate_figure import candidate_figure
+from hetcal.class_auto import MEASURE
 from hetcal.settings import ENSEMBLES
 from hetcal.tree_figure import tree_figure
-from pages.shared.class_compute import ClassFlow, current_flow
+from pages.shared.class_compute import ClassFlow, choosing, current_flow
 from pages.shared.frame import need_scores, need_table, open_page, shown_errors
 from pages.shared.messages import plain
-from pages.shared.partition_controls import class_partition_controls, partition_controls
+from pages.shared.partition_controls import (
+    class_partition_controls,
+    partition_controls,
+    tree_in_words,
+)
 from pages.shared.progress import shown_progress
 from pages.shared.settings_used import NEED_SCORES
 from pages.shared.state import workspace
@@ -24,10 +29,12 @@ flow = need_table()
 chosen = workspace().settings.partition
 if isinstance(flow, ClassFlow):
     class_partition_controls(flow)
+    if choosing(workspace()):
+        need_scores(flow)
 else:
     partition_controls(flow)
     if workspace().partition is None and chosen in (*ENSEMBLES, *NEED_SCORES):
-        need_scores()
+        need_scores(flow)
 
 with shown_errors(), shown_progress() as progress:
     flow = current_flow(progress)
@@ -35,10 +42,11 @@ with shown_errors(), shown_progress() as progress:
 leaf = leaf_picker(partition)
 
 if choice is not None:
-    st.subheader(f"Chosen: {choice.chosen}" if chosen == "auto" else "The scheme", anchor=False)
+    recommended = chosen == "auto" or isinstance(flow, ClassFlow)
+    st.subheader(f"Chosen: {choice.chosen}" if recommended else "The scheme", anchor=False)
     st.markdown(choice.why)
     chart(
-        candidate_figure(choice.candidates),
+        candidate_figure(choice.candidates, MEASURE if isinstance(flow, ClassFlow) else "AUC"),
         key="partition_candidates",
         alt="Lift of every candidate on rows that it was not fitted on, with 95 % intervals",
         how="Cross-fitted on validation and calibration rows; the test rows are not touched. From "
@@ -48,12 +56,7 @@ if choice is not None:
     with st.expander("The candidates in numbers"):
         st.dataframe(choice.candidates, hide_index=True, column_config=CANDIDATES)
     st.subheader("The tree that stands for it", anchor=False)
-    st.markdown(
-        "Many trees cannot be looked at one by one. The leaves of this one show where the model "
-        "is over-confident; the scheme above does the calibrating."
-        if choice.scheme.partition is None
-        else "These are the leaves of the chosen scheme."
-    )
+    st.markdown(tree_in_words(choice))
 leaf_chart(
     tree_figure(partition, leaf),
     key="partition_tree",

@@ -127,9 +127,7 @@ how_to_read(
 st.subheader("Leaf by leaf", anchor=False)
 leaf_rows(evaluation.leaves, key="results_table", columns=LEAF_RESULTS)
 if isinstance(flow, ClassFlow):
-    inside = (
-        "The map of a leaf moves the other classes, too, so the order inside a leaf can change."
-    )
+    inside = "A map moves all classes at once, so the order inside a leaf can change, too."
 elif flow.run.choice is None:
     inside = (
         "Within a leaf the order of the rows stays, so its own AUC does too: the lift is the new "

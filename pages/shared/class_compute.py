@@ -7,9 +7,11 @@ import pandas as pd
 
 from hetcal.algorithm import split_table
 from hetcal.checks import Finding
+from hetcal.class_algorithm import choose_maps, finish_classes, grow_class_partition
+from hetcal.class_auto import ClassChoice
 from hetcal.class_checks import check_classes
 from hetcal.class_partition import with_rates
-from hetcal.class_run import ClassRun, grow_class_partition, run_classes
+from hetcal.class_run import ClassRun
 from hetcal.class_scores import ClassScores
 from hetcal.class_scoring import ClassColumnScoring, ClassModelScoring, score_classes
 from hetcal.class_table import ClassTable, classes_by_role, has_many_classes, make_class_table
@@ -20,7 +22,7 @@ from hetcal.overconfidence import diagnose
 from hetcal.partition import Partition
 from hetcal.progress import Progress, silent
 from hetcal.scores import Scores
-from hetcal.settings import Settings
+from hetcal.settings import FOR_CLASSES, Settings
 from hetcal.sources import Source
 from hetcal.splits import Split
 from hetcal.table import Roles, Table
@@ -92,10 +94,13 @@ class ClassFlow(Flow):
         scores = self.class_scores
         return None if scores is None else class_view_of(scores, self.number)
 
-    @property
-    def choice(self) -> None:
-        """No scheme of many partitions is chosen."""
-        return
+    @cached_property
+    def choice(self) -> ClassChoice | None:
+        """The maps that were chosen, where that is asked for."""
+        if not choosing(self.workspace):
+            return None
+        asked = _growth(self.workspace.settings)
+        return class_choice_of(self.classes, self.class_scores, asked, self.tree, self.progress)
 
     @cached_property
     def tree(self) -> Partition:
@@ -118,9 +123,10 @@ class ClassFlow(Flow):
     def class_run(self) -> ClassRun:
         """The whole run on all classes."""
         settings = _growth(self.workspace.settings)
-        settings = replace(settings, calibrator=self.workspace.class_method)
+        if not choosing(self.workspace):
+            settings = replace(settings, calibrator=self.workspace.class_method)
         parts = self.classes, self.class_scores, settings, self.tree
-        return class_run_of(*parts, self.progress)
+        return class_run_of(*parts, self.choice, self.progress)
 
     @cached_property
     def run(self) -> Run:
@@ -146,11 +152,22 @@ def _division(settings: Settings) -> Settings:
     return Settings(fractions=settings.fractions, seed=settings.seed)
 
 
+def partition_kind(settings: Settings) -> str:
+    """Return the partition of the settings, or the recommended one if it is for two classes."""
+    return settings.partition if settings.partition in FOR_CLASSES else "auto"
+
+
+def choosing(here: Workspace) -> bool:
+    """Tell whether the maps are to be chosen, which takes scores."""
+    return here.partition is None and partition_kind(here.settings) == "auto"
+
+
 def _growth(settings: Settings) -> Settings:
     """Keep what the partition depends on."""
-    of_columns = ("partition", "segments", "bins")
-    kept = of_columns if settings.partition == "columns" else ("max_depth", "min_leaf")
-    return replace(_division(settings), **{name: getattr(settings, name) for name in kept})
+    kind = partition_kind(settings)
+    kept = {"columns": ("segments", "bins"), "tree": ("max_depth", "min_leaf")}.get(kind, ())
+    asked = {name: getattr(settings, name) for name in kept}
+    return replace(_division(settings), partition=kind, **asked)
 
 
 def current_flow(progress: Progress = silent) -> Flow:
@@ -229,14 +246,28 @@ def class_leaves_of(
 
 
 @once
-def class_run_of(
+def class_choice_of(
     table: ClassTable,
     scores: ClassScores,
     settings: Settings,
     partition: Partition,
     _progress: Progress = silent,
+) -> ClassChoice:
+    split = class_split_of(table, _division(settings))
+    return choose_maps(table, scores, split, settings, partition, _progress)
+
+
+@once
+def class_run_of(
+    table: ClassTable,
+    scores: ClassScores,
+    settings: Settings,
+    partition: Partition,
+    choice: ClassChoice | None,
+    _progress: Progress = silent,
 ) -> ClassRun:
-    return run_classes(table, scores, settings, partition, _progress)
+    split = class_split_of(table, _division(settings))
+    return finish_classes(table, scores, split, settings, partition, choice, _progress)
 
 
 @once

@@ -9,20 +9,23 @@ from hetcal.class_figures import (
     top_label_figure,
 )
 from hetcal.class_map import METHODS
-from hetcal.class_run import ClassEvaluation
+from hetcal.class_run import ClassRun
 from hetcal.verdict import class_verdict
 from pages.shared.class_compute import ClassFlow
 from pages.shared.messages import plain, say_outcome
-from pages.shared.state import choice
+from pages.shared.state import choice as bound_choice
 from pages.shared.tables import CLASS_MAPS, CLASS_METRICS, CLASSES
 from pages.shared.widgets import cards, chart, how_to_read
 
 METHOD_NAMES = {"temperature": "Temperature", "vector": "Vector", "dirichlet": "Dirichlet"}
 
 
-def show_class_verdict(found: ClassEvaluation) -> None:
-    """Say what to do with the model, and the numbers of all classes together."""
-    say_outcome(found.lift, class_verdict(found.lift, found.rows))
+def show_class_verdict(run: ClassRun) -> None:
+    """Say what to do with the model and why, and the numbers of all classes together."""
+    found, choice = run.evaluation, run.choice
+    say_outcome(found.lift, _verdict(run))
+    if choice is not None:
+        st.markdown(f"Scheme: **{plain(choice.chosen)}**. {plain(choice.why)}")
     before, after = found.before, found.after
     cards(
         (
@@ -46,7 +49,7 @@ def show_class_lifts(flow: ClassFlow) -> None:
     chart(
         class_lift_figure(found, flow.shown),
         key="classes_lift",
-        alt=class_verdict(found.lift, found.rows),
+        alt=_verdict(flow.class_run),
         how="Each bar is the 95 % interval of a lift: all classes together, then each class "
         "against all others. Only a bar clear of zero is a gain.",
     )
@@ -54,8 +57,9 @@ def show_class_lifts(flow: ClassFlow) -> None:
 
 def show_class_results(flow: ClassFlow) -> None:
     """Show what calibration changed for all classes together."""
-    found = flow.class_run.evaluation
-    show_class_verdict(found)
+    run = flow.class_run
+    found, choice = run.evaluation, run.choice
+    show_class_verdict(run)
     left, right = st.columns(2, gap="medium")
     with left:
         st.subheader("Class by class", anchor=False)
@@ -70,7 +74,8 @@ def show_class_results(flow: ClassFlow) -> None:
             "class. Below it the model is too sure.",
         )
     st.dataframe(found.classes, hide_index=True, column_config=CLASSES)
-    st.dataframe(class_metrics_table(found), hide_index=True, column_config=CLASS_METRICS)
+    ways = class_metrics_table(found, None if choice is None else choice.chosen)
+    st.dataframe(ways, hide_index=True, column_config=CLASS_METRICS)
     how_to_read(
         "One map for all rows mends the probabilities; maps of the leaves also mend the order "
         "between leaves."
@@ -86,20 +91,31 @@ def show_shown_class(flow: ClassFlow) -> None:
     )
 
 
+def _verdict(run: ClassRun) -> str:
+    one_map = run.choice is not None and not run.choice.divided
+    return class_verdict(run.evaluation.lift, run.evaluation.rows, one_map)
+
+
 def class_method_controls(flow: ClassFlow) -> None:
     """Offer the maps for all classes, and list those that were fitted."""
-    st.segmented_control(
-        "Map of all classes",
-        METHODS,
-        format_func=METHOD_NAMES.get,
-        required=True,
-        help="What happens to z, the logarithms of all probabilities of a row, before they are "
-        "scaled to add up to 1. Temperature: one number times z. Vector: a weight and a bias for "
-        "each class. Dirichlet: each class may also take from the others.",
-        **choice("class_method"),
-    )
     run = flow.class_run
-    st.caption(run.notes[-1])  # how strongly the maps of leaves are drawn together
+    if run.choice is None:
+        st.segmented_control(
+            "Map of all classes",
+            METHODS,
+            format_func=METHOD_NAMES.get,
+            required=True,
+            help="What happens to z, the logarithms of all probabilities of a row, before they "
+            "are scaled to add up to 1. Temperature: one number times z. Vector: a weight and a "
+            "bias for each class. Dirichlet: each class may also take from the others.",
+            **bound_choice("class_method"),
+        )
+    else:
+        st.markdown(
+            f"Chosen for all classes: **{plain(run.choice.chosen)}**, see Partition; with One "
+            "tree chosen there, the map is yours to choose."
+        )
+    st.caption(run.maps_in_words)
     with st.expander("The maps of all classes"):
         maps = class_maps_table(run.calibrator, run.partition, run.table.classes)
         st.dataframe(maps, hide_index=True, column_config=CLASS_MAPS)

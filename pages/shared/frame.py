@@ -68,9 +68,12 @@ def need_table() -> Flow:
     return flow
 
 
-def need_scores() -> Flow:
-    """Return the flow once every row can have a score; otherwise say what to do."""
-    flow = need_table()
+def need_scores(flow: Flow | None = None) -> Flow:
+    """Return the flow once every row can have a score; otherwise say what to do.
+
+    A page that asked for the table itself passes on what it got.
+    """
+    flow = flow or need_table()
     with shown_errors("pages/scores.py", "Go to Scores"):
         missing = flow.scores is None
     if missing and job_running():

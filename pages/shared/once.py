@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from hetcal.auto import Choice
+from hetcal.class_auto import ClassChoice
 from hetcal.class_run import ClassRun
 from hetcal.class_scores import ClassScores
 from hetcal.class_table import ClassTable
@@ -17,7 +18,10 @@ from hetcal.sources import Source
 from hetcal.table import Table
 
 HASHES: dict[Any, Callable[[Any], Any]] = dict.fromkeys(
-    (Choice, ClassRun, ClassScores, ClassTable, Partition, Run, Scores, Source, Table),
+    (
+        *(Choice, ClassChoice, ClassRun, ClassScores, ClassTable),
+        *(Partition, Run, Scores, Source, Table),
+    ),
     attrgetter("digest"),
 )
 _kept: list[Any] = []

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import streamlit as st
 
+from hetcal.auto import Choice
+from hetcal.class_auto import ClassChoice
 from hetcal.columns import column_kind
 from hetcal.scoring import ModelScoring
-from hetcal.settings import TREE_SIZES
+from hetcal.settings import FOR_CLASSES, TREE_SIZES
 from hetcal.tree_partition import default_min_leaf
-from pages.shared.class_compute import current_flow
+from pages.shared.class_compute import current_flow, partition_kind
 from pages.shared.flow import Flow
 from pages.shared.jobs import job_running, start_scoring_job
 from pages.shared.state import bound, setting, update, workspace
@@ -42,6 +44,14 @@ WORDS = {
     "rows without readable columns.",
     "columns": "Your own segments, such as markets or groups: every combination is a leaf.",
 }
+CLASS_WORDS = WORDS | {
+    "auto": "Tries one map for all rows, and maps in the leaves of a tree, on rows that they were "
+    "not fitted on: temperature, vector and Dirichlet scaling. It also tries to leave the model "
+    "as it is, and keeps the simplest that is as good as the best. Forests and boosted trees are "
+    "for two classes: choose a positive value on the Data page to try them.",
+    "tree": "A small tree divides the **training rows** where the classes are more, or less, "
+    "common.",
+}
 SIZES = {
     "given": "as chosen here",
     "cv": "by cross-validation",
@@ -66,17 +76,33 @@ def partition_controls(flow: Flow) -> None:
 
 def class_partition_controls(flow: Flow) -> None:
     """Let the user choose among the partitions for more than two classes."""
-    kind = "columns" if workspace().settings.partition == "columns" else "tree"
-    if not _offered(["tree", "columns"], kind):
+    kind = partition_kind(workspace().settings)
+    if not _offered(list(FOR_CLASSES), kind, CLASS_WORDS):
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         if kind == "columns":
             _segment_controls(flow)
-        else:
+        if kind == "tree":
             _size_controls(flow, "train")
 
 
-def _offered(kinds: list[str], kind: str) -> bool:
+def tree_in_words(choice: Choice | ClassChoice) -> str:
+    """Say what the tree that is shown has to do with what was chosen."""
+    own = choice.divided if isinstance(choice, ClassChoice) else choice.scheme.partition is not None
+    if own:
+        return "These are the leaves of the chosen scheme."
+    if isinstance(choice, ClassChoice):
+        return (
+            "No leaf needs a map of its own. The leaves of this tree were tried, and show where "
+            "the model is over-confident."
+        )
+    return (
+        "Many trees cannot be looked at one by one. The leaves of this one show where the model "
+        "is over-confident; the scheme above does the calibrating."
+    )
+
+
+def _offered(kinds: list[str], kind: str, words: dict[str, str] = WORDS) -> bool:
     """Offer the kinds of partition; False if a loaded one takes their place."""
     if workspace().partition is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -97,7 +123,7 @@ def _offered(kinds: list[str], kind: str) -> bool:
         )
         with st.popover("Load a partition", icon=":material/upload_file:"):
             loaded_partition()
-    st.markdown(WORDS[kind])
+    st.markdown(words[kind])
     return True
 
 

@@ -69,6 +69,8 @@ def _show_classes(artifact: ClassArtifact) -> None:
         f"order of the scores: {plain(', '.join(artifact.classes))}. It scores new rows; its run "
         "cannot be explored without its table."
     )
+    if artifact.chosen is not None:
+        st.markdown(f"Scheme: **{plain(artifact.chosen)}**. {plain(artifact.why or '')}")
     st.plotly_chart(tree_figure(artifact.partition, None), key="reopen_tree")
     maps = class_maps_table(artifact.calibrator, artifact.partition, artifact.classes)
     st.dataframe(maps, hide_index=True, column_config=CLASS_MAPS)

@@ -112,7 +112,11 @@ LEAF_RESULTS: Columns = {
 CANDIDATES: Columns = {
     "name": _text("candidate"),
     "words": _text("what it does", width="large"),
-    "lift": _number("lift", format="%+.4f", help="AUC against the model as it is, cross-fitted"),
+    "lift": _number(
+        "lift",
+        format="%+.4f",
+        help="AUC against the model as it is, cross-fitted; with several classes, macro AUC",
+    ),
     "se": _number("± s.e.", format="%.4f"),
     "low": _number("95 % from", format="%+.4f"),
     "high": _number("to", format="%+.4f"),

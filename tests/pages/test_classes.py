@@ -36,6 +36,14 @@ CLASSES = ["ant", "bee", "cow"]
 COLUMNS = ("p_ant", "p_bee", "p_cow")
 
 
+@pytest.fixture
+def sound(kinds):
+    """The kinds with labels drawn from the probabilities themselves."""
+    p = kinds[list(COLUMNS)].to_numpy()
+    below = np.random.default_rng(5).random((len(kinds), 1)) > np.cumsum(p, axis=1)
+    return kinds.assign(kind=np.array(CLASSES)[below.sum(axis=1).clip(0, 2)])
+
+
 def with_class_scores(frame):
     """Bring a table and take the columns that are named after its classes."""
     return press(go(with_table(frame), "pages/scores.py"), "Use these columns")
@@ -173,6 +181,50 @@ def test_the_leaves_can_be_segments_of_ones_own(kinds):
     assert len(table_with(app, "rate_train")) == 3
     assert "p_ant" not in app.multiselect(key="setting_segments").options
     assert metrics(calm(go(app, "pages/results.py")))["Macro AUC after"] > "0.7"
+
+
+@pytest.mark.recommended
+def test_maps_are_chosen_without_a_click_and_told_in_words(kinds):
+    app = calm(go(with_class_scores(kinds), "pages/partition.py"))
+    assert app.selectbox(key="setting_partition").value == "auto"
+    table = table_with(app, "words")
+    chosen = table.loc[table["chosen"], "name"].item()
+    assert chosen == "tree vector"
+    assert "Chosen: tree vector" in [each.value for each in app.subheader]
+    assert any("Forests and boosted trees are for two classes" in m.value for m in app.markdown)
+    traces = figure(app, "partition_candidates")["data"]
+    lifts = dict(
+        pair for each in traces for pair in zip(each["y"], numbers(each["x"]), strict=True)
+    )
+    assert lifts == pytest.approx(table.set_index("name")["lift"].to_dict(), abs=1e-12)
+    results = calm(go(app, "pages/results.py"))
+    assert any("Scheme: tree vector. The lift of" in each for each in said(results.markdown))
+    assert table_with(results, "top_label_error")["scheme"].iloc[-1] == "Chosen: tree vector"
+    calibration = calm(go(app, "pages/calibration.py"))
+    assert any("Chosen for all classes: tree vector" in m for m in said(calibration.markdown))
+    assert not [each for each in calibration.segmented_control if each.key == "class_method"]
+    calm(go(app, "pages/export.py"))
+
+
+@pytest.mark.recommended
+def test_a_sound_model_is_left_as_it_is_on_every_page(sound):
+    app = calm(go(with_class_scores(sound), "pages/partition.py"))
+    assert "Chosen: identity" in [each.value for each in app.subheader]
+    assert any("No leaf needs a map of its own" in each.value for each in app.markdown)
+    for page in ("app.py", "pages/results.py"):
+        app = calm(go(app, page))
+        assert said(app.info)[0].startswith("Leave the order of your model as it is")
+        assert metrics(app)["Macro AUC before"] == metrics(app)["Macro AUC after"]
+    app = calm(go(app, "pages/calibration.py"))
+    assert "No map is fitted: the model is left as it is." in [each.value for each in app.caption]
+
+
+@pytest.mark.recommended
+def test_the_choice_waits_for_scores_and_the_tree_does_not(kinds):
+    app = calm(go(with_table(kinds), "pages/partition.py"))
+    assert "Choose where scores come from" in links(app)
+    app = calm(app.selectbox(key="setting_partition").select("tree").run())
+    assert len(table_with(app, "rate_train")) > 1
 
 
 def test_the_map_of_all_classes_can_be_chosen(kinds, finished):
