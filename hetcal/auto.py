@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Ints
-from hetcal.auto_words import asked_for, candidate_table, reason
+from hetcal.auto_words import asked_for, candidate_table, lift_reason, no_lift_reason
 from hetcal.candidates import (
     IDENTITY,
     POOLED,
@@ -35,7 +35,14 @@ GROWN = 0.75  # share of the work that is done when all trees are grown
 MAX_TRAINING = 100_000
 MAX_HELD = 40_000
 FEWEST = 20  # rows of the rarer class for which anything is tried
-MENDED = "One map for all rows: it makes the probabilities better and leaves the order as it is."
+LEFT = (
+    "Leave the model as it is: on rows that it was not fitted on, no candidate is better by more "
+    "than chance."
+)
+MENDED = (
+    "One map for all rows: it makes the probabilities better and leaves the order as it is. No "
+    "candidate has a better order by more than chance."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +116,7 @@ def choose_scheme(
     fold = draw_folds(held.y, FOLDS, seed)
     tried = _try(candidates, held, fold, between(progress, GROWN, 1.0))
     gains = [gain_between(tried[0], each, held, fold) for each in tried]
-    chosen = _choose(tried, gains, held, fold)
-    best = max(range(len(tried)), key=lambda i: gains[i].auc)
-    why = reason(tried, gains, chosen, best, MENDED if chosen == 1 else "")
+    chosen, why = _choose(tried, gains, held, fold)
     return _chosen(tried, gains, held, chosen, why, start)
 
 
@@ -159,14 +164,19 @@ def _chosen(
     return Choice(scheme, found.candidate.name, why, table, time.perf_counter() - start)
 
 
-def _choose(tried: list[CrossFit], gains: list[Gain], held: SchemeRows, fold: Ints) -> int:
-    chosen = simplest_of_best(
-        gains, lambda i, best: gain_between(tried[i], tried[best], held, fold)
-    )
-    if chosen is not None:
-        return chosen
+def _choose(
+    tried: list[CrossFit], gains: list[Gain], held: SchemeRows, fold: Ints
+) -> tuple[int, str]:
+    """Return the position of what is chosen, and why."""
+    clear = [i for i, gain in enumerate(gains) if gain.low > 0]
+    if clear:
+        chosen, best = simplest_of_best(
+            clear, gains, lambda i, best: gain_between(tried[i], tried[best], held, fold)
+        )
+        return chosen, lift_reason(tried, gains, chosen, best)
     fall, se = loss_gain(tried[0].losses, tried[1].losses, held.weight)
-    return 1 if fall > 2 * se else 0
+    mended = fall > 2 * se
+    return int(mended), no_lift_reason(MENDED if mended else LEFT, tried, gains)
 
 
 def _check(held: SchemeRows) -> None:

@@ -41,42 +41,40 @@ class Tried(Protocol):
         """Their mean."""
 
 
-def reason(
+def lift_reason(
     tried: Sequence[Tried],
     gains: Sequence[Gain],
     chosen: int,
     best: int,
-    mended: str = "",
     measure: str = "AUC",
 ) -> str:
-    """Say what was chosen and why.
+    """Say why a candidate was chosen for its lift.
 
     Parameters
     ----------
     tried, gains : sequence
         The candidates, and the gain of each over the model as it is.
     chosen, best : int
-        Positions of what was chosen and of the largest lift.
-    mended : str
-        What was chosen for other than its order, in a sentence.
+        Positions of what was chosen, and of the largest lift that is clear of chance.
     measure : str
         What the lift is measured in.
     """
     name, top = tried[chosen].candidate.name, tried[best].candidate.name
-    largest = f"the largest lift is {_shown(gains[best], measure)} ({top})"
-    if mended:
-        return f"{mended} No candidate has a better order by more than chance; {largest}."
-    if chosen == 0:
-        return (
-            "Leave the model as it is: on rows that it was not fitted on, no candidate is "
-            f"better by more than chance. {largest[0].upper()}{largest[1:]}."
-        )
     if chosen == best:
         return f"The lift of '{name}' is the largest: {_shown(gains[chosen], measure)}."
     return (
         f"The lift of '{name}' is {_shown(gains[chosen], measure)}, within one standard error of "
         f"the largest, {_shown(gains[best], measure)} of '{top}', and it is simpler."
     )
+
+
+def no_lift_reason(
+    said: str, tried: Sequence[Tried], gains: Sequence[Gain], measure: str = "AUC"
+) -> str:
+    """Add to why nothing was chosen for its lift how large the largest lift is."""
+    best = max(range(1, len(gains)), key=lambda i: gains[i].auc)
+    largest = f"{_shown(gains[best], measure)} ({tried[best].candidate.name})"
+    return f"{said} The largest lift is {largest}."
 
 
 def asked_for(tried: Tried, gain: Gain) -> str:

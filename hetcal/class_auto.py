@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Bools
-from hetcal.auto_words import candidate_table, reason
+from hetcal.auto_words import candidate_table, lift_reason, no_lift_reason
 from hetcal.class_calibrator import ClassCalibrator
 from hetcal.class_cross_fitting import ClassCrossFit, ClassFolds, class_candidates
 from hetcal.class_map import ClassMap
@@ -19,6 +19,10 @@ from hetcal.progress import Progress, silent
 
 FOLDS = 5
 MEASURE = "macro AUC"
+LEFT = (
+    "Leave the model as it is: on rows that it was not fitted on, no candidate is better by more "
+    "than chance both in its order and in its log-loss."
+)
 FEWEST = 20  # rows of a class whose AUC counts, and of all others
 MAX_HELD = 40_000
 MAX_CELLS, FEWEST_HELD = 400_000, 10_000  # rows x classes; rows that are tried all the same
@@ -72,9 +76,10 @@ def choose_class_maps(
 
     Every candidate is fitted on all but one of five folds and tried on that one. It has to be
     better than the model as it is by more than chance: the 95 % interval of its lift in macro
-    AUC lies above 0. Of those within one standard error of the best the simplest is chosen. If
-    there is none, one map for all rows is chosen where it makes the log-loss better by more
-    than chance, and the order not worse.
+    AUC lies above 0, and its log-loss is lower by more than two standard errors, too. What
+    only seems to mend the order does not mend the probabilities. Of those within one standard
+    error of the best the simplest is chosen. If there is none, one map for all rows is chosen
+    where it makes the log-loss better by more than chance, and the order not worse.
 
     Parameters
     ----------
@@ -97,17 +102,16 @@ def choose_class_maps(
         progress(len(tried) / (len(candidates) + 1), f"Trying: {candidate.name}")
         tried.append(folds.cross_fit(candidate))
     gains = [folds.gain(tried[0], each) for each in tried]
-    chosen, mended = _choose(tried, gains, folds)
+    chosen, why = _choose(tried, gains, folds)
     progress(len(tried) / (len(candidates) + 1), "Fitting the maps of all classes")
     found = tried[chosen]
     pooled = min((each for each in tried if each.candidate.pooled), key=lambda each: each.log_loss)
-    best = max(range(1, len(tried)), key=lambda i: gains[i].auc)
     return ClassChoice(
         calibrator=found.candidate.calibrator(rows, leaves, found.strength),
         pooled=pooled.candidate.calibrator(rows, (), pooled.strength).pooled_,
         chosen=found.candidate.name,
         divided=chosen > 0 and not found.candidate.pooled,
-        why=reason(tried, gains, chosen, best, mended, MEASURE),
+        why=why,
         candidates=_table(tried, gains, chosen),
         uncounted=tuple(sorted(set(range(rows.logits.shape[1])) - set(counted))),
         seconds=time.perf_counter() - start,
@@ -115,26 +119,35 @@ def choose_class_maps(
 
 
 def _choose(tried: list[ClassCrossFit], gains: list[Gain], folds: ClassFolds) -> tuple[int, str]:
-    """Return the position of what is chosen, and what else than its order it is kept for."""
-    chosen = simplest_of_best(gains, lambda i, best: folds.gain(tried[i], tried[best]))
-    if chosen is not None:
-        return chosen, ""
-    weight = folds.rows.weight
-    falls = [loss_gain(tried[0].losses, each.losses, weight) for each in tried]
-    clear = [
-        i
-        for i, each in enumerate(tried)
-        if each.candidate.pooled and falls[i][0] > 2 * falls[i][1] and gains[i].high >= 0
-    ]
-    best = min(clear, key=lambda i: tried[i].log_loss, default=0)
-    for i in clear:
-        fall, se = loss_gain(tried[i].losses, tried[best].losses, weight)
+    """Return the position of what is chosen, and why."""
+    falls = [loss_gain(tried[0].losses, each.losses, folds.rows.weight) for each in tried]
+    mending = [i for i, (fall, se) in enumerate(falls) if fall > 2 * se]
+    clear = [i for i in mending if gains[i].low > 0]
+    if clear:
+        chosen, best = simplest_of_best(
+            clear, gains, lambda i, best: folds.gain(tried[i], tried[best])
+        )
+        return chosen, lift_reason(tried, gains, chosen, best, MEASURE)
+    kept = [i for i in mending if tried[i].candidate.pooled and gains[i].high >= 0]
+    if not kept:
+        return 0, no_lift_reason(LEFT, tried, gains, MEASURE)
+    chosen = _simplest_map(kept, tried, folds)
+    said = (
+        f"'{tried[chosen].candidate.name}' makes the probabilities better: log-loss "
+        f"{tried[0].log_loss:.4f} before and {tried[chosen].log_loss:.4f} after. No candidate is "
+        "better by more than chance in its order, too."
+    )
+    return chosen, no_lift_reason(said, tried, gains, MEASURE)
+
+
+def _simplest_map(kept: list[int], tried: list[ClassCrossFit], folds: ClassFolds) -> int:
+    """Return the simplest of some maps within one standard error of the lowest log-loss."""
+    best = min(kept, key=lambda i: tried[i].log_loss)
+    for i in kept:
+        fall, se = loss_gain(tried[i].losses, tried[best].losses, folds.rows.weight)
         if fall <= se:
-            return i, (
-                f"'{tried[i].candidate.name}' makes the probabilities better: log-loss "
-                f"{tried[0].log_loss:.4f} before and {tried[i].log_loss:.4f} after."
-            )
-    return 0, ""
+            return i
+    return best
 
 
 def _table(tried: list[ClassCrossFit], gains: list[Gain], chosen: int) -> pd.DataFrame:

@@ -126,27 +126,23 @@ def loss_gain(before: Floats, after: Floats, weight: Floats | None) -> tuple[flo
     return mean, float(np.sqrt((w**2) @ (fall - mean) ** 2) / w.sum())
 
 
-def simplest_of_best(gains: Sequence[Gain], between: Callable[[int, int], Gain]) -> int | None:
-    """Return the simplest candidate within one standard error of the best.
+def simplest_of_best(
+    clear: Sequence[int], gains: Sequence[Gain], between: Callable[[int, int], Gain]
+) -> tuple[int, int]:
+    """Return the simplest candidate within one standard error of the best, and the best.
 
     Parameters
     ----------
+    clear : sequence of int
+        Positions of those that may be chosen, from the simplest.
     gains : sequence of Gain
-        Of each candidate over the model as it is, from the simplest.
+        Of every candidate over the model as it is.
     between : callable
         Takes two positions and gives the gain of the second over the first.
-
-    Returns
-    -------
-    int or None
-        Position among those whose gain is clear of zero; None if there is none.
     """
-    clear = [i for i, gain in enumerate(gains) if gain.low > 0]
-    if not clear:
-        return None
     best = max(clear, key=lambda i: gains[i].auc)
     for i in clear:
         short = between(i, best)
         if short.auc <= short.se:
-            return i
-    return best
+            return i, best
+    return best, best

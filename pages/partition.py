@@ -12,7 +12,7 @@ from pages.shared.messages import plain
 from pages.shared.partition_controls import (
     class_partition_controls,
     partition_controls,
-    tree_in_words,
+    show_tree_words,
 )
 from pages.shared.progress import shown_progress
 from pages.shared.settings_used import NEED_SCORES
@@ -55,8 +55,7 @@ if choice is not None:
     )
     with st.expander("The candidates in numbers"):
         st.dataframe(choice.candidates, hide_index=True, column_config=CANDIDATES)
-    st.subheader("The tree that stands for it", anchor=False)
-    st.markdown(tree_in_words(choice))
+    show_tree_words(choice)
 leaf_chart(
     tree_figure(partition, leaf),
     key="partition_tree",

@@ -86,20 +86,28 @@ def class_partition_controls(flow: Flow) -> None:
             _size_controls(flow, "train")
 
 
-def tree_in_words(choice: Choice | ClassChoice) -> str:
+def show_tree_words(choice: Choice | ClassChoice) -> None:
     """Say what the tree that is shown has to do with what was chosen."""
+    title, words = (
+        "The tree that stands for it",
+        (
+            "Many trees cannot be looked at one by one. The leaves of this one show where the model "
+            "is over-confident; the scheme above does the calibrating."
+        ),
+    )
+    if isinstance(choice, ClassChoice):
+        title, words = (
+            "The tree that was tried",
+            (
+                "No leaf needs a map of its own. The leaves still show how the classes differ between "
+                "rows, and where the model is over-confident."
+            ),
+        )
     own = choice.divided if isinstance(choice, ClassChoice) else choice.scheme.partition is not None
     if own:
-        return "These are the leaves of the chosen scheme."
-    if isinstance(choice, ClassChoice):
-        return (
-            "No leaf needs a map of its own. The leaves of this tree were tried, and show where "
-            "the model is over-confident."
-        )
-    return (
-        "Many trees cannot be looked at one by one. The leaves of this one show where the model "
-        "is over-confident; the scheme above does the calibrating."
-    )
+        title, words = "The tree", "These are the leaves of the chosen scheme."
+    st.subheader(title, anchor=False)
+    st.markdown(words)
 
 
 def _offered(kinds: list[str], kind: str, words: dict[str, str] = WORDS) -> bool:
