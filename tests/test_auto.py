@@ -10,7 +10,7 @@ from hetcal import auto, candidates
 from hetcal.auto import choose_scheme
 from hetcal.boosted_partition import BoostedPartition
 from hetcal.candidates import Candidate
-from hetcal.cross_fitting import cross_fit, draw_folds, gain_between
+from hetcal.cross_fitting import Gain, cross_fit, draw_folds, gain_between, simplest_of_best
 from hetcal.delong import paired_delong
 from hetcal.errors import CalibrationError
 from hetcal.forest_partition import ForestPartition
@@ -247,10 +247,28 @@ def test_gain_is_the_mean_of_the_folds_differences_in_auc():
     assert gain.se == pytest.approx(whole.se, rel=0.1)
 
 
+@pytest.mark.parametrize(
+    ("clear", "short", "expected"),
+    [
+        ([1, 2, 3], {1: 0.005, 2: 0.002}, (2, 3)),  # 1 falls short of 3 by more than its error
+        ([1, 2, 3], {1: 0.003, 2: 0.003}, (1, 3)),
+        ([1, 2, 3], {1: 0.009, 2: 0.009}, (3, 3)),
+        ([2], {}, (2, 2)),
+    ],
+)
+def test_the_simplest_within_one_standard_error_of_the_best_is_taken(clear, short, expected):
+    gains = [Gain(0.0, 0.0), Gain(0.02, 0.003), Gain(0.021, 0.004), Gain(0.025, 0.004)]
+
+    def between(first, second):
+        return Gain(0.0 if first == second else short[first], 0.003)
+
+    assert simplest_of_best(clear, gains, between) == expected
+
+
 def test_folds_have_equal_shares_of_each_class():
-    y = (np.arange(1_003) % 7 == 0).astype(np.int64)
+    y = np.arange(1_003) % 7 // 3
     fold = draw_folds(y, 5, 0)
-    for label in (0, 1):
+    for label in (0, 1, 2):
         counts = np.bincount(fold[y == label])
         assert counts.max() - counts.min() <= 1
 

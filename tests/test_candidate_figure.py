@@ -27,5 +27,11 @@ def test_every_candidate_has_its_lift_and_interval(candidates):
     assert chosen.customdata[0][3] == 500
 
 
+def test_the_measure_is_named_on_the_axis_and_in_the_hover_text(candidates):
+    figure = candidate_figure(candidates, "macro AUC")
+    assert figure.layout.xaxis.title.text == "lift in macro AUC, cross-fitted"
+    assert "%{x:+.4f} macro AUC<br>" in figure.data[0].hovertemplate
+
+
 def test_the_simplest_candidate_stands_at_the_top(candidates):
     assert candidate_figure(candidates).layout.yaxis.categoryarray[-1] == "identity"

@@ -3,6 +3,7 @@ import io
 import json
 import random
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,6 +93,40 @@ def test_the_manifest_names_kind_classes_and_settings(finished, packed):
     }
 
 
+@pytest.fixture(scope="module", params=["identity", "tree vector"])
+def chosen(request, finished, kinds):
+    """A run whose maps were chosen: of labels that the scores are right about, and of others."""
+    table = finished.table
+    if request.param == "identity":
+        below = np.random.default_rng(5).random((len(kinds), 1)) > np.cumsum(
+            kinds[list(COLUMNS)], axis=1
+        )
+        table = replace(table, y=below.sum(axis=1).clip(0, 2).to_numpy())
+    run = run_classes(table, finished.scores, Settings(partition="auto"))
+    assert run.choice.chosen == request.param
+    return run
+
+
+def test_chosen_maps_come_back_with_the_reason_and_score_bit_for_bit(chosen, kinds, tmp_path):
+    artifact = open_artifact(class_artifact_bytes(chosen, SCORING), tmp_path)
+    assert (artifact.chosen, artifact.why) == (chosen.choice.chosen, chosen.choice.why)
+    again = score_with_artifact(artifact, kinds, "digest").iloc[chosen.split.test]
+    expected = class_scored_test_rows(chosen)
+    for column in expected:
+        assert np.array_equal(again[column], expected[column]), column
+    same = np.array_equal(again["after_bee"], again["before_bee"])
+    assert same == (chosen.choice.chosen == "identity")
+
+
+def test_an_artifact_from_before_maps_were_chosen_opens(packed, tmp_path):
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        manifest = json.loads(archive.read("manifest.json"))
+    del manifest["chosen"], manifest["why"]
+    artifact = open_artifact(repacked(packed, manifest=json.dumps(manifest).encode()), tmp_path)
+    assert artifact.chosen is None
+    assert artifact.why is None
+
+
 def repacked(data, **changes):
     """The same zip with some entries replaced, or dropped where the change is None."""
     out = io.BytesIO()
@@ -129,6 +164,7 @@ def two_classes(maps):
         (lambda data: repacked(data, metrics=b"[]"), "is not an object"),
         (lambda data: manifest_with(data, kind="other"), "a kind that is not known"),
         (lambda data: manifest_with(data, kind=3), "is not text"),
+        (lambda data: manifest_with(data, chosen=3), "is not text"),
         (lambda data: manifest_with(data, format=7), "format number 7"),
         (lambda data: manifest_with(data, classes=["ant", "ant", "bee"]), "its classes cannot be"),
         (lambda data: manifest_with(data, classes=["ant", "bee"]), "not those of its classes"),

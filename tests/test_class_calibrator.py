@@ -76,6 +76,14 @@ def test_rows_that_are_not_finite_stay_out_and_come_back_as_nan(drawn):
     assert np.array_equal(after[1:], clean.predict(logits[1:], leaf[1:]))
 
 
+def test_rows_without_weight_stay_out(drawn):
+    logits, y, leaf = drawn
+    weight = np.where(leaf == 2, 0.0, 1.0)
+    found = ClassCalibrator(shrinkage=1.0).fit(logits, y, leaf, weight, [1, 2])
+    assert found.rows_ == {1: int(np.sum(leaf == 1)), 2: 0}
+    assert found.maps_[2] is found.pooled_
+
+
 def test_json_gives_back_the_same_predictions_bit_for_bit(drawn):
     logits, y, leaf = drawn
     found = ClassCalibrator("dirichlet", shrinkage=10.0).fit(logits, y, leaf)

@@ -43,6 +43,36 @@ def test_the_numbers_are_scikit_learns(table, kinds, tmp_path, capsys):
     assert "\nHeterogeneous calibration helps. Macro AUC 0." in capsys.readouterr().out
 
 
+def test_maps_are_chosen_and_the_candidates_are_told(table, tmp_path, capsys):
+    assert run_command(table, tmp_path / "out", *SCORED) == 0
+    said = capsys.readouterr().out.splitlines()
+    scheme = json.loads((tmp_path / "out" / "result.json").read_text())["scheme"]
+    assert scheme["partition"] == "auto"
+    assert "macro AUC lift (95 % interval), cross-fitted" in said[0]
+    for line, each in zip(said[1:], scheme["candidates"], strict=False):
+        mark = ">" if each["chosen"] else " "
+        interval = f"{each['lift']:+.4f} ({each['low']:+.4f} to {each['high']:+.4f})"
+        assert line == f"{mark} {each['name']:18} {interval}"
+    assert said[8] == scheme["why"]
+    assert said[9].startswith("Heterogeneous calibration helps")
+    assert scheme["chosen"] == "tree vector"
+
+
+def test_a_sound_model_is_left_as_it_is_and_scores_come_back_unchanged(kinds, tmp_path, capsys):
+    p = kinds[COLUMNS.split(",")].to_numpy()
+    below = np.random.default_rng(5).random((len(kinds), 1)) > np.cumsum(p, axis=1)
+    path, out = tmp_path / "sound.csv", tmp_path / "out"
+    names = np.array(["ant", "bee", "cow"])
+    kinds.assign(kind=names[below.sum(axis=1).clip(0, 2)]).to_csv(path, index=False)
+    assert run_command(path, out, *SCORED) == 0
+    said = capsys.readouterr().out
+    assert "\nLeave the model as it is: " in said
+    assert "\nLeave the order of your model as it is" in said
+    assert main(["score", str(out / "artifact.zip"), str(path), "--out", str(out / "s.csv")]) == 0
+    scored = pd.read_csv(out / "s.csv")
+    assert all(scored[f"after_{name}"].equals(scored[f"before_{name}"]) for name in names)
+
+
 def test_leaves_carry_their_rows_shares_and_maps(table, kinds, tmp_path):
     assert run_command(table, tmp_path / "out", *SCORED, "--max-depth", "1") == 0
     result = json.loads((tmp_path / "out" / "result.json").read_text())
@@ -150,6 +180,11 @@ def test_the_leaves_can_be_segments_of_ones_own(kinds, tmp_path):
         (lambda f: f.assign(p_ant=np.nan), SCORED, "finite score"),
         (lambda f: f.assign(kind=f.index), SCORED, "3,000 distinct values"),
         (lambda f: f.assign(kind=f["x"]), SCORED, "fractions"),
+        (
+            lambda f: f,
+            (*SCORED, "--partition", "auto", "--calibrator", "vector"),
+            "auto has maps of its own",
+        ),
         (lambda f: f[f["kind"] != "cow"], (*SCORED, "--classes", "ant,bee"), "--classes has no"),
         (lambda f: f[f["kind"] != "cow"], (*SCORED, "--calibrator", "vector"), "only two classes"),
     ],

@@ -50,6 +50,9 @@ def test_the_table_of_measures_has_a_row_per_way(finished):
         "One map in every leaf",
     ]
     assert table.at["One map for all rows", "accuracy"] == finished.evaluation.pooled.accuracy
+    chosen = class_metrics_table(finished.evaluation, "tree vector").iloc[-1]
+    assert chosen["scheme"] == "Chosen: tree vector"
+    assert chosen["log_loss"] == finished.evaluation.after.log_loss
 
 
 def test_maps_are_listed_by_leaf_and_class(finished):

@@ -54,6 +54,15 @@ def test_freer_methods_fit_better(drawn):
     assert losses[0] < loss(identity_map(3), *drawn)
 
 
+def test_the_identity_gives_log_probabilities_back_bit_for_bit_and_scales_logits(drawn):
+    logits, _ = drawn
+    logs = log_softmax(logits, axis=1)
+    assert np.array_equal(identity_map(3).logits(logs), logs)
+    assert np.array_equal(identity_map(3).logits(logits + 5), log_softmax(logits + 5, axis=1))
+    assert identity_map(3).is_identity
+    assert not ClassMap(np.eye(3), np.array([0, 0, 1e-9])).is_identity
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_no_small_step_from_the_fit_lowers_the_penalised_loss(drawn, method):
     logits, y = drawn

@@ -98,6 +98,13 @@ def test_the_error_of_the_macro_lift_is_that_of_the_bootstrap(drawn):
     assert macro_lift(y, before, after).se == pytest.approx(np.std(lifts), rel=0.12)
 
 
+def test_a_class_of_one_row_leaves_the_macro_lift_defined(drawn):
+    y, before, after = drawn
+    rows = np.concatenate([np.flatnonzero(y < 2), np.flatnonzero(y == 2)[:1]])
+    found = macro_lift(y[rows], before[rows], after[rows])
+    assert 0 < found.se < 0.1
+
+
 def test_two_classes_have_the_macro_lift_of_one(drawn):
     y, before, after = drawn
     two = y < 2

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -70,6 +72,56 @@ def test_a_given_partition_takes_the_place_of_the_tree(finished):
     again = run_classes(finished.table, finished.scores, finished.settings, finished.partition)
     assert again.partition is finished.partition
     assert np.array_equal(again.after, finished.after, equal_nan=True)
+
+
+@pytest.fixture(scope="module")
+def chosen(finished):
+    settings = Settings(partition="auto", fractions=(0.4, 0.1, 0.2, 0.3))
+    return run_classes(finished.table, finished.scores, settings)
+
+
+def test_auto_chooses_maps_on_validation_and_calibration_rows(chosen):
+    held = chosen.split.calibration.size + chosen.split.validation.size
+    assert chosen.choice.chosen == "tree vector"
+    assert (chosen.choice.candidates["rows"] == held).all()
+    assert sum(chosen.calibrator.rows_.values()) == held
+    assert chosen.evaluation.lift.low > 0.02
+    assert any(note.startswith("Shrinkage towards") for note in chosen.notes)
+
+
+def test_the_cross_fitted_lift_foretells_that_of_the_test_rows(chosen):
+    table = chosen.choice.candidates.set_index("name")
+    foretold, lift = table.loc["tree vector"], chosen.evaluation.lift
+    assert lift.auc == pytest.approx(foretold.lift, abs=3 * np.hypot(foretold.se, lift.se))
+
+
+def test_a_model_that_is_right_is_left_as_it_is(finished):
+    logs = finished.scores.logs
+    u = np.random.default_rng(3).random((len(logs), 1))
+    y = (u > np.cumsum(np.exp(logs), axis=1)).sum(axis=1).clip(0, 2)
+    table = replace(finished.table, y=y)
+    found = run_classes(table, finished.scores, replace(finished.settings, partition="auto"))
+    assert found.choice.chosen == "identity"
+    assert np.array_equal(found.after, logs)
+    assert (found.evaluation.lift.auc, found.evaluation.lift.se) == (0.0, 0.0)
+    assert found.evaluation.pooled != found.evaluation.before
+    assert found.view(0).evaluation.lift.auc == 0
+    assert "No map is fitted: the model is left as it is." in found.notes
+
+
+def test_a_given_partition_leaves_nothing_to_choose(finished):
+    settings = replace(finished.settings, partition="auto")
+    found = run_classes(finished.table, finished.scores, settings, finished.partition)
+    assert found.choice is None
+
+
+def test_classes_too_rare_to_count_are_named(finished):
+    rows = finished.split.calibration
+    logits = finished.scores.logs.copy()
+    logits[rows[finished.table.y[rows] == 1][15:]] = np.nan
+    scores = make_class_scores(logits, "made up", digest="rare")
+    found = run_classes(finished.table, scores, replace(finished.settings, partition="auto"))
+    assert "Too few rows to count in the choice: q." in found.notes
 
 
 def test_rows_without_finite_scores_take_no_part(finished):

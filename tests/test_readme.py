@@ -54,6 +54,6 @@ def test_the_lines_on_more_classes_print_what_it_says(tmp_path, monkeypatch, cap
     exec(next(each for each in blocks("python") if "kinds.csv" in each), {})
     (line,) = next(each for each in blocks("bash") if "kinds.csv" in each).strip().splitlines()
     assert main(shlex.split(line)[3:]) == 0
-    claimed = re.findall(r"^.* Macro AUC .*\.$", README, re.MULTILINE)
-    assert len(claimed) == 1
-    assert claimed[0] in capsys.readouterr().out
+    (claimed,) = re.findall(r"```\n(  candidate .*?)```", README, re.DOTALL)
+    assert "helps. Macro AUC" in claimed
+    assert claimed in capsys.readouterr().out

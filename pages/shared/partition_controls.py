@@ -88,24 +88,21 @@ def class_partition_controls(flow: Flow) -> None:
 
 def show_tree_words(choice: Choice | ClassChoice) -> None:
     """Say what the tree that is shown has to do with what was chosen."""
-    title, words = (
-        "The tree that stands for it",
-        (
-            "Many trees cannot be looked at one by one. The leaves of this one show where the model "
-            "is over-confident; the scheme above does the calibrating."
-        ),
-    )
-    if isinstance(choice, ClassChoice):
-        title, words = (
-            "The tree that was tried",
-            (
-                "No leaf needs a map of its own. The leaves still show how the classes differ between "
-                "rows, and where the model is over-confident."
-            ),
-        )
-    own = choice.divided if isinstance(choice, ClassChoice) else choice.scheme.partition is not None
-    if own:
+    several = isinstance(choice, ClassChoice)
+    if choice.divided if several else choice.scheme.partition is not None:
         title, words = "The tree", "These are the leaves of the chosen scheme."
+    elif several:
+        title = "The tree that was tried"
+        words = (
+            "No leaf needs a map of its own. The leaves still show how the classes differ, and "
+            "where the model is over-confident."
+        )
+    else:
+        title = "The tree that stands for it"
+        words = (
+            "Many trees cannot be looked at one by one. The leaves of this one show where the "
+            "model is over-confident; the scheme above does the calibrating."
+        )
     st.subheader(title, anchor=False)
     st.markdown(words)
 
