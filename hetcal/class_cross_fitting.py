@@ -12,7 +12,7 @@ from hetcal.class_rows import ClassRows, fit_leaf_class_maps, fit_pooled_class_m
 from hetcal.cross_fitting import Gain
 
 ONE_MAP = STRENGTHS[-1:]  # endless shrinkage
-MOST_DIRICHLET = 10  # classes: its weights grow with their square, and the time with that
+MOST_DIRICHLET = 20  # classes: its weights grow with their square, and the time with that
 
 
 @dataclass(frozen=True)

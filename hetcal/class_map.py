@@ -16,6 +16,7 @@ from hetcal.arrays import Floats, Ints
 ClassMethod = Literal["temperature", "vector", "dirichlet"]
 METHODS: tuple[ClassMethod, ...] = ("temperature", "vector", "dirichlet")
 TOLERANCE = 1e-7  # of the gradient per row, far below its standard error
+FLATTEST = 1e-12  # least spread along an axis, as a share of the largest
 ROUNDING = 1e-12  # sums of probabilities this close to one are one
 
 
@@ -115,7 +116,12 @@ def fit_class_map(
 
 
 class _Problem:
-    """The penalised likelihood as a function of how far the free parameters have moved."""
+    """The penalised likelihood as a function of how far the free parameters have moved.
+
+    Dirichlet scaling has a row of weights and a bias for each class. They move along the
+    principal axes of the log-probabilities, by steps of like effect: classes whose
+    probabilities go together would take hundreds of steps otherwise.
+    """
 
     def __init__(
         self,
@@ -134,23 +140,37 @@ class _Problem:
         self.free = {
             "temperature": 1,
             "vector": 2 * classes,
-            "dirichlet": classes * classes + classes,
+            "dirichlet": classes * (classes + 1),
         }[method]
+        if method == "dirichlet":
+            self.axes = self._axes()
 
-    def map_of(self, moved: Floats) -> ClassMap:
-        classes = self.z.shape[1]
+    def _axes(self) -> Floats:
+        rows, classes = self.z.shape
+        design = np.column_stack([self.z, np.ones(rows)])
+        spread, axes = np.linalg.eigh((design * self.mass[:, None]).T @ design)
+        spread = np.maximum(spread, spread.max() * FLATTEST)
+        # The curvature of the likelihood, as if all classes were alike.
+        return np.asarray(axes / np.sqrt(spread * (1 - 1 / classes) / classes + self.strength))
+
+    def map_of(self, steps: Floats) -> ClassMap:
+        """Return the map that is so many steps away from `towards`."""
+        classes, moved = self.z.shape[1], self._moved(steps)
         weights, bias = self.towards.weights.copy(), self.towards.bias.copy()
         if self.method == "temperature":
             weights += moved[0] * np.eye(classes)
+        elif self.method == "vector":
+            weights += np.diag(moved[:classes])
+            bias += moved[classes:]
         else:
-            step = moved[:-classes]
-            weights += np.diag(step) if self.method == "vector" else step.reshape(classes, classes)
-            bias += moved[-classes:]
+            weights += moved.reshape(classes, -1)[:, :classes]
+            bias += moved.reshape(classes, -1)[:, classes]
         return ClassMap(weights, bias)
 
-    def loss(self, moved: Floats) -> tuple[float, Floats]:
+    def loss(self, steps: Floats) -> tuple[float, Floats]:
         """Mean negative log-likelihood with the penalty, and its gradient."""
-        found, own = self.map_of(moved), (np.arange(self.y.size), self.y)
+        found, moved = self.map_of(steps), self._moved(steps)
+        own = np.arange(self.y.size), self.y
         out = self.z @ found.weights.T + found.bias
         out -= out.max(axis=1, keepdims=True)
         chance = np.exp(out)
@@ -158,7 +178,16 @@ class _Problem:
         value = self.mass @ (np.log(total) - out[own]) + self.strength / 2 * moved @ moved
         away = chance * (self.mass / total)[:, None]
         away[own] -= self.mass
-        return float(value), self._pulled_back(away) + self.strength * moved
+        gradient = self._pulled_back(away) + self.strength * moved
+        if self.method == "dirichlet":
+            gradient = (gradient.reshape(self.z.shape[1], -1) @ self.axes).ravel()
+        return float(value), gradient
+
+    def _moved(self, steps: Floats) -> Floats:
+        """Turn steps into changes of the free parameters."""
+        if self.method != "dirichlet":
+            return steps
+        return (steps.reshape(self.z.shape[1], -1) @ self.axes.T).ravel()
 
     def _pulled_back(self, away: Floats) -> Floats:
         """Turn the gradient by the outputs into that by the free parameters."""
@@ -166,4 +195,4 @@ class _Problem:
             return np.array([np.vdot(away, self.z)])
         if self.method == "vector":
             return np.append(np.einsum("ij,ij->j", away, self.z), away.sum(axis=0))
-        return np.append((away.T @ self.z).ravel(), away.sum(axis=0))
+        return np.column_stack([away.T @ self.z, away.sum(axis=0)]).ravel()

@@ -91,5 +91,5 @@ def test_only_the_classes_that_count_are_ranked(folds):
 
 
 def test_dirichlet_scaling_is_left_out_where_it_would_have_too_many_weights():
-    assert len(class_candidates(10)) == 7
-    assert [each.name for each in class_candidates(11) if each.method == "dirichlet"] == []
+    assert len(class_candidates(20)) == 7
+    assert [each.name for each in class_candidates(21) if each.method == "dirichlet"] == []

@@ -86,6 +86,24 @@ def test_no_small_step_from_the_fit_lowers_the_penalised_loss(drawn, method):
         assert penalised(found.weights + step, found.bias + shift) > best
 
 
+def test_classes_that_go_together_have_the_map_at_which_the_gradient_ends():
+    rng = np.random.default_rng(6)
+    logits = 2 * rng.normal(size=(3_000, 4)) @ rng.normal(size=(4, 12))
+    chance = softmax(0.6 * logits, axis=1)
+    y = (rng.random((3_000, 1)) > np.cumsum(chance, axis=1)).sum(axis=1).clip(0, 11)
+    found = fit_class_map("dirichlet", logits, y, strength=3.0)
+    away = np.exp(found.logits(logits)) - np.eye(12)[y]
+    gradient = away.T @ log_softmax(logits, axis=1) + 3.0 * (found.weights - np.eye(12))
+    assert np.abs(gradient / 3_000).max() < 1e-5
+    assert np.abs((away.sum(axis=0) + 3.0 * found.bias) / 3_000).max() < 1e-5
+
+
+def test_of_all_equivalent_maps_the_closest_is_returned(drawn):
+    found = fit_class_map("dirichlet", *drawn)
+    assert (found.weights - np.eye(3)).mean(axis=0) == pytest.approx(np.zeros(3), abs=1e-9)
+    assert found.bias.mean() == pytest.approx(0, abs=1e-9)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_an_endless_penalty_gives_back_what_it_draws_towards(drawn, method):
     towards = ClassMap(0.7 * np.eye(3), np.arange(3.0))
