@@ -11,6 +11,11 @@ from hetcal.class_metrics import class_placements, macro_lift_of
 from hetcal.class_rows import ClassRows, fit_leaf_class_maps, fit_pooled_class_map, mapped_logits
 from hetcal.cross_fitting import Gain
 
+KINDS: tuple[tuple[ClassMethod, str, str], ...] = (
+    ("temperature", "temperature", "a temperature"),
+    ("vector", "vector", "a map with a weight and a bias of each class"),
+    ("dirichlet", "Dirichlet", "a map with weights from every class to every class"),
+)
 ONE_MAP = STRENGTHS[-1:]  # endless shrinkage
 MOST_DIRICHLET = 20  # classes: its weights grow with their square, and the time with that
 
@@ -147,24 +152,16 @@ class ClassFolds:
 
 def class_candidates(classes: int) -> tuple[ClassCandidate, ...]:
     """Return the candidates for so many classes, the simplest first."""
-    one, own = "for all rows", "in every leaf of a tree, drawn towards those of all rows"
-    kinds: list[tuple[ClassMethod, str, str]] = [
-        ("temperature", f"one temperature {one}", f"a temperature {own}"),
-        (
-            "vector",
-            f"a weight and a bias of each class, {one}",
-            f"a weight and a bias of each class {own}",
-        ),
-        (
-            "dirichlet",
-            f"weights from every class to every class, {one}",
-            f"weights from every class to every class {own}",
-        ),
-    ]
-    if classes > MOST_DIRICHLET:
-        kinds.pop()
+    kinds = KINDS if classes <= MOST_DIRICHLET else KINDS[:-1]
+    own = "in every leaf of a tree, drawn towards that of all rows"
     return (
         ClassCandidate("identity", "leave the model as it is"),
-        *(ClassCandidate(f"pooled {kind}", words, kind) for kind, words, _ in kinds),
-        *(ClassCandidate(f"tree {kind}", words, kind, STRENGTHS[:-1]) for kind, _, words in kinds),
+        *(
+            ClassCandidate(f"pooled {name}", f"{words} for all rows", method)
+            for method, name, words in kinds
+        ),
+        *(
+            ClassCandidate(f"tree {name}", f"{words} {own}", method, STRENGTHS[:-1])
+            for method, name, words in kinds
+        ),
     )

@@ -42,16 +42,18 @@ with shown_errors(), shown_progress() as progress:
 leaf = leaf_picker(partition)
 
 if choice is not None:
-    recommended = chosen == "auto" or isinstance(flow, ClassFlow)
+    several = isinstance(flow, ClassFlow)
+    recommended = chosen == "auto" or several
+    also = ", or whose log-loss is not better, too" if several else ""
     st.subheader(f"Chosen: {choice.chosen}" if recommended else "The scheme", anchor=False)
     st.markdown(choice.why)
     chart(
-        candidate_figure(choice.candidates, MEASURE if isinstance(flow, ClassFlow) else "AUC"),
+        candidate_figure(choice.candidates, MEASURE if several else "AUC"),
         key="partition_candidates",
         alt="Lift of every candidate on rows that it was not fitted on, with 95 % intervals",
         how="Cross-fitted on validation and calibration rows; the test rows are not touched. From "
         "the simplest at the top: the simplest that is within one standard error of the best "
-        "is chosen, and nothing that is not clear of zero.",
+        f"is chosen, and nothing that is not clear of zero{also}.",
     )
     with st.expander("The candidates in numbers"):
         st.dataframe(choice.candidates, hide_index=True, column_config=CANDIDATES)

@@ -14,8 +14,8 @@ from hetcal.errors import CalibrationError
 LEAVES = (1, 2, 3)
 NAMES = [
     "identity",
-    *("pooled temperature", "pooled vector", "pooled dirichlet"),
-    *("tree temperature", "tree vector", "tree dirichlet"),
+    *("pooled temperature", "pooled vector", "pooled Dirichlet"),
+    *("tree temperature", "tree vector", "tree Dirichlet"),
 ]
 SHIFTS = np.array([[1.5, 0, 0], [0, 0, 0], [0, 0, 1.5]])
 

@@ -25,7 +25,10 @@ def show_class_verdict(run: ClassRun) -> None:
     found, choice = run.evaluation, run.choice
     say_outcome(found.lift, _verdict(run))
     if choice is not None:
-        st.markdown(f"Scheme: **{plain(choice.chosen)}**. {plain(choice.why)}")
+        st.markdown(
+            f"Scheme: **{plain(choice.chosen)}**, chosen on validation and calibration rows. "
+            f"{plain(choice.why)}"
+        )
     before, after = found.before, found.after
     cards(
         (
@@ -119,8 +122,9 @@ def class_method_controls(flow: ClassFlow) -> None:
     with st.expander("The maps of all classes"):
         maps = class_maps_table(run.calibrator, run.partition, run.table.classes)
         st.dataframe(maps, hide_index=True, column_config=CLASS_MAPS)
+    source = "model as it is" if run.calibrator.pooled_.is_identity else "map of all classes"
     st.info(
-        f"Results come from the map of all classes. The maps below are those of the class "
+        f"Results come from the {source}. The maps below are those of the class "
         f"{plain(flow.shown)} alone, against all others: they say what its scores deserve in "
         "every leaf.",
         icon=":material/info:",

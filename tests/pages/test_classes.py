@@ -198,7 +198,7 @@ def test_maps_are_chosen_without_a_click_and_told_in_words(kinds):
     )
     assert lifts == pytest.approx(table.set_index("name")["lift"].to_dict(), abs=1e-12)
     results = calm(go(app, "pages/results.py"))
-    assert any("Scheme: tree vector. The lift of" in each for each in said(results.markdown))
+    assert any("Scheme: tree vector, chosen on" in each for each in said(results.markdown))
     assert table_with(results, "top_label_error")["scheme"].iloc[-1] == "Chosen: tree vector"
     calibration = calm(go(app, "pages/calibration.py"))
     assert any("Chosen for all classes: tree vector" in m for m in said(calibration.markdown))
