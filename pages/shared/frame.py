@@ -88,7 +88,8 @@ def need_run() -> Flow:
     """Return the flow once the whole algorithm has run on it."""
     need_scores()
     with shown_errors("pages/partition.py", "Go to Partition"), shown_progress() as progress:
-        _ = current_flow(progress).leaves
+        flow = current_flow(progress)
+        _ = flow.choice, flow.leaves
     with shown_errors("pages/scores.py", "Go to Scores"), shown_progress() as progress:
         _ = current_flow(progress).run
     return current_flow()
