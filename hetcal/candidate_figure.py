@@ -43,7 +43,7 @@ def candidate_figure(candidates: pd.DataFrame, measure: str = "AUC") -> go.Figur
     return draw(
         traces,
         110 + ROW_HEIGHT * len(candidates),
-        x={"title": f"lift in {measure}, cross-fitted", "tickformat": "+.6~f"},
+        x={"title": f"lift in {measure}, cross-fitted", "tickformat": ".6~f"},
         y={"title": "scheme", "categoryorder": "array", "categoryarray": order},
         shapes=[zero_line()],
     )

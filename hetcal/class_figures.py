@@ -12,6 +12,7 @@ from hetcal.reliability import ReliabilityCurve
 from hetcal.result_figures import reliability_figure
 
 ALL = "all classes"
+UNMOVED = 0.01  # AUC on either side of no change
 
 
 def class_lift_figure(found: ClassEvaluation, shown: str | None = None) -> go.Figure:
@@ -44,11 +45,13 @@ def class_lift_figure(found: ClassEvaluation, shown: str | None = None) -> go.Fi
         hovertext=_words(found),
         hovertemplate="%{hovertext}<extra></extra>",
     )
+    # A model that is left as it is has no lift to scale by.
+    reach = {} if any(middle) else {"range": [-UNMOVED, UNMOVED]}
     # Half a narrow window is all that the title has.
     return draw(
         [marks],
         90 + 30 * len(names),
-        x={"title": "AUC after − AUC before", "tickformat": ".6~f"},
+        x={"title": "AUC after − AUC before", "tickformat": ".6~f", **reach},
         y={
             "tickvals": places,
             "ticktext": [_bold(short_text(each, 24), each in (ALL, shown)) for each in names],

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,14 @@ def test_the_lift_of_all_classes_stands_above_that_of_each(finished):
     assert ends == pytest.approx([found.lift.high, *found.classes["high"]])
     assert figure.layout.yaxis.ticktext == ("<b>all classes</b>", "ant", "<b>bee</b>", "cow")
     assert "ant</b> against all others" in points.hovertext[1]
+
+
+def test_without_any_lift_the_axis_stays_small(finished):
+    found = finished.evaluation
+    none = found.classes.assign(lift=0.0, low=0.0, high=0.0)
+    still = replace(found, lift=replace(found.lift, auc=0.0, low=0.0, high=0.0), classes=none)
+    assert class_lift_figure(still).layout.xaxis.range == (-0.01, 0.01)
+    assert class_lift_figure(found).layout.xaxis.range is None
 
 
 def test_the_top_label_figure_names_its_axes(finished):
