@@ -141,9 +141,11 @@ class BoostedPartition(EnsembleEstimator):
             random_state=self.random_state + number,
         )
         positive, weight = rows.positive, rows.weight if rows.weighted else None
+        part = matrix[grown]
+        part[:, np.isnan(part).all(axis=0)] = 0.0  # scikit-learn bins no column without values
         with threadpool_limits(1, user_api="openmp"):
             return model.fit(
-                matrix[grown],
+                part,
                 positive[grown],
                 sample_weight=None if weight is None else weight[grown],
                 X_val=matrix[left_out],

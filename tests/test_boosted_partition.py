@@ -168,6 +168,18 @@ def test_a_weight_of_0_leaves_a_row_out():
     assert np.isnan(fitted.held_out_[1_500:]).all()
 
 
+def test_a_column_without_values_and_one_of_rare_names_are_not_split():
+    X, y = rows(0, 600)
+    X["empty"], X["name"] = np.nan, [f"row {i}" for i in range(len(X))]
+    X["once"] = np.where(np.arange(len(X)) == 5, 1.0, np.nan)  # empty for one of the members
+    fitted = BoostedPartition(2, max_iter=5, learning_rate=0.5).fit(X, y)
+    names = [feature.name for feature in fitted.ensemble_.columns.features]
+    split = {names[i] for i in fitted.ensemble_.feature if i >= 0}
+    assert split <= {*"abcde"}
+    assert np.isfinite(fitted.held_out_).all()
+    assert np.corrcoef(fitted.held_out_, y)[0, 1] > 0.3
+
+
 def test_more_members_than_rows_of_a_class_are_refused():
     X, y = rows(0)
     with pytest.raises(PartitionError, match="3 rows of the rarer class"):
