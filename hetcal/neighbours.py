@@ -5,7 +5,7 @@ import numpy as np
 from hetcal import tree_kernels
 from hetcal.arrays import Floats, Singles
 from hetcal.binning import order_codes, values_of
-from hetcal.feature_values import single_limit
+from hetcal.feature_values import single_limits
 from hetcal.kernels import compiled, use_compiled
 
 FEW = 1 << 12  # rows that tell where to look
@@ -21,7 +21,7 @@ def neighbours(values: Singles, thresholds: Floats) -> list[tuple[float, float]]
     >>> neighbours(np.array([3, 1, np.nan, 2], dtype=np.float32), np.array([2.5, 1.5]))
     [(2.0, 3.0), (1.0, 2.0)]
     """
-    limits = np.array([single_limit(each) for each in thresholds.tolist()], dtype=np.float32)
+    limits = single_limits(thresholds)
     if not use_compiled():
         return [_around_near(values, limit) for limit in limits]
     bits = np.ascontiguousarray(values).view(np.int32)
