@@ -3,9 +3,10 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from hetcal.figures import PALETTE, draw, scatter, zero_line
+from hetcal.figures import PALETTE, draw, scatter, wrapped_text, zero_line
 
-ROW_HEIGHT = 34
+ROW_HEIGHT = 40
+LINE = 40  # characters below a name: a narrow window has room for no more
 
 
 def candidate_figure(candidates: pd.DataFrame, measure: str = "AUC") -> go.Figure:
@@ -39,11 +40,16 @@ def candidate_figure(candidates: pd.DataFrame, measure: str = "AUC") -> go.Figur
             "<br>n = %{customdata[3]:,}<extra>%{y}</extra>",
         )
         traces.append(trace)
-    order = candidates["name"].tolist()[::-1]
+    names = candidates["name"].tolist()
+    words = [
+        f'{name}<br><span style="font-size:10px">{wrapped_text(words, LINE)}</span>'
+        for name, words in zip(names, candidates["words"], strict=True)
+    ]
+    order = {"categoryorder": "array", "categoryarray": names[::-1]}
     return draw(
         traces,
         110 + ROW_HEIGHT * len(candidates),
         x={"title": f"lift in {measure}, cross-fitted", "tickformat": ".6~f"},
-        y={"title": "scheme", "categoryorder": "array", "categoryarray": order},
+        y={**order, "tickvals": names, "ticktext": words},
         shapes=[zero_line()],
     )

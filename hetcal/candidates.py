@@ -97,14 +97,14 @@ def standard_candidates(
         Candidate("tree", "Algorithm 1", (PlainLeavesPart(tree, leaf),)),
         Candidate(
             "shrunken tree",
-            "a tree whose maps are drawn towards one map for all rows",
+            "a tree, its maps drawn to one for all",
             (pooled, ShrunkenLeavesPart(tree, leaf)),
             STRENGTHS,
         ),
         _forest_candidate(many),
         Candidate(
             "nested",
-            "shrunken maps of one small boosted tree after the other",
+            "small boosted trees, one after another",
             (pooled, NestedPart(short, short.apply(held.X))),
             STRONG,
         ),
@@ -112,7 +112,7 @@ def standard_candidates(
         _boosted_candidate(boosted),
         Candidate(
             "boosted forest",
-            "the score and boosted trees, then many trees with shrunken maps",
+            "boosted trees, then the forest",
             (pooled, boosted, many),
             STRENGTHS,
         ),

@@ -29,13 +29,13 @@ def _by_instability(X: pd.DataFrame, y: Ints, scores: Floats, weight: Floats | N
 SCORE_TREES = (
     Candidate(
         "auc-gain",
-        "a tree that cuts where the calibrated AUC gains, with shrunken maps",
+        "a tree that cuts where the AUC gains",
         (PooledPart(), GrownLeavesPart(_by_gain)),
         STRENGTHS[1:2],
     ),
     Candidate(
         "instability",
-        "a tree that cuts where the map differs, with shrunken maps",
+        "a tree that cuts where the map differs",
         (PooledPart(), GrownLeavesPart(_by_instability)),
         STRENGTHS[1:2],
     ),

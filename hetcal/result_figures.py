@@ -166,7 +166,7 @@ def lift_figure(lift: Lift, rows: int) -> go.Figure:
         [mark],
         170,
         x={
-            "title": "AUC after − AUC before (right of zero: better), with 95 % interval",
+            "title": "AUC after − AUC before (right of zero: better)",
             "tickformat": ".6~f",
             "range": _around_zero(lift.low, lift.high),
         },
@@ -199,6 +199,7 @@ def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Fi
         name="contribution",
         error_x={
             "array": (leaves["contribution_high"] - leaves["contribution"]).tolist(),
+            "color": colour("quiet"),
             "thickness": 1.2,
             "width": 3,
         },
@@ -217,10 +218,7 @@ def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Fi
     return draw(
         [shares],
         90 + 30 * len(leaves),
-        x={
-            "title": "contribution to AUC after − AUC before, with 95 % interval",
-            "tickformat": ".6~f",
-        },
+        x={"title": "share of AUC after − AUC before", "tickformat": ".6~f"},
         y={
             "tickvals": places,
             "ticktext": [leaf_name(leaf, leaf == selected) for leaf in leaves["leaf"]],
@@ -241,6 +239,7 @@ def _diagonal(name: str) -> Part:
         name=name,
         mode="lines",
         hoverinfo="skip",
+        showlegend=False,  # a legend of three lines would touch the curves in a narrow window
         line={"dash": "dot", "width": 1.5, "color": colour("quiet")},
     )
 

@@ -125,7 +125,7 @@ def require_ranking(scores: Scores) -> None:
         )
     if finite.min() == finite.max():
         raise ScoreError(
-            f"All scores are equal ({finite[0]:.6g}).",
+            f"All scores are equal (logit {finite[0]:.6g}).",
             "A score that differs between rows is needed: a constant one ranks nothing.",
             "Check that the right score column or model output was chosen, and that the "
             "model's inputs are the columns it was trained on.",

@@ -9,7 +9,7 @@ from pages.shared.class_results import class_method_controls
 from pages.shared.frame import need_results, open_page
 from pages.shared.map_controls import map_controls
 from pages.shared.messages import plain
-from pages.shared.tables import MAPS
+from pages.shared.tables import map_columns
 from pages.shared.widgets import chart, definitions, leaf_picker, leaf_rows
 
 open_page(
@@ -54,4 +54,5 @@ with right:
         "95 % intervals; hollow leaves use the pooled map.",
     )
 definitions("Slope and intercept", "Standard error")
-leaf_rows(maps_table(calibrator, flow.partition), key="calibration_table", columns=MAPS)
+table = maps_table(calibrator, flow.partition)
+leaf_rows(table, key="calibration_table", columns=map_columns(calibrator.straight))

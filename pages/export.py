@@ -44,7 +44,9 @@ with downloads:
             )
     st.markdown("Score new rows on the command line:")
     st.code(
-        "python -m hetcal score artifact.zip new_rows.csv --out scored.parquet", language="bash"
+        "python -m hetcal score artifact.zip new_rows.csv --out scored.parquet",
+        language="bash",
+        wrap_lines=True,
     )
 
     st.subheader("The scored table", anchor=False)

@@ -61,6 +61,7 @@ leaf_chart(
     overconfidence_figure(flow.diagnosis, leaf),
     key="overconfidence_rank",
     alt="AUC on train and on test rows of every leaf, most over-confident first",
-    how="A long bar is a large fall from train to test AUC.",
+    how="A long bar is a large fall from train to test AUC. Topmost is the leaf whose log-loss "
+    "rises most.",
 )
 leaf_rows(flow.diagnosis.sort_values("rank"), key="overconfidence_table", columns=DIAGNOSIS)

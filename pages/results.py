@@ -90,14 +90,15 @@ with left:
         roc_figure(curves.roc, points),
         key="results_roc",
         alt="ROC curves before and after",
-        how="Higher is better: more true positives for the same false positives.",
+        how="Higher is better: more true positives for the same false positives. The dotted line "
+        "is chance.",
     )
     st.subheader("Reliability", anchor=False)
     chart(
         reliability_figure(curves.reliability),
         key="results_reliability",
         alt="Observed frequency against predicted probability before and after",
-        how="On the diagonal, a predicted 30 % happens 30 % of the time. Bars: 95 % intervals.",
+        how="On the dotted line, a predicted 30 % happens 30 % of the time. Bars: 95 % intervals.",
     )
 with right:
     st.subheader("Precision and recall", anchor=False)
@@ -112,7 +113,8 @@ with right:
         leaf_lift_figure(evaluation.leaves, leaf or None),
         key="results_leaves",
         alt="Share of the AUC lift of every leaf",
-        how="A leaf's share counts the pairs with one row in it; the shares add up to the lift.",
+        how="A leaf's share counts the pairs with one row in it; the shares add up to the lift. "
+        "Thin lines: 95 % intervals.",
     )
 
 st.subheader("Against simpler ways", anchor=False)

@@ -33,5 +33,12 @@ def test_the_measure_is_named_on_the_axis_and_in_the_hover_text(candidates):
     assert "%{x:+.4f} macro AUC<br>" in figure.data[0].hovertemplate
 
 
+def test_every_name_is_explained_where_it_stands(candidates):
+    axis = candidate_figure(candidates).layout.yaxis
+    assert list(axis.tickvals) == ["identity", "pooled", "forest"]
+    assert [each.split("<")[0] for each in axis.ticktext] == ["identity", "pooled", "forest"]
+    assert "one map" in axis.ticktext[1]
+
+
 def test_the_simplest_candidate_stands_at_the_top(candidates):
     assert candidate_figure(candidates).layout.yaxis.categoryarray[-1] == "identity"

@@ -69,7 +69,7 @@ def test_useless_scores_are_refused_in_words(values, kind, words):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ((0.3, 0.3, 0.3), r"All scores are equal \(0.3\)"),
+        ((0.3, 0.3, 0.3), r"All scores are equal \(logit 0.3\)"),
         ((np.nan, np.inf), "None of the 2 rows has a finite score"),
     ],
 )

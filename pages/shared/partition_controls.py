@@ -177,8 +177,7 @@ def _layer_controls(flow: Flow) -> None:
     scoring = workspace().scoring
     layers = scoring.model.layers if isinstance(scoring, ModelScoring) else ()
     if not layers:
-        st.caption("The scores have to come from a Keras model with internal layers.")
-        return
+        return  # growing the tree says what is missing
     widths = {each.name: each.width for each in layers}
 
     def choose(layer: str | None) -> None:
@@ -198,3 +197,5 @@ def _layer_controls(flow: Flow) -> None:
         help="The model runs once more to give what this layer says of every row.",
         **bound("partition_layer", scoring.layer, choose),
     )
+    if scoring.layer is None:
+        st.stop()  # not chosen yet is no error

@@ -16,7 +16,7 @@ from pages.shared.compute import artifact_of, scored_by_artifact
 from pages.shared.files import keep
 from pages.shared.messages import plain, show_error
 from pages.shared.state import TableFile, open_saved, update
-from pages.shared.tables import CLASS_MAPS, MAPS
+from pages.shared.tables import CLASS_MAPS, map_columns
 from pages.shared.uploads import TABLE_TYPES
 from pages.shared.widgets import cards
 
@@ -50,8 +50,12 @@ def _show(artifact: Artifact) -> None:
     )
     st.caption(f"Saved by hetcal {plain(artifact.version)}; measured when it was saved.")
     st.plotly_chart(tree_figure(artifact.partition, None), key="reopen_tree")
+    maps, columns = artifact.calibrator, map_columns(artifact.calibrator.straight)
     st.dataframe(
-        maps_table(artifact.calibrator, artifact.partition), hide_index=True, column_config=MAPS
+        maps_table(maps, artifact.partition),
+        hide_index=True,
+        column_order=list(columns),
+        column_config=columns,
     )
     _use_partition(artifact.partition)
 

@@ -76,6 +76,13 @@ MAPS: Columns = {
     "fallback": _text("pooled map because"),
 }
 
+
+def map_columns(straight: bool) -> Columns:
+    """Name the columns of maps, which are written once: as numbers if straight, or in words."""
+    left_out = ("map",) if straight else ("slope", "slope_se", "intercept", "intercept_se")
+    return {name: column for name, column in MAPS.items() if name not in left_out}
+
+
 METRICS: Columns = {
     "scheme": _text("scheme", width=190),
     "auc": _measure("AUC", "AUC"),

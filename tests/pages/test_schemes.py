@@ -1,7 +1,13 @@
 """The schemes of the Partition page: the recommended one and those that are asked for."""
 
+from dataclasses import replace
+
 import pytest
 
+from hetcal.demo import DEMO_NETWORK, demo_table
+from hetcal.model_file import inspect_model
+from hetcal.model_scores import suggest_inputs
+from hetcal.scoring import ModelScoring
 from tests.pages.visit import (
     calm,
     figure,
@@ -64,6 +70,16 @@ def test_own_columns_are_asked_for_before_anything_is_divided(segments):
 def test_a_layer_needs_a_model(segments):
     app = choose(with_scores(segments), "layer")
     assert any("reads a layer" in each for each in said(app.error))
+
+
+def test_a_layer_that_is_not_chosen_yet_is_no_error():
+    table, model = demo_table(), inspect_model(DEMO_NETWORK)
+    app = with_table(table)
+    scoring = ModelScoring(model, suggest_inputs(model, list(table.columns)))
+    app.session_state["workspace"] = replace(app.session_state["workspace"], scoring=scoring)
+    app = calm(choose(app, "layer"))
+    assert app.selectbox(key="partition_layer").value is None
+    assert not app.get("plotly_chart")
 
 
 def test_the_size_of_the_tree_can_be_left_to_cross_validation(segments):

@@ -169,7 +169,10 @@ def test_logits_called_probabilities_are_refused_and_can_be_called_logits_again(
 
 @pytest.mark.parametrize(
     ("score", "words"),
-    [(4.0, "All scores are equal (4)."), (np.inf, "None of the 2,400 rows has a finite score.")],
+    [
+        (4.0, "All scores are equal (logit 4)."),
+        (np.inf, "None of the 2,400 rows has a finite score."),
+    ],
 )
 def test_scores_that_rank_nothing_are_refused_and_another_column_taken(segments, score, words):
     app = with_scores(segments.assign(flat=score), "flat")
