@@ -8,6 +8,7 @@ import pandas as pd
 from hetcal.cells import Cells
 from hetcal.contributions import lift_contributions
 from hetcal.delong import Lift, paired_delong
+from hetcal.doubts import Doubt
 from hetcal.leaf_measures import leaf_areas, leaf_counts, leaf_losses
 from hetcal.metrics import Metrics, measure_cells
 from hetcal.ways import Ways
@@ -23,6 +24,8 @@ class Errors:
         Bounds of the fields of the same name in `Evaluation`.
     lift : float
         Bound of the lift in AUC.
+    leaves : Doubt
+        Largest bounds of the numbers of a leaf.
     wide : tuple of str
         Measures whose bound is not below their standard error, for there were no rows to ask.
     """
@@ -32,6 +35,7 @@ class Errors:
     tree: Metrics
     after: Metrics
     lift: float
+    leaves: Doubt
     wide: tuple[str, ...] = ()
 
 
@@ -56,7 +60,7 @@ class Evaluation:
     rows : int
         Number of test rows.
     errors : Errors or None
-        How far the numbers are off at most, leaf by leaf apart; None if all are exact.
+        How far the numbers are off at most; None if all are exact.
     """
 
     before: Metrics

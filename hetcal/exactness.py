@@ -12,8 +12,10 @@ import numpy as np
 from hetcal.arrays import Floats
 from hetcal.bounds import bounded_metrics, calibration_bins
 from hetcal.cells import Cells
+from hetcal.checked_leaves import checked_leaves
 from hetcal.delong import Lift, lift_between, lift_of
-from hetcal.evaluation import Errors, Evaluation, evaluate_leaves
+from hetcal.doubts import Doubt
+from hetcal.evaluation import Errors, Evaluation
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.metrics import Metrics
 from hetcal.rank_bounds import balanced_influence, rank_cells
@@ -82,16 +84,18 @@ def evaluate_sketch(
             checked[name] = asked(found, RowWay(rows, name, calibrator), doubt_order)
         else:
             checked[name] = replace(found, wide=found.wide | {"auc"}) if doubt_order else found
+    leaves, in_leaves = checked_leaves(ways, rows, calibrator, "after" in bent)
     areas = checked["before"].values.auc, checked["after"].values.auc
     errors = {name: each.errors for name, each in checked.items()}
     return Evaluation(
         **{name: each.values for name, each in checked.items()},
         lift=lift_between(*areas, lift.se),
-        leaves=evaluate_leaves(ways.before, ways.after, [each.leaf for each in calibrator.maps_]),
+        leaves=leaves,
         rows=int(ways.before.rows.sum()),
         errors=Errors(
             **errors,
             lift=errors["before"].auc + errors["after"].auc,
+            leaves=in_leaves,
             wide=tuple(name for name in NAMES if any(name in c.wide for c in checked.values())),
         ),
     )
@@ -175,10 +179,24 @@ def exactness(errors: Errors | None) -> str:
     if binned:
         told += f", the last {'two ' if binned == 2 else ''}in bins of whole cells"
     told += f"; exact: {', '.join(exact)}." if off and exact else "." if off else ""
-    if errors.wide:
-        wide = ", ".join(NAMES[each] for each in errors.wide)
-        told += f" Perhaps off by more than a standard error, with no rows to ask: {wide}."
-    return told or "All numbers are exact."
+    told += _told_of_leaves(errors.leaves)
+    wide = [NAMES[each] for each in errors.wide]
+    wide += [f"{NAMES[each]} of a leaf" for each in NAMES if each in errors.leaves.wide]
+    if wide:
+        told += (
+            f" Perhaps off by more than a standard error, with no rows to ask: {', '.join(wide)}."
+        )
+    return told.strip() or "All numbers are exact."
+
+
+def _told_of_leaves(leaves: Doubt) -> str:
+    bounds = {"auc": leaves.auc, "log_loss": leaves.log_loss}
+    off = [
+        f"{_rounded_up(bound)} ({NAMES[name]})"
+        for name, bound in bounds.items()
+        if 0 < bound < np.inf
+    ]
+    return f" In a leaf off by at most {', '.join(off)}." if off else ""
 
 
 def _lift(before: Cells, after: Cells) -> Lift:
