@@ -43,8 +43,8 @@ class FirstPass:
         Ids of all leaves.
     cells : RoleCells
         The scores of each role.
-    calibration_rows : callable or None
-        Gives the calibration rows, for maps that are exact; None if rows are cells.
+    role_rows : callable or None
+        Gives the rows of a role, for maps and numbers that are exact; None if rows are cells.
     rows : RowAnswers or None
         The test rows, for what their cells are too coarse for; None if rows are cells.
     """
@@ -53,7 +53,7 @@ class FirstPass:
     leaf: Ints
     leaves: tuple[int, ...]
     cells: RoleCells
-    calibration_rows: Callable[[], Cells] | None
+    role_rows: Callable[[str], Cells] | None
     rows: RowAnswers | None
 
 
@@ -121,10 +121,12 @@ def first_pass(
     cells = role_cells(table, scores, split, leaf, leaves, sketched_from, progress)
     if cells.exact:
         return FirstPass(split, leaf, leaves, cells, None, None)
-    calibration, test = (
-        partial(row_cells, table, scores, rows, leaf) for rows in (split.calibration, split.test)
-    )
-    return FirstPass(split, leaf, leaves, cells, calibration, RowAnswers(test, cells.calibration))
+
+    def role_rows(role: str) -> Cells:
+        return row_cells(table, scores, split.of(role), leaf)
+
+    rows = RowAnswers(partial(role_rows, "test"), cells.calibration)
+    return FirstPass(split, leaf, leaves, cells, role_rows, rows)
 
 
 def fit_maps(passed: FirstPass, settings: Settings) -> LeafCalibrator:
@@ -135,7 +137,7 @@ def fit_maps(passed: FirstPass, settings: Settings) -> LeafCalibrator:
         min_rows=settings.min_rows,
         random_state=settings.seed,
     )
-    rows = None if passed.calibration_rows is None else passed.calibration_rows()
+    rows = None if passed.role_rows is None else passed.role_rows("calibration")
     return calibrator.fit_cells(passed.cells.calibration, passed.leaves, polish_with=rows)
 
 

@@ -58,5 +58,15 @@ def worst(doubts: Sequence[Doubt]) -> Doubt:
     )
 
 
+def rounded_up(value: float) -> str:
+    """Write an upper bound with one digit, never below its value.
+
+    >>> rounded_up(0.00031)
+    '0.0004'
+    """
+    unit = 10.0 ** np.floor(np.log10(value))
+    return f"{np.ceil(value / unit) * unit:.1g}"
+
+
 def _variance(cells: Cells, values: Floats) -> float:
     return class_variance(values, cells.weight, cells.squares, float(cells.rows.sum()))

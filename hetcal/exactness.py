@@ -14,7 +14,7 @@ from hetcal.bounds import bounded_metrics, calibration_bins
 from hetcal.cells import Cells
 from hetcal.checked_leaves import checked_leaves
 from hetcal.delong import Lift, lift_between, lift_of
-from hetcal.doubts import Doubt
+from hetcal.doubts import Doubt, rounded_up
 from hetcal.evaluation import Errors, Evaluation
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.metrics import Metrics
@@ -172,7 +172,7 @@ def exactness(errors: Errors | None) -> str:
     ways = (errors.before, errors.pooled, errors.tree, errors.after)
     largest = {name: max(getattr(each, name) for each in ways) for name in NAMES}
     bounded = [name for name in NAMES if 0 < largest[name] < np.inf]
-    off = [f"{_rounded_up(largest[name])} ({NAMES[name]})" for name in bounded]
+    off = [f"{rounded_up(largest[name])} ({NAMES[name]})" for name in bounded]
     exact = [NAMES[key] for key in NAMES if not largest[key] > 0]
     told = f"Computed from cells of rows, off by at most {', '.join(off)}" if off else ""
     binned = sum(name.startswith("calibration_error") for name in bounded)
@@ -192,7 +192,7 @@ def exactness(errors: Errors | None) -> str:
 def _told_of_leaves(leaves: Doubt) -> str:
     bounds = {"auc": leaves.auc, "log_loss": leaves.log_loss}
     off = [
-        f"{_rounded_up(bound)} ({NAMES[name]})"
+        f"{rounded_up(bound)} ({NAMES[name]})"
         for name, bound in bounds.items()
         if 0 < bound < np.inf
     ]
@@ -210,9 +210,3 @@ def _variance(cells: Cells, values: Floats) -> float:
 
 def _loss(y: Labels, scores: Floats) -> Floats:
     return np.logaddexp(0, np.where(y == 1, -scores, scores))
-
-
-def _rounded_up(value: float) -> str:
-    """Write an upper bound with one digit, never below its value."""
-    unit = 10.0 ** np.floor(np.log10(value))
-    return f"{np.ceil(value / unit) * unit:.1g}"

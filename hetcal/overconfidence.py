@@ -1,7 +1,8 @@
 """Where the model is over-confident: train against test, leaf by leaf, in words."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ from scipy.special import expit, logit
 
 from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
+from hetcal.doubts import Doubt, doubt, rounded_up, worst
 from hetcal.metrics import (
     log_loss,
     mean_confidence_minus_accuracy,
@@ -22,13 +24,27 @@ from hetcal.scale_words import SURE, is_right, scale_words
 SHIFTED = 0.1  # a difference in log-odds worth a word
 
 
-def diagnose(train: Cells, test: Cells, leaves: Sequence[Leaf]) -> pd.DataFrame:
+def diagnose(
+    train: Cells,
+    test: Cells,
+    leaves: Sequence[Leaf],
+    rows: Callable[[str], Cells] | None = None,
+) -> pd.DataFrame:
     """Compare the scores of train and test rows in each leaf and in all rows.
 
     A model is over-confident where it does worse on test rows than it did on the rows it
     learned from. Leaves are ranked by `log_loss_gap`, which counts both a lost order and
     scores that are too large; the largest gap has rank 1, ties go by leaf id, and leaves
     without a gap come last.
+
+    Parameters
+    ----------
+    train, test : Cells
+        The scores of both roles.
+    leaves : sequence of Leaf
+        The leaves, also those without rows.
+    rows : callable, optional
+        Gives the rows of the role of this name, asked where cells are too coarse.
 
     Returns
     -------
@@ -38,12 +54,17 @@ def diagnose(train: Cells, test: Cells, leaves: Sequence[Leaf]) -> pd.DataFrame:
         `auc_gap` (train minus test), `log_loss_train`, `log_loss_test`,
         `log_loss_gap` (test minus train), `confidence_gap` (mean confidence minus accuracy,
         test), `mean_probability`, `positive_rate` (test), `slope`, `slope_se`, `intercept`
-        (of the Platt map fitted on test rows), `rank` (0 for all rows), `sentence`.
+        (of the Platt map fitted on test rows), `rank` (0 for all rows), `sentence`,
+        `auc_error`, `log_loss_error` (how far those of train and of test are off at most),
+        `unsure` (whether a bound is not below its standard error, with no rows to ask).
     """
     ids = [each.id for each in leaves]
-    sides = [
-        (_side(a), _side(b)) for a, b in zip(_groups(train, ids), _groups(test, ids), strict=True)
+    groups = [
+        [*_checked(cells, ids, None if rows is None else partial(rows, role))]
+        for role, cells in (("train", train), ("test", test))
     ]
+    sides = [(_side(a), _side(b)) for (a, _), (b, _) in zip(*groups, strict=True)]
+    doubts = [worst([a, b]) for (_, a), (_, b) in zip(*groups, strict=True)]
     fit = _test_fit(test, ids)
     table = pd.DataFrame(_record(a, b) for a, b in sides)
     table.insert(0, "leaf", [0, *ids])
@@ -51,7 +72,20 @@ def diagnose(train: Cells, test: Cells, leaves: Sequence[Leaf]) -> pd.DataFrame:
     table["slope"], table["slope_se"], table["intercept"] = fit.slope, fit.slope_se, fit.intercept
     table["rank"] = _ranks(table["log_loss_gap"].to_numpy())
     table["sentence"] = [_sentence(a, b, fit, i) for i, (a, b) in enumerate(sides)]
+    table["auc_error"] = [each.auc for each in doubts]
+    table["log_loss_error"] = [each.log_loss for each in doubts]
+    table["unsure"] = [bool(each.wide) for each in doubts]
     return table
+
+
+def diagnosis_exactness(diagnosis: pd.DataFrame) -> str:
+    """Say in a sentence or two how exact AUC and log-loss of a diagnosis are."""
+    bounds = {"AUC": diagnosis["auc_error"].max(), "log-loss": diagnosis["log_loss_error"].max()}
+    off = [f"{rounded_up(bound)} ({name})" for name, bound in bounds.items() if 0 < bound < np.inf]
+    told = f"Computed from cells of rows, off by at most {', '.join(off)}." if off else ""
+    if diagnosis["unsure"].any():
+        told += " Perhaps off by more than a standard error in some leaf, with no rows to ask."
+    return told.strip() or "AUC and log-loss are exact."
 
 
 @dataclass(frozen=True)
@@ -68,10 +102,19 @@ class _Side:
     shift: float  # of the mean probability from the rate of positives, in standard errors
 
 
-def _groups(cells: Cells, ids: Sequence[int]) -> Iterator[Cells]:
-    """Yield the cells of all leaves together and of each leaf."""
-    yield cells
-    yield from (cells.chosen(inside) for inside in rows_of_leaves(cells.leaf, ids))
+def _checked(
+    cells: Cells, ids: Sequence[int], rows: Callable[[], Cells] | None
+) -> Iterator[tuple[Cells, Doubt]]:
+    """Yield the cells of all leaves together and of each leaf, or their rows if need be."""
+    leaves = (cells.chosen(inside) for inside in rows_of_leaves(cells.leaf, ids))
+    known: Cells | None = None
+    for leaf, group in zip((None, *ids), (cells, *leaves), strict=True):
+        found = doubt(group)
+        if rows is None or not found.wide:
+            yield group, found
+            continue
+        known = rows() if known is None else known
+        yield known if leaf is None else known.inside(leaf), Doubt()
 
 
 def _side(cells: Cells) -> _Side:

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from hetcal.definitions import DEFINITIONS
+from hetcal.overconfidence import diagnosis_exactness
 from hetcal.overconfidence_figure import overconfidence_figure
 from hetcal.score_figures import leaf_histogram_figure, leaf_multiples_figure
 from pages.shared.frame import need_results, open_page
@@ -65,3 +66,4 @@ leaf_chart(
     "rises most.",
 )
 leaf_rows(flow.diagnosis.sort_values("rank"), key="overconfidence_table", columns=DIAGNOSIS)
+st.caption(diagnosis_exactness(flow.diagnosis))

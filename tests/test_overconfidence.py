@@ -5,9 +5,11 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from hetcal.cells import Cells
+from hetcal.grid import Grid
 from hetcal.metrics import auc, log_loss, mean_confidence_minus_accuracy
-from hetcal.overconfidence import diagnose
+from hetcal.overconfidence import diagnose, diagnosis_exactness
 from hetcal.partition import Leaf
+from hetcal.sketch import sketch_rows
 from hetcal.splits import Split
 
 
@@ -173,3 +175,41 @@ def test_rows_without_a_score_or_weight_are_left_out(four_leaves):
     assert table.loc[0, ["rows_train", "rows_test"]].tolist() == [79_000, 79_000]
     kept = split.test[split.test >= 2_000]
     assert table.at[0, "auc_test"] == pytest.approx(auc(y[kept], scores[kept]), abs=1e-12)
+
+
+def sketched(bins, rows=30_000):
+    """Cells and rows of both roles, in two leaves."""
+    rng = np.random.default_rng(5)
+    leaf, scores = rng.integers(1, 3, rows), rng.normal(scale=1.5, size=rows)
+    y = rng.binomial(1, expit(leaf * scores - 1))
+    sides = {"train": slice(None, None, 2), "test": slice(1, None, 2)}
+    parts = {role: (scores[i], y[i], leaf[i]) for role, i in sides.items()}
+    cells = [sketch_rows(*each, [1, 2], Grid(16.0, bins)).cells() for each in parts.values()]
+    return cells, {role: Cells.of_rows(*each) for role, each in parts.items()}
+
+
+def test_rows_are_asked_where_cells_are_too_coarse():
+    cells, rows = sketched(32)
+    found = diagnose(*cells, leaves(2), rows.__getitem__)
+    exact = diagnose(rows["train"], rows["test"], leaves(2))
+    for name in ("auc_train", "auc_test", "log_loss_train", "log_loss_test", "confidence_gap"):
+        assert found[name].tolist() == pytest.approx(exact[name].tolist(), abs=1e-12)
+    assert not found[["auc_error", "log_loss_error", "unsure"]].to_numpy().any()
+    assert diagnosis_exactness(found) == "AUC and log-loss are exact."
+
+
+def test_fine_cells_are_believed_and_say_how_far_they_are_off():
+    cells, rows = sketched(2**14)
+    found = diagnose(*cells, leaves(2), lambda role: pytest.fail(f"{role} rows were asked"))
+    exact = diagnose(rows["train"], rows["test"], leaves(2))
+    off = (found["auc_test"] - exact["auc_test"]).abs()
+    assert (off <= found["auc_error"]).all()
+    assert (found["auc_error"] > 0).all()
+    assert diagnosis_exactness(found).startswith("Computed from cells of rows, off by at most ")
+
+
+def test_coarse_cells_without_rows_are_called_unsure():
+    cells, _ = sketched(32)
+    found = diagnose(*cells, leaves(2))
+    assert found["unsure"].all()
+    assert "with no rows to ask" in diagnosis_exactness(found)

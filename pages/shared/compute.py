@@ -161,8 +161,8 @@ def run_of(
 def diagnosis_of(
     table: Table, scores: Scores, settings: Settings, partition: Partition, exact: bool
 ) -> pd.DataFrame:
-    cells = first_pass_of(table, scores, settings, partition, exact).cells
-    return diagnose(cells.train, cells.test, partition.leaves)
+    passed = first_pass_of(table, scores, settings, partition, exact)
+    return diagnose(passed.cells.train, passed.cells.test, partition.leaves, passed.role_rows)
 
 
 @once
