@@ -5,8 +5,8 @@ import plotly.graph_objects as go
 
 from hetcal.figures import PALETTE, draw, scatter, wrapped_text, zero_line
 
-ROW_HEIGHT = 40
-LINE = 40  # characters below a name: a narrow window has room for no more
+LINE = 44  # characters below a name: a narrow window has room for no more
+LINE_HEIGHT = 13  # pixels
 
 
 def candidate_figure(candidates: pd.DataFrame, measure: str = "AUC") -> go.Figure:
@@ -41,15 +41,17 @@ def candidate_figure(candidates: pd.DataFrame, measure: str = "AUC") -> go.Figur
         )
         traces.append(trace)
     names = candidates["name"].tolist()
-    words = [
-        f'{name}<br><span style="font-size:10px">{wrapped_text(words, LINE)}</span>'
-        for name, words in zip(names, candidates["words"], strict=True)
+    words = [wrapped_text(each, LINE) for each in candidates["words"]]
+    row = 27 + LINE_HEIGHT * max(1 + each.count("<br>") for each in words)
+    labels = [
+        f'{name}<br><span style="font-size:10px">{each}</span>'
+        for name, each in zip(names, words, strict=True)
     ]
     order = {"categoryorder": "array", "categoryarray": names[::-1]}
     return draw(
         traces,
-        110 + ROW_HEIGHT * len(candidates),
+        110 + row * len(names),
         x={"title": f"lift in {measure}, cross-fitted", "tickformat": ".6~f"},
-        y={**order, "tickvals": names, "ticktext": words},
+        y={**order, "tickvals": names, "ticktext": labels},
         shapes=[zero_line()],
     )

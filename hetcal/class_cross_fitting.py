@@ -13,8 +13,8 @@ from hetcal.cross_fitting import Gain
 
 KINDS: tuple[tuple[ClassMethod, str, str], ...] = (
     ("temperature", "temperature", "a temperature"),
-    ("vector", "vector", "a map with a weight and a bias of each class"),
-    ("dirichlet", "Dirichlet", "a map with weights from every class to every class"),
+    ("vector", "vector", "a weight and a bias per class"),
+    ("dirichlet", "Dirichlet", "weights from class to class"),
 )
 ONE_MAP = STRENGTHS[-1:]  # endless shrinkage
 MOST_DIRICHLET = 20  # classes: its weights grow with their square, and the time with that
@@ -153,7 +153,7 @@ class ClassFolds:
 def class_candidates(classes: int) -> tuple[ClassCandidate, ...]:
     """Return the candidates for so many classes, the simplest first."""
     kinds = KINDS if classes <= MOST_DIRICHLET else KINDS[:-1]
-    own = "in every leaf of a tree, drawn towards that of all rows"
+    own = "in every leaf"
     return (
         ClassCandidate("identity", "leave the model as it is"),
         *(

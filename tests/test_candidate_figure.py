@@ -40,5 +40,11 @@ def test_every_name_is_explained_where_it_stands(candidates):
     assert "one map" in axis.ticktext[1]
 
 
+def test_long_words_make_room_for_themselves(candidates):
+    longer = candidates.assign(words=["a", "b", "word " * 20])
+    heights = [candidate_figure(each).layout.height for each in (candidates, longer)]
+    assert heights[1] >= heights[0] + 3 * 2 * 12
+
+
 def test_the_simplest_candidate_stands_at_the_top(candidates):
     assert candidate_figure(candidates).layout.yaxis.categoryarray[-1] == "identity"
