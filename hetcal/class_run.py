@@ -122,9 +122,9 @@ class ClassRun:
             told += (f"{self.scores.excluded:,} rows have no finite scores and take no part.",)
         if self.scores.clipped:
             told += (f"{self.scores.clipped:,} probabilities below 1e-7 were pulled up to it.",)
-        if self.choice is not None:
+        if self.choice is not None and self.choice.uncounted:
             few = ", ".join(self.table.classes[each] for each in self.choice.uncounted)
-            told += (f"Too few rows to count in the choice: {few}.",) if few else ()
+            told += (f"With too few rows for their AUC to count in the choice: {few}.",)
         return (self.scores.how, *told, self.maps_in_words)
 
     @property

@@ -44,7 +44,7 @@ leaf = leaf_picker(partition)
 if choice is not None:
     several = isinstance(flow, ClassFlow)
     recommended = chosen == "auto" or several
-    also = ", or whose log-loss is not better, too" if several else ""
+    also = " whose log-loss is better, too" if several else ""
     st.subheader(f"Chosen: {choice.chosen}" if recommended else "The scheme", anchor=False)
     st.markdown(choice.why)
     chart(
@@ -52,8 +52,9 @@ if choice is not None:
         key="partition_candidates",
         alt="Lift of every candidate on rows that it was not fitted on, with 95 % intervals",
         how="Cross-fitted on validation and calibration rows; the test rows are not touched. From "
-        "the simplest at the top: the simplest that is within one standard error of the best "
-        f"is chosen, and nothing that is not clear of zero{also}.",
+        f"the simplest at the top: of those clear of zero{also}, the simplest within one standard "
+        "error of the best is chosen. If there are none, the model is left as it is, or gets one "
+        "map for all rows where that makes its probabilities better.",
     )
     with st.expander("The candidates in numbers"):
         st.dataframe(choice.candidates, hide_index=True, column_config=CANDIDATES)

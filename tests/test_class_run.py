@@ -121,7 +121,7 @@ def test_classes_too_rare_to_count_are_named(finished):
     logits[rows[finished.table.y[rows] == 1][15:]] = np.nan
     scores = make_class_scores(logits, "made up", digest="rare")
     found = run_classes(finished.table, scores, replace(finished.settings, partition="auto"))
-    assert "Too few rows to count in the choice: q." in found.notes
+    assert "With too few rows for their AUC to count in the choice: q." in found.notes
 
 
 def test_rows_without_finite_scores_take_no_part(finished):
