@@ -141,8 +141,9 @@ class ClassRun:
     @property
     def digest(self) -> str:
         """Changes when anything that the run was given changes."""
+        chosen = None if self.choice is None else self.choice.digest
         parts = (self.table.digest, self.scores.digest, self.partition.digest, self.settings)
-        return text_digest(repr(parts))
+        return text_digest(repr((*parts, chosen)))
 
     def view(self, number: int, min_rows: int | None = None) -> Run:
         """Return the run as one class against all others sees it.

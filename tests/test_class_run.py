@@ -115,6 +115,12 @@ def test_a_given_partition_leaves_nothing_to_choose(finished):
     assert found.choice is None
 
 
+def test_the_digest_tells_maps_that_were_chosen_from_those_that_were_not(chosen):
+    given = run_classes(chosen.table, chosen.scores, chosen.settings, chosen.partition)
+    assert not np.array_equal(chosen.after, given.after)
+    assert chosen.digest != given.digest
+
+
 def test_classes_too_rare_to_count_are_named(finished):
     rows = finished.split.calibration
     logits = finished.scores.logs.copy()
