@@ -6,7 +6,7 @@ import numpy as np
 
 from hetcal.arrays import Floats, Ints
 from hetcal.class_calibrator import STRENGTHS, ClassCalibrator
-from hetcal.class_map import ClassMap, ClassMethod
+from hetcal.class_map import ClassMap, ClassMethod, identity_map
 from hetcal.class_metrics import class_placements, macro_lift_of
 from hetcal.class_rows import ClassRows, fit_leaf_class_maps, fit_pooled_class_map, mapped_logits
 from hetcal.cross_fitting import Gain
@@ -129,7 +129,7 @@ class ClassFolds:
 
     def _logs(self, method: ClassMethod | None, strength: float) -> Floats:
         if method is None:
-            return self.rows.logits
+            return identity_map(self.rows.logits.shape[1]).logits(self.rows.logits)
         logs = np.empty(self.rows.logits.shape)
         for number in range(int(self.fold.max()) + 1):
             here = self.fold == number

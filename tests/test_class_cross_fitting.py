@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
@@ -66,6 +68,16 @@ def test_the_strength_of_the_lowest_log_loss_is_taken(folds):
         for strength in candidate.strengths
     }
     assert folds.cross_fit(candidate).strength == min(losses, key=losses.get)
+
+
+@pytest.mark.parametrize("place", [0, 2], ids=["identity", "pooled vector"])
+def test_logits_need_not_be_logarithms_of_probabilities(folds, place):
+    rows, candidate = folds.rows, class_candidates(3)[place]
+    shift = np.linspace(-3, 9, rows.y.size)[:, None]  # of all classes alike: no chance changes
+    moved = replace(folds, rows=replace(rows, logits=rows.logits + shift), _pooled={})
+    found = moved.cross_fit(candidate)
+    assert found.losses == pytest.approx(folds.cross_fit(candidate).losses, abs=1e-6)
+    assert found.placed == pytest.approx(folds.cross_fit(candidate).placed, abs=1e-3)
 
 
 def test_a_candidate_gains_nothing_over_itself(folds):
