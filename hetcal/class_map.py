@@ -17,6 +17,7 @@ ClassMethod = Literal["temperature", "vector", "dirichlet"]
 METHODS: tuple[ClassMethod, ...] = ("temperature", "vector", "dirichlet")
 TOLERANCE = 1e-7  # of the gradient per row, far below its standard error
 FLATTEST = 1e-12  # least spread along an axis, as a share of the largest
+LOWEST = -1e100  # log-probabilities whose squares can be added up
 ROUNDING = 1e-12  # sums of probabilities this close to one are one
 
 
@@ -147,7 +148,7 @@ class _Problem:
 
     def _axes(self) -> Floats:
         rows, classes = self.z.shape
-        design = np.column_stack([self.z, np.ones(rows)])
+        design = np.column_stack([np.maximum(self.z, LOWEST), np.ones(rows)])
         spread, axes = np.linalg.eigh((design * self.mass[:, None]).T @ design)
         spread = np.maximum(spread, spread.max() * FLATTEST)
         # The curvature of the likelihood, as if all classes were alike.

@@ -134,3 +134,12 @@ def test_a_row_is_mapped_alike_alone_and_among_others():
         assert np.array_equal(own.logits(logits[rows]), whole[rows])
     expected = log_softmax(log_softmax(logits, axis=1) @ own.weights.T + own.bias, axis=1)
     assert whole == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_class_that_is_ruled_out_leaves_a_map_that_is_no_worse_than_none(drawn, method):
+    logits, y = drawn[0][:600].copy(), drawn[1][:600]
+    logits[(np.arange(600) % 20 == 0) & (y != 1), 1] = -1.5e308
+    found = fit_class_map(method, logits, y, strength=1.0)
+    assert np.isfinite([*found.weights.ravel(), *found.bias]).all()
+    assert loss(found, logits, y) <= loss(identity_map(3), logits, y)
