@@ -14,7 +14,8 @@ FEW = 1 << 12  # rows that tell where to look
 def neighbours(values: Singles, thresholds: Floats) -> list[tuple[float, float]]:
     """Return the largest value up to each threshold and the smallest one above it.
 
-    Without a compiler, those of a few rows tell where to look, so that nothing is sorted.
+    Where there is none, it is infinite. Without a compiler, those of a few rows tell where to
+    look, so that nothing is sorted.
 
     Examples
     --------

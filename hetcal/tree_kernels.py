@@ -144,7 +144,7 @@ def divide(
 
 def around(bits: Codes, codes_up_to: Codes) -> tuple[Codes, Codes]:
     """Return the largest order code up to each limit and the smallest one above it."""
-    lowest, highest = np.int32(-0x80000000), np.int32(0x7FFFFFFF)
+    lowest, highest = np.int32(-0x7F800001), np.int32(0x7F800000)  # of minus and plus infinity
     below, above = np.full_like(codes_up_to, lowest), np.full_like(codes_up_to, highest)
     codes = np.empty(BLOCK, dtype=np.int32)
     for begin in range(0, len(bits), BLOCK):
