@@ -2,11 +2,9 @@
 
 import json
 import math
-import sys
 from typing import Any, NoReturn
 
 MAX_TEXT = 64 * 2**20
-MAX_NUMBER = sys.float_info.max
 
 
 class JsonError(ValueError):

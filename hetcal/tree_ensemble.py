@@ -79,12 +79,6 @@ class TreeEnsemble:
         """First node of each tree."""
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.int64)
 
-    @cached_property
-    def leaf_numbers(self) -> Ints:
-        """Number of each leaf among all trees, by node; -1 for a split."""
-        leaf = self.feature < 0
-        return np.where(leaf, np.cumsum(leaf) - 1, -1)
-
     @property
     def leaves(self) -> int:
         """Number of leaves of all trees."""
