@@ -209,7 +209,7 @@ def test_maps_are_chosen_without_a_click_and_told_in_words(kinds):
 @pytest.mark.recommended
 def test_a_sound_model_is_left_as_it_is_on_every_page(sound):
     app = calm(go(with_class_scores(sound), "pages/partition.py"))
-    assert "Chosen: identity" in [each.value for each in app.subheader]
+    assert "Chosen: leave the model as it is" in [each.value for each in app.subheader]
     assert any("No leaf needs a map of its own" in each.value for each in app.markdown)
     for page in ("app.py", "pages/results.py"):
         app = calm(go(app, page))
