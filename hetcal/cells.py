@@ -53,10 +53,13 @@ class Cells:
     ) -> "Cells":
         """Make every row a cell; rows without a finite score or without weight are left out."""
         used = np.isfinite(scores) if weight is None else np.isfinite(scores) & (weight > 0)
-        score = np.asarray(scores, dtype=np.float64)[used]
-        w = np.ones(score.size) if weight is None else weight[used].astype(np.float64)
-        rows = np.ones(score.size, dtype=np.int64)
-        return cls(score, np.asarray(y)[used], leaf[used], w, w**2, rows, score, score)
+        score, y = np.asarray(scores, dtype=np.float64), np.asarray(y)
+        if not used.all():  # millions of rows are not copied for nothing
+            score, y, leaf = score[used], y[used], leaf[used]
+            weight = None if weight is None else weight[used]
+        w = np.ones(score.size) if weight is None else weight.astype(np.float64)
+        squares = w if weight is None else w**2
+        return cls(score, y, leaf, w, squares, np.ones(score.size, dtype=np.int64), score, score)
 
     @cached_property
     def centre(self) -> Floats:
