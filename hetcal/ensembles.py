@@ -5,13 +5,13 @@ import pandas as pd
 
 from hetcal.arrays import Floats, Ints
 from hetcal.auc_gain_partition import AucGainPartition
-from hetcal.auto import Choice, choose_scheme, fit_scheme
+from hetcal.auto import MAX_HELD, MAX_TRAINING, Choice, choose_scheme, fit_scheme
 from hetcal.candidates import STRENGTHS, Candidate
 from hetcal.instability_partition import InstabilityPartition
 from hetcal.partition import Partition
 from hetcal.parts import GrownLeavesPart, PooledPart
 from hetcal.progress import Progress, silent
-from hetcal.scheme_rows import SchemeRows
+from hetcal.scheme_rows import SchemeRows, drawn
 from hetcal.scores import Scores
 from hetcal.settings import Settings
 from hetcal.splits import Split
@@ -59,11 +59,10 @@ def fit_ensemble(
     progress : callable, optional
         Is told how far the work has come; what it raises ends the work.
     """
-    training, calibration, validation = (
-        _rows(table, scores, rows) for rows in (split.train, split.calibration, split.validation)
-    )
-    held_out = validation if validation.y.size else None
-    return fit_roles(settings.partition, training, calibration, held_out, settings.seed, progress)
+    held = np.concatenate([split.calibration, split.validation])
+    training = _rows(table, scores, split.train, MAX_TRAINING, settings.seed)
+    held_out = _rows(table, scores, held, MAX_HELD, settings.seed)
+    return fit_roles(settings.partition, training, held_out, None, settings.seed, progress)
 
 
 def fit_roles(
@@ -81,8 +80,12 @@ def fit_roles(
     return fit_scheme(name, *roles, seed=seed, progress=progress)
 
 
-def _rows(table: Table, scores: Scores, rows: Ints) -> SchemeRows:
-    rows = rows[scores.usable[rows]]
+def _rows(table: Table, scores: Scores, rows: Ints, most: int, seed: int) -> SchemeRows:
+    """Draw rows before their columns are copied: a large table is not copied as a whole."""
+    use = scores.usable[rows]
+    if table.weight is not None:
+        use &= table.weight[rows] > 0
+    rows = rows[drawn(use, most, seed)]
     weight = None if table.weight is None else table.weight[rows]
     y = np.asarray(table.y[rows], dtype=np.int64)
     return SchemeRows(table.X.iloc[rows], y, scores.logit[rows], weight)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from hetcal.arrays import Floats, Ints
+from hetcal.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +56,14 @@ def sampled(rows: SchemeRows, most: int, seed: int) -> SchemeRows:
     use = _weight(rows) > 0
     if rows.scores is not None:
         use &= np.isfinite(rows.scores)
+    inside = drawn(use, most, seed)
+    scores = None if rows.scores is None else rows.scores[inside].astype(np.float64)
+    return SchemeRows(rows.X.iloc[inside], np.asarray(rows.y)[inside], scores, rows.weights(inside))
+
+
+def drawn(use: Bools, most: int, seed: int) -> Ints:
+    """Draw at most so many of the rows that can be used."""
     inside = np.flatnonzero(use)
     if inside.size > most:
         inside = np.sort(np.random.default_rng(seed).choice(inside, most, replace=False))
-    scores = None if rows.scores is None else rows.scores[inside].astype(np.float64)
-    return SchemeRows(rows.X.iloc[inside], np.asarray(rows.y)[inside], scores, rows.weights(inside))
+    return inside

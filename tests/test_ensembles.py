@@ -4,10 +4,13 @@ import pytest
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
-from hetcal.algorithm import run
+from hetcal import ensembles
+from hetcal.algorithm import run, split_table
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import artifact_bytes, score_with_artifact
+from hetcal.ensembles import fit_ensemble
 from hetcal.roles import Roles
+from hetcal.scheme_rows import SchemeRows, joined, sampled
 from hetcal.scores import make_scores
 from hetcal.scoring import ColumnScoring
 from hetcal.settings import Settings
@@ -79,3 +82,30 @@ def test_an_artifact_scores_new_rows_bit_for_bit(chosen, tmp_path):
     scored = score_with_artifact(artifact, chosen.table.frame, "digest")
     assert np.array_equal(scored["after"], expit(chosen.after))
     assert set(artifact.kinds) >= chosen.choice.scheme.column_names
+
+
+def test_rows_are_drawn_as_from_copies_of_all_roles(monkeypatch):
+    """The columns are copied after the draw; the rows are those of a draw from all of them."""
+    table, scores = drawn(blind=True)
+    logit = scores.logit.copy()
+    logit[::7] = np.nan
+    scores = make_scores(logit, "made up", digest="gaps")
+    settings = Settings(fractions=SHARES, partition="forest", seed=3)
+    split = split_table(table, settings)
+    for name, most in (("MAX_TRAINING", 500), ("MAX_HELD", 300)):
+        monkeypatch.setattr(ensembles, name, most)
+    given = []
+    monkeypatch.setattr(ensembles, "fit_roles", lambda *args: given.extend(args))
+    fit_ensemble(table, scores, split, settings)
+
+    def role(rows):
+        rows = rows[np.isfinite(logit[rows])]
+        return SchemeRows(table.X.iloc[rows], table.y[rows], logit[rows])
+
+    held = joined(role(split.calibration), role(split.validation))
+    expected = sampled(role(split.train), 500, 3), sampled(held, 300, 3)
+    for found, its in zip(given[1:3], expected, strict=True):
+        assert np.array_equal(found.X.to_numpy(), its.X.to_numpy())
+        assert np.array_equal(found.y, its.y)
+        assert np.array_equal(found.scores, its.scores)
+    assert given[3] is None
