@@ -24,7 +24,7 @@ SAMPLE = 1 << 14  # rows that the parts are chosen from
 PARTS = 1 << 12  # most parts of a column, that of the missing values included
 CELLS = 1 << 16  # most entries of a look-up table
 MANY_ROWS, FINER = 2_500_000, 4  # so many rows have four times as much of all these
-BINS = 1 << 8  # bins of a column, that of the missing values included
+BINS = 1 << 8  # bins of a column, that of the missing values included, unless asked for more
 OFTEN = 8  # rows of the sample that make it likely that a part has one value only
 BLOCK = 1 << 10  # rows that are copied at a time
 
@@ -86,7 +86,9 @@ class BinnedRows:
     only : array of float32, one per part
         The only value of a part; NaN if it may hold several.
     place : array of int, one per part
-        Its column times `BINS`, plus its bin.
+        Its column times `bins`, plus its bin.
+    bins : int
+        Bins of a column.
     """
 
     X: Matrix
@@ -94,6 +96,7 @@ class BinnedRows:
     ends: Ints
     only: Singles
     place: Ints
+    bins: int
 
     @cached_property
     def columns(self) -> list[slice]:
@@ -109,7 +112,7 @@ class BinnedRows:
     def bin_only(self) -> Singles:
         """The only value of each bin, columns x bins."""
         alone = np.diff(self._first, append=self.place.size) == 1
-        only = np.full((self.X.shape[1], BINS), np.nan, dtype=np.float32)
+        only = np.full((self.X.shape[1], self.bins), np.nan, dtype=np.float32)
         only.flat[self.place[self._first]] = np.where(alone, self.only[self._first], np.nan)
         return only
 
@@ -120,9 +123,9 @@ class BinnedRows:
 
     def bin_sums(self, sums: Floats) -> Floats:
         """Add up sums of parts by bin; the last axis becomes columns x bins."""
-        binned = np.zeros((*sums.shape[:-1], self.X.shape[1] * BINS))
+        binned = np.zeros((*sums.shape[:-1], self.X.shape[1] * self.bins))
         binned[..., self.place[self._first]] = np.add.reduceat(sums, self._first, axis=-1)
-        return binned.reshape(*sums.shape[:-1], -1, BINS)
+        return binned.reshape(*sums.shape[:-1], -1, self.bins)
 
 
 def order_codes(values: Singles) -> Codes:
@@ -157,9 +160,14 @@ def column_by_column(X: Matrix) -> Matrix:
     return columns
 
 
-def choose_bins(values: Singles) -> ColumnBins:
-    """Choose the parts of a column from every so many of its rows."""
-    scale = FINER if len(values) >= MANY_ROWS else 1
+def bins_for(rows: int) -> int:
+    """Choose how many bins a column has: looking into a bin takes longer with many rows."""
+    return _scale(rows) * BINS
+
+
+def choose_bins(values: Singles, bins: int = BINS) -> ColumnBins:
+    """Choose the parts of a column, and their bins, from every so many of its rows."""
+    scale = _scale(len(values))
     sample = values[:: len(values) // (scale * SAMPLE) | 1]  # odd: rows may take turns
     sample = bounded(sample[~np.isnan(sample)])
     codes = np.sort(order_codes(sample))
@@ -168,14 +176,18 @@ def choose_bins(values: Singles) -> ColumnBins:
     shift = next(s for s in range(33) if (high >> s) - (low >> s) < room)
     used, counts, value = _contents((codes >> shift) - (low >> shift), codes)
     if (counts[np.isnan(value)] * (BINS // 2) > codes.size).any():
-        return _searched(sample)
+        return _searched(sample, bins)
     number, heavy = _shares(counts, scale * PARTS - 1)
     table = _table(used, number, heavy)
     cuts = np.empty(0, dtype=np.float32)
-    return ColumnBins(low, high, shift, table, cuts, *_parts(number, counts, value))
+    return ColumnBins(low, high, shift, table, cuts, *_parts(number, counts, value, bins))
 
 
-def _searched(sample: Singles) -> ColumnBins:
+def _scale(rows: int) -> int:
+    return FINER if rows >= MANY_ROWS else 1
+
+
+def _searched(sample: Singles, bins: int) -> ColumnBins:
     """Choose exact cuts: between equal shares, and below each common value."""
     values, counts = np.unique(sample, return_counts=True)
     last = values[np.flatnonzero(np.diff(_shares(counts, BINS - 1)[0]))]
@@ -183,7 +195,7 @@ def _searched(sample: Singles) -> ColumnBins:
         below = np.nextafter(values[counts >= OFTEN], np.float32(-np.inf))
     cuts = np.unique(np.concatenate([last, below]))
     number = np.searchsorted(cuts, values)
-    return ColumnBins(0, 0, 0, np.empty(0, np.uint16), cuts, *_parts(number, counts, values))
+    return ColumnBins(0, 0, 0, np.empty(0, np.uint16), cuts, *_parts(number, counts, values, bins))
 
 
 def _contents(cells: Codes, codes: Codes) -> tuple[Codes, Ints, Singles]:
@@ -217,17 +229,19 @@ def _shares(counts: Ints, most: int) -> tuple[Ints, Bools]:
 
 def _table(used: Codes, number: Ints, heavy: Bools) -> Keys:
     """Return the part of each cell; one that is not in use shares that of a light neighbour."""
+    if not heavy.any():
+        return np.repeat(number.astype(np.uint16), np.diff(used, prepend=-1))
     numbers = np.column_stack([number - heavy, number]).astype(np.uint16)
     widths = np.ones(numbers.shape, dtype=np.int64)
     widths[:, 0] = np.diff(used, prepend=-1) - 1
     return np.repeat(numbers.ravel(), widths.ravel())
 
 
-def _parts(number: Ints, counts: Ints, value: Singles) -> tuple[Singles, Ints]:
+def _parts(number: Ints, counts: Ints, value: Singles, bins: int) -> tuple[Singles, Ints]:
     """Return the only value and the bin of each part, given the parts of what is in use."""
     many = int(number[-1]) + 1
     only = np.full(many + 1, np.nan, dtype=np.float32)
     chosen = np.flatnonzero((np.bincount(number) == 1)[number] & (counts >= OFTEN))
     only[number[chosen]] = value[chosen]
-    bins, _ = _shares(np.bincount(number, counts).astype(np.int64), BINS - 1)
-    return only, np.append(bins, BINS - 1)
+    bin_of, _ = _shares(np.bincount(number, counts).astype(np.int64), bins - 1)
+    return only, np.append(bin_of, bins - 1)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetcal.arrays import Bools, Floats
-from hetcal.binning import BinnedRows, choose_bins, column_by_column
+from hetcal.binning import BinnedRows, bins_for, choose_bins, column_by_column
 from hetcal.grown_tree import GrownTree
 from hetcal.kernels import use_compiled
 from hetcal.magnifier import RowMagnifier
@@ -70,9 +70,9 @@ def grow_tree(
     compiled = use_compiled() if compiled is None else compiled
     passes = compiled_passes() if compiled else REFERENCE
     X = column_by_column(X)
-    table = bin_rows(
-        X, y.astype(np.uint8, copy=False), [choose_bins(column) for column in X.T], passes
-    )
+    bins = bins_for(len(X))
+    columns = [choose_bins(column, bins) for column in X.T]
+    table = bin_rows(X, y.astype(np.uint8, copy=False), columns, passes)
     values = np.empty((0, len(X))) if weight is None else weight[None]
     return _Grower(table, values, growth, passes).grow()
 

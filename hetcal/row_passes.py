@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hetcal import tree_kernels
 from hetcal.arrays import Floats, Ints, Singles
-from hetcal.binning import BINS, BinnedRows, Bytes, ColumnBins, Keys
+from hetcal.binning import BinnedRows, Bytes, ColumnBins, Keys
 from hetcal.kernels import compiled
 from hetcal.picked_columns import Matrix
 
@@ -51,8 +51,9 @@ def bin_rows(X: Matrix, y: Bytes, columns: Sequence[ColumnBins], passes: Passes)
     only = np.concatenate([column.only for column in columns])
     for j, column in enumerate(columns):
         passes.bin_column(X[:, j], y, column, only[ends[j] : ends[j + 1]], keys[:, j])
-    place = np.concatenate([j * BINS + column.bin for j, column in enumerate(columns)])
-    return BinnedRows(X, keys, ends, only, place)
+    bins = int(columns[0].bin[-1]) + 1
+    place = np.concatenate([j * bins + column.bin for j, column in enumerate(columns)])
+    return BinnedRows(X, keys, ends, only, place, bins)
 
 
 def bin_column(values: Singles, y: Bytes, column: ColumnBins, only: Singles, keys: Keys) -> None:
