@@ -15,7 +15,14 @@ from hetcal.growing import grow_partition, lend_rows
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
 from hetcal.progress import Progress, silent
-from hetcal.role_cells import SKETCHED_FROM, RoleCells, role_cells, row_cells
+from hetcal.role_cells import (
+    SKETCHED_FROM,
+    RoleCells,
+    ScoredRows,
+    role_cells,
+    row_cells,
+    scored_rows,
+)
 from hetcal.row_answers import RowAnswers
 from hetcal.run_checks import refuse_role_columns, require_scored_classes, require_weight
 from hetcal.scores import Scores, require_ranking
@@ -44,7 +51,10 @@ class FirstPass:
     cells : RoleCells
         The scores of each role.
     role_rows : callable or None
-        Gives the rows of a role, for maps and numbers that are exact; None if rows are cells.
+        Gives the rows of a role, for maps that are exact; None if rows are cells.
+    scored_rows : callable or None
+        Gives labels, scores and weights of a role, or only of one of its leaves, for numbers
+        that are exact; None if rows are cells.
     rows : RowAnswers or None
         The test rows, for what their cells are too coarse for; None if rows are cells.
     """
@@ -54,6 +64,7 @@ class FirstPass:
     leaves: tuple[int, ...]
     cells: RoleCells
     role_rows: Callable[[str], Cells] | None
+    scored_rows: Callable[[str, int | None], ScoredRows] | None
     rows: RowAnswers | None
 
 
@@ -120,13 +131,16 @@ def first_pass(
     leaves = tuple(each.id for each in partition.leaves)
     cells = role_cells(table, scores, split, leaf, leaves, sketched_from, progress)
     if cells.exact:
-        return FirstPass(split, leaf, leaves, cells, None, None)
+        return FirstPass(split, leaf, leaves, cells, None, None, None)
 
     def role_rows(role: str) -> Cells:
         return row_cells(table, scores, split.of(role), leaf)
 
+    def plain_rows(role: str, only: int | None) -> ScoredRows:
+        return scored_rows(table, scores, split.of(role), leaf, only)
+
     rows = RowAnswers(partial(role_rows, "test"), cells.calibration)
-    return FirstPass(split, leaf, leaves, cells, role_rows, rows)
+    return FirstPass(split, leaf, leaves, cells, role_rows, plain_rows, rows)
 
 
 def fit_maps(passed: FirstPass, settings: Settings) -> LeafCalibrator:

@@ -19,6 +19,8 @@ from hetcal.metrics import (
 )
 from hetcal.partition import Leaf
 from hetcal.platt import PlattFit, fit_platt_cells
+from hetcal.rank_statistics import rank_statistics
+from hetcal.role_cells import ScoredRows
 from hetcal.scale_words import SURE, is_right, scale_words
 
 SHIFTED = 0.1  # a difference in log-odds worth a word
@@ -28,7 +30,7 @@ def diagnose(
     train: Cells,
     test: Cells,
     leaves: Sequence[Leaf],
-    rows: Callable[[str], Cells] | None = None,
+    rows: Callable[[str, int | None], ScoredRows] | None = None,
 ) -> pd.DataFrame:
     """Compare the scores of train and test rows in each leaf and in all rows.
 
@@ -44,7 +46,8 @@ def diagnose(
     leaves : sequence of Leaf
         The leaves, also those without rows.
     rows : callable, optional
-        Gives the rows of the role of this name, asked where cells are too coarse.
+        Gives the rows of the role of this name, or only those in one leaf, asked for AUC and
+        log-loss where cells are too coarse.
 
     Returns
     -------
@@ -63,7 +66,7 @@ def diagnose(
         [*_checked(cells, ids, None if rows is None else partial(rows, role))]
         for role, cells in (("train", train), ("test", test))
     ]
-    sides = [(_side(a), _side(b)) for (a, _), (b, _) in zip(*groups, strict=True)]
+    sides = [(a, b) for (a, _), (b, _) in zip(*groups, strict=True)]
     doubts = [worst([a, b]) for (_, a), (_, b) in zip(*groups, strict=True)]
     fit = _test_fit(test, ids)
     table = pd.DataFrame(_record(a, b) for a, b in sides)
@@ -103,18 +106,21 @@ class _Side:
 
 
 def _checked(
-    cells: Cells, ids: Sequence[int], rows: Callable[[], Cells] | None
-) -> Iterator[tuple[Cells, Doubt]]:
-    """Yield the cells of all leaves together and of each leaf, or their rows if need be."""
+    cells: Cells, ids: Sequence[int], rows: Callable[[int | None], ScoredRows] | None
+) -> Iterator[tuple[_Side, Doubt]]:
+    """Yield all leaves together and each leaf, with numbers from rows where need be."""
     leaves = (cells.chosen(inside) for inside in rows_of_leaves(cells.leaf, ids))
-    known: Cells | None = None
     for leaf, group in zip((None, *ids), (cells, *leaves), strict=True):
-        found = doubt(group)
+        side, found = _side(group), doubt(group)
         if rows is None or not found.wide:
-            yield group, found
+            yield side, found
             continue
-        known = rows() if known is None else known
-        yield known if leaf is None else known.inside(leaf), Doubt()
+        asked = rows(leaf)
+        if "auc" in found.wide:
+            side, found = replace(side, auc=rank_statistics(*asked).auc), replace(found, auc=0.0)
+        if "log_loss" in found.wide:
+            side, found = replace(side, log_loss=log_loss(*asked)), replace(found, log_loss=0.0)
+        yield side, replace(found, wide=frozenset())
 
 
 def _side(cells: Cells) -> _Side:

@@ -3,16 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hetcal.arrays import Ints
+from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
 from hetcal.grid import Grid, grid_for_most
 from hetcal.progress import Progress, between, silent
+from hetcal.ranking import Labels
 from hetcal.scores import Scores
 from hetcal.sketch import Sketch, sketch_rows
 from hetcal.splits import Split
 from hetcal.table import Table
 
 SKETCHED_FROM = 200_000  # rows; up to here they are few enough to be cells themselves
+ScoredRows = tuple[Labels, Floats, Floats | None]
+"""Labels, scores, and weights if there are any."""
 PASSED = ("train", "calibration", "test")
 """The roles whose scores are looked at."""
 
@@ -89,6 +92,17 @@ def row_cells(table: Table, scores: Scores, rows: Ints, leaf: Ints) -> Cells:
     """Make every one of some rows a cell."""
     weight = None if table.weight is None else table.weight[rows]
     return Cells.of_rows(scores.logit[rows], table.y[rows], leaf[rows], weight)
+
+
+def scored_rows(
+    table: Table, scores: Scores, rows: Ints, leaf: Ints, only: int | None
+) -> ScoredRows:
+    """Return labels, scores and weights of some rows, or only of those in one leaf.
+
+    They take less memory than cells.
+    """
+    rows = rows if only is None else rows[leaf[rows] == only]
+    return table.y[rows], scores.logit[rows], None if table.weight is None else table.weight[rows]
 
 
 def _sketch(rows: Cells, leaves: Sequence[int], grid: Grid) -> Sketch:

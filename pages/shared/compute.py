@@ -162,7 +162,7 @@ def diagnosis_of(
     table: Table, scores: Scores, settings: Settings, partition: Partition, exact: bool
 ) -> pd.DataFrame:
     passed = first_pass_of(table, scores, settings, partition, exact)
-    return diagnose(passed.cells.train, passed.cells.test, partition.leaves, passed.role_rows)
+    return diagnose(passed.cells.train, passed.cells.test, partition.leaves, passed.scored_rows)
 
 
 @once
