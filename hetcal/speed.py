@@ -162,9 +162,9 @@ class _Comparison:
 
     def others(self) -> Iterator[Measured]:
         """Measure fit and predict against calibrators that give other results."""
-        ours: Timed[Calibrated] | None = None
+        ours: Timed[Floats] | None = None
         for name, work in speed_rivals.other_calibrators(len(self.rows.y)):
-            ours = ours or timed(lambda: speed_jobs.calibrate(self.rows))
+            ours = ours or timed(lambda: speed_jobs.probabilities(self.rows))
             theirs = _rival(partial(work, self.rows))
             yield self._line("fit", ours, name, theirs, None)
 

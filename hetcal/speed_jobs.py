@@ -41,7 +41,6 @@ class Calibrated:
     sketch: Sketch
     fit: PlattFit
     logits: Floats
-    probability: Floats
 
 
 def grow(rows: Rows) -> Partition:
@@ -57,14 +56,19 @@ def grow_on_scores(rows: Rows, kind: type[ScorePartition]) -> Partition:
 
 
 def calibrate(rows: Rows) -> Calibrated:
-    """Grow the tree, send the rows to its leaves, fit the maps exactly and apply them."""
+    """Grow the tree, send the rows to its leaves, fit the maps exactly and map the scores."""
     partition = grow(rows)
     leaf = partition.apply(rows.frame)
     leaves = range(1, len(partition.leaves) + 1)
     sketch = sketch_rows(rows.scores, rows.y, leaf, leaves, grid_for(rows.scores))
     fit = polish(_fit(sketch.cells(), sketch), rows.scores, rows.y, leaf, leaves)
-    logits = _map(fit, rows.scores, leaf)
-    return Calibrated(partition, leaf, sketch, fit, logits, sigmoid(logits))
+    return Calibrated(partition, leaf, sketch, fit, _map(fit, rows.scores, leaf))
+
+
+def probabilities(rows: Rows) -> Floats:
+    """Do all that gives calibrated probabilities; they take the place of the logits."""
+    logits = calibrate(rows).logits
+    return sigmoid(logits, out=logits)
 
 
 def whole_job(rows: Rows) -> Outcome:
@@ -73,6 +77,7 @@ def whole_job(rows: Rows) -> Outcome:
     cells = done.sketch.cells()
     before = _measures(rank_statistics(rows.y, rows.scores), cells)
     after = _measures(rank_statistics(rows.y, done.logits), _mapped(cells, done.fit))
+    sigmoid(done.logits, out=done.logits)  # the probabilities, once the logits are ranked
     return _outcome(done.fit, before + after, cells, done.sketch)
 
 
