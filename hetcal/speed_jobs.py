@@ -39,6 +39,7 @@ class Calibrated:
     partition: Partition
     leaf: Ints
     sketch: Sketch
+    cells: Cells
     fit: PlattFit
     logits: Floats
 
@@ -61,8 +62,9 @@ def calibrate(rows: Rows) -> Calibrated:
     leaf = partition.apply(rows.frame)
     leaves = range(1, len(partition.leaves) + 1)
     sketch = sketch_rows(rows.scores, rows.y, leaf, leaves, grid_for(rows.scores))
-    fit = polish(_fit(sketch.cells(), sketch), rows.scores, rows.y, leaf, leaves)
-    return Calibrated(partition, leaf, sketch, fit, _map(fit, rows.scores, leaf))
+    cells = sketch.cells()
+    fit = polish(_fit(cells, sketch), rows.scores, rows.y, leaf, leaves)
+    return Calibrated(partition, leaf, sketch, cells, fit, _map(fit, rows.scores, leaf))
 
 
 def probabilities(rows: Rows) -> Floats:
@@ -74,7 +76,7 @@ def probabilities(rows: Rows) -> Floats:
 def whole_job(rows: Rows) -> Outcome:
     """Calibrate and measure before and after: ranks exactly from rows, the rest from cells."""
     done = calibrate(rows)
-    cells = done.sketch.cells()
+    cells = done.cells
     before = _measures(rank_statistics(rows.y, rows.scores), cells)
     after = _measures(rank_statistics(rows.y, done.logits), _mapped(cells, done.fit))
     sigmoid(done.logits, out=done.logits)  # the probabilities, once the logits are ranked

@@ -51,9 +51,10 @@ def two_classes(y: Any) -> Labels:
     """Return labels of two classes as 0 and 1, or say what is wrong with them."""
     if isinstance(y, np.ndarray) and y.dtype.kind in "iu" and y.size:
         low, high = y.min(), y.max()
-        upper = y == high
-        if low < high and (upper | (y == low)).all():  # nothing has to be sorted
-            return np.asarray(upper).view(np.int8)
+        upper = np.asarray(y == high)
+        others = y.size - np.count_nonzero(upper)
+        if low < high and others == np.count_nonzero(y == low):  # nothing has to be sorted
+            return upper.view(np.int8)
     missing = int(pd.isna(y).sum())
     classes = np.array([]) if missing else np.unique(y)
     if classes.size != 2:

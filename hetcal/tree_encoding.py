@@ -187,7 +187,7 @@ def with_digits(column: EncodedColumn, thresholds: Floats) -> Feature:
     """Show thresholds with as many digits as part the values next to them, if there are any."""
     if column.feature.kind == "category" or not column.values.size:
         return column.feature
-    finite = thresholds[np.isfinite(thresholds)]
+    finite = np.unique(thresholds[np.isfinite(thresholds)])  # several nodes may cut alike
     pairs = zip(finite.tolist(), neighbours(column.values, finite), strict=True)
     digits = (needed_digits(threshold, *beside) for threshold, beside in pairs)
     return replace(column.feature, digits=max(digits, default=4))
