@@ -13,7 +13,7 @@ from hetcal.kernels import compiled
 
 @compiled
 def count_rows(
-    scores: Any, y: Any, position: Any, weight: Any, grid: Any, counts: Any, sums: Any
+    scores: Any, y: Any, leaf: Any, position: Any, weight: Any, grid: Any, counts: Any, sums: Any
 ) -> tuple[float, float]:
     """Add rows to the flat arrays of a sketch; return the lowest and the highest finite score."""
     reach, per_unit, bins = grid
@@ -22,7 +22,7 @@ def count_rows(
     weighted = weight.size > 0
     low, high = np.inf, -np.inf
     for i in range(scores.size):
-        p = position[i]
+        p = position[leaf[i]] if 0 <= leaf[i] < position.size else -1
         if p < 0 or (weighted and not weight[i] > 0):
             continue
         s = np.float64(scores[i])

@@ -12,7 +12,7 @@ from hetcal.cells import Cells
 from hetcal.errors import CalibrationError
 from hetcal.grid import Grid
 from hetcal.kernels import use_compiled
-from hetcal.leaf_ids import leaf_positions
+from hetcal.leaf_ids import leaf_positions, position_table
 from hetcal.progress import Progress, silent
 from hetcal.ranking import Labels
 
@@ -130,8 +130,7 @@ def sketch_rows(
         progress(start / len(scores), "Counting rows by leaf and score")
         rows = slice(start, start + CHUNK)
         part = None if weight is None else weight[rows]
-        position = leaf_positions(leaf[rows], leaves)
-        sketch = add(sketch, scores[rows], np.asarray(y[rows]), position, part)
+        sketch = add(sketch, scores[rows], np.asarray(y[rows]), leaf[rows], part)
     return sketch
 
 
@@ -142,11 +141,10 @@ def _empty(leaves: tuple[int, ...], grid: Grid, weighted: bool) -> Sketch:
     return Sketch(grid, leaves, rows, np.zeros(shape), weight, squares, excluded, np.inf, -np.inf)
 
 
-def _add(
-    sketch: Sketch, scores: Floats, y: Labels, position: Ints, weight: Floats | None
-) -> Sketch:
+def _add(sketch: Sketch, scores: Floats, y: Labels, leaf: Ints, weight: Floats | None) -> Sketch:
     """Return the sketch with some rows more."""
     shape, finite = sketch.rows.shape, np.isfinite(scores)
+    position = leaf_positions(leaf, sketch.leaves)
     inside = position >= 0 if weight is None else (position >= 0) & (weight > 0)
     lost = inside & ~finite
     excluded = np.bincount(position[lost] * 2 + y[lost], minlength=2 * shape[0])
@@ -174,7 +172,7 @@ def _add(
 
 
 def _add_compiled(
-    sketch: Sketch, scores: Floats, y: Labels, position: Ints, weight: Floats | None
+    sketch: Sketch, scores: Floats, y: Labels, leaf: Ints, weight: Floats | None
 ) -> Sketch:
     """Do what `_add` does in one loop over the rows, which changes the arrays of the sketch."""
     from hetcal.cell_kernels import count_rows
@@ -184,7 +182,7 @@ def _add_compiled(
     lowest, highest = count_rows(
         scores,
         y,
-        position,
+        *position_table(leaf, sketch.leaves),
         unused if weight is None else weight,
         (grid.reach, 1 / grid.width, grid.bins),
         (sketch.rows.reshape(-1), sketch.excluded.reshape(-1)),
