@@ -168,7 +168,8 @@ def bins_for(rows: int) -> int:
 def choose_bins(values: Singles, bins: int = BINS) -> ColumnBins:
     """Choose the parts of a column, and their bins, from every so many of its rows."""
     scale = _scale(len(values))
-    sample = values[:: len(values) // (scale * SAMPLE) | 1]  # odd: rows may take turns
+    step = len(values) // (scale * SAMPLE) | 1  # odd: rows may take turns
+    sample = np.ascontiguousarray(values[::step])  # far apart in memory: to be read once only
     sample = bounded(sample[~np.isnan(sample)])
     codes = np.sort(order_codes(sample))
     low, high = (int(codes[0]), int(codes[-1])) if codes.size else (0, 0)
