@@ -71,7 +71,7 @@ class ClassPartition(BaseEstimator):
         )
         with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds up huge values
             tree.fit(matrix, codes, sample_weight=sample_weight)
-        grown = to_partition(GrownTree.from_scikit_learn(tree.tree_), columns)
+        grown = to_partition(GrownTree.from_scikit_learn(tree.tree_, matrix), columns)
         common = int(np.bincount(codes, weight).argmax())
         self.partition_: Partition = with_rates(grown, X, (codes == common).astype(int), weight)
         return self

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hetcal.arrays import Bools, Floats, Ints
+from hetcal.arrays import Bools, Floats, Ints, Singles
 from hetcal.split_search import Cut
 
 
@@ -31,6 +31,8 @@ class GrownTree:
         Share of positive labels among them, by weight.
     gaps : array of bool or None
         For each column, whether a training row has no value there; None if nobody looked.
+    beside : array of float, nodes x 2, or None
+        The values next to the threshold among the rows of the node; None if nobody looked.
     """
 
     feature: Ints
@@ -41,10 +43,14 @@ class GrownTree:
     rows: Ints
     rate: Floats
     gaps: Bools | None = None
+    beside: Floats | None = None
 
     @classmethod
-    def from_scikit_learn(cls, tree: Any) -> Self:
-        """Take over the `tree_` of a fitted `DecisionTreeClassifier` for labels 0 and 1."""
+    def from_scikit_learn(cls, tree: Any, X: Singles | None = None) -> Self:
+        """Take over the `tree_` of a `DecisionTreeClassifier` for labels 0 and 1.
+
+        If the training rows `X` are given, they are asked for the values beside thresholds.
+        """
         inner = tree.feature >= 0
         return cls(
             np.where(inner, tree.feature, -1),
@@ -54,6 +60,7 @@ class GrownTree:
             np.where(inner, tree.children_right, 0),
             tree.n_node_samples,
             tree.value[:, 0, 1],
+            beside=None if X is None else _beside(tree, X),
         )
 
     @classmethod
@@ -76,4 +83,18 @@ class GrownTree:
             rows,
             mass[:, 1] / mass.sum(axis=1),
             gaps,
+            np.array([[np.nan] * 2 if cut is None else [cut.last, cut.next] for cut in cuts]),
         )
+
+
+def _beside(tree: Any, X: Singles) -> Floats:
+    """Return the values next to the threshold of every node of a tree of scikit-learn."""
+    paths = tree.decision_path(X).tocsc()
+    beside = np.full((tree.node_count, 2), np.nan)
+    for node in np.flatnonzero(tree.feature >= 0):
+        rows = paths.indices[paths.indptr[node] : paths.indptr[node + 1]]
+        values = X[rows, tree.feature[node]]
+        left, right = values <= tree.threshold[node], values > tree.threshold[node]
+        low, high = values[left].max(initial=-np.inf), values[right].min(initial=np.inf)
+        beside[node] = low, high
+    return beside

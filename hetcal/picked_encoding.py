@@ -1,6 +1,6 @@
 """Training rows of a large table as a tree sees them, picked column by column."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -55,9 +55,9 @@ def pick_columns(
 
 
 def with_values(
-    columns: Sequence[EncodedColumn], picked: PickedColumns, used: Ints
+    columns: Sequence[EncodedColumn], picked: PickedColumns, used: Collection[int]
 ) -> list[EncodedColumn]:
-    """Give the columns that a tree splits their values back."""
+    """Give some columns their values back."""
     return [
         replace(each, values=picked[:, i]) if i in used else each for i, each in enumerate(columns)
     ]

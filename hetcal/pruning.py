@@ -108,4 +108,6 @@ def subtree(tree: GrownTree, split: Bools) -> GrownTree:
         np.where(kept, place[tree.right[reached]], 0),
         tree.rows[reached],
         tree.rate[reached],
+        tree.gaps,
+        None if tree.beside is None else np.where(kept[:, None], tree.beside[reached], np.nan),
     )

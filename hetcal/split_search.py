@@ -23,8 +23,8 @@ class Cut:
         Column that is cut.
     threshold : float
         Values up to the threshold go left; infinity parts the missing values from the rest.
-    last : float
-        Largest value that goes left.
+    last, next : float
+        Largest value that goes left, and smallest one that goes right.
     missing_left : bool
         Side of the missing values.
     left : array of float, channels x labels
@@ -35,6 +35,7 @@ class Cut:
     feature: int
     threshold: float
     last: float
+    next: float
     missing_left: bool
     left: Floats
 
@@ -108,7 +109,7 @@ def _best_between(judge: Judge, rows: Runs, missing_left: bool) -> Cut | None:
     if not judge.has_missing[feature]:  # nothing to learn from: the side with more rows
         missing_left = bool(2 * left[0].sum() > judge.total[0].sum())
     low, high = float(rows.value[best]), float(rows.value[best + 1])
-    return Cut(score[best], feature, low / 2 + high / 2, low, missing_left, left)
+    return Cut(score[best], feature, low / 2 + high / 2, low, high, missing_left, left)
 
 
 def _best_apart(judge: Judge) -> Cut | None:
@@ -118,4 +119,4 @@ def _best_apart(judge: Judge) -> Cut | None:
     best = int(score.argmax())
     if score[best] == -np.inf:
         return None
-    return Cut(score[best], best, np.inf, np.inf, False, known[..., best])
+    return Cut(score[best], best, np.inf, np.inf, np.inf, False, known[..., best])

@@ -67,14 +67,11 @@ def encode_column(
     return completed(encoded) if complete else encoded
 
 
-def completed(column: EncodedColumn, gaps: bool = True) -> EncodedColumn:
+def completed(column: EncodedColumn) -> EncodedColumn:
     """Look at the numbers of a column: whether any are missing, and whether all are whole.
 
     Infinite values become the largest ones, which are on the same side of every threshold.
-    Without `gaps`, nothing is missing, and whatever is infinite may stay so.
     """
-    if column.feature.kind == "category" or not (gaps or column.feature.whole):
-        return column
     values, missing = column.values, False
     with np.errstate(over="ignore", invalid="ignore"):
         finite = np.isfinite(values.sum())  # adding up is the fastest look at all values
@@ -166,15 +163,31 @@ def encode_columns(
 
 def complete_columns(columns: list[EncodedColumn], tree: GrownTree) -> list[EncodedColumn]:
     """Look at the columns that a tree splits."""
-    used = set(tree.feature.tolist())
+    chosen = unfinished(columns, tree)
+    return [completed(each) if i in chosen else each for i, each in enumerate(columns)]
+
+
+def unfinished(columns: list[EncodedColumn], tree: GrownTree) -> set[int]:
+    """Tell which of the columns that a tree splits have numbers still to be looked at.
+
+    Fractions without gaps need no look: whatever is infinite may stay so.
+    """
     gaps = np.ones(len(columns), dtype=np.bool_) if tree.gaps is None else tree.gaps
-    return [completed(each, bool(gaps[i])) if i in used else each for i, each in enumerate(columns)]
+    return {
+        i
+        for i in tree.feature[tree.feature >= 0].tolist()
+        if columns[i].feature.kind == "number" and (gaps[i] or columns[i].feature.whole)
+    }
 
 
 def to_partition(tree: GrownTree, columns: list[EncodedColumn]) -> Partition:
     """Write a tree as a partition with the same nodes in the same order."""
     used = sorted(set(tree.feature[tree.feature >= 0].tolist()))
-    features = [with_digits(columns[i], tree.threshold[tree.feature == i]) for i in used]
+    features = []
+    for i in used:
+        here = tree.feature == i
+        beside = None if tree.beside is None else tree.beside[here]
+        features.append(with_digits(columns[i], tree.threshold[here], beside))
     # A category column may have been split in several orders.
     features = [
         each for i, each in enumerate(features) if each.kind == "number" or each not in features[:i]
@@ -183,13 +196,18 @@ def to_partition(tree: GrownTree, columns: list[EncodedColumn]) -> Partition:
     return Partition(tuple(features), tuple(nodes))
 
 
-def with_digits(column: EncodedColumn, thresholds: Floats) -> Feature:
-    """Show thresholds with as many digits as part the values next to them, if there are any."""
-    if column.feature.kind == "category" or not column.values.size:
+def with_digits(column: EncodedColumn, thresholds: Floats, beside: Floats | None = None) -> Feature:
+    """Show thresholds with as many digits as part the values next to them, if there are any.
+
+    `beside` are these values; otherwise they are looked for in the column.
+    """
+    if column.feature.kind == "category" or (beside is None and not column.values.size):
         return column.feature
-    finite = np.unique(thresholds[np.isfinite(thresholds)])  # several nodes may cut alike
-    pairs = zip(finite.tolist(), neighbours(column.values, finite), strict=True)
-    digits = (needed_digits(threshold, *beside) for threshold, beside in pairs)
+    if beside is None:
+        thresholds = np.unique(thresholds)  # several nodes may cut alike
+        beside = neighbours(column.values, thresholds)
+    cuts = zip(thresholds.tolist(), beside.tolist(), strict=True)
+    digits = (needed_digits(cut, *values) for cut, values in cuts if np.isfinite(cut))
     return replace(column.feature, digits=max(digits, default=4))
 
 

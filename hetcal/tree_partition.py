@@ -19,7 +19,7 @@ from hetcal.picked_encoding import pick_columns, with_values
 from hetcal.progress import Progress, between, silent
 from hetcal.ranking import Labels
 from hetcal.training_rows import TrainingRows, two_classes
-from hetcal.tree_encoding import complete_columns, to_partition
+from hetcal.tree_encoding import complete_columns, to_partition, unfinished
 
 
 def default_min_leaf(rows: int) -> int:
@@ -115,7 +115,7 @@ class TreePartition(PartitionEstimator):
         picked, columns = pick_columns(frame, rows, training.positive, sample_weight, picking)
         growing(0.0, "Growing the tree: looking for the best splits")
         tree = self._grow(picked, training, self._min_leaf(rows.size))
-        columns = with_values(columns, picked, tree.feature)
+        columns = with_values(columns, picked, unfinished(columns, tree))
         self.partition_ = to_partition(tree, complete_columns(columns, tree))
         return self
 
@@ -142,7 +142,7 @@ class TreePartition(PartitionEstimator):
         )
         with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds up huge values
             tree.fit(X, rows.positive, sample_weight=rows.weight)
-        return GrownTree.from_scikit_learn(tree.tree_)
+        return GrownTree.from_scikit_learn(tree.tree_, np.asarray(X))
 
     def _min_leaf(self, rows: int) -> int:
         return default_min_leaf(rows) if self.min_samples_leaf is None else self.min_samples_leaf

@@ -20,7 +20,7 @@ def scikit_learn(X, y, growth, weight=None):
     )
     with np.errstate(all="ignore"):
         tree.fit(X, y, sample_weight=weight)
-    return GrownTree.from_scikit_learn(tree.tree_), tree.apply(X)
+    return GrownTree.from_scikit_learn(tree.tree_, X), tree.apply(X)
 
 
 def equal(first, second):

@@ -43,12 +43,12 @@ def test_complexities_are_those_of_the_pruning_path_of_scikit_learn(seed, weight
 @pytest.mark.parametrize("seed", range(12))
 def test_the_pruned_tree_is_that_of_scikit_learn(seed):
     X, y = random_table(seed, 3_000)
-    tree = GrownTree.from_scikit_learn(scikit_learn(X, y, max_depth=6, min_samples_leaf=20))
+    tree = GrownTree.from_scikit_learn(scikit_learn(X, y, max_depth=6, min_samples_leaf=20), X)
     keys = weakest_links(tree)
     levels = np.unique(keys[np.isfinite(keys)])
     for limit in (levels[len(levels) // 4], levels[len(levels) // 2], levels[-2]) * np.array(1.001):
         rival = scikit_learn(X, y, max_depth=6, min_samples_leaf=20, ccp_alpha=limit)
-        assert equal(subtree(tree, keys > limit), GrownTree.from_scikit_learn(rival))
+        assert equal(subtree(tree, keys > limit), GrownTree.from_scikit_learn(rival, X))
 
 
 @pytest.mark.parametrize("depth", range(7))

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -6,6 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hetcal.errors import PartitionError
+from hetcal.rules import short_number
 from hetcal.tree_encoding import fewest_category_rows
 from hetcal.tree_partition import TreePartition, default_min_leaf
 
@@ -111,6 +114,27 @@ def test_both_growers_give_the_same_partition(seed):
         if weight is None:
             assert ours == theirs
         assert np.array_equal(ours.apply(X), theirs.apply(X))
+
+
+@pytest.mark.parametrize("grower", ["histogram", "scikit-learn"])
+@pytest.mark.parametrize("seed", range(4))
+def test_thresholds_as_they_are_shown_send_training_rows_the_same_way(seed, grower):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(7, 1e-4, size=(3_000, 2)), columns=["a", "b"])
+    X["b"] = X["b"].where(X["a"] > 7, 7 + 10 * (X["b"] - 7))
+    y = rng.random(3_000) < expit(2e4 * (X["a"] - 7) + 5e3 * (X["b"] - 7))
+    partition = TreePartition(5, min_samples_leaf=20, grower=grower).fit(X, y).partition_
+    digits = {feature.name: feature.digits for feature in partition.features}
+    assert max(digits.values()) > 5
+    shown = tuple(
+        node
+        if node.feature is None
+        else replace(node, threshold=float(short_number(node.threshold, digits[node.feature])))
+        for node in partition.nodes
+    )
+    assert shown != partition.nodes
+    single = X.astype(np.float32)
+    assert np.array_equal(replace(partition, nodes=shown).apply(single), partition.apply(single))
 
 
 def test_each_leaf_knows_its_training_rows_and_rate():
