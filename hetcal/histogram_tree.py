@@ -6,6 +6,7 @@ between bins, and looks only into the bins, then into the parts, that could hold
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from hetcal.picked_columns import Matrix
 from hetcal.row_passes import REFERENCE, Passes, bin_rows, compiled_passes
 from hetcal.runs import Judge, Runs
 from hetcal.split_criteria import Criterion, Gini
-from hetcal.split_search import Cut, best_cut
+from hetcal.split_search import Cut, Search, best_cuts, search_cut
 
 TOGETHER = 8  # nodes whose children are counted in one pass over the rows
 
@@ -94,6 +95,7 @@ class _Grower:
         self.growth, self.passes = growth, passes
         self.rows = np.arange(len(table.X), dtype=passes.row_type)
         self.spare = np.empty_like(self.rows)
+        self.magnifier = RowMagnifier(table, values, self.rows, passes)
 
     def grow(self) -> GrownTree:
         """Grow the tree, some nodes at a time, so that their children can be counted together."""
@@ -104,8 +106,7 @@ class _Grower:
         waiting: list[Sequence[int]] = [[0]]
         while waiting:
             looked_at = waiting.pop()
-            found = {number: self._cut(nodes[number]) for number in looked_at}
-            divided = {number: cut for number, cut in found.items() if cut is not None}
+            divided = self._cuts({number: nodes[number] for number in looked_at})
             below = self._divide([(nodes[number], cut) for number, cut in divided.items()])
             new = range(len(nodes), len(nodes) + len(below))
             children |= zip(divided, zip(new[::2], new[1::2], strict=True), strict=True)
@@ -125,15 +126,25 @@ class _Grower:
         pure = self.growth.criterion.finished(total)
         return bool(depth < self.growth.max_depth and enough and not pure)
 
-    def _cut(self, branch: _Branch) -> Cut | None:
-        if not branch.grows or branch.sums is None:
-            return None
-        growth, table = self.growth, self.table
-        bins = table.bin_sums(branch.sums)
-        judge = Judge(growth.criterion, growth.min_samples_leaf, branch.total, bins[..., -1])
-        rows = self.rows[branch.rows]
-        magnifier = RowMagnifier(table, self.values, rows, branch.sums, self.passes)
-        return best_cut(judge, Runs.of_bins(bins, table.bin_only), magnifier)
+    def _cuts(self, branches: dict[int, _Branch]) -> dict[int, Cut]:
+        """Return the best cuts of those branches that have one."""
+        searches = {
+            number: self._search(each.total, each.sums)
+            for number, each in branches.items()
+            if each.grows and each.sums is not None
+        }
+        nodes = [branches[number].rows for number in searches]
+        cuts = best_cuts(
+            list(searches.values()),
+            lambda at, asked: self.magnifier.single([nodes[i] for i in at], asked),
+        )
+        return {number: cut for number, cut in zip(searches, cuts, strict=True) if cut is not None}
+
+    def _search(self, total: Floats, sums: Floats) -> Search:
+        bins = self.table.bin_sums(sums)
+        judge = Judge(self.growth.criterion, self.growth.min_samples_leaf, total, bins[..., -1])
+        runs = Runs.of_bins(bins, self.table.bin_only)
+        return search_cut(judge, runs, partial(self.magnifier.parts, sums))
 
     def _divide(self, cuts: Sequence[tuple[_Branch, Cut]]) -> list[_Branch]:
         """Return the children of some nodes, left before right.
@@ -174,7 +185,7 @@ class _Grower:
         return [smaller] if pair[0].grows or pair[1].grows else []
 
     def _add_up(self, nodes: Sequence[slice]) -> list[Floats]:
-        return self.passes.add_up(self.table, [self.rows[each] for each in nodes], self.values)
+        return self.passes.add_up(self.table, self.rows, nodes, self.values)
 
 
 def _as_tree(

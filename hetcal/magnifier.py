@@ -1,15 +1,17 @@
 """A closer look at the rows of a node: into bins, then into parts of bins."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from hetcal.arrays import Floats, Ints, Singles
 from hetcal.binning import BinnedRows, bounded, order_codes
-from hetcal.row_passes import Passes, Rows
+from hetcal.row_passes import Found, Passes, Rows
 from hetcal.runs import Runs
 
 
 class RowMagnifier:
-    """Divides runs of a node.
+    """Divides runs of nodes.
 
     Parameters
     ----------
@@ -18,39 +20,40 @@ class RowMagnifier:
     values : array of float, values x rows
         What is added up besides the number of rows.
     rows : array of int
-        The rows of the node.
-    sums : array of float, channels x labels x parts
-        Their sums.
+        The rows of all nodes, those of a node together.
     passes : Passes
         Numpy's or compiled ones.
     """
 
-    def __init__(
-        self, table: BinnedRows, values: Floats, rows: Rows, sums: Floats, passes: Passes
-    ) -> None:
+    def __init__(self, table: BinnedRows, values: Floats, rows: Rows, passes: Passes) -> None:
         self.table, self.values = table, values
-        self.rows, self.sums, self.passes = rows, sums, passes
+        self.rows, self.passes = rows, passes
 
-    def parts(self, bins: Runs) -> Runs:
-        """Divide bins of several values into parts."""
+    def parts(self, sums: Floats, bins: Runs) -> Runs:
+        """Divide bins of several values into parts, whose sums are channels x labels x parts."""
         wide = np.flatnonzero(np.isnan(bins.value))
         first, sizes = self.table.parts_of(bins.place[wide])
         skipped = np.cumsum(sizes) - sizes
         parts = np.arange(sizes.sum()) + np.repeat(first - skipped, sizes)
-        sums, owner = self.sums.take(parts, axis=-1), np.repeat(wide, sizes)
+        sums, owner = sums.take(parts, axis=-1), np.repeat(wide, sizes)
         some = np.flatnonzero(sums[0, 0] + sums[0, 1])
         parts, sums = parts[some], sums.take(some, axis=-1)
         return divided(bins, owner[some], sums, self.table.only[parts], parts)
 
-    def single(self, parts: Runs) -> Runs:
-        """Divide parts of several values into rows."""
-        owners = np.flatnonzero(np.isnan(parts.value))
-        number = np.full(self.table.only.size, -1, dtype=np.int32)
-        number[parts.place[owners]] = owners
-        columns = self.table.X.shape[1]
-        sizes = np.bincount(parts.feature[owners], parts.rows[owners], columns).astype(np.int64)
-        rows, found = self.passes.collect(self.table, self.rows, number, sizes)
-        owner = found.astype(np.int64)
+    def single(self, nodes: Sequence[slice], asked: Sequence[Runs]) -> list[Runs]:
+        """Divide parts of several values into rows, for each of some nodes."""
+        numbers = np.full((len(nodes), self.table.only.size), -1, dtype=np.int32)
+        sizes = np.zeros((len(nodes), self.table.X.shape[1]), dtype=np.int64)
+        for parts, number, many in zip(asked, numbers, sizes, strict=True):
+            owners = np.flatnonzero(np.isnan(parts.value))
+            number[parts.place[owners]] = owners
+            np.add.at(many, parts.feature[owners], parts.rows[owners].astype(np.int64))
+        found = self.passes.collect(self.table, self.rows, nodes, numbers, sizes)
+        return [self._in_order(*each) for each in zip(asked, found, strict=True)]
+
+    def _in_order(self, parts: Runs, found: Found) -> Runs:
+        """Replace parts by their rows, in the order of their values."""
+        rows, owner = found[0], found[1].astype(np.int64)
         feature = parts.feature[owner]
         value = bounded(self.table.X[rows, feature])
         order = np.argsort((owner << 32) + order_codes(value))

@@ -1,6 +1,6 @@
 """The passes over rows that grow a tree, in numpy: the reference for the compiled ones."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from hetcal.picked_columns import Matrix
 
 Rows = NDArray[np.integer]
 Numbers = NDArray[np.int32]
+Found = tuple[Rows, Numbers]
 BLOCK, CHUNK = 1 << 15, 1 << 18  # rows at a time, so that intermediate arrays stay in the cache
 COUNTED = 1 << 15  # rows of the table that are counted at a time
 
@@ -30,7 +31,7 @@ class Passes:
     add_up : callable
         Counts the rows of nodes and adds up their values by label and part.
     collect : callable
-        Finds the rows in numbered parts of some columns.
+        Finds the rows of nodes in numbered parts of some columns.
     divide : callable
         Divides rows: values of a column up to a last one go left.
     row_type : type
@@ -38,8 +39,8 @@ class Passes:
     """
 
     bin_column: Callable[[Singles, Bytes, ColumnBins, Singles, Keys], None]
-    add_up: Callable[[BinnedRows, Sequence[Rows], Floats], list[Floats]]
-    collect: Callable[[BinnedRows, Rows, Numbers, Ints], tuple[Rows, Numbers]]
+    add_up: Callable[[BinnedRows, Rows, Sequence[slice], Floats], list[Floats]]
+    collect: Callable[[BinnedRows, Rows, Sequence[slice], Numbers, Ints], list[Found]]
     divide: Callable[[Singles, Rows, float, bool, Rows], tuple[Rows, Rows]]
     row_type: type[np.integer[Any]]
 
@@ -68,9 +69,9 @@ def bin_column(values: Singles, y: Bytes, column: ColumnBins, only: Singles, key
         np.add(found, y[block], out=keys[block])
 
 
-def add_up(table: BinnedRows, nodes: Sequence[Rows], values: Floats) -> list[Floats]:
+def add_up(table: BinnedRows, rows: Rows, nodes: Sequence[slice], values: Floats) -> list[Floats]:
     """Return sums of shape (1 + values, 2, parts) for the rows of each node."""
-    return [_add_up_node(table, rows, values) for rows in nodes]
+    return [_add_up_node(table, rows[node], values) for node in nodes]
 
 
 def _add_up_node(table: BinnedRows, rows: Rows, values: Floats) -> Floats:
@@ -99,12 +100,19 @@ def _keys(table: BinnedRows, j: int, part: Rows | slice) -> Keys:
     return keys[part] if isinstance(part, slice) else keys.take(part)
 
 
-def collect(table: BinnedRows, rows: Rows, number: Numbers, sizes: Ints) -> tuple[Rows, Numbers]:
-    """Return the rows in numbered parts, column by column, and the number of each.
+def collect(
+    table: BinnedRows, rows: Rows, nodes: Sequence[slice], numbers: Numbers, sizes: Ints
+) -> list[Found]:
+    """Return the rows of each node in numbered parts, column by column, and their numbers.
 
-    `number` is -1 for parts that are not wanted; `sizes` tells how many rows there are in
-    the wanted parts of each column.
+    `numbers`, nodes x parts, are -1 for parts that are not wanted; `sizes`, nodes x columns,
+    tell how many rows there are in the wanted parts.
     """
+    each = zip(nodes, numbers, sizes, strict=True)
+    return [_collect_node(table, rows[node], number, many) for node, number, many in each]
+
+
+def _collect_node(table: BinnedRows, rows: Rows, number: Numbers, sizes: Ints) -> Found:
     found, numbers = [rows[:0]], [number[:0]]
     for j in np.flatnonzero(sizes):
         for start in range(0, len(rows), CHUNK):
@@ -160,32 +168,40 @@ def _bin_column(values: Singles, y: Bytes, column: ColumnBins, only: Singles, ke
     )
 
 
-def _add_up(table: BinnedRows, nodes: Sequence[Rows], values: Floats) -> list[Floats]:
+def _add_up(table: BinnedRows, rows: Rows, nodes: Sequence[slice], values: Floats) -> list[Floats]:
+    if not nodes:
+        return []
     found = []
-    for rows, counts in zip(nodes, _counts(table, nodes), strict=True):
+    borders = _borders(table, rows, nodes)
+    counted = compiled(tree_kernels.count)(table.keys, rows, borders, table.ends)
+    for node, counts in zip(nodes, counted, strict=True):
         sums = np.empty((1 + len(values), 2, len(counts)))
         sums[0] = counts.T
         if len(values):
-            added = compiled(tree_kernels.add_up)(table.keys, rows, values, table.ends)
+            added = compiled(tree_kernels.add_up)(table.keys, rows[node], values, table.ends)
             sums[1:] = added.transpose(2, 1, 0)
         found.append(sums)
     return found
 
 
-def _counts(table: BinnedRows, nodes: Sequence[Rows]) -> Iterable[NDArray[np.uint32]]:
-    """Count the rows of all nodes in a block of the table before it leaves the cache."""
-    if not nodes:
-        return []
-    blocks = np.arange(0, len(table.X) + COUNTED, COUNTED, dtype=nodes[0].dtype)
-    starts = np.cumsum([0, *(rows.size for rows in nodes)])
-    borders = np.column_stack([rows.searchsorted(blocks) for rows in nodes]) + starts[:-1]
-    rows = nodes[0] if len(nodes) == 1 else np.concatenate(nodes)
-    found: NDArray[np.uint32] = compiled(tree_kernels.count)(table.keys, rows, borders, table.ends)
-    return found
-
-
-def _collect(table: BinnedRows, rows: Rows, number: Numbers, sizes: Ints) -> tuple[Rows, Numbers]:
-    columns = np.flatnonzero(sizes)
-    return compiled(tree_kernels.collect)(
-        table.keys, rows, number, table.ends, columns, sizes[columns]
+def _collect(
+    table: BinnedRows, rows: Rows, nodes: Sequence[slice], numbers: Numbers, sizes: Ints
+) -> list[Found]:
+    ends = np.cumsum(sizes).reshape(sizes.shape)
+    borders = _borders(table, rows, nodes)
+    places = ends - sizes, ends
+    all_rows, all_numbers = compiled(tree_kernels.collect)(
+        table.keys, rows, borders, numbers, table.ends, places
     )
+    last = ends[:-1, -1]
+    return list(zip(np.split(all_rows, last), np.split(all_numbers, last), strict=True))
+
+
+def _borders(table: BinnedRows, rows: Rows, nodes: Sequence[slice]) -> Ints:
+    """Tell where the rows of each node in each block of the table start, blocks x nodes.
+
+    So all nodes are done with a block before it leaves the cache.
+    """
+    blocks = np.arange(0, len(table.X) + COUNTED, COUNTED, dtype=rows.dtype)
+    starts = [node.start + rows[node].searchsorted(blocks) for node in nodes]
+    return np.array(starts, dtype=np.int64).T

@@ -1,5 +1,6 @@
 """The best cut of a node: exact, though it looks only where the best cut can be."""
 
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,6 +41,9 @@ class Cut:
     left: Floats
 
 
+Search = Generator[Runs, Runs, Cut | None]
+
+
 class Magnifier(Protocol):
     """Looks into runs: into bins first, then into parts of bins."""
 
@@ -51,22 +55,51 @@ class Magnifier(Protocol):
 
 
 def best_cut(judge: Judge, bins: Runs, magnifier: Magnifier) -> Cut | None:
-    """Find the best cut; of equals the first column, missing right, the lowest threshold.
+    """Find the best cut of a node, see `search_cut`."""
+    search = search_cut(judge, bins, magnifier.parts)
+    (cut,) = best_cuts([search], lambda _, asked: [magnifier.single(each) for each in asked])
+    return cut
 
-    The best cut between two runs tells which runs could hold a better one. Values next to
-    it may turn out to be too close for a cut. Then the search starts again and aims at
-    what it found: as that is an allowed cut, it stays.
+
+def best_cuts(
+    searches: Sequence[Search], single: Callable[[list[int], list[Runs]], list[Runs]]
+) -> list[Cut | None]:
+    """Find the best cuts of several nodes, and look at all rows they ask for together.
+
+    `single` divides parts into rows, given the positions of the searches that ask.
+    """
+    cuts: list[Cut | None] = [None] * len(searches)
+    asked = {i: next(search) for i, search in enumerate(searches)}
+    while asked:
+        answers = single(list(asked), list(asked.values()))
+        asking = dict(zip(asked, answers, strict=True))
+        asked = {}
+        for i, rows in asking.items():
+            try:
+                asked[i] = searches[i].send(rows)
+            except StopIteration as end:
+                cuts[i] = end.value
+    return cuts
+
+
+def search_cut(judge: Judge, bins: Runs, look_into: Callable[[Runs], Runs]) -> Search:
+    """Search the best cut; of equals the first column, missing right, the lowest threshold.
+
+    The best cut between two runs tells which runs could hold a better one: bins, which
+    `look_into` divides into parts, and then parts. Parts are what the search asks for; it is
+    to be sent their rows. Values next to the best cut may turn out to be too close for a cut.
+    Then the search starts again and aims at what it found: as that is an allowed cut, it stays.
     """
     slack = SLACK * judge.total.sum()
     apart = _best_apart(judge)
     between = _between(judge, bins)
     aim = max(_highest(between), -np.inf if apart is None else apart.score)
     for raising in (True, False):
-        parts = magnifier.parts(_worth_a_look(judge, bins, between, aim - slack))
+        parts = look_into(_worth_a_look(judge, bins, between, aim - slack))
         inner = _between(judge, parts)
         if raising:
             aim = max(aim, _highest(inner))
-        rows = magnifier.single(_worth_a_look(judge, parts, inner, aim - slack))
+        rows = yield _worth_a_look(judge, parts, inner, aim - slack)
         cut = _best(judge, rows, apart)
         if cut is not None and cut.score >= aim - slack:
             break

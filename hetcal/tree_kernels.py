@@ -108,20 +108,36 @@ def add_up(keys: Keys, rows: Rows, values: Floats, ends: Ints) -> Floats:
 
 
 def collect(
-    keys: Keys, rows: Rows, number: Codes, ends: Ints, columns: Ints, sizes: Ints
+    keys: Keys,
+    rows: Rows,
+    borders: Ints,
+    numbers: Codes,
+    ends: Ints,
+    places: tuple[Ints, Ints],
 ) -> tuple[Rows, Codes]:
-    """Find the rows in numbered parts, column by column."""
-    found = np.empty(sizes.sum(), dtype=rows.dtype)
-    numbers = np.empty(sizes.sum(), dtype=np.int32)
-    at = 0
-    for j in columns:
-        here, column = number[ends[j] :], keys[:, j]
-        for row in rows:
-            its = here[column[row] >> 1]
-            if its >= 0:
-                found[at], numbers[at] = row, its
-                at += 1
-    return found, numbers
+    """Find the rows of nodes in numbered parts.
+
+    `borders` are those of `count`. `places` tell where the rows of a node and a column are
+    written, from the first place to the one after the last.
+    """
+    at, stop = places[0].copy(), places[1]
+    found = np.empty(stop[-1, -1], dtype=rows.dtype)
+    owner = np.empty(stop[-1, -1], dtype=np.int32)
+    for j in range(keys.shape[1]):
+        column = keys[:, j]
+        for block in range(len(borders) - 1):
+            for k in range(borders.shape[1]):
+                to = at[k, j]
+                if to == stop[k, j]:
+                    continue
+                here = numbers[k, ends[j] :]
+                for row in rows[borders[block, k] : borders[block + 1, k]]:
+                    its = here[column[row] >> 1]
+                    if its >= 0:
+                        found[to], owner[to] = row, its
+                        to += 1
+                at[k, j] = to
+    return found, owner
 
 
 def divide(

@@ -8,6 +8,9 @@ from hetcal.binning import choose_bins, order_codes
 from hetcal.row_passes import REFERENCE, bin_rows
 from tests.growing import random_table
 
+ROWS = np.concatenate([np.arange(0, 300, 2), [7], np.arange(1, 300, 4), np.arange(5, 9)])
+NODES = [slice(0, 150), slice(151, 226), slice(226, 230)]
+
 
 @pytest.fixture(params=range(4))
 def table(request):
@@ -36,24 +39,31 @@ def test_sums_are_the_same(monkeypatch, table, plain, channels, counted):
     monkeypatch.setattr(row_passes, "COUNTED", counted)
     binned = table[-1]
     values = np.random.default_rng(0).uniform(size=(channels, 300))
-    nodes = [np.arange(0, 300, 2), np.arange(1, 300, 4), np.arange(5, 6)]
-    found = plain.add_up(binned, nodes, values)
-    for each, expected in zip(found, row_passes.add_up(binned, nodes, values), strict=True):
+    found = plain.add_up(binned, ROWS, NODES, values)
+    reference = row_passes.add_up(binned, ROWS, NODES, values)
+    for each, node, expected in zip(found, NODES, reference, strict=True):
+        assert each[0, :, binned.columns[0]].sum() == node.stop - node.start
         assert np.array_equal(each, expected)
 
 
-def test_rows_in_wanted_bins_are_the_same(table, plain):
+@pytest.mark.parametrize("counted", [50, 1 << 16])
+def test_rows_in_wanted_bins_are_the_same(monkeypatch, table, plain, counted):
+    monkeypatch.setattr(row_passes, "COUNTED", counted)
     binned = table[-1]
-    number = np.full(binned.only.size, -1, dtype=np.int32)
-    number[::3] = np.arange(number[::3].size)
-    number[binned.ends[1] : binned.ends[2]] = -1  # nothing is wanted of the second column
-    rows = np.arange(0, 300, 2)
-    wanted = number[binned.ends[:-1] + (binned.keys[rows] >> 1)] >= 0
-    found = plain.collect(binned, rows, number, wanted.sum(axis=0))
-    expected = row_passes.collect(binned, rows, number, wanted.sum(axis=0))
-    assert len(found[0]) == wanted.sum() > 0
-    for part, its in zip(found, expected, strict=True):
-        assert np.array_equal(part, its)
+    numbers = np.full((len(NODES), binned.only.size), -1, dtype=np.int32)
+    for step, number in enumerate(numbers, start=2):
+        number[::step] = np.arange(number[::step].size)
+    numbers[:, binned.ends[1] : binned.ends[2]] = -1  # nothing is wanted of the second column
+    wanted = [
+        number[binned.ends[:-1] + (binned.keys[ROWS[node]] >> 1)] >= 0
+        for node, number in zip(NODES, numbers, strict=True)
+    ]
+    sizes = np.array([each.sum(axis=0) for each in wanted])
+    found = plain.collect(binned, ROWS, NODES, numbers, sizes)
+    expected = row_passes.collect(binned, ROWS, NODES, numbers, sizes)
+    for here, its, node in zip(found, expected, wanted, strict=True):
+        assert len(here[0]) == node.sum() > 0
+        assert all(map(np.array_equal, here, its))
 
 
 @pytest.mark.parametrize("missing_left", [False, True])
