@@ -5,20 +5,22 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils import ClassifierTags, Tags, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from hetcal.arrays import Floats, Ints
+from hetcal.columns import counted
 from hetcal.errors import PartitionError
 from hetcal.grown_tree import GrownTree
-from hetcal.partition import Leaf, Partition
+from hetcal.partition import Partition
+from hetcal.partition_estimator import PartitionEstimator
 from hetcal.ranking import Labels
 from hetcal.tree_encoding import encode_columns, to_partition
 from hetcal.tree_partition import default_min_leaf
 
 
-class ClassPartition(BaseEstimator):
+class ClassPartition(PartitionEstimator):
     """Partition the feature space by a decision tree on more than two classes.
 
     Categories are ordered by the direction in which the shares of the classes differ most
@@ -51,40 +53,48 @@ class ClassPartition(BaseEstimator):
         self.min_samples_leaf = min_samples_leaf
         self.random_state = random_state
 
-    def fit(self, X: pd.DataFrame, y: Any, sample_weight: Floats | None = None) -> Self:
-        """Grow the tree on training rows."""
-        check_consistent_length(X, y, sample_weight)
-        codes = np.unique(np.asarray(y), return_inverse=True)[1]
-        if codes.max(initial=0) < 1:
-            raise PartitionError(
-                "The training rows have labels of fewer than two classes.",
-                "A tree is trained on labels of at least two.",
-                "Choose training rows of several classes.",
-            )
-        weight = np.ones(codes.size) if sample_weight is None else sample_weight
-        matrix, columns = encode_columns(X, class_direction(codes, weight), weight)
-        rows = default_min_leaf(len(X)) if self.min_samples_leaf is None else self.min_samples_leaf
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow the tree on training rows; rows of weight 0 are left out."""
+        frame = self._frame(X, reset=True)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(frame, y)
+        weight = _check_sample_weight(sample_weight, frame, ensure_non_negative=True)
+        used = weight > 0
+        frame, codes, weight = frame[used], _several_classes(y[used]), weight[used]
+        matrix, columns = encode_columns(frame, class_direction(codes, weight), weight)
+        rows = len(frame)
+        fewest = default_min_leaf(rows) if self.min_samples_leaf is None else self.min_samples_leaf
         tree = DecisionTreeClassifier(
             max_depth=self.max_depth,
-            min_samples_leaf=min(rows, len(X)),
+            min_samples_leaf=min(fewest, rows),
             random_state=self.random_state,
         )
         with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds up huge values
-            tree.fit(matrix, codes, sample_weight=sample_weight)
+            tree.fit(matrix, codes, sample_weight=None if sample_weight is None else weight)
         grown = to_partition(GrownTree.from_scikit_learn(tree.tree_, matrix), columns)
         common = int(np.bincount(codes, weight).argmax())
-        self.partition_: Partition = with_rates(grown, X, (codes == common).astype(int), weight)
+        self.partition_ = with_rates(grown, frame, (codes == common).astype(int), weight)
         return self
 
-    def apply(self, X: pd.DataFrame) -> Ints:
-        """Return the leaf id of each row, from 1."""
-        check_is_fitted(self)
-        return self.partition_.apply(X)
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags()
+        return tags
 
-    @property
-    def leaves_(self) -> tuple[Leaf, ...]:
-        """The leaves from left to right."""
-        return self.partition_.leaves
+
+def _several_classes(y: Any) -> Ints:
+    """Give each label the number of its class, or say what is wrong with them."""
+    missing = int(pd.isna(y).sum())
+    codes: Ints = np.unique(y, return_inverse=True)[1] if not missing else np.zeros(1, np.int64)
+    if codes.max(initial=0) < 1:
+        found = f"have {counted(missing, 'gap')}" if missing else "are all of one class"
+        raise PartitionError(
+            f"The labels of the training rows {found}.",
+            "A tree is trained on labels of at least two classes.",
+            "Choose training rows of several classes, each with its label.",
+        )
+    return codes
 
 
 def class_direction(codes: Ints, weight: Floats) -> Floats:

@@ -4,10 +4,11 @@ from typing import Any
 
 import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_array
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hetcal.arrays import Ints
+from hetcal.errors import PartitionError
 from hetcal.feature_values import named_columns
 from hetcal.partition import Leaf, Partition
 
@@ -16,11 +17,13 @@ class FrameEstimator(BaseEstimator):
     """An estimator that is given tables of numbers and categories."""
 
     def _frame(self, X: Any, *, reset: bool) -> pd.DataFrame:
+        if len(shape := getattr(X, "shape", ())) == 2:
+            _require_cells(*shape)
         if isinstance(X, pd.DataFrame):
+            frame = named_columns(X)
+            _require_names(frame.columns)
             validate_data(self, X, reset=reset, skip_check_array=True)
-            if X.empty:
-                check_array(X)  # scikit-learn's words for no rows or no columns
-            return named_columns(X)
+            return frame
         return named_columns(validate_data(self, X, reset=reset, ensure_all_finite=False))
 
     def __sklearn_tags__(self) -> Tags:
@@ -29,6 +32,34 @@ class FrameEstimator(BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+def _require_cells(rows: int, columns: int) -> None:
+    # What is in brackets are the words that scikit-learn's checks of estimators look for.
+    if not columns:
+        raise PartitionError(
+            f"The table has no columns (0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is "
+            "required).",
+            "A partition divides the rows by at least one column.",
+            "Give a table with a column of numbers or categories.",
+        )
+    if not rows:
+        raise PartitionError(
+            f"The table has no rows (0 sample(s) (shape=(0, {columns})) while a minimum of 1 is "
+            "required).",
+            "A partition is grown on rows, and sends rows to leaves.",
+            "Give a table with at least one row.",
+        )
+
+
+def _require_names(names: pd.Index) -> None:
+    if not names.is_unique:
+        listed = ", ".join(f"'{name}'" for name in names[names.duplicated()].unique()[:5])
+        raise PartitionError(
+            f"The table has several columns with one name ({listed}).",
+            "A partition knows its columns by their names, so each needs one of its own.",
+            "Rename or remove the columns whose name repeats.",
+        )
 
 
 class PartitionEstimator(FrameEstimator):

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Floats, Ints, Singles
+from hetcal.columns import counted
 from hetcal.errors import PartitionError
 from hetcal.feature_values import feature_kind
 from hetcal.ranking import Labels
@@ -59,8 +60,9 @@ def two_classes(y: Any) -> Labels:
     classes = np.array([]) if missing else np.unique(y)
     if classes.size != 2:
         found = "one class" if classes.size == 1 else f"{classes.size:,} classes"
+        found = counted(missing, "gap") if missing else found
         raise PartitionError(
-            f"The labels of the training rows have {f'{missing:,} gaps' if missing else found}.",
+            f"The labels of the training rows have {found}.",
             "A tree is trained on labels of exactly two classes.",
             "Choose training rows of both classes, and another label column if it has more.",
         )

@@ -2,11 +2,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hetcal.class_partition import ClassPartition, class_direction, with_rates
 from hetcal.errors import PartitionError
 from hetcal.partition import Partition
 from hetcal.tree_partition import TreePartition
+
+
+@parametrize_with_checks([ClassPartition(2)])
+def test_keeps_the_contract_of_scikit_learn(estimator, check):
+    check(estimator)
 
 
 @pytest.fixture(scope="module")
@@ -82,5 +88,16 @@ def test_the_partition_is_the_same_after_json(drawn):
 
 
 def test_one_class_is_refused(drawn):
-    with pytest.raises(PartitionError, match="fewer than two classes"):
+    with pytest.raises(PartitionError, match="all of one class"):
         ClassPartition().fit(drawn[0], np.zeros(3000))
+
+
+def test_rows_of_weight_zero_are_as_if_they_were_not_there(drawn):
+    X, y = drawn
+    odd = X.assign(kind=X["kind"].where(np.arange(3000) >= 200, "only here"))
+    weight = np.where(np.arange(3000) < 200, 0.0, 1.0)
+    found = ClassPartition(3, min_samples_leaf=100).fit(odd, y, weight)
+    assert (
+        found.partition_ == ClassPartition(3, min_samples_leaf=100).fit(X[200:], y[200:]).partition_
+    )
+    assert sum(leaf.rows for leaf in found.leaves_) == 2800
