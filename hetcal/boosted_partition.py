@@ -93,6 +93,7 @@ class BoostedPartition(EnsembleEstimator):
         progress : callable, optional
             Is told how many of the most trees are grown; what it raises ends the growth.
         """
+        self._require_counts("boosted trees", "members", "max_iter", "max_leaf_nodes")
         rows = self._rows(X, y, sample_weight)
         self._check(rows.positive)
         chosen = rows.used if ranked is None else np.asarray(ranked, dtype=np.bool_)

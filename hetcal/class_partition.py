@@ -55,6 +55,7 @@ class ClassPartition(PartitionEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the tree on training rows; rows of weight 0 are left out."""
+        self._require_counts("tree", "max_depth", "min_samples_leaf")
         frame = self._frame(X, reset=True)
         y = column_or_1d(y, warn=True)
         check_consistent_length(frame, y)

@@ -1,13 +1,11 @@
 """Many partitions side by side: the trees of a random forest."""
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
 from hetcal.ensemble_estimator import EnsembleEstimator
-from hetcal.errors import PartitionError
 from hetcal.grown_tree import GrownTree
 from hetcal.progress import Progress, silent
 from hetcal.tree_encoding import encode_columns
@@ -68,7 +66,7 @@ class ForestPartition(EnsembleEstimator):
         progress : callable, optional
             Is told how many of the trees are grown; what it raises ends the growth.
         """
-        self._check()
+        self._require_counts("forest", "trees", "max_depth", "max_rows", "min_samples_leaf")
         rows = self._rows(X, y, sample_weight)
         matrix, columns = encode_columns(rows.frame, rows.positive, rows.weight)
         forest = RandomForestClassifier(
@@ -92,16 +90,3 @@ class ForestPartition(EnsembleEstimator):
     def _min_leaf(self, rows: int) -> int:
         small = min(100, max(1, rows // 50))
         return small if self.min_samples_leaf is None else self.min_samples_leaf
-
-    def _check(self) -> None:
-        for name in ("trees", "max_depth", "max_rows", "min_samples_leaf"):
-            value = getattr(self, name)
-            if value is None and name == "min_samples_leaf":
-                continue
-            whole = isinstance(value, Integral) and not isinstance(value, bool)
-            if not (whole and value >= 1):
-                raise PartitionError(
-                    f"The parameter '{name}' of the forest is {value!r}.",
-                    "It has to be a whole number of at least 1.",
-                    "Choose such a number.",
-                )

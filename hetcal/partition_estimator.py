@@ -1,5 +1,6 @@
 """What all estimators of partitions share."""
 
+from numbers import Integral
 from typing import Any
 
 import pandas as pd
@@ -25,6 +26,18 @@ class FrameEstimator(BaseEstimator):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return frame
         return named_columns(validate_data(self, X, reset=reset, ensure_all_finite=False))
+
+    def _require_counts(self, what: str, *names: str) -> None:
+        """Refuse parameters that are not whole numbers of at least 1; a leaf size may be None."""
+        for name in names:
+            value = getattr(self, name)
+            whole = isinstance(value, Integral) and not isinstance(value, bool)
+            if not (whole and value >= 1) and not (name == "min_samples_leaf" and value is None):
+                raise PartitionError(
+                    f"The parameter '{name}' of the {what} is {value!r}.",
+                    "It has to be a whole number of at least 1.",
+                    "Choose such a number.",
+                )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

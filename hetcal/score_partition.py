@@ -1,7 +1,7 @@
 """What partitions share that are grown on scores and labels."""
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -116,15 +116,7 @@ class ScorePartition(PartitionEstimator):
         )
 
     def _check_parameters(self) -> None:
-        for name in ("max_depth", "min_samples_leaf"):
-            value = getattr(self, name)
-            whole = isinstance(value, Integral) and not isinstance(value, bool)
-            if not (whole and value >= 1) and not (name == "min_samples_leaf" and value is None):
-                raise PartitionError(
-                    f"The parameter '{name}' of the tree is {value!r}.",
-                    "It has to be a whole number of at least 1.",
-                    "Choose such a number.",
-                )
+        self._require_counts("tree", "max_depth", "min_samples_leaf")
         if not (isinstance(self.alpha, Real) and 0 < self.alpha < 1):
             raise PartitionError(
                 f"The parameter 'alpha' of the tree is {self.alpha!r}.",

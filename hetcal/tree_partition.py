@@ -1,6 +1,5 @@
 """Grow a partition: a decision tree on the training rows."""
 
-from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -148,15 +147,7 @@ class TreePartition(PartitionEstimator):
         return default_min_leaf(rows) if self.min_samples_leaf is None else self.min_samples_leaf
 
     def _check_parameters(self) -> None:
-        for name in ("max_depth", "min_samples_leaf"):
-            value = getattr(self, name)
-            whole = isinstance(value, Integral) and not isinstance(value, bool)
-            if not (whole and value >= 1) and not (name == "min_samples_leaf" and value is None):
-                raise PartitionError(
-                    f"The parameter '{name}' of the tree is {value!r}.",
-                    "It has to be a whole number of at least 1.",
-                    "Choose such a number.",
-                )
+        self._require_counts("tree", "max_depth", "min_samples_leaf")
         if self.grower not in ("histogram", "scikit-learn"):
             raise PartitionError(
                 f"The parameter 'grower' of the tree is {self.grower!r}.",

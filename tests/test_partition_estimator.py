@@ -89,3 +89,22 @@ def test_missing_labels_are_refused(estimator):
 def test_columns_that_tell_nothing_leave_all_rows_together(estimator, column):
     X = pd.DataFrame({"a": column, "b": column})
     assert np.unique(fit(estimator, X, Y).apply(X)).size == 1
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, True, "3", None])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (AucGainPartition, "max_depth"),
+        (BoostedPartition, "max_iter"),
+        (BoostedPartition, "max_leaf_nodes"),
+        (BoostedPartition, "members"),
+        (ClassPartition, "max_depth"),
+        (ForestPartition, "max_rows"),
+        (ForestPartition, "trees"),
+        (TreePartition, "max_depth"),
+    ],
+)
+def test_a_number_of_things_that_is_none_is_refused(kind, name, wrong):
+    with pytest.raises(PartitionError, match=f"The parameter '{name}' of the .* is {wrong!r}"):
+        fit(kind(**{name: wrong}), numbers("a", "b"), Y)
