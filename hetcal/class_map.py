@@ -17,13 +17,16 @@ ClassMethod = Literal["temperature", "vector", "dirichlet"]
 METHODS: tuple[ClassMethod, ...] = ("temperature", "vector", "dirichlet")
 TOLERANCE = 1e-7  # of the gradient per row, far below its standard error
 FLATTEST = 1e-12  # least spread along an axis, as a share of the largest
-LOWEST = -1e100  # log-probabilities whose squares can be added up
+LOWEST = float(np.log(np.nextafter(0.0, 1.0)))  # log of the least probability that is not 0
 ROUNDING = 1e-12  # sums of probabilities this close to one are one
 
 
 @dataclass(frozen=True, eq=False)
 class ClassMap:
     """One map: calibrated log-probabilities are those of `weights` z + `bias`.
+
+    A probability of 0 counts as the least that is not: what a model writes for a class that it
+    rules out, such as -1e9, is a mark and no measure.
 
     Parameters
     ----------
@@ -47,10 +50,10 @@ class ClassMap:
 
         The identity gives log-probabilities back bit for bit, so that rounding changes no order.
         """
-        z = log_softmax(logits, axis=1)
         if self.is_identity:
             scaled = np.abs(logsumexp(logits, axis=1, keepdims=True)) < ROUNDING
-            return np.where(scaled, logits, z)
+            return np.where(scaled, logits, log_softmax(logits, axis=1))
+        z = _possible(logits)
         out = np.tile(self.bias, (len(z), 1))
         # A matrix product rounds otherwise when other rows stand beside a row.
         for each, taken in zip(z.T, self.weights.T, strict=True):
@@ -66,6 +69,11 @@ class ClassMap:
 def identity_map(classes: int) -> ClassMap:
     """Return the map that leaves every probability as it is."""
     return ClassMap(np.eye(classes), np.zeros(classes))
+
+
+def _possible(logits: Floats) -> Floats:
+    """Return log-probabilities of classes none of which is ruled out."""
+    return np.maximum(log_softmax(logits, axis=1), LOWEST)
 
 
 def fit_class_map(
@@ -104,7 +112,7 @@ def fit_class_map(
     towards = identity_map(classes) if towards is None else towards
     if np.isinf(strength):
         return towards
-    problem = _Problem(method, log_softmax(logits, axis=1), y, weight, towards, strength)
+    problem = _Problem(method, _possible(logits), y, weight, towards, strength)
     start = np.zeros(problem.free)
     found = minimize(
         problem.loss,
@@ -148,7 +156,7 @@ class _Problem:
 
     def _axes(self) -> Floats:
         rows, classes = self.z.shape
-        design = np.column_stack([np.maximum(self.z, LOWEST), np.ones(rows)])
+        design = np.column_stack([self.z, np.ones(rows)])
         spread, axes = np.linalg.eigh((design * self.mass[:, None]).T @ design)
         spread = np.maximum(spread, spread.max() * FLATTEST)
         # The curvature of the likelihood, as if all classes were alike.

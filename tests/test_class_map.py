@@ -143,3 +143,53 @@ def test_a_class_that_is_ruled_out_leaves_a_map_that_is_no_worse_than_none(drawn
     found = fit_class_map(method, logits, y, strength=1.0)
     assert np.isfinite([*found.weights.ravel(), *found.bias]).all()
     assert loss(found, logits, y) <= loss(identity_map(3), logits, y)
+
+
+@pytest.fixture(scope="module")
+def masked():
+    """Logits of a three-class model that rules out the second class in a tenth of the rows."""
+    rng = np.random.default_rng(1)
+    logits = rng.normal(0, 2, (4000, 3))
+    mixed = np.array([[0.6, 0.2, -0.2], [-0.1, 0.5, 0.1], [0.0, 0.3, 0.7]])
+    chance = np.exp(log_softmax(logits, axis=1) @ mixed.T + [0.2, 0.0, -0.3])
+    out = rng.random(4000) < 0.1
+    chance[out, 1] = 0
+    edges = np.cumsum(chance / chance.sum(axis=1, keepdims=True), axis=1)
+    y = (rng.random((4000, 1)) > edges).sum(axis=1)
+    return np.where(out[:, None] & (np.arange(3) == 1), -np.inf, logits), y, out
+
+
+@pytest.mark.parametrize("mark", [-1e4, -1e9, -1e300])
+def test_a_dirichlet_map_of_all_rows_serves_those_where_no_class_is_ruled_out(masked, mark):
+    logits, y, out = masked
+    logits = np.maximum(logits, mark)
+    fitted, tried = np.arange(4000) < 2000, np.arange(4000) >= 2000
+    found = fit_class_map("dirichlet", logits[fitted], y[fitted], strength=1.0)
+    # What scikit-learn makes of the rows in which nothing is marked.
+    plain = LogisticRegression(C=np.inf, max_iter=5000)
+    plain.fit(log_softmax(logits[fitted & ~out], axis=1), y[fitted & ~out])
+    rows = tried & ~out
+    expected = plain.predict_proba(log_softmax(logits[rows], axis=1))
+    losses = -np.log(expected[np.arange(rows.sum()), y[rows]])
+    assert loss(found, logits[rows], y[rows]) == pytest.approx(losses.mean(), abs=0.01)
+    assert np.exp(found.logits(logits[out]))[:, 1].max() < 1e-6
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_it_does_not_matter_by_which_number_a_class_is_ruled_out(masked, method):
+    logits, y, _ = masked
+    marks = [np.maximum(logits, mark) for mark in (-1e4, -1e9)]
+    first, second = (fit_class_map(method, each, y, strength=1.0) for each in marks)
+    assert first.difference(second) == 0
+    assert np.array_equal(first.logits(marks[0]), first.logits(marks[1]))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_in_which_every_class_is_possible_are_mapped_as_they_are(drawn, method, monkeypatch):
+    logits, y = drawn[0] * 60, drawn[1]
+    assert -744 < log_softmax(logits, axis=1).min() < -600
+    found = fit_class_map(method, logits, y, strength=1.0)
+    monkeypatch.setattr("hetcal.class_map.LOWEST", -np.inf)
+    other = fit_class_map(method, logits, y, strength=1.0)
+    assert found.difference(other) == 0
+    assert np.array_equal(found.logits(logits), other.logits(logits))
