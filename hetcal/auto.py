@@ -91,9 +91,9 @@ def choose_scheme(
     Trees that read columns and labels only are grown on training rows; boosted trees on the
     other rows, too, each of which gets its margin from trees that have not seen it. Whatever
     reads scores is fitted on all but one of five folds of the validation and calibration rows
-    and tried on that one. A candidate has to be better than the model as it is by more than
-    chance: the 95 % interval of its lift lies above 0. Of those within one standard error of
-    the best the simplest is chosen.
+    and tried on that one; rows of one group stay together in all this. A candidate has to be
+    better than the model as it is by more than chance: the 95 % interval of its lift lies above
+    0. Of those within one standard error of the best the simplest is chosen.
 
     Parameters
     ----------
@@ -110,10 +110,10 @@ def choose_scheme(
     start = time.perf_counter()
     held = sampled(joined(calibration, validation), MAX_HELD, seed)
     _check(held)
+    fold = draw_folds(held.y, FOLDS, seed, held.group)
     extra = tuple(more(held) if callable(more) else more)
     training = sampled(training, MAX_TRAINING, seed)
     candidates = standard_candidates(training, held, extra, seed, between(progress, 0.0, GROWN))
-    fold = draw_folds(held.y, FOLDS, seed)
     tried = _try(candidates, held, fold, between(progress, GROWN, 1.0))
     gains = [gain_between(tried[0], each, held, fold) for each in tried]
     chosen, why = _choose(tried, gains, held, fold)
@@ -137,9 +137,9 @@ def fit_scheme(
     start = time.perf_counter()
     held = sampled(joined(calibration, validation), MAX_HELD, seed)
     _check(held)
+    fold = draw_folds(held.y, FOLDS, seed, held.group)
     training = sampled(training, MAX_TRAINING, seed)
     candidate = named_candidate(name, training, held, seed, between(progress, 0.0, GROWN))
-    fold = draw_folds(held.y, FOLDS, seed)
     tried = _try([IDENTITY, POOLED, candidate], held, fold, between(progress, GROWN, 1.0))
     gains = [gain_between(tried[0], each, held, fold) for each in tried]
     return _chosen(tried, gains, held, 2, asked_for(tried[2], gains[2]), start)

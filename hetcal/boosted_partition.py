@@ -19,6 +19,7 @@ from hetcal.progress import Progress, silent
 from hetcal.ranking import Labels
 from hetcal.side_by_side import Tell, side_by_side
 from hetcal.stages import NestedStage
+from hetcal.stratified import Groups, draw_group_folds
 from hetcal.tree_columns import TreeColumns
 from hetcal.tree_encoding import encode_columns
 from hetcal.tree_ensemble import TreeEnsemble
@@ -30,7 +31,8 @@ class BoostedPartition(EnsembleEstimator):
     The rows are divided into as many folds as there are members. Each member is a sequence of
     boosted trees on all folds but one, and stops when it no longer improves on that one; the
     margin is the mean over the members. So every row has a margin from a member that was not
-    trained on it (`held_out_`), and no row is lost to early stopping.
+    trained on it (`held_out_`), and no row is lost to early stopping. Rows of one group share
+    a fold; there may be fewer folds, and members, than were asked for then.
 
     Parameters
     ----------
@@ -79,6 +81,7 @@ class BoostedPartition(EnsembleEstimator):
         sample_weight: Any = None,
         ranked: Any = None,
         *,
+        groups: Any = None,
         progress: Progress = silent,
     ) -> Self:
         """Grow the trees on rows with labels of two classes.
@@ -90,6 +93,8 @@ class BoostedPartition(EnsembleEstimator):
         ranked : array of bool, optional
             Rows whose labels order the categories; by default all. Margins of the others are
             free of their own labels.
+        groups : array, optional
+            Group of each row.
         progress : callable, optional
             Is told how many of the most trees are grown; what it raises ends the growth.
         """
@@ -102,8 +107,7 @@ class BoostedPartition(EnsembleEstimator):
         matrix = TreeColumns.of(columns).matrix(rows.frame)
         held_out = np.full(rows.used.size, np.nan)
         inside = np.flatnonzero(rows.used)
-        folds = StratifiedKFold(self.members, shuffle=True, random_state=self.random_state)
-        parts = list(folds.split(matrix, rows.positive))
+        parts = self._parts(rows, None if groups is None else np.asarray(groups)[rows.used])
         # A member per core: its trees are too small to be divided among cores.
         members = [
             partial(self._member, matrix, rows, grown, left_out, number)
@@ -114,10 +118,26 @@ class BoostedPartition(EnsembleEstimator):
             held_out[inside[left_out]] = model.decision_function(matrix[left_out])
         trees = [each for model in models for each in _trees(model)]
         self.ensemble_ = TreeEnsemble.of(columns, [tree for tree, _ in trees])
-        self.values_: Floats = np.concatenate([values for _, values in trees]) / self.members
+        self.values_: Floats = np.concatenate([values for _, values in trees]) / len(models)
         self.baseline_ = float(np.mean([model._baseline_prediction[0, 0] for model in models]))
         self.held_out_ = held_out
         return self
+
+    def _parts(self, rows: WeighedRows, group: Groups | None) -> list[tuple[Ints, Ints]]:
+        """Return the rows that each member is grown on, and those that it leaves out."""
+        if group is None:
+            folds = StratifiedKFold(self.members, shuffle=True, random_state=self.random_state)
+            return list(folds.split(rows.frame, rows.positive))
+        fold = draw_group_folds(rows.positive, group, self.members, self.random_state)
+        if fold is None:
+            raise PartitionError(
+                "The groups of the rows cannot be divided in two so that both parts have rows of "
+                "both classes.",
+                "Each sequence of boosted trees is grown without some of the groups.",
+                "Choose rows of more groups, or name no group column.",
+            )
+        inside = [fold == number for number in range(int(fold.max()) + 1)]
+        return [(np.flatnonzero(~here), np.flatnonzero(here)) for here in inside]
 
     def _member(
         self,

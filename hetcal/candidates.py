@@ -148,5 +148,5 @@ def _boosted(training: SchemeRows, held: SchemeRows, seed: int, progress: Progre
     both = joined(training, held)
     ranked = np.arange(len(both.y)) < len(training.y)
     boosted = BoostedPartition(random_state=seed)
-    boosted.fit(both.X, both.y, both.weight, ranked, progress=progress)
+    boosted.fit(both.X, both.y, both.weight, ranked, groups=both.group, progress=progress)
     return BoostedPart(boosted, boosted.held_out_[len(training.y) :])

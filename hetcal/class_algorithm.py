@@ -51,7 +51,8 @@ def choose_maps(
     split = scored_rows(table, scores, split)
     held = np.append(split.calibration, split.validation)
     leaf = partition.apply(table.table.frame.iloc[held])
-    rows = ClassRows(scores.logs[held], table.y[held], leaf, table.weight(held))
+    parts = scores.logs[held], table.y[held], leaf, table.weight(held), table.table.group(held)
+    rows = ClassRows(*parts)
     leaves = tuple(each.id for each in partition.leaves)
     return choose_class_maps(rows, leaves, seed=settings.seed, progress=progress)
 
@@ -75,7 +76,8 @@ def finish_classes(
         rows = split.calibration
         calibrator = ClassCalibrator(class_method(settings), random_state=settings.seed)
         parts = scores.logs[rows], table.y[rows], leaf[rows], table.weight(rows)
-        calibrator.fit(*parts, [each.id for each in partition.leaves])
+        ids = [each.id for each in partition.leaves]
+        calibrator.fit(*parts, ids, groups=table.table.group(rows))
     return ClassRun(table, scores, settings, split, partition, leaf, calibrator, choice)
 
 

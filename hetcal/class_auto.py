@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from hetcal.arrays import Bools
+from hetcal.arrays import Bools, Ints
 from hetcal.auto_words import candidate_table, lift_reason, no_lift_reason
 from hetcal.class_calibrator import ClassCalibrator
 from hetcal.class_cross_fitting import ClassCrossFit, ClassFolds, class_candidates
@@ -95,8 +95,9 @@ def choose_class_maps(
     start = time.perf_counter()
     rows = _used(rows)
     tried_on = _sampled(rows, seed)
-    counted = _counted(tried_on)
-    folds = ClassFolds(tried_on, draw_folds(tried_on.y, FOLDS, seed), leaves, counted)
+    fold = draw_folds(tried_on.y, FOLDS, seed, tried_on.group)
+    counted = _counted(tried_on, fold)
+    folds = ClassFolds(tried_on, fold, leaves, counted)
     candidates, tried = class_candidates(rows.logits.shape[1]), list[ClassCrossFit]()
     for candidate in candidates:
         progress(len(tried) / (len(candidates) + 1), f"Trying: {candidate.name}")
@@ -172,14 +173,17 @@ def _sampled(rows: ClassRows, seed: int) -> ClassRows:
     return rows.of(np.sort(drawn))
 
 
-def _counted(rows: ClassRows) -> tuple[int, ...]:
+def _counted(rows: ClassRows, fold: Ints) -> tuple[int, ...]:
     """Return the classes with enough rows inside and outside for an AUC in every fold."""
-    count = np.bincount(rows.y, minlength=rows.logits.shape[1])
-    counted = np.flatnonzero(np.minimum(count, count.sum() - count) >= FEWEST)
+    classes, folds = rows.logits.shape[1], int(fold.max(initial=0)) + 1
+    inside = np.bincount(fold * classes + rows.y, minlength=folds * classes).reshape(folds, -1)
+    outside = inside.sum(axis=1, keepdims=True) - inside
+    often = np.minimum(inside.sum(axis=0), outside.sum(axis=0)) >= FEWEST
+    counted = np.flatnonzero(often & (np.minimum(inside, outside) > 0).all(axis=0))
     if not counted.size:
         raise CalibrationError(
             f"Of the {rows.y.size:,} validation and calibration rows with scores, no class has "
-            f"{FEWEST} rows or more and leaves as many to the others.",
+            f"{FEWEST} rows or more and leaves as many to the others, in every fold.",
             "Maps are chosen by how well they tell a class from the rest.",
             "Give more calibration rows, or choose the tree of Algorithm 1.",
         )

@@ -18,7 +18,8 @@ from hetcal.class_rows import (
     mapped_logits,
 )
 from hetcal.errors import CalibrationError
-from hetcal.stratified import draw
+from hetcal.shrinkage import best_strength
+from hetcal.stratified import Groups, draw, draw_group_folds
 from hetcal.strict_json import Fields, JsonError, parse_object
 
 KIND, FORMAT = "hetcal class calibrators", 1
@@ -76,16 +77,20 @@ class ClassCalibrator(BaseEstimator):
         leaf: Ints,
         weight: Floats | None = None,
         leaves: Sequence[int] | None = None,
+        *,
+        groups: Groups | None = None,
     ) -> Self:
         """Fit on logits, class numbers and leaf ids of calibration rows.
 
-        Rows with a logit that is not finite, or without weight, are left out.
+        Rows with a logit that is not finite, or without weight, are left out. Rows of one group
+        are left out together by the cross-validation.
         """
-        check_consistent_length(logits, y, leaf, weight)
+        check_consistent_length(logits, y, leaf, weight, groups)
         usable: Bools = np.asarray(np.isfinite(logits).all(axis=1))
         if weight is not None:
             usable &= weight > 0
-        rows = ClassRows(np.asarray(logits, dtype=np.float64), y, leaf, weight).of(usable)
+        group = None if groups is None else np.asarray(groups)
+        rows = ClassRows(np.asarray(logits, dtype=np.float64), y, leaf, weight, group).of(usable)
         self._check(rows)
         ids = np.unique(rows.leaf).tolist() if leaves is None else list(leaves)
         self.shrinkage_table_ = self._compare(rows, ids)
@@ -147,21 +152,17 @@ class ClassCalibrator(BaseEstimator):
     def _strength(self) -> float:
         if self.shrinkage != "cv":
             return float(self.shrinkage)
-        table = self.shrinkage_table_
-        return float(table["strength"].iloc[table["log_loss"].argmin()])
+        return best_strength(self.shrinkage_table_)
 
     def _compare(self, rows: ClassRows, ids: Sequence[int]) -> pd.DataFrame:
         """Measure each strength on rows that its maps have not seen."""
         if self.shrinkage != "cv":
             return pd.DataFrame({"strength": [], "log_loss": []})
-        fold = draw(
-            np.ones(rows.y.size),
-            rows.y,
-            np.full(FOLDS, 1 / FOLDS),
-            np.random.default_rng(self.random_state),
-        )
+        fold = self._folds(rows)
+        if fold is None:  # groups that cannot be told apart by others have one map
+            return pd.DataFrame({"strength": STRENGTHS[-1:], "log_loss": [np.nan]})
         losses = np.zeros((len(STRENGTHS), rows.y.size))
-        for number in range(FOLDS):
+        for number in range(int(fold.max()) + 1):
             left_out, kept = rows.of(fold == number), rows.of(fold != number)
             pooled = fit_pooled_class_map(self.method, kept)
             for i, strength in enumerate(STRENGTHS):
@@ -170,6 +171,12 @@ class ClassCalibrator(BaseEstimator):
                 losses[i, fold == number] = -found[np.arange(left_out.y.size), left_out.y]
         means = np.average(losses, axis=1, weights=rows.weight)
         return pd.DataFrame({"strength": STRENGTHS, "log_loss": means})
+
+    def _folds(self, rows: ClassRows) -> Ints | None:
+        if rows.group is not None:
+            return draw_group_folds(rows.y, rows.group, FOLDS, self.random_state)
+        shares, rng = np.full(FOLDS, 1 / FOLDS), np.random.default_rng(self.random_state)
+        return draw(np.ones(rows.y.size), rows.y, shares, rng)
 
     def _check(self, rows: ClassRows) -> None:
         if self.method not in METHODS:

@@ -8,6 +8,7 @@ import numpy as np
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.class_map import ClassMap, ClassMethod, fit_class_map
 from hetcal.leaf_ids import leaf_positions
+from hetcal.stratified import Groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,17 +25,21 @@ class ClassRows:
         Leaf ids.
     weight : array or None
         Row weights.
+    group : array or None
+        Group of each row.
     """
 
     logits: Floats
     y: Ints
     leaf: Ints
     weight: Floats | None
+    group: Groups | None = None
 
     def of(self, chosen: Bools | Ints) -> "ClassRows":
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[chosen]
-        return ClassRows(self.logits[chosen], self.y[chosen], self.leaf[chosen], weight)
+        group = None if self.group is None else self.group[chosen]
+        return ClassRows(self.logits[chosen], self.y[chosen], self.leaf[chosen], weight, group)
 
 
 def fit_pooled_class_map(method: ClassMethod, rows: ClassRows) -> ClassMap:

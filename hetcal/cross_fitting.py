@@ -9,8 +9,10 @@ from scipy.special import ndtri
 from hetcal.arrays import Floats, Ints
 from hetcal.candidates import Candidate
 from hetcal.delong import CONFIDENCE, lift_of, placements
+from hetcal.errors import CalibrationError
 from hetcal.progress import Progress, silent
 from hetcal.scheme_rows import SchemeRows
+from hetcal.stratified import Groups, draw_group_folds
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +67,22 @@ class Gain:
         return self.auc + float(ndtri((1 + CONFIDENCE) / 2)) * self.se
 
 
-def draw_folds(y: Ints, folds: int, seed: int) -> Ints:
-    """Draw a fold for each row, with an equal share of each class in all."""
+def draw_folds(y: Ints, folds: int, seed: int, group: Groups | None = None) -> Ints:
+    """Draw a fold for each row, with an equal share of each class in all.
+
+    Rows of one group share a fold: what is fitted on rows of a group fits its others too well.
+    """
+    if group is not None:
+        drawn = draw_group_folds(y, group, folds, seed)
+        if drawn is None:
+            raise CalibrationError(
+                "The groups of the calibration and validation rows cannot be divided in two so "
+                "that both parts have rows of both classes.",
+                "Schemes are tried on groups that they were not fitted on.",
+                "Give calibration rows of more groups, name no group column, or choose the tree "
+                "of Algorithm 1.",
+            )
+        return drawn
     rng, fold = np.random.default_rng(seed), np.empty(y.size, dtype=np.int64)
     for label in np.unique(y):
         inside = np.flatnonzero(y == label)

@@ -88,4 +88,4 @@ def _rows(table: Table, scores: Scores, rows: Ints, most: int, seed: int) -> Sch
     rows = rows[drawn(use, most, seed)]
     weight = None if table.weight is None else table.weight[rows]
     y = np.asarray(table.y[rows], dtype=np.int64)
-    return SchemeRows(table.X.iloc[rows], y, scores.logit[rows], weight)
+    return SchemeRows(table.X.iloc[rows], y, scores.logit[rows], weight, table.group(rows))

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Bools, Floats, Ints
+from hetcal.stratified import Groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,12 +23,15 @@ class SchemeRows:
         Finite logits of the model; those of training rows are never read.
     weight : array of float, optional
         Importance weights.
+    group : array, optional
+        Rows of one group are tried by maps of other groups.
     """
 
     X: pd.DataFrame
     y: Ints
     scores: Floats | None
     weight: Floats | None = None
+    group: Groups | None = None
 
     def weights(self, rows: Ints) -> Floats | None:
         """Return the weights of some rows."""
@@ -44,7 +48,17 @@ def joined(first: SchemeRows, second: SchemeRows | None) -> SchemeRows:
     known = first.scores is not None and second.scores is not None
     scores = np.concatenate([first.scores, second.scores]) if known else None
     X = pd.concat([first.X, second.X], ignore_index=True)
-    return SchemeRows(X, np.concatenate([first.y, second.y]), scores, weight)
+    y, group = np.concatenate([first.y, second.y]), None
+    if first.group is not None or second.group is not None:
+        group = np.concatenate([_group(first), _group(second)])
+    return SchemeRows(X, y, scores, weight, group)
+
+
+def _group(rows: SchemeRows) -> Groups:
+    """Return the groups; a row without one is a group of its own."""
+    if rows.group is not None:
+        return np.asarray(rows.group, dtype=object)
+    return np.array([object() for _ in rows.y], dtype=object)
 
 
 def _weight(rows: SchemeRows) -> Floats:
@@ -58,7 +72,8 @@ def sampled(rows: SchemeRows, most: int, seed: int) -> SchemeRows:
         use &= np.isfinite(rows.scores)
     inside = drawn(use, most, seed)
     scores = None if rows.scores is None else rows.scores[inside].astype(np.float64)
-    return SchemeRows(rows.X.iloc[inside], np.asarray(rows.y)[inside], scores, rows.weights(inside))
+    y, group = np.asarray(rows.y)[inside], None if rows.group is None else rows.group[inside]
+    return SchemeRows(rows.X.iloc[inside], y, scores, rows.weights(inside), group)
 
 
 def drawn(use: Bools, most: int, seed: int) -> Ints:

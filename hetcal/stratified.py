@@ -1,10 +1,17 @@
 """Draw parts of given shares at random, alike in every stratum."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hetcal.arrays import Floats, Ints
 from hetcal.ranking import Labels
+
+Groups = NDArray[Any]
+"""What tells the group of each row: numbers, texts, whatever the column holds."""
+TRIES = 5  # deals before a fold less is drawn
 
 
 def draw(size: Floats, stratum: Labels, shares: Floats, rng: np.random.Generator) -> Ints:
@@ -40,3 +47,52 @@ def draw_groups(labels: Ints, group: pd.Series, shares: Floats, rng: np.random.G
     positives = np.bincount(codes, weights=labels)
     stratum = (positives > 0).astype(np.int64) + (positives == size)
     return draw(size, stratum, shares, rng)[codes]
+
+
+def draw_group_folds(y: Labels, group: Groups, folds: int, seed: int | None) -> Ints | None:
+    """Draw a fold for each row, equal within a group.
+
+    Groups of each class and mixed groups are dealt out in turn, first the largest ones. There
+    are fewer folds where some would otherwise have no rows or only one class.
+
+    Parameters
+    ----------
+    y : array of int
+        Labels.
+    group : array
+        Group of each row.
+    folds : int
+        Most folds.
+    seed : int or None
+        Decides who gets which of the groups that are equally large.
+
+    Returns
+    -------
+    array of int or None
+        Numbers from 0; None if not even two folds have rows of the same two classes.
+    """
+    codes = pd.factorize(np.asarray(group), use_na_sentinel=False)[0]
+    label = np.unique(y, return_inverse=True)[1]
+    classes, rng = int(label.max(initial=0)) + 1, np.random.default_rng(seed)
+    size = np.bincount(codes)
+    by_class = label[np.lexsort((label, codes))]
+    ends = np.cumsum(size)
+    lowest, highest = by_class[ends - size], by_class[ends - 1]
+    stratum = np.where(lowest == highest, lowest, classes)
+    for count in range(min(folds, size.size), 1, -1):
+        for attempt in range(TRIES):
+            fold = _dealt(stratum, size if attempt == 0 else np.zeros_like(size), count, rng)
+            rows = np.bincount(fold[codes] * classes + label, minlength=count * classes)
+            if (rows.reshape(count, classes) > 0).all(axis=0).sum() >= 2:
+                return fold[codes]
+    return None
+
+
+def _dealt(stratum: Ints, size: Ints, hands: int, rng: np.random.Generator) -> Ints:
+    """Deal units out to and fro, one stratum after the other, the largest of each first."""
+    order = rng.permutation(size.size)
+    order = order[np.lexsort((-size[order], stratum[order]))]
+    turn, place = np.divmod(np.arange(size.size), hands)
+    hand = np.empty(size.size, dtype=np.int64)
+    hand[order] = np.where(turn % 2, hands - 1 - place, place)
+    return hand

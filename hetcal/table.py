@@ -13,6 +13,7 @@ from hetcal.errors import TableError
 from hetcal.labels import encode_label, guess_positive, label_values, positive_rate
 from hetcal.roles import Roles, check_roles, feature_names
 from hetcal.splits import ROLES, Split
+from hetcal.stratified import Groups
 
 __all__ = [
     "Roles",
@@ -62,6 +63,11 @@ class Table:
     def row_numbers(self) -> Ints:
         """Where each row stands in the source, from 0."""
         return np.flatnonzero(self.labelled)
+
+    def group(self, rows: Ints) -> Groups | None:
+        """Return the groups of some rows; None if there is no such column."""
+        name = self.roles.group
+        return None if name is None else self.frame[name].iloc[rows].to_numpy()
 
     @property
     def rows(self) -> int:

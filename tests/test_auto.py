@@ -24,7 +24,7 @@ from hetcal.parts import (
     PooledPart,
     ShrunkenLeavesPart,
 )
-from hetcal.scheme_rows import SchemeRows
+from hetcal.scheme_rows import SchemeRows, joined
 from hetcal.tree_partition import TreePartition
 
 
@@ -282,3 +282,44 @@ def test_the_unit_of_the_weights_does_not_matter():
     gains = [gain_between(base[i], tried[i], (held, weighted)[i], fold) for i in (0, 1)]
     assert gains[0].auc == pytest.approx(gains[1].auc, abs=1e-6)
     assert gains[0].se == pytest.approx(gains[1].se, rel=1e-3)
+
+
+def sites(size, seed, per_site):
+    """Rows of sites, each with a rate of its own and a number that tells only which it is."""
+    rng = np.random.default_rng(seed)
+    site = rng.integers(0, size // per_site, size)
+    rate, number = rng.normal(0, 2, (2, site.max() + 1))
+    X = pd.DataFrame({"number": number[site], "noise": rng.normal(size=size)})
+    scores = rng.normal(size=size)
+    y = (rng.random(size) < expit(scores + rate[site])).astype(np.int64)
+    return SchemeRows(X, y, scores, group=np.char.add(f"{seed} ", site.astype(str)))
+
+
+def test_what_is_known_of_other_rows_of_a_group_does_not_count_as_a_lift():
+    training, held = sites(2_000, 0, 50), sites(2_000, 1, 50)
+    alone = [replace(each, group=None) for each in (training, held)]
+    apart, mixed = choose_scheme(training, held), choose_scheme(*alone)
+    assert mixed.candidates.set_index("name").loc["boosted", "low"] > 0.05
+    assert apart.candidates["lift"].max() < 0.02
+    assert apart.chosen in ("identity", "pooled")
+
+
+def test_groups_of_one_row_are_no_groups_but_for_the_draw():
+    held = replace(drawn(1_000, 1), group=np.arange(1_000))
+    training = replace(drawn(1_000, 0), group=np.arange(1_000, 2_000))
+    found = choose_scheme(training, held).candidates
+    plain = choose_scheme(*(replace(each, group=None) for each in (training, held))).candidates
+    assert found["log_loss"].to_numpy() == pytest.approx(plain["log_loss"].to_numpy(), abs=0.01)
+
+
+def test_rows_that_name_no_group_are_groups_of_their_own():
+    named, plain = sites(200, 0, 50), drawn(100, 1)
+    both = joined(named, plain)
+    assert pd.Series(both.group).nunique() == len(set(named.group)) + 100
+    assert joined(plain, plain).group is None
+
+
+def test_too_few_groups_are_refused():
+    held = drawn(500, 1)
+    with pytest.raises(CalibrationError, match="cannot be divided in two"):
+        choose_scheme(drawn(500, 0), replace(held, group=np.zeros(500)))

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -184,3 +185,29 @@ def test_more_members_than_rows_of_a_class_are_refused():
     X, y = rows(0)
     with pytest.raises(PartitionError, match="3 rows of the rarer class"):
         BoostedPartition(5).fit(X, np.arange(len(y)) < 3)
+
+
+def test_margins_of_a_group_come_from_trees_that_have_not_seen_it():
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 40, 2_000)
+    number, rate = rng.permutation(40), rng.random(40)
+    X = pd.DataFrame({"number": number[group], "noise": rng.normal(size=2_000)})
+    y = (rng.random(2_000) < rate[group]).astype(int)
+    seen = BoostedPartition(4, max_iter=30).fit(X, y).held_out_
+    unseen = BoostedPartition(4, max_iter=30).fit(X, y, groups=group)
+    assert roc_auc_score(y, seen) > 0.7
+    assert roc_auc_score(y, unseen.held_out_) < 0.6
+
+
+def test_there_are_no_more_members_than_groups():
+    X, y = rows(0, 600)
+    group = np.arange(600) % 3
+    four, three = (BoostedPartition(each, max_iter=3).fit(X, y, groups=group) for each in (4, 3))
+    assert np.array_equal(four.decision_function(X), three.decision_function(X))
+    assert np.array_equal(four.held_out_, three.held_out_)
+
+
+def test_a_single_group_is_refused():
+    X, y = rows(0, 200)
+    with pytest.raises(PartitionError, match="cannot be divided in two"):
+        BoostedPartition(2, max_iter=3).fit(X, y, groups=np.zeros(200))

@@ -162,3 +162,30 @@ def test_progress_is_told_and_can_end_the_choice():
     with pytest.raises(KeyboardInterrupt):
         choose_class_maps(drawn(600, 0), LEAVES, progress=tell)
     assert told == [(i / 8, f"Trying: {NAMES[i]}") for i in range(3)]
+
+
+def test_leaves_that_are_groups_have_no_maps_that_new_groups_could_use():
+    rng = np.random.default_rng(0)
+    leaf = rng.integers(1, 21, 4_000)
+    logits, shift = rng.normal(0, 1.5, (4_000, 3)), rng.normal(0, 1, (20, 3))
+    chance = softmax(logits + shift[leaf - 1], axis=1)
+    y = (rng.random((4_000, 1)) > np.cumsum(chance, axis=1)).sum(axis=1)
+    rows, leaves = ClassRows(log_softmax(logits, axis=1), y, leaf, None), tuple(range(1, 21))
+    assert choose_class_maps(rows, leaves).divided
+    apart = choose_class_maps(replace(rows, group=leaf), leaves)
+    assert not apart.divided
+    assert apart.candidates["lift"].max() < 0.01
+
+
+def test_a_class_of_a_few_groups_does_not_count():
+    rows = drawn(1_500, 5, blind=1.0)
+    group = np.where(rows.y == 1, np.arange(1_500) % 3, np.arange(1_500) % 40 + 3)
+    assert choose_class_maps(replace(rows, group=group), LEAVES).uncounted == (1,)
+
+
+def test_many_classes_of_a_row_each_are_no_others_to_tell_a_class_from():
+    rng = np.random.default_rng(0)
+    y = np.append(np.zeros(200, dtype=np.int64), np.arange(1, 31))
+    logits = log_softmax(rng.normal(size=(230, 31)), axis=1)
+    with pytest.raises(CalibrationError, match="no class has 20 rows or more"):
+        choose_class_maps(ClassRows(logits, y, np.ones(230, dtype=np.int64), None), (1,))

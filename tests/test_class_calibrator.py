@@ -106,3 +106,17 @@ def test_damaged_json_is_refused(drawn, old, new):
 def test_one_class_is_refused(drawn):
     with pytest.raises(CalibrationError, match="one class"):
         ClassCalibrator().fit(drawn[0], np.zeros(3000, int), drawn[2])
+
+
+def test_leaves_that_are_groups_are_drawn_to_the_map_of_all_rows():
+    rng = np.random.default_rng(0)
+    leaf, logits = rng.integers(1, 11, 2_000), rng.normal(0, 2, (2_000, 3))
+    shift = rng.normal(0, 1, (10, 3))
+    chance = softmax(logits + shift[leaf - 1], axis=1)
+    y = (rng.random((2_000, 1)) > np.cumsum(chance, axis=1)).sum(axis=1)
+    mixed = ClassCalibrator().fit(logits, y, leaf)
+    apart = ClassCalibrator().fit(logits, y, leaf, groups=leaf)
+    assert mixed.shrinkage_ < np.inf
+    losses = apart.shrinkage_table_["log_loss"].to_numpy()
+    assert losses == pytest.approx(np.full(5, losses[0]))  # a leaf left out has the pooled map
+    assert apart.shrinkage_ == np.inf

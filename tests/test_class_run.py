@@ -9,6 +9,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from hetcal.class_algorithm import class_method, run_classes
 from hetcal.class_scores import make_class_scores
 from hetcal.class_table import make_class_table
+from hetcal.errors import CalibrationError
 from hetcal.roles import Roles
 from hetcal.settings import Settings
 
@@ -142,3 +143,18 @@ def test_rows_without_finite_scores_take_no_part(finished):
 def test_the_settings_name_the_map():
     assert class_method(Settings()) == "vector"
     assert class_method(Settings(calibrator="dirichlet")) == "dirichlet"
+
+
+def test_maps_are_tried_on_groups_that_they_were_not_fitted_on(finished):
+    frame = finished.table.table.frame
+    role = finished.split.names(len(frame))
+    for group, expected in ((np.arange(len(frame)) % 50, True), (role, False)):
+        roles = Roles("kind", features=("x", "z"), group="group", split="split")
+        table = make_class_table(frame.assign(group=group, split=role), roles, "digest")
+        if expected:
+            assert run_classes(table, finished.scores, Settings(partition="auto")).choice.divided
+            continue
+        with pytest.raises(CalibrationError, match="cannot be divided in two"):
+            run_classes(table, finished.scores, Settings(partition="auto"))
+        tree = run_classes(table, finished.scores, Settings(partition="tree"))
+        assert tree.calibrator.shrinkage_ == np.inf  # nothing tells the strength

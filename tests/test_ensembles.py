@@ -9,6 +9,7 @@ from hetcal.algorithm import run, split_table
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import artifact_bytes, score_with_artifact
 from hetcal.ensembles import fit_ensemble
+from hetcal.errors import CalibrationError
 from hetcal.roles import Roles
 from hetcal.scheme_rows import SchemeRows, joined, sampled
 from hetcal.scores import make_scores
@@ -109,3 +110,17 @@ def test_rows_are_drawn_as_from_copies_of_all_roles(monkeypatch):
         assert np.array_equal(found.y, its.y)
         assert np.array_equal(found.scores, its.scores)
     assert given[3] is None
+
+
+@pytest.mark.parametrize("name", ["auto", "forest", "boosted"])
+def test_schemes_are_tried_on_groups_that_they_were_not_fitted_on(name):
+    table, scores = drawn(blind=True)
+    frame = table.frame.assign(group=np.arange(6_000) % 30, split="calibration")
+    frame.loc[frame["group"] < 10, "split"] = "train"
+    frame.loc[frame["group"] > 20, "split"] = "test"
+    roles = Roles("y", score="score", group="group", split="split")
+    table, settings = make_table(frame, roles, "digest"), Settings(partition=name)
+    assert run(table, scores, settings).choice.chosen
+    one = make_table(frame.assign(group=frame["split"]), roles, "digest")
+    with pytest.raises(CalibrationError, match="cannot be divided in two"):
+        run(one, scores, settings)
