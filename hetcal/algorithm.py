@@ -182,7 +182,7 @@ def split_table(table: Table, settings: Settings, y: Ints | None = None) -> Spli
         group = None if roles.group is None else table.frame[roles.group]
         split = split_by_fraction(labels, settings.fractions, settings.seed, group)
     if settings.partition in READ_SCORES:
-        split = lend_rows(split, table.y, settings.seed)
+        split = lend_rows(split, table.y, settings.seed, table.group(split.calibration))
     require_both_classes(split, labels)
     require_weight(table, split)
     return split

@@ -15,7 +15,7 @@ from hetcal.ranking import Labels
 from hetcal.scores import Scores
 from hetcal.settings import READ_SCORES, Settings
 from hetcal.splits import Split
-from hetcal.stratified import draw
+from hetcal.stratified import Groups, draw, draw_group_folds
 from hetcal.table import Table
 from hetcal.tree_partition import TreePartition
 from hetcal.tree_selection import SelectedTreePartition
@@ -49,18 +49,20 @@ def grow_partition(
     return _grow_tree(table, split.train, settings, progress)
 
 
-def lend_rows(split: Split, y: Labels, seed: int) -> Split:
+def lend_rows(split: Split, y: Labels, seed: int, group: Groups | None = None) -> Split:
     """Give half of the calibration rows to validation, unless it has half as many already.
 
     A partition that reads scores is grown on validation rows: the model has learnt its
-    training rows by heart, and the calibration rows have to be fresh for the maps.
+    training rows by heart, and the calibration rows have to be fresh for the maps. So rows of
+    one `group`, which is that of each calibration row, stay together where they can.
     """
     rows = split.calibration
     if 2 * split.validation.size >= rows.size:
         return split
-    half = draw(
-        np.ones(rows.size), y[rows].astype(np.int64), np.full(2, 0.5), np.random.default_rng(seed)
-    )
+    half = None if group is None else draw_group_folds(y[rows], group, 2, seed)
+    if half is None:
+        chance, labels = np.random.default_rng(seed), y[rows].astype(np.int64)
+        half = draw(np.ones(rows.size), labels, np.full(2, 0.5), chance)
     grown_on = np.sort(np.append(split.validation, rows[half == 0]))
     return Split(split.train, grown_on, rows[half == 1], split.test)
 
@@ -69,7 +71,8 @@ def _grow_tree(table: Table, rows: Ints, settings: Settings, progress: Progress)
     tree, weight = _tree(settings, rows.size), _weight(table, rows)
     if settings.tree_size == "given":
         return tree.fit_rows(table.X, rows, table.y[rows], weight, progress).partition_
-    return tree.fit(table.X.iloc[rows], table.y[rows], weight).partition_
+    groups = _groups(table, rows, settings)
+    return tree.fit(table.X.iloc[rows], table.y[rows], weight, **groups).partition_
 
 
 def _tree(settings: Settings, rows: int) -> TreePartition:
@@ -116,7 +119,8 @@ def _grow_on_layer(
         )
     layer = scores.activations
     tree = LayerPartition(layer.layer, tree=_tree(settings, rows.size))
-    return tree.fit(layer.values[rows], table.y[rows], _weight(table, rows)).partition_
+    parts = layer.values[rows], table.y[rows], _weight(table, rows)
+    return tree.fit(*parts, **_groups(table, rows, settings)).partition_
 
 
 def _grow_on_scores(
@@ -134,6 +138,12 @@ def _grow_on_scores(
     tree = kind(settings.max_depth, min_samples_leaf=fewest)
     parts = table.X.iloc[rows], table.y[rows], scores.logit[rows], _weight(table, rows)
     return tree.fit(*parts).partition_
+
+
+def _groups(table: Table, rows: Ints, settings: Settings) -> dict[str, Groups]:
+    """Return what keeps the groups together where cross-validation chooses the tree."""
+    group = table.group(rows)
+    return {} if group is None or settings.tree_size == "given" else {"groups": group}
 
 
 def _weight(table: Table, rows: Ints) -> Floats | None:

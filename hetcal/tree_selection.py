@@ -5,11 +5,13 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.validation import check_consistent_length
 
 from hetcal.arrays import Floats, Singles
 from hetcal.errors import PartitionError
 from hetcal.grown_tree import GrownTree
 from hetcal.pruning import depth_keys, subtree, weakest_links
+from hetcal.stratified import Groups
 from hetcal.training_rows import TrainingRows
 from hetcal.tree_encoding import EncodedColumn, to_partition
 from hetcal.tree_partition import TreePartition, default_min_leaf
@@ -79,12 +81,16 @@ class SelectedTreePartition(TreePartition):
         self.measure = measure
         self.folds = folds
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose a tree on training rows with labels of two classes, and grow it."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Choose a tree on training rows with labels of two classes, and grow it.
+
+        Rows of one group share a fold; there may be fewer folds then.
+        """
+        group = None if groups is None else _used_groups(groups, y, sample_weight)
         rows = self._training_rows(X, y, sample_weight).with_codes()
         matrix, columns = rows.encode()
         families = [self._family(matrix, rows, columns, each) for each in self._sizes(len(matrix))]
-        folds = draw_folds(rows.positive, self.folds, self.random_state)
+        folds = draw_folds(rows.positive, self.folds, self.random_state, group)
         held_out = cross_validate(rows, families, self._grow, self._keys, folds)
         tables = map(self._table, families, held_out)
         table = pd.concat(tables, ignore_index=True)
@@ -143,6 +149,13 @@ class SelectedTreePartition(TreePartition):
                     f"It has to be a whole number from {low} to {high}.",
                     "Choose such a number.",
                 )
+
+
+def _used_groups(groups: Any, y: Any, sample_weight: Any) -> Groups:
+    """Return the groups of the rows with a weight above 0."""
+    check_consistent_length(groups, y, sample_weight)
+    found = np.asarray(groups)
+    return found if sample_weight is None else found[np.asarray(sample_weight) > 0]
 
 
 def complexities(keys: Floats) -> Floats:

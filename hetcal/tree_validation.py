@@ -12,7 +12,7 @@ from hetcal.grown_tree import GrownTree
 from hetcal.metrics import auc
 from hetcal.pruning import end_nodes, parents
 from hetcal.ranking import Labels
-from hetcal.stratified import draw
+from hetcal.stratified import Groups, draw, draw_group_folds
 from hetcal.training_rows import TrainingRows
 from hetcal.tree_encoding import EncodedColumn, to_partition
 
@@ -96,8 +96,8 @@ class HeldOut:
         return np.array([auc(y, np.tile(rates, 2), weight) for rates in self.rates])
 
 
-def draw_folds(positive: Labels, folds: int, seed: int | None) -> Ints:
-    """Draw the fold of each row, with equal shares of both classes."""
+def draw_folds(positive: Labels, folds: int, seed: int | None, group: Groups | None = None) -> Ints:
+    """Draw the fold of each row, with equal shares of both classes; equal within a group."""
     smaller = int(np.bincount(positive, minlength=2).min())
     if smaller < 2:
         raise PartitionError(
@@ -105,6 +105,17 @@ def draw_folds(positive: Labels, folds: int, seed: int | None) -> Ints:
             "Cross-validation needs at least two rows of each class.",
             "Choose more training rows, or a tree of a given depth.",
         )
+    if group is not None:
+        drawn = draw_group_folds(positive, group, folds, seed)
+        if drawn is None:
+            raise PartitionError(
+                "The groups of the training rows cannot be divided in two so that both parts have "
+                "rows of both classes.",
+                "Cross-validation judges trees on groups that they were not grown on.",
+                "Choose training rows of more groups, name no group column, or a tree of a given "
+                "depth.",
+            )
+        return drawn
     shares = np.full(min(folds, smaller), 1 / min(folds, smaller))
     return draw(np.ones(positive.size), positive, shares, np.random.default_rng(seed))
 

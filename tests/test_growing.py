@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -103,3 +105,42 @@ def test_the_settings_choose_the_map_and_its_shrinkage(drawn):
     assert {each.slope for each in one.calibrator.maps_} == {one.calibrator.pooled_.slope}
     assert len({each.slope for each in plain.calibrator.maps_}) > 1
     assert run(table, scores, Settings(calibrator="isotonic")).calibrator.method == "isotonic"
+
+
+def test_groups_are_lent_as_a_whole():
+    rng = np.random.default_rng(0)
+    y, group, rows = rng.integers(0, 2, 400), rng.integers(0, 30, 400), np.arange(400)
+    split = lend_rows(Split(rows[:0], rows[:0], rows, rows[:0]), y, 0, group)
+    assert not set(group[split.validation]) & set(group[split.calibration])
+    assert abs(split.validation.size - split.calibration.size) < 60
+    one = lend_rows(Split(rows[:0], rows[:0], rows, rows[:0]), y, 0, np.zeros(400))
+    plain = lend_rows(Split(rows[:0], rows[:0], rows, rows[:0]), y, 0)
+    assert np.array_equal(one.calibration, plain.calibration)  # there is nothing to keep apart
+
+
+def test_groups_stay_whole_where_a_partition_reads_scores(drawn):
+    table, _ = drawn
+    frame = table.frame.assign(site=np.arange(table.rows) % 60)
+    grouped = make_table(frame, replace(table.roles, group="site", features=None), "sites")
+    split = split_table(grouped, Settings(fractions=SHARES, partition="instability"))
+    roles = [set(frame["site"].iloc[rows]) for rows in (split.validation, split.calibration)]
+    assert all(roles)
+    assert not roles[0] & roles[1]
+
+
+@pytest.mark.parametrize("size", ["cv", "pruned"])
+def test_trees_are_judged_on_groups_that_they_were_not_grown_on(size):
+    rng = np.random.default_rng(0)
+    site = rng.integers(0, 60, 6_000)
+    rate, number = rng.random(60), rng.permutation(60)
+    y = (rng.random(6_000) < rate[site]).astype(int)
+    split = np.where(site < 40, "train", np.where(site < 50, "calibration", "test"))
+    frame = pd.DataFrame({"number": number[site], "site": site, "y": y, "split": split})
+    leaves = []
+    for group in (None, "site"):
+        roles = Roles("y", features=("number",), group=group, split="split")
+        table = make_table(frame, roles, "digest")
+        settings = Settings(partition="tree", tree_size=size, min_leaf=50)
+        leaves.append(grow_partition(table, split_table(table, settings), settings).leaves)
+    assert len(leaves[0]) > 10
+    assert len(leaves[1]) == 1

@@ -163,3 +163,20 @@ def test_parameters_are_checked_in_fit(parameters):
 def test_a_single_row_of_a_class_cannot_be_held_out():
     with pytest.raises(PartitionError, match="a single row of one class"):
         SelectedTreePartition().fit(np.zeros((60, 1)), [1] + [0] * 59)
+
+
+def test_a_single_group_is_refused():
+    X, y = np.random.default_rng(0).normal(size=(200, 2)), np.arange(200) % 2
+    with pytest.raises(PartitionError, match="groups of the training rows cannot be divided"):
+        SelectedTreePartition().fit(X, y, groups=np.zeros(200))
+
+
+def test_rows_of_weight_zero_have_no_say_in_the_folds_of_groups():
+    rng = np.random.default_rng(0)
+    X, group = rng.normal(size=(800, 2)), rng.integers(0, 40, 800)
+    y = (X[:, 0] + rng.normal(size=800) > 0).astype(int)
+    weight = (np.arange(800) >= 100).astype(float)
+    found = SelectedTreePartition().fit(X, y, weight, group)
+    part = SelectedTreePartition().fit(X[100:], y[100:], groups=group[100:])
+    assert found.partition_ == part.partition_
+    assert found.selection_["mean"].to_numpy() == pytest.approx(part.selection_["mean"].to_numpy())
