@@ -19,6 +19,7 @@ from hetcal.role_cells import (
     SKETCHED_FROM,
     RoleCells,
     ScoredRows,
+    grouped_rows,
     role_cells,
     row_cells,
     scored_rows,
@@ -57,6 +58,8 @@ class FirstPass:
         that are exact; None if rows are cells.
     rows : RowAnswers or None
         The test rows, for what their cells are too coarse for; None if rows are cells.
+    folds : callable
+        Divides the calibration rows by their groups, given a seed, see `grouped_rows`.
     """
 
     split: Split
@@ -66,6 +69,7 @@ class FirstPass:
     role_rows: Callable[[str], Cells] | None
     scored_rows: Callable[[str, int | None], ScoredRows] | None
     rows: RowAnswers | None
+    folds: Callable[[int], tuple[Cells, ...] | None]
 
 
 def run(
@@ -130,8 +134,9 @@ def first_pass(
     require_scored_classes(table, scores, split)
     leaves = tuple(each.id for each in partition.leaves)
     cells = role_cells(table, scores, split, leaf, leaves, sketched_from, progress)
+    folds = partial(grouped_rows, table, scores, split.calibration, leaf)
     if cells.exact:
-        return FirstPass(split, leaf, leaves, cells, None, None, None)
+        return FirstPass(split, leaf, leaves, cells, None, None, None, folds)
 
     def role_rows(role: str) -> Cells:
         return row_cells(table, scores, split.of(role), leaf)
@@ -140,7 +145,7 @@ def first_pass(
         return scored_rows(table, scores, split.of(role), leaf, only)
 
     rows = RowAnswers(partial(role_rows, "test"), cells.calibration)
-    return FirstPass(split, leaf, leaves, cells, role_rows, plain_rows, rows)
+    return FirstPass(split, leaf, leaves, cells, role_rows, plain_rows, rows, folds)
 
 
 def fit_maps(passed: FirstPass, settings: Settings) -> LeafCalibrator:
@@ -152,7 +157,8 @@ def fit_maps(passed: FirstPass, settings: Settings) -> LeafCalibrator:
         random_state=settings.seed,
     )
     rows = None if passed.role_rows is None else passed.role_rows("calibration")
-    return calibrator.fit_cells(passed.cells.calibration, passed.leaves, polish_with=rows)
+    folds = passed.folds(settings.seed) if settings.shrinkage == "cv" else None
+    return calibrator.fit_cells(passed.cells.calibration, passed.leaves, rows, folds)
 
 
 def finish_run(

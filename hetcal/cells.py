@@ -4,7 +4,7 @@ A cell stands for rows with the same label in the same leaf whose scores lie clo
 A row is a cell of its own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -60,6 +60,12 @@ class Cells:
         w = np.ones(score.size) if weight is None else weight.astype(np.float64)
         squares = w if weight is None else w**2
         return cls(score, y, leaf, w, squares, np.ones(score.size, dtype=np.int64), score, score)
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Cells]") -> "Cells":
+        """Put cells one after the other."""
+        names = [each.name for each in fields(cls)]
+        return cls(*(np.concatenate([getattr(each, name) for each in parts]) for name in names))
 
     @cached_property
     def centre(self) -> Floats:

@@ -28,8 +28,9 @@ from hetcal.map_shapes import Affine
 from hetcal.partition import Partition
 from hetcal.ranking import Labels
 from hetcal.rules import ALL_ROWS
-from hetcal.shrinkage import best_strength, strength_table
+from hetcal.shrinkage import best_strength, group_folds, strength_table
 from hetcal.sigmoid import sigmoid
+from hetcal.stratified import Groups
 
 
 class LeafCalibrator(BaseEstimator):
@@ -91,22 +92,33 @@ class LeafCalibrator(BaseEstimator):
         leaf: Ints,
         weight: Floats | None = None,
         leaves: Sequence[int] | None = None,
+        *,
+        groups: Groups | None = None,
     ) -> Self:
         """Fit on logits, labels in {0, 1} and leaf ids of calibration rows.
 
         Rows whose score is not finite or whose weight is 0 are left out. `leaves`
-        lists the ids that get a map even if no row is in them.
+        lists the ids that get a map even if no row is in them. Rows of one of the
+        `groups` are left out together by cross-validation.
         """
-        check_consistent_length(scores, y, leaf, weight)
+        check_consistent_length(scores, y, leaf, weight, groups)
         weight = None if weight is None else np.asarray(weight, dtype=np.float64)
         cells = Cells.of_rows(
             np.asarray(scores, dtype=np.float64), check_labels(y), np.asarray(leaf), weight
         )
         ids = np.unique(cells.leaf).tolist() if leaves is None else leaves
-        return self.fit_cells(cells, ids)
+        if groups is None:
+            return self.fit_cells(cells, ids)
+        used = np.isfinite(scores) if weight is None else np.isfinite(scores) & (weight > 0)
+        folds = group_folds(cells, np.asarray(groups)[used], self.random_state)
+        return self.fit_cells(cells, ids, folds=folds)
 
     def fit_cells(
-        self, cells: Cells, leaves: Sequence[int], polish_with: Cells | None = None
+        self,
+        cells: Cells,
+        leaves: Sequence[int],
+        polish_with: Cells | None = None,
+        folds: Sequence[Cells] | None = None,
     ) -> Self:
         """Fit on cells of calibration rows.
 
@@ -119,13 +131,15 @@ class LeafCalibrator(BaseEstimator):
         polish_with : Cells, optional
             The rows that the cells were made of. One pass over them gives the Platt maps
             that a fit on the rows gives; other maps are those of the cells.
+        folds : sequence of Cells, optional
+            The same rows in the folds of cross-validation; drawn at random if there are none.
         """
         chosen = self.shrinkage == "cv"
         require_method(self.method, np.inf if chosen else float(self.shrinkage))
         ids = sorted(set(map(int, leaves)))
         self._fit_pooled(cells, polish_with)
-        table = strength_table(self._held_out, cells, ids, self.random_state) if chosen else None
-        self.shrinkage_table_ = table
+        parts = self._held_out, cells, ids, self.random_state, folds
+        table = self.shrinkage_table_ = strength_table(*parts) if chosen else None
         strength = float(self.shrinkage) if table is None else best_strength(table)
         return self._fit_leaves(cells, ids, strength, polish_with)
 

@@ -9,6 +9,7 @@ from hetcal.grid import Grid, grid_for_most
 from hetcal.progress import Progress, between, silent
 from hetcal.ranking import Labels
 from hetcal.scores import Scores
+from hetcal.shrinkage import group_folds
 from hetcal.sketch import Sketch, sketch_rows
 from hetcal.splits import Split
 from hetcal.table import Table
@@ -92,6 +93,17 @@ def row_cells(table: Table, scores: Scores, rows: Ints, leaf: Ints) -> Cells:
     """Make every one of some rows a cell."""
     weight = None if table.weight is None else table.weight[rows]
     return Cells.of_rows(scores.logit[rows], table.y[rows], leaf[rows], weight)
+
+
+def grouped_rows(
+    table: Table, scores: Scores, rows: Ints, leaf: Ints, seed: int
+) -> tuple[Cells, ...] | None:
+    """Divide some rows into folds that keep groups together; None where there are no groups."""
+    rows = rows if table.weight is None else rows[table.weight[rows] > 0]
+    group = table.group(rows)
+    if group is None:
+        return None
+    return group_folds(row_cells(table, scores, rows, leaf), group, seed)
 
 
 def scored_rows(

@@ -11,6 +11,7 @@ from hetcal.cells import Cells
 from hetcal.errors import CalibrationError
 from hetcal.grid import grid_for_most
 from hetcal.sketch import sketch_rows
+from hetcal.stratified import Groups, draw_group_folds
 
 STRENGTHS = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, float("inf"))
 FOLDS = 5
@@ -20,7 +21,11 @@ HeldOut = Callable[[Cells, Cells, Sequence[int], Sequence[float]], list[Floats]]
 
 
 def strength_table(
-    held_out: HeldOut, cells: Cells, leaves: Sequence[int], seed: int = 0
+    held_out: HeldOut,
+    cells: Cells,
+    leaves: Sequence[int],
+    seed: int = 0,
+    divided: Sequence[Cells] | None = None,
 ) -> pd.DataFrame:
     """Compare strengths by the log-loss of rows that their maps were not fitted on.
 
@@ -35,6 +40,8 @@ def strength_table(
         Ids of the leaves.
     seed : int
         Of the division into folds.
+    divided : sequence of Cells, optional
+        The rows of each fold, where these are given, see `group_folds`.
 
     Returns
     -------
@@ -44,7 +51,10 @@ def strength_table(
     """
     losses: list[list[Floats]] = [[] for _ in STRENGTHS]
     weights, squares = [], []
-    for train, test in folds(_sketched(cells, leaves), seed):
+    parts = folds(_sketched(cells, leaves), seed)
+    if divided is not None:
+        parts = _in_turn([_sketched(each, leaves) for each in divided])
+    for train, test in parts:
         try:
             found = held_out(train, test, leaves, STRENGTHS)
         except CalibrationError:  # a fold of one class only has nothing to tell
@@ -74,6 +84,20 @@ def folds(cells: Cells, seed: int, count: int = FOLDS) -> Iterator[tuple[Cells, 
     drawn = chance.multinomial(cells.rows, np.full(count, 1 / count))
     for inside in drawn.T[drawn.any(axis=0)]:
         yield _part(cells, cells.rows - inside), _part(cells, inside)
+
+
+def group_folds(rows: Cells, group: Groups, seed: int, count: int = FOLDS) -> tuple[Cells, ...]:
+    """Divide rows at random so that each group is in one fold; none if there are too few."""
+    fold = draw_group_folds(rows.y, group, count, seed)
+    if fold is None:
+        return ()
+    return tuple(rows.chosen(fold == number) for number in range(int(fold.max()) + 1))
+
+
+def _in_turn(divided: Sequence[Cells]) -> Iterator[tuple[Cells, Cells]]:
+    """Yield the cells of all folds but one, and those of that one."""
+    for number, test in enumerate(divided):
+        yield Cells.joined([*divided[:number], *divided[number + 1 :]]), test
 
 
 def _part(cells: Cells, rows: Ints) -> Cells:

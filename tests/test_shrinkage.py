@@ -2,12 +2,14 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from hetcal import shrinkage
 from hetcal.cells import Cells
 from hetcal.grid import Grid
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.metrics import log_loss
-from hetcal.shrinkage import STRENGTHS, best_strength, folds, strength_table
+from hetcal.shrinkage import STRENGTHS, best_strength, folds, group_folds, strength_table
 from hetcal.sketch import sketch_rows
+from hetcal.stratified import draw_group_folds
 
 
 def sample(rows, leaves, spread, seed=0):
@@ -102,3 +104,48 @@ def test_of_equal_strengths_the_greatest_is_chosen():
     cells = Cells.of_rows(*sample(100, 2, spread=0))
     table = strength_table(lambda _, test, *__: [test.score] * len(STRENGTHS), cells, [1, 2])
     assert best_strength(table) == np.inf
+
+
+def test_leaves_that_are_groups_share_one_map():
+    scores, y, leaf = sample(4_000, 10, spread=0.6)
+    mixed = LeafCalibrator(shrinkage="cv").fit(scores, y, leaf)
+    apart = LeafCalibrator(shrinkage="cv").fit(scores, y, leaf, groups=leaf)
+    assert mixed.shrinkage_ <= 30
+    assert apart.shrinkage_ == np.inf  # a leaf left out has the map of all rows at any strength
+
+
+def test_the_table_is_the_loss_of_groups_that_the_maps_were_not_fitted_on():
+    scores, y, leaf = sample(700, 3, spread=0.5)
+    weight, group = np.where(np.arange(700) < 100, 0.0, 2.0), np.arange(700) // 10
+    scores[650] = np.nan
+    fitted = LeafCalibrator(shrinkage="cv", random_state=5)
+    table = fitted.fit(scores, y, leaf, weight, groups=group).shrinkage_table_
+    used = (weight > 0) & np.isfinite(scores)
+    scores, y, leaf, group = scores[used], y[used], leaf[used], group[used]
+    fold = draw_group_folds(y, group, 5, 5)
+    for position in (0, 3, 8):
+        logits = np.empty(y.size)
+        for number in range(5):
+            here = fold == number
+            each = LeafCalibrator(shrinkage=STRENGTHS[position])
+            each.fit(scores[~here], y[~here], leaf[~here], np.full((~here).sum(), 2.0), [1, 2, 3])
+            logits[here] = each.predict_logit(scores[here], leaf[here])
+        assert table["log_loss"][position] == pytest.approx(log_loss(y, logits))
+
+
+def test_many_rows_of_groups_are_sketched_with_nearly_equal_losses(monkeypatch):
+    scores, y, leaf = sample(4_000, 4, spread=0.5)
+    rows, group = Cells.of_rows(scores, y, leaf), np.arange(4_000) % 50
+    held_out = LeafCalibrator()._held_out
+    exact = strength_table(held_out, rows, [1, 2, 3, 4], divided=group_folds(rows, group, 0))
+    monkeypatch.setattr(shrinkage, "MOST_CELLS", 500)
+    sketched = strength_table(held_out, rows, [1, 2, 3, 4], divided=group_folds(rows, group, 0))
+    assert sketched["log_loss"].to_numpy() == pytest.approx(exact["log_loss"].to_numpy(), abs=1e-5)
+    assert not np.array_equal(sketched["log_loss"], exact["log_loss"])
+
+
+def test_too_few_groups_leave_one_map_for_all():
+    scores, y, leaf = sample(2_000, 4, spread=0.6)
+    fitted = LeafCalibrator(shrinkage="cv").fit(scores, y, leaf, groups=np.zeros(2_000))
+    assert fitted.shrinkage_ == np.inf
+    assert fitted.shrinkage_table_["log_loss"].isna().all()
