@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Self
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -25,9 +24,7 @@ from hetcal.leaf_map import (
 from hetcal.leaf_mapping import are_straight, map_intervals, map_scores
 from hetcal.leaf_methods import fit_leaves, require_method, shrink_leaves
 from hetcal.map_shapes import Affine
-from hetcal.partition import Partition
 from hetcal.ranking import Labels
-from hetcal.rules import ALL_ROWS
 from hetcal.shrinkage import best_strength, group_folds, strength_table
 from hetcal.sigmoid import sigmoid
 from hetcal.stratified import Groups
@@ -272,30 +269,3 @@ class LeafCalibrator(BaseEstimator):
 
 def _in_one_leaf(cells: Cells) -> Cells:
     return replace(cells, leaf=np.zeros_like(cells.leaf))
-
-
-def maps_table(calibrator: LeafCalibrator, partition: Partition) -> pd.DataFrame:
-    """List the maps.
-
-    Returns
-    -------
-    DataFrame
-        The map of all rows (leaf 0), then one row per leaf: `leaf`, `rule`, `rows`,
-        `positives`, `map` (in words), `slope`, `slope_se`, `intercept`, `intercept_se` (NaN
-        for a map that is not straight), `fallback` (text, empty for a leaf with a map of its
-        own).
-    """
-    rules = {0: ALL_ROWS} | {leaf.id: leaf.rule for leaf in partition.leaves}
-    maps = (calibrator.pooled_, *calibrator.maps_)
-    numbers = ("slope", "slope_se", "intercept", "intercept_se")
-    return pd.DataFrame(
-        {
-            "leaf": [each.leaf for each in maps],
-            "rule": [rules.get(each.leaf, "") for each in maps],
-            "rows": [each.rows for each in maps],
-            "positives": [each.positives for each in maps],
-            "map": [each.shape.words for each in maps],
-            **{name: [getattr(each, name) for each in maps] for name in numbers},
-            "fallback": [each.fallback or "" for each in maps],
-        }
-    )

@@ -21,11 +21,12 @@ from hetcal.calibrators import (
 from hetcal.cells import Cells
 from hetcal.errors import CalibrationError
 from hetcal.grid import Grid
-from hetcal.leaf_calibrator import LeafCalibrator, maps_table
+from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.leaf_map import LeafMap, map_leaves
 from hetcal.leaf_methods import METHODS
 from hetcal.map_families import FAMILIES
 from hetcal.map_shapes import Affine
+from hetcal.maps_table import maps_table
 from hetcal.nodes import Feature, Node
 from hetcal.partition import Partition
 from hetcal.platt import fit_platt

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from hetcal import shrinkage
 from hetcal.cells import Cells
 from hetcal.grid import Grid
 from hetcal.leaf_calibrator import LeafCalibrator
@@ -138,7 +137,7 @@ def test_many_rows_of_groups_are_sketched_with_nearly_equal_losses(monkeypatch):
     rows, group = Cells.of_rows(scores, y, leaf), np.arange(4_000) % 50
     held_out = LeafCalibrator()._held_out
     exact = strength_table(held_out, rows, [1, 2, 3, 4], divided=group_folds(rows, group, 0))
-    monkeypatch.setattr(shrinkage, "MOST_CELLS", 500)
+    monkeypatch.setattr("hetcal.shrinkage.MOST_CELLS", 500)
     sketched = strength_table(held_out, rows, [1, 2, 3, 4], divided=group_folds(rows, group, 0))
     assert sketched["log_loss"].to_numpy() == pytest.approx(exact["log_loss"].to_numpy(), abs=1e-5)
     assert not np.array_equal(sketched["log_loss"], exact["log_loss"])

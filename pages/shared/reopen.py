@@ -8,7 +8,7 @@ from hetcal.artifacts import Artifact
 from hetcal.class_artifacts import ClassArtifact
 from hetcal.class_figures import class_maps_table
 from hetcal.errors import HetcalError
-from hetcal.leaf_calibrator import maps_table
+from hetcal.maps_table import maps_table
 from hetcal.partition import Partition
 from hetcal.report import table_bytes
 from hetcal.tree_figure import tree_figure
