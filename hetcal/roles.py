@@ -25,7 +25,7 @@ class Roles:
     ignore : tuple of str
         Columns that are not features.
     group : str, optional
-        Rows with the same value here stay on one side of a split.
+        Rows with the same value here stay on one side of a split, and of every fold.
     weight : str, optional
         Importance of each row.
     split : str, optional

@@ -8,8 +8,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 
-from hetcal.algorithm import run
+from hetcal.algorithm import first_pass, fit_maps, run, split_table
 from hetcal.demo import toy_table
+from hetcal.growing import grow_partition
 from hetcal.scores import scores_from_column
 from hetcal.settings import Settings
 from hetcal.table import Roles, make_table
@@ -74,6 +75,22 @@ def test_a_given_partition_takes_the_place_of_the_tree(segments):
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="needs the Census data in ../shared, absent here")
+@pytest.mark.parametrize("sketched_from", [100, 10_000])
+def test_groups_are_left_out_as_a_whole_where_the_shrinkage_is_chosen(segments, sketched_from):
+    frame = segments.assign(weight=np.arange(len(segments)) % 3, site=segments["segment"])
+    settings = Settings(partition="tree", shrinkage="cv", min_leaf=200)
+    for group, expected in (("site", True), (None, False)):
+        roles = replace(ROLES, group=group, weight="weight", features=("segment",))
+        table = make_table(frame, roles, "digest")
+        scores = scores_from_column(frame["score"], "logit", "digest")
+        split = split_table(table, settings)
+        partition = grow_partition(table, split, settings)
+        assert len(partition.leaves) == 2  # one for each site
+        leaf = partition.apply(frame)
+        passed = first_pass(table, scores, split, partition, leaf, sketched_from)
+        assert (fit_maps(passed, settings).shrinkage_ == np.inf) == expected
+
+
 def test_census_equals_a_tree_and_regressions_written_with_scikit_learn():
     frame = pd.read_csv(SHARED / "data" / "census_income.csv.gz").drop(columns="split")
     case = np.load(SHARED / "cases" / "census_income-w1-none-std-lr0.001-last-s0.npz")
