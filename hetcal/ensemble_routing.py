@@ -15,7 +15,7 @@ SMALL = 64  # most leaves of a tree for which each is a bit of a number
 
 
 @dataclass(frozen=True, eq=False)
-class Routes:
+class FlatTree:
     """A tree whose nodes come first, then their left part, then their right part.
 
     Parameters

@@ -16,7 +16,7 @@ from hetcal.kernels import use_compiled
 from hetcal.map_difference import NodeMap
 from hetcal.partition_estimator import PartitionEstimator
 from hetcal.score_codes import ScoreCodes
-from hetcal.score_tree import Chooser, ScoreTreeGrower, TreeColumns
+from hetcal.score_tree import BinnedColumns, Chooser, ScoreTreeGrower
 from hetcal.training_rows import two_classes
 from hetcal.tree_encoding import EncodedColumn, encode_column, encode_columns, to_partition
 from hetcal.tree_partition import default_min_leaf
@@ -98,7 +98,7 @@ class ScorePartition(PartitionEstimator):
         self, matrix: Singles, columns: list[EncodedColumn], source: Ints, codes: ScoreCodes
     ) -> None:
         levels = np.array([column.ranks.size for column in columns])
-        binned = TreeColumns.of_matrix(matrix, source, levels, compiled=use_compiled())
+        binned = BinnedColumns.of_matrix(matrix, source, levels, compiled=use_compiled())
         chooser = self._chooser(codes)
         rows = len(matrix)
         fewest = default_min_leaf(rows) if self.min_samples_leaf is None else self.min_samples_leaf

@@ -19,7 +19,7 @@ from hetcal.split_search import Cut, best_cut
 
 
 @dataclass(frozen=True, eq=False)
-class TreeColumns:
+class BinnedColumns:
     """The columns of all rows, in bins.
 
     Parameters
@@ -40,7 +40,9 @@ class TreeColumns:
     passes: Passes
 
     @classmethod
-    def of_matrix(cls, X: Singles, source: Ints, levels: Ints, *, compiled: bool) -> "TreeColumns":
+    def of_matrix(
+        cls, X: Singles, source: Ints, levels: Ints, *, compiled: bool
+    ) -> "BinnedColumns":
         """Choose the bins, one for each category unless there are too many."""
         passes = compiled_passes() if compiled else REFERENCE
         X = np.asfortranarray(X)
@@ -56,7 +58,7 @@ class TreeColumns:
         """Whether passes are compiled."""
         return self.passes is not REFERENCE
 
-    def select(self, column: int) -> "TreeColumns":
+    def select(self, column: int) -> "BinnedColumns":
         """Keep one column."""
         at = slice(column, column + 1)
         table = self.table.select(column)
@@ -69,7 +71,7 @@ class NodeSums:
 
     Parameters
     ----------
-    columns : TreeColumns
+    columns : BinnedColumns
         All columns.
     rows : array of int
         The rows of the node.
@@ -81,7 +83,7 @@ class NodeSums:
         Fewest rows of a side.
     """
 
-    columns: TreeColumns
+    columns: BinnedColumns
     rows: Rows
     values: ValueTables
     sums: Floats
@@ -89,7 +91,7 @@ class NodeSums:
 
     @classmethod
     def of_rows(
-        cls, columns: TreeColumns, rows: Rows, values: ValueTables, min_rows: int
+        cls, columns: BinnedColumns, rows: Rows, values: ValueTables, min_rows: int
     ) -> "NodeSums":
         """Add up."""
         sums = values.per_bin(columns.table, rows, columns.compiled)
@@ -183,7 +185,7 @@ class ScoreTreeGrower:
 
     Parameters
     ----------
-    columns : TreeColumns
+    columns : BinnedColumns
         All columns.
     chooser : Chooser
         What decides.
@@ -192,7 +194,7 @@ class ScoreTreeGrower:
     """
 
     def __init__(
-        self, columns: TreeColumns, chooser: Chooser, max_depth: int, min_rows: int
+        self, columns: BinnedColumns, chooser: Chooser, max_depth: int, min_rows: int
     ) -> None:
         self.columns, self.chooser = columns, chooser
         self.max_depth, self.min_rows = max_depth, min_rows

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hetcal.arrays import Bools, Floats, Ints, Singles
 from hetcal.ensemble_checks import check_ensemble
-from hetcal.ensemble_routing import Routes
+from hetcal.ensemble_routing import FlatTree
 from hetcal.feature_values import single_limits
 from hetcal.grown_tree import GrownTree
 from hetcal.partition import Partition
@@ -96,11 +96,11 @@ class TreeEnsemble:
         return single_limits(self.threshold)
 
     @cached_property
-    def _routes(self) -> list[Routes]:
+    def _routes(self) -> list[FlatTree]:
         ends = np.cumsum(self.sizes)[:-1]
         arrays = self.feature, self._limits, self.missing_left, self.right
         trees = zip(*(np.split(each, ends) for each in arrays), strict=True)
-        return [Routes(*tree) for tree in trees]
+        return [FlatTree(*tree) for tree in trees]
 
     def walk(self, X: pd.DataFrame | NDArray[Any]) -> Iterator[tuple[slice, Iterator[Ints]]]:
         """Yield blocks of rows, and for each tree after tree the leaf number of its rows."""

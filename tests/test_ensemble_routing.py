@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hetcal.ensemble_routing import Routes
+from hetcal.ensemble_routing import FlatTree
 
 COLUMNS = 3
 
@@ -24,7 +24,7 @@ def grown(leaves, rng):
     limit = rng.integers(-3, 4, len(feature)).astype(np.float32)
     missing_left = rng.random(len(feature)) < 0.5
     limit[~missing_left & (rng.random(len(feature)) < 0.1)] = np.inf
-    return Routes(np.array(feature), limit, missing_left, np.array(right))
+    return FlatTree(np.array(feature), limit, missing_left, np.array(right))
 
 
 def walked(tree, row):

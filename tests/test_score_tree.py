@@ -17,7 +17,7 @@ from hetcal.instability_partition import InstabilityPartition
 from hetcal.map_difference import MapDifference, NodeMap
 from hetcal.partition import Partition
 from hetcal.score_codes import CELLS, ScoreCodes
-from hetcal.score_tree import NodeSums, TreeColumns
+from hetcal.score_tree import BinnedColumns, NodeSums
 from tests.growing import random_table
 
 BOTH = pytest.mark.parametrize("kind", [AucGainPartition, InstabilityPartition])
@@ -69,7 +69,7 @@ def test_cells_are_narrow_at_any_scale(scale):
 
 def node_of(X, codes, values, fewest):
     columns = X.shape[1]
-    binned = TreeColumns.of_matrix(
+    binned = BinnedColumns.of_matrix(
         np.asfortranarray(X), np.arange(columns), np.zeros(columns, dtype=int), compiled=False
     )
     return NodeSums.of_rows(binned, np.arange(len(X)), values(codes), fewest)
