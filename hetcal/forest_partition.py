@@ -3,6 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
+from joblib import cpu_count
 from sklearn.ensemble import RandomForestClassifier
 
 from hetcal.ensemble_estimator import EnsembleEstimator
@@ -11,7 +12,7 @@ from hetcal.progress import Progress, silent
 from hetcal.tree_encoding import encode_columns
 from hetcal.tree_ensemble import TreeEnsemble
 
-STEP = 12  # trees grown between two reports
+STEP = 12  # fewest trees grown between two reports
 
 
 class ForestPartition(EnsembleEstimator):
@@ -78,9 +79,10 @@ class ForestPartition(EnsembleEstimator):
             n_jobs=-1,
             warm_start=True,
         )
-        for grown_before in range(0, self.trees, STEP):
+        step = trees_at_once(cpu_count())
+        for grown_before in range(0, self.trees, step):
             progress(grown_before / self.trees, "Growing a forest")
-            forest.n_estimators = min(grown_before + STEP, self.trees)
+            forest.n_estimators = min(grown_before + step, self.trees)
             with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds up huge values
                 forest.fit(matrix, rows.positive, rows.weight if rows.weighted else None)
         grown = [GrownTree.from_scikit_learn(tree.tree_) for tree in forest.estimators_]
@@ -90,3 +92,14 @@ class ForestPartition(EnsembleEstimator):
     def _min_leaf(self, rows: int) -> int:
         small = min(100, max(1, rows // 50))
         return small if self.min_samples_leaf is None else self.min_samples_leaf
+
+
+def trees_at_once(cores: int) -> int:
+    """Return how many trees to grow between two reports, so that all cores end together.
+
+    Examples
+    --------
+    >>> trees_at_once(2), trees_at_once(8), trees_at_once(64)
+    (12, 16, 64)
+    """
+    return cores * -(-STEP // cores)

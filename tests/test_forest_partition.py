@@ -1,3 +1,5 @@
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
@@ -34,7 +36,22 @@ def test_trees_are_those_of_scikit_learn(trees):
         )
 
 
-def test_progress_tells_how_many_trees_are_grown_and_ends_the_growth():
+def test_trees_are_the_same_on_any_number_of_cores(monkeypatch):
+    X, y = rows(0)
+    grown = []
+    for cores in (1, 5, 8, 64):
+        monkeypatch.setattr("hetcal.forest_partition.cpu_count", lambda cores=cores: cores)
+        told = Mock()
+        fitted = ForestPartition(40, max_depth=3).fit(X, y, progress=told)
+        assert told.call_count == {1: 4, 5: 3, 8: 3, 64: 1}[cores]
+        grown.append(fitted.ensemble_)
+    for other in grown[1:]:
+        for name in ("feature", "threshold", "missing_left", "right", "sizes"):
+            assert np.array_equal(getattr(grown[0], name), getattr(other, name))
+
+
+def test_progress_tells_how_many_trees_are_grown_and_ends_the_growth(monkeypatch):
+    monkeypatch.setattr("hetcal.forest_partition.cpu_count", lambda: 2)
     told = []
 
     def tell(done, doing):
