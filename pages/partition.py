@@ -14,6 +14,7 @@ from pages.shared.partition_controls import (
     class_partition_controls,
     partition_controls,
     show_tree_words,
+    undecided,
 )
 from pages.shared.progress import shown_progress
 from pages.shared.settings_used import NEED_SCORES
@@ -30,12 +31,16 @@ flow = need_table()
 chosen = workspace().settings.partition
 if isinstance(flow, ClassFlow):
     class_partition_controls(flow)
-    if choosing(workspace()):
-        need_scores(flow)
+    reads_scores = choosing(workspace())
 else:
     partition_controls(flow)
-    if workspace().partition is None and chosen in (*ENSEMBLES, *NEED_SCORES):
-        need_scores(flow)
+    reads_scores = workspace().partition is None and chosen in (*ENSEMBLES, *NEED_SCORES)
+missing = undecided()
+if missing is not None:
+    st.info(missing, icon=":material/touch_app:")
+    st.stop()
+if reads_scores:
+    need_scores(flow)
 
 with shown_errors(), shown_progress() as progress:
     flow = current_flow(progress)

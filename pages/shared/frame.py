@@ -12,6 +12,7 @@ from pages.shared.class_compute import ClassFlow, current_flow
 from pages.shared.flow import Flow
 from pages.shared.jobs import collect_job, job_running, watch_job
 from pages.shared.messages import show_error
+from pages.shared.partition_controls import undecided
 from pages.shared.progress import shown_progress
 from pages.shared.saved import SavedFlow, saved_banner
 from pages.shared.state import workspace
@@ -87,6 +88,9 @@ def need_scores(flow: Flow | None = None) -> Flow:
 def need_run() -> Flow:
     """Return the flow once the whole algorithm has run on it."""
     need_scores()
+    undivided = undecided()
+    if undivided is not None:
+        _missing(undivided, "pages/partition.py", "Go to Partition")
     with shown_errors("pages/partition.py", "Go to Partition"), shown_progress() as progress:
         flow = current_flow(progress)
         _ = flow.choice, flow.leaves

@@ -86,6 +86,19 @@ def class_partition_controls(flow: Flow) -> None:
             _size_controls(flow, "train")
 
 
+def undecided() -> str | None:
+    """Say what the chosen partition still waits for: not chosen yet is no error."""
+    here, scoring = workspace(), workspace().scoring
+    if here.partition is not None:
+        return None
+    if here.settings.partition == "columns" and not here.settings.segments:
+        return "Choose one or more columns: every combination of their values becomes a leaf."
+    layers = scoring.model.layers if isinstance(scoring, ModelScoring) else ()
+    if here.settings.partition == "layer" and layers and scoring.layer is None:
+        return "Choose a layer: the tree divides the rows by what it gives."
+    return None
+
+
 def show_tree_words(choice: Choice | ClassChoice) -> None:
     """Say what the tree that is shown has to do with what was chosen."""
     several = isinstance(choice, ClassChoice)
@@ -197,5 +210,3 @@ def _layer_controls(flow: Flow) -> None:
         help="The model runs once more to give what this layer says of every row.",
         **bound("partition_layer", scoring.layer, choose),
     )
-    if scoring.layer is None:
-        st.stop()  # not chosen yet is no error

@@ -61,8 +61,11 @@ def test_a_tree_on_scores_says_which_rows_it_reads(segments, name):
 
 
 def test_own_columns_are_asked_for_before_anything_is_divided(segments):
-    app = choose(with_scores(segments), "columns")
-    assert any("No columns are named" in each for each in said(app.error))
+    app = calm(choose(with_scores(segments), "columns"))
+    assert "Choose one or more columns" in " ".join(said(app.info))
+    assert not app.get("plotly_chart")
+    assert "Go to Partition" in links(calm(go(app, "pages/results.py")))
+    app = go(app, "pages/partition.py")
     app.multiselect(key="setting_segments").set_value(["segment"]).run()
     assert table_with(calm(app), "rule")["rule"].tolist() == ["segment is a", "segment is b"]
 
@@ -79,6 +82,7 @@ def test_a_layer_that_is_not_chosen_yet_is_no_error():
     app.session_state["workspace"] = replace(app.session_state["workspace"], scoring=scoring)
     app = calm(choose(app, "layer"))
     assert app.selectbox(key="partition_layer").value is None
+    assert "Choose a layer" in " ".join(said(app.info))
     assert not app.get("plotly_chart")
 
 
