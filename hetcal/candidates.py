@@ -75,6 +75,11 @@ IDENTITY = Candidate("identity", "leave the model as it is")
 POOLED = Candidate("pooled", "one map for all rows", (PooledPart(),))
 
 
+def in_words(name: str) -> str:
+    """Name what was chosen: by what it does where its name alone says little."""
+    return {each.name: each.words for each in (IDENTITY, POOLED)}.get(name, name)
+
+
 def standard_candidates(
     training: SchemeRows,
     held: SchemeRows,

@@ -100,8 +100,15 @@ def lift_of_cells(before: Cells, after: Cells) -> Lift:
     return paired_delong(before.y, before.centre, after.centre, weight, before.squares, before.rows)
 
 
-def metrics_table(evaluation: Evaluation) -> pd.DataFrame:
+def metrics_table(evaluation: Evaluation, chosen: str | None = None) -> pd.DataFrame:
     """Set the four ways side by side.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        What was measured.
+    chosen : str, optional
+        What calibrates in place of the maps of the leaves, in words.
 
     Returns
     -------
@@ -112,7 +119,7 @@ def metrics_table(evaluation: Evaluation) -> pd.DataFrame:
         "the model as it is": evaluation.before,
         "one Platt map for all rows": evaluation.pooled,
         "the tree alone": evaluation.tree,
-        "heterogeneous calibration": evaluation.after,
+        f"chosen: {chosen}" if chosen else "heterogeneous calibration": evaluation.after,
     }
     return pd.DataFrame({"scheme": name} | asdict(each) for name, each in schemes.items())
 

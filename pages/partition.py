@@ -3,7 +3,7 @@
 import streamlit as st
 
 from hetcal.candidate_figure import candidate_figure
-from hetcal.candidates import IDENTITY
+from hetcal.candidates import in_words
 from hetcal.class_auto import MEASURE
 from hetcal.settings import ENSEMBLES
 from hetcal.tree_figure import tree_figure
@@ -51,8 +51,8 @@ if choice is not None:
     several = isinstance(flow, ClassFlow)
     recommended = chosen == "auto" or several
     also = " whose log-loss is better, too" if several else ""
-    name = IDENTITY.words if choice.chosen == IDENTITY.name else choice.chosen
-    st.subheader(f"Chosen: {name}" if recommended else "The scheme", anchor=False)
+    title = f"Chosen: {in_words(choice.chosen)}" if recommended else "The scheme"
+    st.subheader(title, anchor=False)
     st.markdown(choice.why)
     chart(
         candidate_figure(choice.candidates, MEASURE if several else "AUC"),

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from hetcal.candidates import in_words
 from hetcal.definitions import DEFINITIONS
 from hetcal.evaluation import metrics_table
 from hetcal.operating_points import points_in_words
@@ -37,10 +38,12 @@ if isinstance(flow, ClassFlow):
 leaf = leaf_picker(flow.partition)
 evaluation, curves = flow.run.evaluation, flow.curves
 lift = evaluation.lift
+chosen = None if flow.choice is None else in_words(flow.choice.chosen)
+one_map = isinstance(flow, ClassFlow) and flow.one_map
 
-show_verdict(evaluation)
+show_verdict(evaluation, one_map)
 if flow.run.choice is not None:
-    st.markdown(f"Scheme: **{plain(flow.run.choice.chosen)}**. {plain(flow.run.choice.why)}")
+    st.markdown(f"Scheme: **{plain(chosen)}**. {plain(flow.choice.why)}")
 st.caption(flow.run.exactness)
 cards(
     ("AUC before", f"{lift.before:.4f}", DEFINITIONS["AUC"]),
@@ -64,7 +67,7 @@ definitions(
 chart(
     lift_figure(lift, evaluation.rows),
     key="results_lift",
-    alt=verdict(lift, evaluation.rows),
+    alt=verdict(lift, evaluation.rows, one_map),
     how="The bar is the 95 % interval of the lift. Only a bar clear of zero is a gain.",
 )
 
@@ -118,7 +121,7 @@ with right:
     )
 
 st.subheader("Against simpler ways", anchor=False)
-table = metrics_table(evaluation)
+table = metrics_table(evaluation, chosen)
 with st.container(horizontal=True):  # side by side, or one below the other in a narrow window
     for columns in (ORDER, PROBABILITIES):
         st.dataframe(table, width=500, hide_index=True, column_order=columns, column_config=METRICS)

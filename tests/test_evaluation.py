@@ -5,9 +5,10 @@ import pytest
 from scipy.special import expit, logit
 from sklearn.metrics import log_loss, roc_auc_score
 
+from hetcal.candidates import in_words
 from hetcal.cells import Cells
 from hetcal.delong import paired_delong
-from hetcal.evaluation import evaluate
+from hetcal.evaluation import evaluate, metrics_table
 from hetcal.leaf_measures import leaf_areas, leaf_losses
 from hetcal.metrics import measure
 from hetcal.ways import Ways
@@ -64,6 +65,15 @@ def test_an_increasing_map_lifts_no_leaf_but_lowers_its_loss(rows):
         expected = log_loss(rows["y"][inside], expit(rows[when][inside]))
         assert leaves.at[1, f"log_loss_{when}"] == pytest.approx(expected, abs=1e-12)
     assert leaves.at[1, "log_loss_after"] < leaves.at[1, "log_loss_before"]
+
+
+def test_the_table_of_ways_names_what_was_chosen(rows):
+    found = evaluated(rows)
+    assert metrics_table(found)["scheme"].iloc[-1] == "heterogeneous calibration"
+    chosen = metrics_table(found, in_words("identity"))
+    assert chosen["scheme"].iloc[-1] == "chosen: leave the model as it is"
+    assert chosen["auc"].iloc[-1] == found.after.auc
+    assert (in_words("pooled"), in_words("forest")) == ("one map for all rows", "forest")
 
 
 def test_a_leaf_is_compared_on_its_own_rows(rows):

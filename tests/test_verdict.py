@@ -41,5 +41,6 @@ def test_the_verdict_on_classes_speaks_of_the_macro_auc_and_the_order_of_classes
     assert class_verdict(lift(-0.02, -0.001), 500).startswith("Leave your model as it is")
     assert "Check the order of the classes" in class_verdict(lift(0.5, 0.6, before=0.2), 500)
     assert "includes zero" in class_verdict(lift(-0.01, 0.02), 500)
+    assert "One map for all rows helps. AUC 0.8000" in verdict(lift(0.001, 0.021), 500, True)
     one_map = class_verdict(lift(0.001, 0.021), 500, one_map=True)
     assert one_map.startswith("One map for all rows helps. Macro AUC")

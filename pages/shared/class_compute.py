@@ -102,6 +102,11 @@ class ClassFlow(Flow):
         asked = _growth(self.workspace.settings)
         return class_choice_of(self.classes, self.class_scores, asked, self.tree, self.progress)
 
+    @property
+    def one_map(self) -> bool:
+        """Whether the choice is the same map for all rows, or none."""
+        return self.choice is not None and not self.choice.divided
+
     @cached_property
     def tree(self) -> Partition:
         """The loaded partition, or the tree grown on the training rows and all classes."""

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from hetcal.candidates import in_words
 from hetcal.class_figures import (
     class_lift_figure,
     class_maps_table,
@@ -26,8 +27,8 @@ def show_class_verdict(run: ClassRun) -> None:
     say_outcome(found.lift, _verdict(run))
     if choice is not None:
         st.markdown(
-            f"Scheme: **{plain(choice.chosen)}**, chosen on validation and calibration rows. "
-            f"{plain(choice.why)}"
+            f"Scheme: **{plain(in_words(choice.chosen))}**, chosen on validation and calibration "
+            f"rows. {plain(choice.why)}"
         )
     before, after = found.before, found.after
     cards(
@@ -77,7 +78,7 @@ def show_class_results(flow: ClassFlow) -> None:
             "class. Below it the model is too sure.",
         )
     st.dataframe(found.classes, hide_index=True, column_config=CLASSES)
-    ways = class_metrics_table(found, None if choice is None else choice.chosen)
+    ways = class_metrics_table(found, None if choice is None else in_words(choice.chosen))
     st.dataframe(ways, hide_index=True, column_config=CLASS_METRICS)
     how_to_read(
         "One map for all rows mends the probabilities; maps of the leaves also mend the order "
@@ -115,8 +116,8 @@ def class_method_controls(flow: ClassFlow) -> None:
         )
     else:
         st.markdown(
-            f"Chosen for all classes: **{plain(run.choice.chosen)}**, see Partition; with One "
-            "tree chosen there, the map is yours to choose."
+            f"Chosen for all classes: **{plain(in_words(run.choice.chosen))}**, see Partition; "
+            "with One tree chosen there, the map is yours to choose."
         )
     st.caption(run.maps_in_words)
     with st.expander("The maps of all classes"):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from hetcal.candidates import in_words
 from hetcal.leaf_methods import METHODS
 from hetcal.map_families import FAMILIES
 from pages.shared.flow import Flow
@@ -35,7 +36,7 @@ def map_controls(flow: Flow | SavedFlow) -> None:
     """Let the user choose the kind of map, its shrinkage and the fewest rows of a leaf."""
     saved = isinstance(flow, SavedFlow)
     if flow.choice is not None:
-        _tell_scheme(flow.choice.chosen, saved)
+        _tell_scheme(in_words(flow.choice.chosen), saved)
     settings, scheme = workspace().settings, flow.choice is not None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         if not saved:

@@ -17,9 +17,9 @@ def show_error(error: HetcalError) -> None:
     st.error(text, icon=":material/error:")
 
 
-def show_verdict(evaluation: Evaluation) -> None:
+def show_verdict(evaluation: Evaluation, one_map: bool = False) -> None:
     """Say what to do with the model, in the colour of what was found."""
-    say_outcome(evaluation.lift, verdict(evaluation.lift, evaluation.rows))
+    say_outcome(evaluation.lift, verdict(evaluation.lift, evaluation.rows, one_map))
 
 
 def say_outcome(lift: Lift, text: str) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from hetcal.artifacts import Artifact
+from hetcal.candidates import in_words
 from hetcal.class_artifacts import ClassArtifact
 from hetcal.class_figures import class_maps_table
 from hetcal.errors import HetcalError
@@ -74,7 +75,7 @@ def _show_classes(artifact: ClassArtifact) -> None:
         "cannot be explored without its table."
     )
     if artifact.chosen is not None:
-        st.markdown(f"Scheme: **{plain(artifact.chosen)}**. {plain(artifact.why or '')}")
+        st.markdown(f"Scheme: **{plain(in_words(artifact.chosen))}**. {plain(artifact.why or '')}")
     st.plotly_chart(tree_figure(artifact.partition, None), key="reopen_tree")
     maps = class_maps_table(artifact.calibrator, artifact.partition, artifact.classes)
     st.dataframe(maps, hide_index=True, column_config=CLASS_MAPS)

@@ -215,6 +215,9 @@ def test_a_sound_model_is_left_as_it_is_on_every_page(sound):
         app = calm(go(app, page))
         assert said(app.info)[0].startswith("Leave the order of your model as it is")
         assert metrics(app)["Macro AUC before"] == metrics(app)["Macro AUC after"]
+    for measure in ("top_label_error", "brier"):
+        *_, before, after = table_with(app, measure)["scheme"]
+        assert after.lower() == "chosen: leave the model as it is" != before
     app = calm(go(app, "pages/calibration.py"))
     assert "No map is fitted: the model is left as it is." in [each.value for each in app.caption]
 
