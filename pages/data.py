@@ -8,9 +8,9 @@ from pages.shared.frame import open_page, shown_errors
 from pages.shared.messages import plain, show_finding
 from pages.shared.progress import shown_progress
 from pages.shared.state import workspace
-from pages.shared.tables import balance_columns
+from pages.shared.tables import NO_ROWS, balance_columns
 from pages.shared.uploads import choose_table
-from pages.shared.widgets import how_to_read
+from pages.shared.widgets import draw_table, how_to_read
 
 PREVIEW_ROWS = 8
 
@@ -34,10 +34,11 @@ for note in source.notes:
     st.info(plain(note), icon=":material/info:")
 
 preview, columns = st.tabs(["First rows", "Columns"])
-preview.dataframe(source.frame.head(PREVIEW_ROWS), hide_index=True)
+preview.dataframe(source.frame.head(PREVIEW_ROWS), hide_index=True, placeholder="")
 with shown_progress() as progress:
     described = current_flow(progress).columns
-columns.dataframe(described, hide_index=True)
+with columns:
+    draw_table(described)
 
 st.subheader("What each column is for", anchor=False)
 role_controls(source)
@@ -47,7 +48,7 @@ split_controls(source)
 with shown_errors(), shown_progress() as progress:
     flow = current_flow(progress)
     balance, findings = flow.balance, flow.findings
-st.dataframe(balance, hide_index=True, column_config=balance_columns(balance))
+draw_table(balance, balance_columns(balance), NO_ROWS)
 how_to_read(
     "The network learns on train and is chosen on validation; the tree grows on train; the maps "
     "are fitted on calibration; every result is measured on test."

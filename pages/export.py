@@ -5,7 +5,9 @@ import streamlit as st
 from hetcal.report import table_bytes
 from pages.shared.frame import need_run, open_page
 from pages.shared.reopen import reopen_artifact
+from pages.shared.tables import NO_SCORE
 from pages.shared.takeaway import to_take
+from pages.shared.widgets import draw_table
 
 open_page(
     "Export",
@@ -52,7 +54,7 @@ with downloads:
     st.subheader("The scored table", anchor=False)
     scored = taken.scored()
     st.caption(f"{len(scored):,} rows of all roles; the first ones:")
-    st.dataframe(scored.head(8), hide_index=True)
+    draw_table(scored.head(8), undefined=NO_SCORE)
     with st.container(horizontal=True):
         for name, mime in (
             ("scored.csv", "text/csv"),

@@ -7,7 +7,7 @@ from hetcal.overconfidence import diagnosis_exactness
 from hetcal.overconfidence_figure import overconfidence_figure
 from hetcal.score_figures import leaf_histogram_figure, leaf_multiples_figure
 from pages.shared.frame import need_results, open_page
-from pages.shared.tables import DIAGNOSIS
+from pages.shared.tables import DIAGNOSIS, ONE_LABEL
 from pages.shared.widgets import (
     cards,
     chart,
@@ -65,5 +65,10 @@ leaf_chart(
     how="A long bar is a large fall from train to test AUC. Topmost is the leaf whose log-loss "
     "rises most.",
 )
-leaf_rows(flow.diagnosis.sort_values("rank"), key="overconfidence_table", columns=DIAGNOSIS)
+leaf_rows(
+    flow.diagnosis.sort_values("rank"),
+    key="overconfidence_table",
+    columns=DIAGNOSIS,
+    undefined=ONE_LABEL,
+)
 st.caption(diagnosis_exactness(flow.diagnosis))

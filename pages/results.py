@@ -19,11 +19,12 @@ from pages.shared.class_compute import ClassFlow
 from pages.shared.class_results import show_class_results, show_shown_class
 from pages.shared.frame import need_results, open_page
 from pages.shared.messages import plain, show_verdict
-from pages.shared.tables import LEAF_RESULTS, METRICS, ORDER, PROBABILITIES
+from pages.shared.tables import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
 from pages.shared.widgets import (
     cards,
     chart,
     definitions,
+    draw_table,
     how_to_read,
     leaf_chart,
     leaf_picker,
@@ -123,14 +124,14 @@ with right:
 st.subheader("Against simpler ways", anchor=False)
 table = metrics_table(evaluation, chosen)
 with st.container(horizontal=True):  # side by side, or one below the other in a narrow window
-    for columns in (ORDER, PROBABILITIES):
-        st.dataframe(table, width=500, hide_index=True, column_order=columns, column_config=METRICS)
+    for columns in (ORDER_METRICS, PROBABILITY_METRICS):
+        draw_table(table, columns, width=500)
 how_to_read(
     "One increasing map for all rows keeps the AUC and mends the probabilities; the tree alone "
     "ignores the model. Heterogeneous calibration joins the two."
 )
 st.subheader("Leaf by leaf", anchor=False)
-leaf_rows(evaluation.leaves, key="results_table", columns=LEAF_RESULTS)
+leaf_rows(evaluation.leaves, key="results_table", columns=LEAF_RESULTS, undefined=ONE_LABEL)
 if isinstance(flow, ClassFlow):
     inside = "A map moves all classes at once, so the order inside a leaf can change, too."
 elif flow.run.choice is None:

@@ -15,8 +15,8 @@ from hetcal.verdict import class_verdict
 from pages.shared.class_compute import ClassFlow
 from pages.shared.messages import plain, say_outcome
 from pages.shared.state import choice as bound_choice
-from pages.shared.tables import CLASS_MAPS, CLASS_METRICS, CLASSES
-from pages.shared.widgets import cards, chart, how_to_read
+from pages.shared.tables import CLASS_MAPS, CLASS_METRICS, CLASSES, ONE_LABEL
+from pages.shared.widgets import cards, chart, draw_table, how_to_read
 
 METHOD_NAMES = {"temperature": "Temperature", "vector": "Vector", "dirichlet": "Dirichlet"}
 
@@ -77,9 +77,9 @@ def show_class_results(flow: ClassFlow) -> None:
             how="On the diagonal, of rows whose most probable class has 80 %, 80 % are of that "
             "class. Below it the model is too sure.",
         )
-    st.dataframe(found.classes, hide_index=True, column_config=CLASSES)
+    draw_table(found.classes, CLASSES, ONE_LABEL)
     ways = class_metrics_table(found, None if choice is None else in_words(choice.chosen))
-    st.dataframe(ways, hide_index=True, column_config=CLASS_METRICS)
+    draw_table(ways, CLASS_METRICS)
     how_to_read(
         "One map for all rows mends the probabilities; maps of the leaves also mend the order "
         "between leaves."
@@ -122,7 +122,7 @@ def class_method_controls(flow: ClassFlow) -> None:
     st.caption(run.maps_in_words)
     with st.expander("The maps of all classes"):
         maps = class_maps_table(run.calibrator, run.partition, run.table.classes)
-        st.dataframe(maps, hide_index=True, column_config=CLASS_MAPS)
+        draw_table(maps, CLASS_MAPS)
     source = "model as it is" if run.calibrator.pooled_.is_identity else "map of all classes"
     st.info(
         f"Results come from the {source}. The maps below are those of the class "

@@ -17,9 +17,9 @@ from pages.shared.compute import artifact_of, scored_by_artifact
 from pages.shared.files import keep
 from pages.shared.messages import plain, show_error
 from pages.shared.state import TableFile, open_saved, update
-from pages.shared.tables import CLASS_MAPS, map_columns
+from pages.shared.tables import CLASS_MAPS, NO_SCORE, map_columns
 from pages.shared.uploads import TABLE_TYPES
-from pages.shared.widgets import cards
+from pages.shared.widgets import cards, draw_table
 
 
 def reopen_artifact() -> None:
@@ -52,12 +52,7 @@ def _show(artifact: Artifact) -> None:
     st.caption(f"Saved by hetcal {plain(artifact.version)}; measured when it was saved.")
     st.plotly_chart(tree_figure(artifact.partition, None), key="reopen_tree")
     maps, columns = artifact.calibrator, map_columns(artifact.calibrator.straight)
-    st.dataframe(
-        maps_table(maps, artifact.partition),
-        hide_index=True,
-        column_order=list(columns),
-        column_config=columns,
-    )
+    draw_table(maps_table(maps, artifact.partition), columns)
     _use_partition(artifact.partition)
 
 
@@ -78,7 +73,7 @@ def _show_classes(artifact: ClassArtifact) -> None:
         st.markdown(f"Scheme: **{plain(in_words(artifact.chosen))}**. {plain(artifact.why or '')}")
     st.plotly_chart(tree_figure(artifact.partition, None), key="reopen_tree")
     maps = class_maps_table(artifact.calibrator, artifact.partition, artifact.classes)
-    st.dataframe(maps, hide_index=True, column_config=CLASS_MAPS)
+    draw_table(maps, CLASS_MAPS)
     _use_partition(artifact.partition)
 
 
@@ -119,7 +114,7 @@ def _score(artifact: Path) -> None:
         show_error(error)
         return
     st.success(f"{len(scored):,} rows of {plain(table.name)} scored.", icon=":material/check:")
-    st.dataframe(scored.head(8), hide_index=True)
+    draw_table(scored.head(8), undefined=NO_SCORE)
     for name in ("scored.csv", "scored.parquet"):
         st.download_button(
             name,

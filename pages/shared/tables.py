@@ -34,6 +34,11 @@ def balance_columns(balance: pd.DataFrame) -> Columns:
     return BALANCE | {name: _number(name, format="percent") for name in shares}
 
 
+NO_ROWS = "no rows of this role"
+ONE_LABEL = "not defined: AUC and slope need rows of both labels, the others need rows"
+NO_SCORE = "the row has no finite score"
+NO_STRENGTH = "nothing is shrunken"
+
 LEAVES: Columns = {
     "leaf": _number("leaf", width=50),
     "rule": _text("rule", width=260),
@@ -83,24 +88,18 @@ def map_columns(straight: bool) -> Columns:
     return {name: column for name, column in MAPS.items() if name not in left_out}
 
 
-METRICS: Columns = {
-    "scheme": _text("scheme", width=190),
+_SCHEME: Columns = {"scheme": _text("scheme", width=190)}
+ORDER_METRICS: Columns = _SCHEME | {
     "auc": _measure("AUC", "AUC"),
     "average_precision": _measure("av. precision", "Average precision"),
     "balanced_precision_area": _measure("PR-AUC", "PR-AUC"),
+}
+PROBABILITY_METRICS: Columns = _SCHEME | {
     "log_loss": _measure("log-loss", "Log-loss"),
     "brier": _measure("Brier", "Brier score"),
     "calibration_error": _measure("calib. error", "Calibration error"),
     "calibration_error_debiased": _measure("debiased", "Calibration error, debiased"),
 }
-ORDER = ("scheme", "auc", "average_precision", "balanced_precision_area")
-PROBABILITIES = (
-    "scheme",
-    "log_loss",
-    "brier",
-    "calibration_error",
-    "calibration_error_debiased",
-)
 
 LEAF_RESULTS: Columns = {
     "leaf": _number("leaf", width=50),
@@ -129,6 +128,7 @@ CANDIDATES: Columns = {
     "high": _number("to", format="%+.4f"),
     "log_loss": _number("log-loss", format="%.4f"),
     "strength": _number("shrinkage", format="%g"),
+    "rows": _number("rows", format="localized", help="Rows that it was tried on"),
     "chosen": st.column_config.CheckboxColumn("chosen"),
 }
 

@@ -14,6 +14,9 @@ from pages.shared.messages import plain
 from pages.shared.state import ALL_ROWS, choice, choose_leaf, leaf_choice, update, workspace
 from pages.shared.tables import Columns
 
+DASH = "–"
+"""Stands for a number that is not defined."""
+
 
 def leaf_picker(partition: Partition) -> int:
     """Offer the leaves in the sidebar; return the chosen one, 0 for all rows."""
@@ -57,7 +60,7 @@ def leaf_name(leaf: int) -> str:
 
 def shown(value: float, form: str) -> str:
     """Write a number, or a dash where it is not defined."""
-    return "–" if math.isnan(value) else format(value, form)
+    return DASH if math.isnan(value) else format(value, form)
 
 
 def one_of(label: str, options: tuple[str, ...], key: str) -> str:
@@ -99,15 +102,43 @@ def how_to_read(text: str) -> None:
     st.caption(f":material/lightbulb: {text}")
 
 
-def leaf_rows(table: pd.DataFrame, key: str, columns: Columns) -> None:
-    """Draw a table with one row per leaf, in which a click on a row chooses it."""
-    rates = [name for name in table.columns if name.startswith("rate_")]
+def draw_table(
+    table: pd.DataFrame, columns: Columns | None = None, undefined: str = "", **options: Any
+) -> None:
+    """Draw a table; what is not defined is a dash, and one line says why.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns that are named after rates are written in percent.
+    columns : dict, optional
+        The columns to draw, and how.
+    undefined : str
+        Why a number can be missing.
+    options
+        For `st.dataframe`.
+    """
+    order = list(table) if columns is None else [name for name in columns if name in table]
+    rates = [name for name in order if name.startswith("rate_")]
     st.dataframe(
-        table.style.format("{:.1%}", subset=rates, na_rep="–") if rates else table,
-        key=key,
+        table.style.format("{:.1%}", subset=rates, na_rep=DASH) if rates else table,
         hide_index=True,
-        column_order=list(columns),
+        placeholder=DASH,
+        column_order=order,
         column_config=columns,
+        **options,
+    )
+    if undefined and table[order].isna().any(axis=None):
+        st.caption(f"{DASH} {undefined}")
+
+
+def leaf_rows(table: pd.DataFrame, key: str, columns: Columns, undefined: str = "") -> None:
+    """Draw a table with one row per leaf, in which a click on a row chooses it."""
+    draw_table(
+        table,
+        columns,
+        undefined,
+        key=key,
         on_select=partial(_row_clicked, key, tuple(table["leaf"])),
         selection_mode="single-row",
     )

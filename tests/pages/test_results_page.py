@@ -131,6 +131,21 @@ def test_a_leaf_without_test_rows_is_no_obstacle(segments):
     calm(choose_leaf(app, 2))
 
 
+def test_what_is_not_defined_is_a_dash_with_its_reason(segments, app):
+    assert not any("not defined" in each for each in said(app.caption))
+    gone = (segments["segment"] == "a") & (segments["split"] == "test")
+    frame = segments.assign(split=segments["split"].mask(gone, "train"))
+    app = with_segment_leaves(frame)
+    for page, reason in (
+        ("partition", "– no rows of this role"),
+        ("overconfidence", "– not defined: AUC"),
+        ("results", "– not defined: AUC"),
+    ):
+        app = calm(go(app, f"pages/{page}.py"))
+        assert {each.proto.placeholder for each in app.dataframe} == {"–"}
+        assert any(each.startswith(reason) for each in said(app.caption)), page
+
+
 def test_row_weights_count_as_copies_of_a_row(segments):
     weight = 1 + (segments["segment"] == "a") * 2
     app = go(with_segment_leaves(segments.assign(weight=weight)), "pages/results.py")
