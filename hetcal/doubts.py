@@ -16,6 +16,8 @@ from hetcal.metrics import loss_of_rows
 from hetcal.rank_bounds import rank_cells
 from hetcal.rank_statistics import class_variance
 
+COUNTED = "Rows are counted in fine bins of the score"
+
 
 @dataclass(frozen=True)
 class Doubt:

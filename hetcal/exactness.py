@@ -14,7 +14,6 @@ from hetcal.bounds import bounded_metrics, calibration_bins
 from hetcal.cells import Cells
 from hetcal.checked_leaves import checked_leaves
 from hetcal.delong import Lift, lift_between, lift_of
-from hetcal.doubts import Doubt, rounded_up
 from hetcal.evaluation import Errors, Evaluation
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.metrics import Metrics
@@ -163,40 +162,6 @@ def standard_errors(cells: Cells) -> Metrics:
         calibration_error=float(np.sqrt(_variance(cells, gap))),
         calibration_error_debiased=calibration_bins(cells).debiased_se if gap.size else np.nan,
     )
-
-
-def exactness(errors: Errors | None) -> str:
-    """Say in a sentence or two how exact the numbers of an evaluation are."""
-    if errors is None:
-        return "All numbers are exact."
-    ways = (errors.before, errors.pooled, errors.tree, errors.after)
-    largest = {name: max(getattr(each, name) for each in ways) for name in NAMES}
-    bounded = [name for name in NAMES if 0 < largest[name] < np.inf]
-    off = [f"{rounded_up(largest[name])} ({NAMES[name]})" for name in bounded]
-    exact = [NAMES[key] for key in NAMES if not largest[key] > 0]
-    told = f"Computed from cells of rows, off by at most {', '.join(off)}" if off else ""
-    binned = sum(name.startswith("calibration_error") for name in bounded)
-    if binned:
-        told += f", the last {'two ' if binned == 2 else ''}in bins of whole cells"
-    told += f"; exact: {', '.join(exact)}." if off and exact else "." if off else ""
-    told += _told_of_leaves(errors.leaves)
-    wide = [NAMES[each] for each in errors.wide]
-    wide += [f"{NAMES[each]} of a leaf" for each in NAMES if each in errors.leaves.wide]
-    if wide:
-        told += (
-            f" Perhaps off by more than a standard error, with no rows to ask: {', '.join(wide)}."
-        )
-    return told.strip() or "All numbers are exact."
-
-
-def _told_of_leaves(leaves: Doubt) -> str:
-    bounds = {"auc": leaves.auc, "log_loss": leaves.log_loss}
-    off = [
-        f"{rounded_up(bound)} ({NAMES[name]})"
-        for name, bound in bounds.items()
-        if 0 < bound < np.inf
-    ]
-    return f" In a leaf off by at most {', '.join(off)}." if off else ""
 
 
 def _lift(before: Cells, after: Cells) -> Lift:

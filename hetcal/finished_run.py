@@ -9,7 +9,8 @@ from hetcal.arrays import Floats, Ints
 from hetcal.auto import Choice
 from hetcal.digests import text_digest
 from hetcal.evaluation import Evaluation, evaluate
-from hetcal.exactness import evaluate_sketch, exactness
+from hetcal.exactness import evaluate_sketch
+from hetcal.exactness_words import exactness, exactness_details
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
 from hetcal.role_cells import RoleCells, row_cells
@@ -82,6 +83,11 @@ class Run:
     def exactness(self) -> str:
         """How exact the numbers of the evaluation are, in a sentence."""
         return exactness(self.evaluation.errors)
+
+    @property
+    def exactness_details(self) -> str:
+        """How exact each of them is, in sentences."""
+        return exactness_details(self.evaluation.errors)
 
     @cached_property
     def after(self) -> Floats:

@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 
 from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
-from hetcal.doubts import Doubt, doubt, rounded_up, worst
+from hetcal.doubts import COUNTED, Doubt, doubt, rounded_up, worst
 from hetcal.metrics import (
     log_loss,
     mean_confidence_minus_accuracy,
@@ -85,7 +85,7 @@ def diagnosis_exactness(diagnosis: pd.DataFrame) -> str:
     """Say in a sentence or two how exact AUC and log-loss of a diagnosis are."""
     bounds = {"AUC": diagnosis["auc_error"].max(), "log-loss": diagnosis["log_loss_error"].max()}
     off = [f"{rounded_up(bound)} ({name})" for name, bound in bounds.items() if 0 < bound < np.inf]
-    told = f"Computed from cells of rows, off by at most {', '.join(off)}." if off else ""
+    told = f"{COUNTED}: off by at most {', '.join(off)}." if off else ""
     if diagnosis["unsure"].any():
         told += " Perhaps off by more than a standard error in some leaf, with no rows to ask."
     return told.strip() or "AUC and log-loss are exact."

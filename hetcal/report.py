@@ -36,7 +36,7 @@ def result_json(run: Run) -> str:
             "excluded": run.scores.excluded,
             "largest_difference": run.scores.largest_difference,
         },
-        "notes": [*run.notes, *([] if run.cells.exact else [run.exactness])],
+        "notes": [*run.notes, *([] if run.cells.exact else [run.exactness_details])],
     }
     return to_json(document)
 

@@ -6,7 +6,8 @@ from functools import cached_property
 from hetcal.artifacts import Artifact, SavedScheme
 from hetcal.errors import ArtifactError
 from hetcal.evaluation import Evaluation
-from hetcal.exactness import evaluate_sketch, exactness
+from hetcal.exactness import evaluate_sketch
+from hetcal.exactness_words import exactness, exactness_details
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
 from hetcal.role_cells import RoleCells
@@ -51,8 +52,14 @@ class SavedRun:
 
     @property
     def exactness(self) -> str:
-        """How exact the numbers of the evaluation are, in sentences."""
-        return f"From a saved run, without its rows. {exactness(self.evaluation.errors)}"
+        """How exact the numbers of the evaluation are, in a sentence."""
+        return exactness(self.evaluation.errors)
+
+    @property
+    def exactness_details(self) -> str:
+        """How exact each of them is, in sentences."""
+        told = exactness_details(self.evaluation.errors)
+        return f"From a saved run, without its rows. {told}"
 
 
 def saved_run(artifact: Artifact, min_rows: int) -> SavedRun:

@@ -45,7 +45,8 @@ one_map = isinstance(flow, ClassFlow) and flow.one_map
 show_verdict(evaluation, one_map)
 if flow.run.choice is not None:
     st.markdown(f"Scheme: **{plain(chosen)}**. {plain(flow.choice.why)}")
-st.caption(flow.run.exactness)
+told, details = flow.run.exactness, flow.run.exactness_details
+st.caption(told, help=None if details == told else details)
 cards(
     ("AUC before", f"{lift.before:.4f}", DEFINITIONS["AUC"]),
     ("AUC after", f"{lift.after:.4f}", DEFINITIONS["AUC"]),

@@ -5,7 +5,8 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from hetcal.cells import Cells
 from hetcal.checked_leaves import checked_leaves
-from hetcal.exactness import evaluate_sketch, exactness
+from hetcal.exactness import evaluate_sketch
+from hetcal.exactness_words import exactness_details
 from hetcal.grid import Grid
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.row_answers import RowAnswers
@@ -69,11 +70,13 @@ def test_only_the_log_loss_of_bent_maps_is_asked_for():
 
 def test_without_rows_the_sentence_names_what_is_too_wide_in_a_leaf():
     ways, _, calibrator = parts(32)
-    told = exactness(evaluate_sketch(ways, None, calibrator).errors)
+    told = exactness_details(evaluate_sketch(ways, None, calibrator).errors)
     assert "with no rows to ask: " in told
     assert "AUC of a leaf" in told
 
 
 def test_the_sentence_tells_how_far_leaves_are_off():
     ways, rows, calibrator = parts(2**14)
-    assert "In a leaf off by at most " in exactness(evaluate_sketch(ways, rows, calibrator).errors)
+    assert "In a leaf off by at most " in exactness_details(
+        evaluate_sketch(ways, rows, calibrator).errors
+    )

@@ -1,4 +1,5 @@
-from dataclasses import astuple, fields
+import re
+from dataclasses import astuple, fields, replace
 
 import numpy as np
 import pytest
@@ -7,7 +8,8 @@ from sklearn.metrics import roc_auc_score
 
 from hetcal.cells import Cells
 from hetcal.evaluation import evaluate
-from hetcal.exactness import check, evaluate_sketch, exactness, standard_errors
+from hetcal.exactness import check, evaluate_sketch, standard_errors
+from hetcal.exactness_words import exactness, exactness_details
 from hetcal.grid import Grid
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.metrics import Metrics, measure
@@ -119,12 +121,35 @@ def test_rows_that_are_asked_are_exact():
 
 
 def test_the_sentence_tells_the_largest_errors():
-    assert exactness(None) == "All numbers are exact."
+    assert exactness(None) == exactness_details(None) == "All numbers are exact."
     found, _, _ = evaluated(3_000, 2**16)
-    assert exactness(found.errors).startswith("Computed from cells of rows, off by at most ")
-    assert "exact" not in exactness(found.errors)
+    assert exactness_details(found.errors).startswith(
+        "Computed from cells of rows, off by at most "
+    )
+    assert "exact" not in exactness_details(found.errors)
     asked, _, _ = evaluated(20_000, 4096)
     assert asked.errors.before.auc == 0
-    assert "log-loss" in exactness(asked.errors)
+    assert "log-loss" in exactness_details(asked.errors)
     # Bins of whole cells are not those of the rows, which the bound says nothing about.
-    assert "(debiased calibration error), the last two in bins of whole" in exactness(asked.errors)
+    assert "(debiased calibration error), the last two in bins of whole" in exactness_details(
+        asked.errors
+    )
+
+
+def test_one_sentence_names_the_worst_bounds():
+    found, _, _ = evaluated(20_000, 4096)
+    told = exactness(found.errors)
+    overall, inside = map(float, re.findall(r"more than (\d\.\d+)", told))
+    for way in ("before", "pooled", "tree", "after"):
+        assert max(astuple(getattr(found.errors, way))) <= overall
+    assert overall < found.errors.leaves.auc <= inside
+    assert found.errors.leaves.log_loss <= inside
+    fine, _, _ = evaluated(3_000, 2**16)
+    assert exactness(fine.errors).endswith(": no number is off by more than 0.0001.")
+
+
+def test_the_sentence_names_what_cells_are_too_coarse_for():
+    found, _, _ = evaluated(3_000, 2**16)
+    coarse = replace(found.errors, wide=("auc",), after=replace(found.errors.after, auc=0.5))
+    told = exactness(coarse)
+    assert told.endswith("too coarse here for AUC; no other number is off by more than 0.0001.")

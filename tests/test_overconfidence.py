@@ -210,7 +210,9 @@ def test_fine_cells_are_believed_and_say_how_far_they_are_off():
     off = (found["auc_test"] - exact["auc_test"]).abs()
     assert (off <= found["auc_error"]).all()
     assert (found["auc_error"] > 0).all()
-    assert diagnosis_exactness(found).startswith("Computed from cells of rows, off by at most ")
+    assert diagnosis_exactness(found).startswith(
+        "Rows are counted in fine bins of the score: off by"
+    )
 
 
 def test_coarse_cells_without_rows_are_called_unsure():

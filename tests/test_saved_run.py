@@ -98,7 +98,7 @@ def test_the_cells_of_a_sketched_run_come_back_bit_for_bit(exact, tmp_path):
 
 
 def test_a_saved_run_says_that_it_has_no_rows_to_ask(reopened):
-    told = saved_run(reopened, 50).exactness
+    told = saved_run(reopened, 50).exactness_details
     assert told.startswith("From a saved run, without its rows. Computed from cells of rows, off")
 
 
@@ -109,7 +109,11 @@ def test_bounds_wider_than_the_standard_error_are_named(segments, tmp_path):
     errors = saved.evaluation.errors
     assert "auc" in errors.wide
     assert errors.lift >= saved.evaluation.lift.se
-    assert "Perhaps off by more than a standard error, with no rows to ask: AUC" in saved.exactness
+    assert (
+        "Perhaps off by more than a standard error, with no rows to ask: AUC"
+        in saved.exactness_details
+    )
+    assert "too coarse here for AUC" in saved.exactness
 
 
 def test_an_artifact_of_format_1_opens_but_holds_no_run_to_explore(exact, segments, tmp_path):
