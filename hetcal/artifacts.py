@@ -14,6 +14,7 @@ from hetcal.joint_sketch import JointSketch, joint_sketch
 from hetcal.joint_sketch_file import joint_sketch_bytes
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
+from hetcal.progress import Progress, between, silent
 from hetcal.report import result_json, scored_rows, to_json
 from hetcal.role_cells import PASSED, RoleSketches
 from hetcal.scheme import Scheme
@@ -29,6 +30,7 @@ FORMAT = 2
 MAPS = "maps.json"
 SCHEME = "scheme.json"
 JOINT = "joint.sketch"
+MODEL_SHARE = 0.8  # of the work with an artifact that holds a model
 
 
 @dataclass(frozen=True)
@@ -130,15 +132,24 @@ def sketch_entry(role: str) -> str:
 
 
 def score_with_artifact(
-    artifact: Artifact | ClassArtifact, frame: pd.DataFrame, digest: str
+    artifact: Artifact | ClassArtifact,
+    frame: pd.DataFrame,
+    digest: str,
+    progress: Progress = silent,
 ) -> pd.DataFrame:
-    """Score every row of a table; columns as in `scored_rows` or `class_scored_rows`."""
+    """Score every row of a table; columns as in `scored_rows` or `class_scored_rows`.
+
+    What `progress` raises ends the work, also that of a model.
+    """
     if isinstance(artifact, ClassArtifact):
-        return artifact.score(frame, digest)
-    scores = score_rows(frame, artifact.scoring, digest)
+        return artifact.score(frame, digest, progress)
+    scored = MODEL_SHARE if isinstance(artifact.scoring, ModelScoring) else 0.0
+    scores = score_rows(frame, artifact.scoring, digest, between(progress, 0.0, scored))
+    calibrating = between(progress, scored, 1.0)
+    calibrating(0.0, "Finding the leaf of every row")
     leaf = artifact.partition.apply(readable(artifact.partition, frame, scores))
     if artifact.scheme is not None:
-        after = artifact.scheme.logit(scores.logit, frame)
+        after = artifact.scheme.logit(scores.logit, frame, calibrating)
     else:
         after = artifact.calibrator.predict_logit(scores.logit, leaf)
     return scored_rows(np.arange(len(frame)), leaf, scores.logit, after)

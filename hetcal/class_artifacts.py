@@ -33,6 +33,7 @@ from hetcal.class_scoring import (
 from hetcal.class_table import MOST_CLASSES
 from hetcal.columns import FeatureKind, column_kind
 from hetcal.partition import Partition
+from hetcal.progress import Progress, silent
 from hetcal.report import to_json
 from hetcal.strict_json import Fields, JsonError
 from hetcal.version import __version__
@@ -76,9 +77,9 @@ class ClassArtifact:
     chosen: str | None = None
     why: str | None = None
 
-    def score(self, frame: pd.DataFrame, digest: str) -> pd.DataFrame:
+    def score(self, frame: pd.DataFrame, digest: str, progress: Progress = silent) -> pd.DataFrame:
         """Score every row of a table; columns as in `class_scored_rows`."""
-        scores = score_classes(frame, self.scoring, self.classes, digest)
+        scores = score_classes(frame, self.scoring, self.classes, digest, progress)
         leaf = self.partition.apply(frame)
         after = self.calibrator.predict_logits(scores.logs, leaf)
         return class_scored_rows(np.arange(len(frame)), leaf, scores.logs, after, self.classes)

@@ -10,6 +10,7 @@ from hetcal.columns import counted
 from hetcal.errors import ScoreError
 from hetcal.model_file import ModelFile
 from hetcal.model_scores import InputColumns, start_class_scoring
+from hetcal.progress import Progress, silent
 from hetcal.scores import ScoreKind, guess_kind
 
 
@@ -34,13 +35,19 @@ ClassScoring = ClassColumnScoring | ClassModelScoring
 
 
 def score_classes(
-    frame: pd.DataFrame, scoring: ClassScoring, classes: Sequence[str], digest: str
+    frame: pd.DataFrame,
+    scoring: ClassScoring,
+    classes: Sequence[str],
+    digest: str,
+    progress: Progress = silent,
 ) -> ClassScores:
     """Give every row of a frame its scores; a model runs in a child process."""
     if isinstance(scoring, ClassModelScoring):
-        return start_class_scoring(
+        job = start_class_scoring(
             scoring.model, frame, scoring.inputs, len(classes), output=scoring.output
-        ).result()
+        )
+        job.watch(progress)
+        return job.result()
     require_column_per_class(scoring.columns, classes)
     for column in scoring.columns:
         if column not in frame.columns:

@@ -34,6 +34,7 @@ from hetcal.errors import HetcalError, ModelError, PartitionError, TableError
 from hetcal.model_file import ModelFile, inspect_model
 from hetcal.model_scores import InputColumns, matrix_input, suggest_inputs
 from hetcal.partition import Partition
+from hetcal.progress_line import progress_line
 from hetcal.report import require_table_name, result_json, scored_test_rows, table_bytes
 from hetcal.scores import guess_kind
 from hetcal.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
@@ -43,6 +44,7 @@ from hetcal.table import Roles, make_table
 from hetcal.verdict import class_verdict, verdict
 
 BAD_INPUT = 2
+STOPPED = 130  # what shells give after Ctrl+C
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,6 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         _say(f"hetcal: {error.filename or 'a file'}: {error.strerror}.", sys.stderr)
         return BAD_INPUT
+    except KeyboardInterrupt:
+        _say("hetcal: stopped.", sys.stderr)
+        return STOPPED
     return 0
 
 
@@ -78,8 +83,9 @@ def run_command(options: argparse.Namespace) -> None:
         return
     table = make_table(source.frame, roles, source.digest)
     settings, scoring = _settings(options), _scoring(options, source.frame)
-    scores = score_rows(table.frame, scoring, table.digest)
-    finished = run(table, scores, settings, _partition(options), _told)
+    with progress_line(sys.stderr) as told:
+        scores = score_rows(table.frame, scoring, table.digest, told)
+        finished = run(table, scores, settings, _partition(options), told)
     _write(
         options.out,
         result_json(finished),
@@ -100,10 +106,10 @@ def run_command(options: argparse.Namespace) -> None:
 def score_command(options: argparse.Namespace) -> None:
     """Score the rows of a table with a saved artifact."""
     require_table_name(options.out.name)
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory() as directory, progress_line(sys.stderr) as told:
         artifact = open_artifact(options.artifact.read_bytes(), Path(directory))
-        source = from_path(options.table, kinds=artifact.kinds)
-        scored = score_with_artifact(artifact, source.frame, source.digest)
+        source = from_path(options.table, kinds=artifact.kinds, progress=told)
+        scored = score_with_artifact(artifact, source.frame, source.digest, told)
     options.out.write_bytes(table_bytes(scored, options.out.name))
     _say(f"{len(scored):,} {'row' if len(scored) == 1 else 'rows'} scored: {options.out}")
 
@@ -152,8 +158,9 @@ def _run_classes(options: argparse.Namespace, source: Source, roles: Roles) -> N
     roles = replace(roles, score=None, class_scores=columns)
     table = make_class_table(source.frame, roles, source.digest, options.classes)
     scoring = _class_scoring(options, source.frame, columns)
-    scores = score_classes(table.table.frame, scoring, table.classes, table.digest)
-    finished = run_classes(table, scores, _settings(options), _partition(options), _told)
+    with progress_line(sys.stderr) as told:
+        scores = score_classes(table.table.frame, scoring, table.classes, table.digest, told)
+        finished = run_classes(table, scores, _settings(options), _partition(options), told)
     _write(
         options.out,
         class_result_json(finished),
@@ -267,12 +274,6 @@ def _partition(options: argparse.Namespace) -> Partition | None:
             "Choose one of these.",
         )
     return Partition.from_json(path.read_bytes())
-
-
-def _told(done: float, doing: str) -> None:
-    """Show how far the work has come, where someone is watching."""
-    if sys.stderr.isatty():
-        _say(f"{done:4.0%} {doing} …", sys.stderr)
 
 
 def _refuse_file(out: Path) -> None:

@@ -15,6 +15,7 @@ from hetcal.errors import CalibrationError
 from hetcal.feature_values import named_columns
 from hetcal.partition import Partition
 from hetcal.partition_json import read_tree_fields, tree_fields
+from hetcal.progress import Progress, between, silent
 from hetcal.stages import (
     ForestStage,
     LeafMapsStage,
@@ -46,7 +47,7 @@ class Scheme:
         if len(self.stages) > MAX_STAGES:
             raise broken(f"it has more than {MAX_STAGES} stages")
 
-    def logit(self, scores: Floats, X: pd.DataFrame | Any) -> Floats:
+    def logit(self, scores: Floats, X: pd.DataFrame | Any, progress: Progress = silent) -> Floats:
         """Return the calibrated logits; NaN where a score is not finite."""
         logits = np.array(scores, dtype=np.float64)
         frame = named_columns(X)
@@ -57,8 +58,9 @@ class Scheme:
                 "Give the scores of the same rows in the same order.",
             )
         logits[~np.isfinite(logits)] = np.nan
-        for stage in self.stages:
-            logits = stage.logit(logits, frame)
+        for i, stage in enumerate(self.stages):
+            part = between(progress, i / len(self.stages), (i + 1) / len(self.stages))
+            logits = stage.logit(logits, frame, part)
         return logits
 
     @property

@@ -7,6 +7,7 @@ import pandas as pd
 from hetcal.errors import ScoreError
 from hetcal.model_file import ModelFile
 from hetcal.model_scores import InputColumns, start_scoring
+from hetcal.progress import Progress, silent
 from hetcal.scores import ScoreKind, Scores, scores_from_column
 
 
@@ -35,10 +36,12 @@ class ModelScoring:
 Scoring = ColumnScoring | ModelScoring
 
 
-def score_rows(frame: pd.DataFrame, scoring: Scoring, digest: str) -> Scores:
+def score_rows(
+    frame: pd.DataFrame, scoring: Scoring, digest: str, progress: Progress = silent
+) -> Scores:
     """Give every row of a frame its score, and what a layer gives where one is named.
 
-    A model runs in a child process, once for both.
+    A model runs in a child process, once for both; what `progress` raises ends it.
     """
     if isinstance(scoring, ModelScoring):
         job = start_scoring(
@@ -49,6 +52,7 @@ def score_rows(frame: pd.DataFrame, scoring: Scoring, digest: str) -> Scores:
             positive_unit=scoring.positive_unit,
             layer=scoring.layer,
         )
+        job.watch(progress)
         return job.result().seen(job.activations())
     if scoring.column not in frame.columns:
         raise ScoreError(

@@ -1,5 +1,6 @@
 """A model at work in a child process: its progress, its scores, and what a layer gives."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,9 @@ from hetcal.activations import Activations, read_activations
 from hetcal.child import Child
 from hetcal.child_output import last_numbers, read_object, read_outputs, unusable
 from hetcal.model_output import ModelOutput
+from hetcal.progress import Progress
+
+PAUSE = 0.1  # seconds between two reports
 
 Found = TypeVar("Found")
 Finish = Callable[[ModelOutput], Any]
@@ -65,6 +69,20 @@ class ScoringJob(Generic[Found]):
     def cancel(self) -> None:
         """Stop at once; there will be no scores."""
         self._child.stop()
+
+    def watch(self, progress: Progress) -> None:
+        """Tell how far the model has come until it ends; what that raises ends the model."""
+        try:
+            while self.running:
+                said = self.progress()
+                if said is None:
+                    progress(0.0, "Starting the model")
+                else:
+                    progress(said.fraction, f"Scored {said.rows_done:,} of {said.rows:,} rows")
+                time.sleep(PAUSE)
+        except BaseException:
+            self.cancel()
+            raise
 
     def result(self) -> Found:
         """Wait for the scores, or raise what went wrong."""

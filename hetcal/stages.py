@@ -11,6 +11,7 @@ from hetcal.errors import CalibrationError
 from hetcal.kernels import compiled, use_compiled
 from hetcal.leaf_map import map_logits
 from hetcal.partition import Partition
+from hetcal.progress import Progress, silent
 from hetcal.tree_ensemble import TreeEnsemble
 
 
@@ -51,7 +52,7 @@ class PooledStage:
         if self.low > self.high:
             raise broken("the limits of its scores are in the wrong order")
 
-    def logit(self, scores: Floats, X: pd.DataFrame) -> Floats:
+    def logit(self, scores: Floats, X: pd.DataFrame, progress: Progress = silent) -> Floats:
         """Return the mapped logits; the columns are not read."""
         tamed = tame(scores, self.low, self.high)
         return np.where(np.isfinite(scores), map_logits(tamed, self.slope, self.intercept), np.nan)
@@ -76,7 +77,7 @@ class LeafMapsStage:
     def __post_init__(self) -> None:
         _check_maps(self.slope, self.intercept, len(self.partition.leaves))
 
-    def logit(self, scores: Floats, X: pd.DataFrame) -> Floats:
+    def logit(self, scores: Floats, X: pd.DataFrame, progress: Progress = silent) -> Floats:
         """Return the mapped logits."""
         leaf = self.partition.apply(X) - 1
         return map_logits(scores, self.slope[leaf], self.intercept[leaf])
@@ -105,13 +106,13 @@ class NestedStage:
     def __post_init__(self) -> None:
         _check_maps(self.slope, self.intercept, self.trees.leaves)
 
-    def logit(self, scores: Floats, X: pd.DataFrame) -> Floats:
+    def logit(self, scores: Floats, X: pd.DataFrame, progress: Progress = silent) -> Floats:
         """Return the mapped logits."""
         mapped = np.array(scores, dtype=np.float64)
         mapped[~np.isfinite(mapped)] = np.nan
         step = compiled(nest) if use_compiled() else _nest
         with np.errstate(over="ignore", invalid="ignore"):
-            for rows, leaves in self.trees.walk(X):
+            for rows, leaves in self.trees.walk(X, progress):
                 for leaf in leaves:
                     step(mapped[rows], leaf, self.slope, self.intercept)
         return mapped
@@ -136,10 +137,10 @@ class ForestStage:
     def __post_init__(self) -> None:
         _check_maps(self.slope, self.intercept, self.trees.leaves)
 
-    def logit(self, scores: Floats, X: pd.DataFrame) -> Floats:
+    def logit(self, scores: Floats, X: pd.DataFrame, progress: Progress = silent) -> Floats:
         """Return the mean of the mapped logits."""
         slope, intercept = np.zeros(len(scores)), np.zeros(len(scores))
-        for rows, leaves in self.trees.walk(X):
+        for rows, leaves in self.trees.walk(X, progress):
             for leaf in leaves:
                 slope[rows] += self.slope.take(leaf)
                 intercept[rows] += self.intercept.take(leaf)

@@ -15,6 +15,7 @@ from hetcal.ensemble_routing import FlatTree
 from hetcal.feature_values import single_limits
 from hetcal.grown_tree import GrownTree
 from hetcal.partition import Partition
+from hetcal.progress import Progress, silent
 from hetcal.tree_columns import TreeColumns
 from hetcal.tree_encoding import EncodedColumn, to_partition
 
@@ -102,11 +103,14 @@ class TreeEnsemble:
         trees = zip(*(np.split(each, ends) for each in arrays), strict=True)
         return [FlatTree(*tree) for tree in trees]
 
-    def walk(self, X: pd.DataFrame | NDArray[Any]) -> Iterator[tuple[slice, Iterator[Ints]]]:
+    def walk(
+        self, X: pd.DataFrame | NDArray[Any], progress: Progress = silent
+    ) -> Iterator[tuple[slice, Iterator[Ints]]]:
         """Yield blocks of rows, and for each tree after tree the leaf number of its rows."""
         columns = self.columns.matrix(X).T
         for begin in range(0, columns.shape[1], BLOCK):
             end = min(begin + BLOCK, columns.shape[1])
+            progress(begin / columns.shape[1], "Sending rows through the trees")
             yield slice(begin, end), self._leaves(columns, begin, end)
 
     def _leaves(self, columns: Singles, begin: int, end: int) -> Iterator[Ints]:

@@ -52,6 +52,17 @@ def test_score_gives_the_same_numbers_as_the_run(table, segments, tmp_path):
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
 
 
+def test_a_command_that_is_stopped_says_so_without_a_traceback(
+    table, tmp_path, capsys, monkeypatch
+):
+    def stop(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hetcal.command_line.score_rows", stop)
+    assert run_command(table, tmp_path / "out", *SCORED) == 130
+    assert capsys.readouterr().err == "hetcal: stopped.\n"
+
+
 def test_a_saved_partition_can_be_used_again(table, tmp_path):
     first, second = tmp_path / "first", tmp_path / "second"
     assert run_command(table, first, *SCORED, "--max-depth", "2") == 0

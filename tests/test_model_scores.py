@@ -208,6 +208,28 @@ def test_a_cancelled_job_ends_at_once(sigmoid, many):
         job.result()
 
 
+def test_a_job_is_watched_until_it_ends(sigmoid, rows):
+    told, job = [], start_scoring(sigmoid, rows, matrix_input(sigmoid, ["a", "b", "c"]))
+    job.watch(lambda done, doing: told.append((done, doing)))
+    assert not job.running
+    assert told[0] == (0.0, "Starting the model")
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert len(job.result().logit) == len(rows)
+
+
+def test_whoever_watches_can_end_the_model(sigmoid, many):
+    job = start_scoring(sigmoid, many, matrix_input(sigmoid, ["a", "b", "c"]))
+
+    def leave(done, doing):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        job.watch(leave)
+    assert not job.running
+    with pytest.raises(ModelError, match="cancelled"):
+        job.result()
+
+
 def test_ids_beyond_the_embedding_are_refused_before_any_child_starts(files):
     model = inspect_model(files / "ids.keras")
     with pytest.raises(ModelError, match="'town' holds 10"):

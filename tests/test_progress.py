@@ -1,13 +1,16 @@
 import pandas as pd
 import pytest
 
-from hetcal.algorithm import first_pass, split_table
+from hetcal.algorithm import first_pass, run, split_table
+from hetcal.artifact_reading import open_artifact
+from hetcal.artifacts import artifact_bytes, score_with_artifact
 from hetcal.checks import check_table
 from hetcal.columns import describe_columns
 from hetcal.growing import grow_partition
 from hetcal.reading import read_file
 from hetcal.role_cells import role_cells
 from hetcal.scores import scores_from_column
+from hetcal.scoring import ColumnScoring
 from hetcal.settings import Settings
 from hetcal.sources import from_path
 from hetcal.table import Roles, make_table
@@ -80,6 +83,18 @@ def test_large_passes_tell_of_every_block(parts, told, progress, monkeypatch):
     blocks = sum(-(-rows // 100) for role, rows in split.counts.items() if role != "validation")
     assert len(told) == blocks
     assert rises(told)
+
+
+def test_scoring_with_an_artifact_tells_of_every_stage(segments, parts, told, progress, tmp_path):
+    table, scores, _ = parts
+    finished = run(table, scores, Settings(partition="forest"))
+    artifact = open_artifact(artifact_bytes(finished, ColumnScoring("score", "logit")), tmp_path)
+    scored = score_with_artifact(artifact, segments, "digest", progress)
+    assert scored.equals(score_with_artifact(artifact, segments, "digest"))
+    assert rises(told)
+    assert {"Finding the leaf of every row", "Sending rows through the trees"} == {
+        doing for _, doing in told
+    }
 
 
 @pytest.mark.parametrize("at", [0, 3, 5])

@@ -41,6 +41,8 @@ from pages.shared.once import once
 from pages.shared.settings_used import division, maps
 from pages.shared.state import TableFile
 
+READ = 0.3  # share of scoring a file that goes into reading it
+
 
 @once
 def source_of(files: tuple[TableFile, ...], _progress: Progress = silent) -> Source:
@@ -192,8 +194,11 @@ def artifact_of(path: Path) -> Artifact | ClassArtifact:
 
 
 @once
-def scored_by_artifact(artifact: Path, table: Path, name: str) -> pd.DataFrame:
+def scored_by_artifact(
+    artifact: Path, table: Path, name: str, _progress: Progress = silent
+) -> pd.DataFrame:
     """Score the rows of a file with an artifact, both kept under their digests."""
     opened = artifact_of(artifact)
-    reading = read_file(table, name=name, kinds=opened.kinds)
-    return score_with_artifact(opened, reading.frame, reading.digest)
+    reading, scoring = between(_progress, 0.0, READ), between(_progress, READ, 1.0)
+    rows = read_file(table, name=name, kinds=opened.kinds, progress=reading)
+    return score_with_artifact(opened, rows.frame, rows.digest, scoring)

@@ -16,6 +16,7 @@ from hetcal.tree_figure import tree_figure
 from pages.shared.compute import artifact_of, scored_by_artifact
 from pages.shared.files import keep
 from pages.shared.messages import plain, show_error
+from pages.shared.progress import shown_progress
 from pages.shared.state import TableFile, open_saved, update
 from pages.shared.tables import CLASS_MAPS, NO_SCORE, map_columns
 from pages.shared.uploads import TABLE_TYPES
@@ -108,8 +109,8 @@ def _score(artifact: Path) -> None:
     if table is None:
         return
     try:
-        with st.spinner("Scoring …"):
-            scored = scored_by_artifact(artifact, keep(table.getvalue()), table.name)
+        with shown_progress() as progress:
+            scored = scored_by_artifact(artifact, keep(table.getvalue()), table.name, progress)
     except HetcalError as error:
         show_error(error)
         return

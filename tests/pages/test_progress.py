@@ -3,8 +3,23 @@
 import pytest
 from streamlit.delta_generator import DeltaGenerator
 
+from hetcal.algorithm import run
+from hetcal.artifacts import artifact_bytes
+from hetcal.scores import scores_from_column
+from hetcal.scoring import ColumnScoring
+from hetcal.settings import Settings
+from hetcal.table import Roles, make_table
 from pages.shared import progress
-from tests.pages.visit import calm, go, the_error, with_scores, with_table
+from tests.pages.visit import (
+    calm,
+    go,
+    open_page,
+    said,
+    the_error,
+    upload,
+    with_scores,
+    with_table,
+)
 
 
 @pytest.fixture
@@ -29,6 +44,20 @@ def test_every_pass_over_the_rows_has_its_bar_and_none_stays(segments, drawn):
     app = calm(go(with_scores(segments), "pages/results.py"))
     for words in ("Reading", "Taking", "Describing", "Looking", "Growing", "Fitting"):
         assert begins(drawn, words), words
+    assert not app.get("progress")
+
+
+def test_scoring_with_an_artifact_has_its_bar_until_it_is_done(segments, drawn):
+    roles = Roles(label="label", positive="yes", split="split", score="score")
+    scores = scores_from_column(segments["score"], "logit", "")
+    finished = run(make_table(segments, roles, ""), scores, Settings(max_depth=2))
+    artifact = artifact_bytes(finished, ColumnScoring("score", "logit"))
+    app = upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", artifact)
+    assert not drawn
+    upload(app, "reopen_table", "new.csv", segments)
+    assert begins(drawn, "Reading")
+    assert begins(drawn, "Finding the leaf of every row")
+    assert said(calm(app).success) == ["2,400 rows of new.csv scored."]
     assert not app.get("progress")
 
 
