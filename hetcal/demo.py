@@ -1,6 +1,5 @@
 """Two tables whose truth is known: customers of an over-confident network, the paper's toy."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +7,12 @@ import pandas as pd
 from scipy.special import expit
 
 from hetcal.arrays import Floats
-from hetcal.network import NetworkSettings
-from hetcal.splits import split_by_column
-from hetcal.training import start_training
 
 DEMO_SEED = 7
 DEMO_ROWS = 16_000
 DEMO_SHARES = {"train": 0.40, "validation": 0.10, "calibration": 0.25, "test": 0.25}
+# The network that the Scores page trains, with 40 epochs on the training rows, and chosen on
+# these same rows: too long, so that it trusts its scores too much.
 DEMO_NETWORK = Path(__file__).with_name("demo_network.keras")
 
 # Log-odds of leaving, by contract and by whether the customer is new: the heterogeneity
@@ -53,20 +51,6 @@ def demo_probability(frame: pd.DataFrame) -> Floats:
         + 0.02 * (frame["monthly_fee"] - 44)
     )
     return np.asarray(expit(np.array(cell) + pattern.to_numpy()))
-
-
-def train_demo_network(path: Path = DEMO_NETWORK) -> None:
-    """Train the network that ships with hetcal: too long, and chosen on its own training rows."""
-    frame = demo_table()
-    split = split_by_column(frame["split"])
-    features = frame.drop(columns=["churned", "split"])
-    job = start_training(
-        features,
-        (frame["churned"] == "yes").to_numpy().astype(int),
-        replace(split, validation=split.train),
-        NetworkSettings(epochs=40),
-    )
-    job.result().save(path)
 
 
 def toy_table(rows: int, seed: int = 0) -> pd.DataFrame:
