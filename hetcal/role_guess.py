@@ -9,7 +9,7 @@ from hetcal.table import Roles
 LABEL_NAMES = ("label", "y", "target", "class", "outcome", "churned", "default", "income")
 SCORE_NAMES = ("score", "logit", "logits", "probability", "proba", "prob", "prediction", "pred")
 FIRST_ROWS = 1000  # most columns have more than two values among these already
-MOST_CATEGORIES = 20  # of a column that is taken for a label
+MOST_VALUES = 20  # of a column that is taken for a label
 WEIGHT_NAMES = ("weight", "sample_weight", "row_weight")
 
 
@@ -45,13 +45,13 @@ def _label(frame: pd.DataFrame, names: list[str]) -> str:
     """Prefer a well-known name; else the last column with two values.
 
     Without a column of two values, a well-known name may have more; else the last column of
-    a few categories is taken, else the last column.
+    a few categories or whole numbers is taken, else the last column.
     """
     binary = [name for name in names if _has_two_values(frame[name])]
     known = [name for name in binary or names if name.lower() in LABEL_NAMES]
     if known or binary:
         return (known or binary[::-1])[0]
-    few = [name for name in names if _has_few_categories(frame[name])]
+    few = [name for name in names if _has_few_values(frame[name])]
     return (few or names)[-1]
 
 
@@ -59,8 +59,10 @@ def _has_two_values(column: pd.Series) -> bool:
     return column.iloc[:FIRST_ROWS].nunique() <= 2 and distinct_count(column) == 2
 
 
-def _has_few_categories(column: pd.Series) -> bool:
-    return column_kind(column) == "category" and 1 < column.nunique() <= MOST_CATEGORIES
+def _has_few_values(column: pd.Series) -> bool:
+    named = column_kind(column) == "category" or pd.api.types.is_integer_dtype(column)
+    few = column.iloc[:FIRST_ROWS].nunique() <= MOST_VALUES
+    return named and few and 1 < column.nunique() <= MOST_VALUES
 
 
 def _numeric(

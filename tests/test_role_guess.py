@@ -28,6 +28,13 @@ def test_without_two_values_the_last_column_of_a_few_categories_is_the_label():
     assert guess_roles(frame).label == "kind"
 
 
+def test_scores_that_follow_a_label_of_whole_numbers_are_not_taken_for_it():
+    numbers = range(60)
+    frame = pd.DataFrame({"kind": [i % 3 for i in numbers], "id": numbers})
+    frame[["p0", "p1"]] = [(i / 60, 1 - i / 60) for i in numbers]
+    assert guess_roles(frame).label == "kind"
+
+
 def test_a_text_column_named_score_is_no_score():
     frame = pd.DataFrame({"score": ["low", "high", "low"], "label": [0, 1, 0]})
     assert guess_roles(frame).score is None
