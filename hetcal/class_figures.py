@@ -6,13 +6,12 @@ import plotly.graph_objects as go
 from hetcal.class_calibrator import ClassCalibrator
 from hetcal.class_run import ClassEvaluation
 from hetcal.columns import counted
-from hetcal.figures import colour, draw, number, scatter, short_text, zero_line
+from hetcal.figures import colour, draw, number, scatter, short_text, unmoved, zero_line
 from hetcal.partition import Partition
 from hetcal.reliability import ReliabilityCurve
 from hetcal.result_figures import reliability_figure
 
 ALL = "all classes"
-UNMOVED = 0.01  # AUC on either side of no change
 
 
 def class_lift_figure(found: ClassEvaluation, shown: str | None = None) -> go.Figure:
@@ -45,13 +44,11 @@ def class_lift_figure(found: ClassEvaluation, shown: str | None = None) -> go.Fi
         hovertext=_words(found),
         hovertemplate="%{hovertext}<extra></extra>",
     )
-    # A model that is left as it is has no lift to scale by.
-    reach = {} if any(middle) else {"range": [-UNMOVED, UNMOVED]}
     # Half a narrow window is all that the title has.
     return draw(
         [marks],
         90 + 30 * len(names),
-        x={"title": "AUC after − AUC before", "tickformat": ".6~f", **reach},
+        x={"title": "AUC after − AUC before", "tickformat": ".6~f", **unmoved(middle)},
         y={
             "tickvals": places,
             "ticktext": [_bold(short_text(each, 24), each in (ALL, shown)) for each in names],

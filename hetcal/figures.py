@@ -29,6 +29,7 @@ PALETTE: Mapping[str, str] = {
 DIVERGING = (PALETTE["before"], "#B9B9B9", PALETTE["after"])
 # The most points that one figure sends to the browser.
 MAX_POINTS = 2000
+UNMOVED = 0.01  # AUC on either side of no change
 AXIS: Part = {"automargin": True, "zeroline": False}
 # A click selects a point; Plotly would fade all the others, which still have to be read.
 NOT_DIMMED: Part = {
@@ -161,6 +162,15 @@ def number(value: float, *, sign: bool = False) -> str:
     if math.isnan(value):
         return "–"
     return f"{value:+.4f}" if sign else f"{value:.4f}"
+
+
+def unmoved(values: Sequence[float]) -> Part:
+    """Return the range of an axis of changes where nothing changes; else Plotly finds it.
+
+    >>> unmoved([0.0, 0.0]), unmoved([0.0, 0.2])
+    ({'range': [-0.01, 0.01]}, {})
+    """
+    return {} if any(values) else {"range": [-UNMOVED, UNMOVED]}
 
 
 def zero_line() -> Part:

@@ -19,6 +19,7 @@ from hetcal.figures import (
     number,
     scatter,
     translucent,
+    unmoved,
     zero_line,
 )
 from hetcal.operating_points import OperatingPoint
@@ -64,7 +65,7 @@ def roc_figure(curves: Sequence[RocCurve], points: Sequence[OperatingPoint] = ()
                 "color": colour(curve.name),
                 "line": {"width": 2, "color": "white"},
             },
-            hovertemplate=_RATES + f"<extra>{curve.name}</extra>",
+            hovertemplate=_RATES + f"<br>n = {curve.rows:,}<extra>{curve.name}</extra>",
         )
         for curve, point in zip(curves, points, strict=False)
     ]
@@ -168,7 +169,7 @@ def lift_figure(lift: Lift, rows: int) -> go.Figure:
         x={
             "title": "AUC after − AUC before (right of zero: better)",
             "tickformat": ".6~f",
-            "range": _around_zero(lift.low, lift.high),
+            **_around_zero(lift.low, lift.high),
         },
         y={"visible": False, "fixedrange": True, "range": [-1, 1]},
         shapes=[zero_line()],
@@ -218,7 +219,11 @@ def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Fi
     return draw(
         [shares],
         90 + 30 * len(leaves),
-        x={"title": "share of AUC after − AUC before", "tickformat": ".6~f"},
+        x={
+            "title": "share of AUC after − AUC before",
+            "tickformat": ".6~f",
+            **unmoved(leaves["contribution"].tolist()),
+        },
         y={
             "tickvals": places,
             "ticktext": [leaf_name(leaf, leaf == selected) for leaf in leaves["leaf"]],
@@ -255,11 +260,11 @@ def _base_rate_line(base_rate: float) -> Part:
     )
 
 
-def _around_zero(low: float, high: float) -> list[float] | None:
-    """Return a range that shows the interval and zero with some air; None if not defined."""
+def _around_zero(low: float, high: float) -> Part:
+    """Return a range that shows the interval and zero with some air."""
     left, right = min(low, 0), max(high, 0)
     air = 0.15 * (right - left)
-    return [left - air, right + air] if air > 0 else None
+    return {"range": [left - air, right + air]} if air > 0 else unmoved([low, high])
 
 
 def _leaf_words(row: Any) -> str:

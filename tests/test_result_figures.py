@@ -57,6 +57,7 @@ def test_points_of_the_curves_are_marked_in_their_colours():
     points = [OperatingPoint(0.0, 0.5, 0.6, 0.25), OperatingPoint(np.log(3), 0.5, 0.7, 0.25)]
     *_, before, after = roc_figure([roc("before"), roc("after")], points).data
     assert [(*each.x, *each.y) for each in (before, after)] == [(0.25, 0.6), (0.25, 0.7)]
+    assert all("n = 1,234" in each.hovertemplate for each in (before, after))
     assert [each.marker.color for each in (before, after)] == [
         PALETTE["before"],
         PALETTE["after"],
@@ -138,10 +139,10 @@ def test_hover_on_the_lift_tells_the_percent_and_n():
     assert "n = 1 test row<" in lift_figure(LIFT, 1).data[0].hovertemplate
 
 
-@pytest.mark.parametrize("value", [0.0, float("nan")])
-def test_a_lift_without_width_can_be_drawn(value):
+@pytest.mark.parametrize(("value", "reach"), [(0.0, (-0.01, 0.01)), (float("nan"), None)])
+def test_a_lift_without_width_can_be_drawn(value, reach):
     figure = lift_figure(Lift(0.8, 0.8, value, value, value, 0.0, 1.0, value, value), 10)
-    assert figure.layout.xaxis.range is None
+    assert figure.layout.xaxis.range == reach
 
 
 def test_leaves_show_what_they_contribute():
@@ -157,3 +158,9 @@ def test_leaves_show_what_they_contribute():
         "95 % interval -0.0120 to -0.0080"
         "<br>log-loss 0.6000 before, – after"
     )
+
+
+def test_where_no_leaf_changes_the_axis_stays_small():
+    leaves = LEAVES.assign(contribution=0.0, contribution_low=0.0, contribution_high=0.0)
+    assert leaf_lift_figure(leaves).layout.xaxis.range == (-0.01, 0.01)
+    assert leaf_lift_figure(LEAVES).layout.xaxis.range is None
