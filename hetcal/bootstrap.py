@@ -171,7 +171,7 @@ class _Places:
 def areas(zeros: Floats, ones: Floats, logits: Floats) -> Floats:
     """Return the AUC by replicate of weights and logits by replicate and place."""
     if use_compiled():
-        from hetcal.cell_kernels import replicate_areas
+        from hetcal.rank_kernels import replicate_areas
 
         return replicate_areas(zeros, ones, np.argsort(logits, axis=1))
     order = np.argsort(logits, axis=1)

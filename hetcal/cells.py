@@ -74,6 +74,8 @@ class Cells:
         Both labels of a bin share it and so are tied, while their mean scores are not, and
         would put all rows of the one above all rows of the other.
         """
+        if self.low is self.high:  # rows
+            return self.low
         return np.where(self.low == self.high, self.low, self.low / 2 + self.high / 2)
 
     @cached_property

@@ -1,8 +1,4 @@
-"""Before and after in every leaf, from cells as long as they are sure enough.
-
-AUC and log-loss have bounds, leaf by leaf. Shares of the lift have none: they are those of the
-cells.
-"""
+"""Before and after in every leaf, from cells as long as they are sure enough."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,11 +7,14 @@ import pandas as pd
 
 from hetcal.arrays import Floats
 from hetcal.cells import Cells
+from hetcal.contributions import moved_to
 from hetcal.doubts import Doubt, doubt, worst
 from hetcal.evaluation import evaluate_leaves
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.leaf_measures import leaf_areas, leaf_losses
+from hetcal.leaf_shares import leaf_shares
 from hetcal.row_answers import RowAnswers
+from hetcal.share_bounds import share_bounds
 from hetcal.ways import Ways
 
 
@@ -32,7 +31,7 @@ def checked_leaves(
     ids = tuple(each.leaf for each in calibrator.maps_)
     table = evaluate_leaves(ways.before, ways.after, ids)
     before, after = ways.before.once(_InLeaves(ids)), ways.after.once(_InLeaves(ids, bent))
-    left = worst([before, after])
+    left = worst([before, after, _share_doubt(ways, table)])
     if rows is None:
         return table, left
 
@@ -47,7 +46,17 @@ def checked_leaves(
         was, now = told(leaf_losses)
         table = table.assign(log_loss_before=was, log_loss_after=now)
         left = replace(left, log_loss=0.0)
+    if "share" in left.wide:
+        was, now = told(leaf_shares)
+        table, left = moved_to(table, now - was), replace(left, share=0.0)
     return table, replace(left, wide=frozenset())
+
+
+def _share_doubt(ways: Ways, table: pd.DataFrame) -> Doubt:
+    """Bound the shares of the lift; their standard errors are those of the cells."""
+    bounds = share_bounds(ways.before, ways.after, table["leaf"].tolist())
+    wide = ((bounds > 0) & (bounds >= table["contribution_se"])).any()
+    return Doubt(share=bounds.max(initial=0.0), wide=frozenset(["share"] if wide else []))
 
 
 @dataclass(frozen=True)

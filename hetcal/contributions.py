@@ -52,6 +52,13 @@ def lift_contributions(before: Cells, after: Cells, leaves: Sequence[int]) -> pd
     return _table(*numbers)
 
 
+def moved_to(table: pd.DataFrame, contribution: Floats) -> pd.DataFrame:
+    """Put other contributions in a table, with intervals of the same width."""
+    off = contribution - table["contribution"]
+    ends = {name: table[name] + off for name in ("contribution_low", "contribution_high")}
+    return table.assign(contribution=contribution, **ends)
+
+
 class _Gains:
     """How many of the other class the cells of one class have come to stand above."""
 
@@ -93,7 +100,7 @@ class _Places:
         Ties count half.
         """
         if leaf is not None and use_compiled():
-            from hetcal.cell_kernels import mass_below
+            from hetcal.rank_kernels import mass_below
 
             return mass_below(self.leaf, leaf, self.mass, self.low, self.high)
         mass = self.mass if leaf is None else self.mass * (self.leaf == leaf)

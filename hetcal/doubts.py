@@ -1,4 +1,4 @@
-"""How far AUC and log-loss of some cells are off at most, and whether that is too far.
+"""How far numbers of some cells are off at most, and whether that is too far.
 
 A number from cells stands while the bound of its error is below its standard error; otherwise
 the rows are asked.
@@ -25,14 +25,16 @@ class Doubt:
 
     Parameters
     ----------
-    auc, log_loss : float
-        The bounds; 0 where the number is exact or not defined.
+    auc, log_loss, share : float
+        The bounds, that of a leaf's share of the lift among them; 0 where the number is exact
+        or not defined.
     wide : frozenset of str
-        Which of the two are not below their standard errors.
+        Which of these are not below their standard errors.
     """
 
     auc: float = 0.0
     log_loss: float = 0.0
+    share: float = 0.0
     wide: frozenset[str] = frozenset()
 
 
@@ -48,7 +50,7 @@ def doubt(cells: Cells, bent: bool = False) -> Doubt:
     # Without a standard error, as of a single row, a number is as unsure as can be.
     wide = {name for name, bound in bounds.items() if bound >= np.sqrt(variances[name])}
     auc = 0.0 if np.isnan(bounds["auc"]) else bounds["auc"]
-    return Doubt(auc, bounds["log_loss"], frozenset(wide))
+    return Doubt(auc, bounds["log_loss"], wide=frozenset(wide))
 
 
 def worst(doubts: Sequence[Doubt]) -> Doubt:
@@ -56,6 +58,7 @@ def worst(doubts: Sequence[Doubt]) -> Doubt:
     return Doubt(
         auc=max((each.auc for each in doubts), default=0.0),
         log_loss=max((each.log_loss for each in doubts), default=0.0),
+        share=max((each.share for each in doubts), default=0.0),
         wide=frozenset().union(*(each.wide for each in doubts)),
     )
 

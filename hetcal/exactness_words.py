@@ -7,6 +7,11 @@ from hetcal.evaluation import Errors
 from hetcal.exactness import NAMES
 
 EXACT = "All numbers are exact."
+IN_LEAVES = {
+    "auc": "AUC of a leaf",
+    "log_loss": "log-loss of a leaf",
+    "share": "share of the lift of a leaf",
+}
 SHOWN = 1e-4  # the last digit of a number on a page
 
 
@@ -40,11 +45,11 @@ def exactness_details(errors: Errors | None) -> str:
         told += f", the last {'two ' if binned == 2 else ''}in bins of whole cells"
     told += f"; exact: {', '.join(exact)}." if off and exact else "." if off else ""
     inside = [
-        f"{rounded_up(bound)} ({NAMES[name]})"
+        f"{rounded_up(bound)} ({IN_LEAVES[name]})"
         for name, bound in _in_a_leaf(errors).items()
         if 0 < bound < np.inf
     ]
-    told += f" In a leaf off by at most {', '.join(inside)}." if inside else ""
+    told += f" In leaves off by at most {', '.join(inside)}." if inside else ""
     doubtful = ", ".join(_too_coarse(errors))
     if doubtful:
         told += f" Perhaps off by more than a standard error, with no rows to ask: {doubtful}."
@@ -57,7 +62,7 @@ def _largest(errors: Errors) -> dict[str, float]:
 
 
 def _in_a_leaf(errors: Errors) -> dict[str, float]:
-    return {"auc": errors.leaves.auc, "log_loss": errors.leaves.log_loss}
+    return {name: getattr(errors.leaves, name) for name in IN_LEAVES}
 
 
 def _sure_bounds(errors: Errors) -> tuple[list[float], list[float]]:
@@ -74,5 +79,5 @@ def _digits(bound: float) -> str:
 
 
 def _too_coarse(errors: Errors) -> list[str]:
-    inside = [f"{NAMES[each]} of a leaf" for each in NAMES if each in errors.leaves.wide]
+    inside = [words for name, words in IN_LEAVES.items() if name in errors.leaves.wide]
     return [NAMES[each] for each in errors.wide] + inside

@@ -129,6 +129,22 @@ def average_precision(cells: Cells) -> Bounded:
     return rank_cells(cells).average_precision
 
 
+def placement_bounds(cells: Cells) -> tuple[Floats, Floats]:
+    """Return the least and the largest share of the other class each cell is on the right side of.
+
+    As in `rank_cells`, a pair is in doubt while the intervals of its cells overlap.
+    """
+    one = np.flatnonzero(cells.y == 1)
+    classes = cells.weight.astype(np.complex128)
+    classes[one] *= 1j
+    total = classes.sum()
+    low, high = (_Order(each, ascending_order(each)) for each in (cells.low, cells.high))
+    sure, may = low.around(high, classes).half, high.around(low, classes).half
+    least, most = sure.imag / total.imag, may.imag / total.imag
+    least[one], most[one] = (1 - each.real[one] / total.real for each in (may, sure))
+    return least, most
+
+
 def balanced_influence(cells: Cells) -> Floats:
     """Return how the balanced area changes with the weight of each cell.
 
@@ -210,7 +226,7 @@ class _Order:
         return _Around(*found)
 
     def _compiled(self, others: "_Order", classes: Classes) -> _Around:
-        from hetcal.cell_kernels import weights_around
+        from hetcal.rank_kernels import weights_around
 
         pairs = (self.values, self.order), (others.values, others.order)
         return _Around(*weights_around(*pairs, classes))
@@ -232,7 +248,7 @@ def _precisions(
 def _balanced(ones: _Order, others: _Order, classes: Classes, total: complex) -> float:
     """Return the balanced area of positive cells among others, the tied ones drawn."""
     if use_compiled():
-        from hetcal.cell_kernels import balanced_area
+        from hetcal.rank_kernels import balanced_area
 
         pairs = (ones.values, ones.order), (others.values, others.order)
         return float(balanced_area(*pairs, classes, total))

@@ -10,6 +10,8 @@ from hetcal.kernels import use_compiled
 from hetcal.precision_area import area_of_steps
 from hetcal.ranking import Labels, ascending_order, rank_class
 
+Numbers = NDArray[np.number]
+
 SOME_ROWS = 1000
 
 
@@ -63,7 +65,7 @@ def rank_statistics(
     return (_compiled if use_compiled() else _plain)(positive, scores)
 
 
-def count_below(ones: NDArray[np.floating], zeros: NDArray[np.floating]) -> tuple[Ints, Ints]:
+def count_below(ones: Numbers, zeros: Numbers) -> tuple[Ints, Ints]:
     """For each of the sorted `ones`, count the sorted `zeros` below, and those not above.
 
     The smaller array is looked up in the larger one.
@@ -91,7 +93,7 @@ def class_variance(values: Floats, weight: Floats, squares: Floats, rows: float)
     return float(rows / (rows - 1) * np.sum(squares * (values - mean) ** 2) / total**2)
 
 
-def _look_up(needles: NDArray[np.floating], hay: NDArray[np.floating]) -> tuple[Ints, Ints]:
+def _look_up(needles: Numbers, hay: Numbers) -> tuple[Ints, Ints]:
     """Count the sorted `hay` below each needle, and that not above it."""
     below = np.searchsorted(hay, needles, "left")
     tied = hay[np.minimum(below, hay.size - 1)] == needles if hay.size else np.zeros(0, np.bool_)
@@ -162,7 +164,7 @@ def _shortest(scores: Floats) -> NDArray[np.floating]:
 
 
 def _compiled(positive: Bools, scores: Floats) -> RankStatistics:
-    from hetcal.cell_kernels import merge_classes, part_classes
+    from hetcal.rank_kernels import merge_classes, part_classes
 
     values, count = _shortest(scores), np.count_nonzero(positive)
     one = np.empty(count + 1, values.dtype)

@@ -103,7 +103,7 @@ def test_values_beyond_those_of_the_sample_are_in_the_outer_bins():
 def test_sums_of_bins_add_up_to_those_of_their_groups():
     values = np.random.default_rng(5).normal(size=5_000).astype(np.float32)
     table, parts = binned(values)
-    (sums,) = REFERENCE.add_up(table, [np.arange(5_000)], np.empty((0, 5_000)))
+    (sums,) = REFERENCE.add_up(table, np.arange(5_000), [slice(0, 5_000)], np.empty((0, 5_000)))
     bins = table.bin_sums(sums)[0, 0, 0]
     assert np.array_equal(bins, np.bincount(table.place[parts], minlength=binning.BINS))
     first, sizes = table.parts_of(table.place[parts[:50]])

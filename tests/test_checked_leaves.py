@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, ndtri
 from sklearn.metrics import log_loss, roc_auc_score
 
 from hetcal.cells import Cells
 from hetcal.checked_leaves import checked_leaves
+from hetcal.contributions import lift_contributions
+from hetcal.doubts import Doubt
 from hetcal.exactness import evaluate_sketch
 from hetcal.exactness_words import exactness_details
 from hetcal.grid import Grid
@@ -48,7 +50,24 @@ def test_rows_are_asked_where_the_cells_of_a_leaf_are_too_coarse(bins, method):
         assert table[f"auc_{name}"].tolist() == pytest.approx(areas, abs=1e-12)
         assert table[f"log_loss_{name}"].tolist() == pytest.approx(losses, abs=1e-9)
     assert table["lift"].tolist() == (table["auc_after"] - table["auc_before"]).tolist()
-    assert (left.auc, left.log_loss, left.wide) == (0, 0, frozenset())
+    assert left == Doubt()
+
+
+def test_rows_tell_the_shares_of_the_lift_where_cells_are_too_coarse():
+    ways, rows, calibrator = parts(32)
+    coarse, left = checked_leaves(ways, None, calibrator, bent=False)
+    assert "share" in left.wide
+    table, _ = checked_leaves(ways, rows, calibrator, bent=False)
+    scores, y, leaf = sample(20_000)
+    both = scores, calibrator.predict_logit(scores, leaf)
+    exact = lift_contributions(*(Cells.of_rows(each, y, leaf) for each in both), LEAVES)
+    assert table["contribution"].tolist() == pytest.approx(exact["contribution"], abs=1e-12)
+    assert (np.abs(coarse["contribution"] - exact["contribution"]) > 1e-6).any()
+    assert (np.abs(coarse["contribution"] - exact["contribution"]) <= left.share).all()
+    width = table["contribution_high"] - table["contribution_low"]
+    assert width.tolist() == pytest.approx(2 * ndtri(0.975) * table["contribution_se"])
+    middle = (table["contribution_high"] + table["contribution_low"]) / 2
+    assert middle.tolist() == pytest.approx(table["contribution"])
 
 
 def test_fine_cells_are_believed_within_their_bounds():
@@ -59,6 +78,7 @@ def test_fine_cells_are_believed_within_their_bounds():
     assert np.max(np.abs(table["auc_before"] - exact)) <= left.auc
     assert 0 < left.auc < 0.001
     assert 0 < left.log_loss < 1e-5
+    assert 0 < left.share < 0.001
 
 
 def test_only_the_log_loss_of_bent_maps_is_asked_for():
@@ -77,6 +97,6 @@ def test_without_rows_the_sentence_names_what_is_too_wide_in_a_leaf():
 
 def test_the_sentence_tells_how_far_leaves_are_off():
     ways, rows, calibrator = parts(2**14)
-    assert "In a leaf off by at most " in exactness_details(
-        evaluate_sketch(ways, rows, calibrator).errors
-    )
+    told = exactness_details(evaluate_sketch(ways, rows, calibrator).errors)
+    assert "In leaves off by at most " in told
+    assert "(share of the lift of a leaf)" in told

@@ -52,6 +52,7 @@ def test_what_is_not_defined_is_not_doubted():
 
 
 def test_the_worst_doubt_has_the_largest_bounds_and_all_that_is_wide():
-    one, other = Doubt(0.1, 0.3, frozenset({"auc"})), Doubt(0.2, 0.1, frozenset({"log_loss"}))
-    assert worst([one, other]) == Doubt(0.2, 0.3, frozenset({"auc", "log_loss"}))
+    one = Doubt(0.1, 0.3, 0.0, frozenset({"auc"}))
+    other = Doubt(0.2, 0.1, 0.4, frozenset({"log_loss"}))
+    assert worst([one, other]) == Doubt(0.2, 0.3, 0.4, frozenset({"auc", "log_loss"}))
     assert worst([]) == Doubt()
