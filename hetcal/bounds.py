@@ -12,7 +12,7 @@ import numpy as np
 from hetcal.arrays import Floats
 from hetcal.bin_gaps import BinGaps
 from hetcal.cells import Cells
-from hetcal.metrics import CALIBRATION_BINS, equal_mass_starts
+from hetcal.metrics import CALIBRATION_BINS, equal_mass_starts, rightly_predicted
 from hetcal.rank_bounds import UNDEFINED, Bounded, auc, average_precision, rank_cells
 from hetcal.sigmoid import sigmoid
 
@@ -26,7 +26,9 @@ __all__ = [
     "calibration_bins",
     "calibration_error",
     "calibration_error_debiased",
+    "confidence_gap",
     "log_loss",
+    "mean_probability",
 ]
 
 BEND_OF_SIGMOID = 1 / (6 * np.sqrt(3))  # largest second derivative of the sigmoid
@@ -89,6 +91,32 @@ def brier(cells: Cells) -> Bounded:
     at, *ends = ((each - cells.y) ** 2 for each in cells.once(_probabilities))
     low, high = _around(cells, at, ends, BEND_OF_BRIER)
     return Bounded(_mean(cells, at), _mean(cells, low), _mean(cells, high))
+
+
+def mean_probability(cells: Cells) -> Bounded:
+    """Mean probability of label 1, with the bounds of `brier` for the sigmoid itself."""
+    if not cells.score.size:
+        return UNDEFINED
+    at, *ends = cells.once(_probabilities)
+    low, high = _around(cells, at, ends, BEND_OF_SIGMOID)
+    return Bounded(*(_mean(cells, each) for each in (at, low, high)))
+
+
+def confidence_gap(cells: Cells) -> Bounded:
+    """Mean probability of the predicted class minus the share predicted rightly.
+
+    Cells on one side of 0 are predicted alike, and their confidence has the bounds of
+    `mean_probability`. In others it is at least a half, and rows may be right or wrong.
+    """
+    if not cells.score.size:
+        return UNDEFINED
+    at, *ends = (sigmoid(np.abs(each)) for each in _three(cells))
+    low, high = _around(cells, at, ends, BEND_OF_SIGMOID)
+    both = (cells.low < 0) & (cells.high > 0)
+    low, high = np.where(both, 0.5, low), np.where(both, np.maximum(*ends), high)
+    right, *rights = (rightly_predicted(cells.y, each) for each in _three(cells))
+    gaps = at - right, low - np.maximum(*rights), high - np.minimum(*rights)
+    return Bounded(*(_mean(cells, each) for each in gaps))
 
 
 def calibration_error(cells: Cells) -> Bounded:

@@ -1,14 +1,14 @@
 """Before and after in every leaf, from cells as long as they are sure enough."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pandas as pd
 
 from hetcal.arrays import Floats
 from hetcal.cells import Cells
 from hetcal.contributions import moved_to
-from hetcal.doubts import Doubt, doubt, worst
+from hetcal.doubts import Doubt, doubt, judged, worst
 from hetcal.evaluation import evaluate_leaves
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.leaf_measures import leaf_areas, leaf_losses
@@ -41,22 +41,20 @@ def checked_leaves(
     if "auc" in left.wide:
         was, now = told(leaf_areas)
         table = table.assign(auc_before=was, auc_after=now, lift=now - was)
-        left = replace(left, auc=0.0)
     if "log_loss" in left.wide:
         was, now = told(leaf_losses)
         table = table.assign(log_loss_before=was, log_loss_after=now)
-        left = replace(left, log_loss=0.0)
     if "share" in left.wide:
         was, now = told(leaf_shares)
-        table, left = moved_to(table, now - was), replace(left, share=0.0)
-    return table, replace(left, wide=frozenset())
+        table = moved_to(table, now - was)
+    return table, left.without(left.wide)
 
 
 def _share_doubt(ways: Ways, table: pd.DataFrame) -> Doubt:
     """Bound the shares of the lift; their standard errors are those of the cells."""
     bounds = share_bounds(ways.before, ways.after, table["leaf"].tolist())
-    wide = ((bounds > 0) & (bounds >= table["contribution_se"])).any()
-    return Doubt(share=bounds.max(initial=0.0), wide=frozenset(["share"] if wide else []))
+    pairs = zip(bounds, table["contribution_se"], strict=True)
+    return worst([judged({"share": bound}, {"share": se}) for bound, se in pairs if bound])
 
 
 @dataclass(frozen=True)

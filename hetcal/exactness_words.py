@@ -62,7 +62,7 @@ def _largest(errors: Errors) -> dict[str, float]:
 
 
 def _in_a_leaf(errors: Errors) -> dict[str, float]:
-    return {name: getattr(errors.leaves, name) for name in IN_LEAVES}
+    return {name: errors.leaves.of(name) for name in IN_LEAVES}
 
 
 def _sure_bounds(errors: Errors) -> tuple[list[float], list[float]]:

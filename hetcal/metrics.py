@@ -127,8 +127,12 @@ def mean_confidence_minus_accuracy(
 
     Above zero is over-confident. A score of exactly 0 counts as half right.
     """
-    right = np.where(scores == 0, 0.5, (scores > 0) == (np.asarray(y) == 1))
-    return _mean(sigmoid(np.abs(scores)) - right, weight)
+    return _mean(sigmoid(np.abs(scores)) - rightly_predicted(y, scores), weight)
+
+
+def rightly_predicted(y: Labels, scores: Floats) -> Floats:
+    """Return 1 where the sign of a score tells the label, 0 where not, a half for a score of 0."""
+    return np.where(scores == 0, 0.5, (scores > 0) == (np.asarray(y) == 1))
 
 
 def measure(y: Labels, scores: Floats, weight: Floats | None = None) -> Metrics:

@@ -1,7 +1,7 @@
 """The maximum likelihood of Platt scaling in many leaves at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -44,6 +44,14 @@ class PlattFit:
     one_class: Bools
     separated: Bools
     constant: Bools
+
+    def with_maps(self, chosen: Bools, own: "PlattFit") -> "PlattFit":
+        """Put other maps in the place of some."""
+        merged = {}
+        for each in fields(self):
+            merged[each.name] = getattr(self, each.name).copy()
+            merged[each.name][chosen] = getattr(own, each.name)
+        return PlattFit(**merged)
 
 
 def fit_platt(

@@ -1,7 +1,7 @@
 """From the Platt maps of cells to those of the rows: Newton steps over all rows."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -201,8 +201,4 @@ def _refit(fit: PlattFit, chosen: Bools, rows: _Rows) -> PlattFit:
     used = np.isfinite(rows.scores) & (leaf_positions(rows.leaf, leaves) >= 0)
     weight = None if rows.weight is None else rows.weight[used]
     own = fit_platt(rows.scores[used], rows.y[used], rows.leaf[used], leaves, weight)
-    merged = {}
-    for each in fields(fit):
-        merged[each.name] = getattr(fit, each.name).copy()
-        merged[each.name][chosen] = getattr(own, each.name)
-    return PlattFit(**merged)
+    return fit.with_maps(chosen, own)

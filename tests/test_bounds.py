@@ -54,8 +54,15 @@ def check(scores, y, leaf, weight, grid):
     w = np.ones(y.size) if weight is None else weight
     for view, exact in ((cells, scores), (cells.mapped(straight), straight(scores, leaf))):
         found = bounded_metrics(view)
-        for name in ("auc", "average_precision", "balanced_precision_area", "log_loss", "brier"):
-            value, bounded = getattr(metrics, name)(y, exact, weight), getattr(found, name)
+        names = "auc", "average_precision", "balanced_precision_area", "log_loss", "brier"
+        pairs = {
+            name: (getattr(metrics, name)(y, exact, weight), getattr(found, name)) for name in names
+        }
+        gap = metrics.mean_confidence_minus_accuracy(y, exact, weight)
+        pairs["confidence gap"] = gap, bounds.confidence_gap(view)
+        probability = np.average(expit(exact), weights=w)
+        pairs["mean probability"] = probability, bounds.mean_probability(view)
+        for name, (value, bounded) in pairs.items():
             slack = ROUNDING * max(1, abs(value))
             assert bounded.low - slack <= value <= bounded.high + slack, name
             assert bounded.low - slack <= bounded.value <= bounded.high + slack, name

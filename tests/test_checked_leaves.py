@@ -63,7 +63,7 @@ def test_rows_tell_the_shares_of_the_lift_where_cells_are_too_coarse():
     exact = lift_contributions(*(Cells.of_rows(each, y, leaf) for each in both), LEAVES)
     assert table["contribution"].tolist() == pytest.approx(exact["contribution"], abs=1e-12)
     assert (np.abs(coarse["contribution"] - exact["contribution"]) > 1e-6).any()
-    assert (np.abs(coarse["contribution"] - exact["contribution"]) <= left.share).all()
+    assert (np.abs(coarse["contribution"] - exact["contribution"]) <= left.of("share")).all()
     width = table["contribution_high"] - table["contribution_low"]
     assert width.tolist() == pytest.approx(2 * ndtri(0.975) * table["contribution_se"])
     middle = (table["contribution_high"] + table["contribution_low"]) / 2
@@ -75,17 +75,17 @@ def test_fine_cells_are_believed_within_their_bounds():
     never = RowAnswers(lambda: pytest.fail("the rows were asked"), ways.before)
     table, left = checked_leaves(ways, never, calibrator, bent=False)
     exact = in_leaves(roc_auc_score, sample(20_000)[0])
-    assert np.max(np.abs(table["auc_before"] - exact)) <= left.auc
-    assert 0 < left.auc < 0.001
-    assert 0 < left.log_loss < 1e-5
-    assert 0 < left.share < 0.001
+    assert np.max(np.abs(table["auc_before"] - exact)) <= left.of("auc")
+    assert 0 < left.of("auc") < 0.001
+    assert 0 < left.of("log_loss") < 1e-5
+    assert 0 < left.of("share") < 0.001
 
 
 def test_only_the_log_loss_of_bent_maps_is_asked_for():
     ways, rows, calibrator = parts(2**14, "isotonic")
     _, left = checked_leaves(ways, rows, calibrator, bent=True)
-    assert left.auc > 0
-    assert left.log_loss == 0
+    assert left.of("auc") > 0
+    assert left.of("log_loss") == 0
 
 
 def test_without_rows_the_sentence_names_what_is_too_wide_in_a_leaf():

@@ -30,8 +30,8 @@ def test_numbers_of_cells_are_no_further_off_than_their_bounds(bins, seed):
     scores, y, _ = sample(3_000, seed)
     cells = sketched(3_000, bins, seed)
     found, told = doubt(cells), measure_cells(cells)
-    assert abs(told.auc - roc_auc_score(y, scores)) <= found.auc
-    assert abs(told.log_loss - log_loss(y, expit(scores))) <= found.log_loss + 1e-12
+    assert abs(told.auc - roc_auc_score(y, scores)) <= found.of("auc")
+    assert abs(told.log_loss - log_loss(y, expit(scores))) <= found.of("log_loss") + 1e-12
 
 
 def test_coarse_cells_of_many_rows_are_doubted_and_fine_cells_are_not():
@@ -41,18 +41,19 @@ def test_coarse_cells_of_many_rows_are_doubted_and_fine_cells_are_not():
 
 def test_bent_maps_leave_the_log_loss_without_a_bound():
     found = doubt(sketched(20_000, 2**16), bent=True)
-    assert (found.log_loss, found.wide) == (np.inf, {"log_loss"})
+    assert (found.of("log_loss"), found.wide) == (np.inf, {"log_loss"})
 
 
 def test_what_is_not_defined_is_not_doubted():
     scores, y, leaf = sample(2_000)
     cells = sketch_rows(scores, np.zeros_like(y), leaf, [1], Grid(16.0, 2**12)).cells()
-    assert doubt(cells).auc == 0
+    assert doubt(cells).of("auc") == 0
     assert "auc" not in doubt(cells).wide
 
 
 def test_the_worst_doubt_has_the_largest_bounds_and_all_that_is_wide():
-    one = Doubt(0.1, 0.3, 0.0, frozenset({"auc"}))
-    other = Doubt(0.2, 0.1, 0.4, frozenset({"log_loss"}))
-    assert worst([one, other]) == Doubt(0.2, 0.3, 0.4, frozenset({"auc", "log_loss"}))
+    one = Doubt({"auc": 0.1, "log_loss": 0.3}, frozenset({"auc"}))
+    other = Doubt({"auc": 0.2, "share": 0.4}, frozenset({"share"}))
+    largest = {"auc": 0.2, "log_loss": 0.3, "share": 0.4}
+    assert worst([one, other]) == Doubt(largest, frozenset({"auc", "share"}))
     assert worst([]) == Doubt()

@@ -142,8 +142,8 @@ def test_one_sentence_names_the_worst_bounds():
     overall, inside = map(float, re.findall(r"more than (\d\.\d+)", told))
     for way in ("before", "pooled", "tree", "after"):
         assert max(astuple(getattr(found.errors, way))) <= overall
-    assert overall < found.errors.leaves.auc <= inside
-    assert found.errors.leaves.log_loss <= inside
+    assert overall < found.errors.leaves.of("auc") <= inside
+    assert found.errors.leaves.of("log_loss") <= inside
     fine, _, _ = evaluated(3_000, 2**16)
     assert exactness(fine.errors).endswith(": no number is off by more than 0.0001.")
 

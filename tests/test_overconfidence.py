@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -197,22 +199,31 @@ def test_rows_are_asked_where_cells_are_too_coarse():
 
     found = diagnose(*cells, leaves(2), asked)
     exact = diagnose(rows["train"], rows["test"], leaves(2))
-    for name in ("auc_train", "auc_test", "log_loss_train", "log_loss_test"):
-        assert found[name].tolist() == pytest.approx(exact[name].tolist(), abs=1e-12)
-    assert not found[["auc_error", "log_loss_error", "unsure"]].to_numpy().any()
-    assert diagnosis_exactness(found) == "AUC and log-loss are exact."
+    shown = "confidence_gap", "mean_probability", "slope", "intercept"
+    for name in ("auc_train", "auc_test", "log_loss_train", "log_loss_test", *shown):
+        assert found[name].tolist() == pytest.approx(exact[name].tolist(), abs=1e-9)
+    coarse = diagnose(*cells, leaves(2))
+    for name in shown:
+        assert found[name].tolist() != pytest.approx(coarse[name].tolist(), abs=1e-6)
+    assert not found.filter(regex="_error$|unsure").to_numpy().any()
+    assert diagnosis_exactness(found) == "All numbers are exact."
 
 
 def test_fine_cells_are_believed_and_say_how_far_they_are_off():
     cells, rows = sketched(2**14)
     found = diagnose(*cells, leaves(2), lambda role, leaf: pytest.fail(f"{role} rows were asked"))
     exact = diagnose(rows["train"], rows["test"], leaves(2))
-    off = (found["auc_test"] - exact["auc_test"]).abs()
-    assert (off <= found["auc_error"]).all()
-    assert (found["auc_error"] > 0).all()
-    assert diagnosis_exactness(found).startswith(
-        "Rows are counted in fine bins of the score: off by"
+    names = {"auc_test": "auc", "log_loss_test": "log_loss"}
+    names |= {each: each for each in ("confidence_gap", "mean_probability", "slope", "intercept")}
+    for column, name in names.items():
+        assert ((found[column] - exact[column]).abs() <= found[f"{name}_error"] + 1e-12).all()
+        assert (found[f"{name}_error"] > 0).all()
+    largest = found.filter(regex="_error$").to_numpy().max()
+    told = re.fullmatch(
+        r"Rows are counted in fine bins of the score: no number is off by more than (.*)\.",
+        diagnosis_exactness(found),
     )
+    assert largest <= float(told[1]) < 2 * largest
 
 
 def test_coarse_cells_without_rows_are_called_unsure():
