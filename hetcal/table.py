@@ -15,6 +15,8 @@ from hetcal.roles import Roles, check_roles, feature_names
 from hetcal.splits import ROLES, Split
 from hetcal.stratified import Groups
 
+LARGEST_WEIGHT = 1e100  # squares of sums are finite, and above 0
+
 __all__ = [
     "Roles",
     "Table",
@@ -120,7 +122,8 @@ def _check_group(column: pd.Series) -> None:
 
 def _weight(column: pd.Series) -> Floats:
     name = f"The weight column '{column.name}'"
-    needed = "Weights must be numbers of at least 0, not all 0."
+    most, least = LARGEST_WEIGHT, 1 / LARGEST_WEIGHT
+    needed = f"Weights must be 0, though not all of them, or numbers from {least:g} to {most:g}."
     remedy = "Correct these values, or choose another weight column."
     if column_kind(column) != "number":
         raise TableError(f"{name} holds text.", needed, remedy)
@@ -129,6 +132,8 @@ def _weight(column: pd.Series) -> Floats:
         (np.isnan(weight), "missing"),
         (np.isinf(weight), "infinite"),
         (weight < 0, "negative"),
+        (weight > most, "too large"),
+        ((weight > 0) & (weight < least), "too small"),
     ):
         if bad.any():
             raise TableError(f"{name} is {what} in {row_count(bad.sum())}.", needed, remedy)

@@ -118,6 +118,8 @@ def test_missing_groups_are_counted(frame):
         ([1, 2, -3, -1], "is negative in 2 rows"),
         ([1, np.nan, 1, 1], "is missing in 1 row"),
         ([1, np.inf, 1, 1], "is infinite in 1 row"),
+        ([1, 1e101, 1, 1e300], "is too large in 2 rows"),
+        ([1, 1e-101, 0, 1], "is too small in 1 row"),
         ([0, 0, 0, 0], "is 0 in every row"),
         (["a", "b", "c", "d"], "holds text"),
     ],
