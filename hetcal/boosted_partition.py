@@ -1,6 +1,7 @@
 """A sequence of partitions: gradient-boosted trees, and nested calibration along them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -100,6 +101,8 @@ class BoostedPartition(EnsembleEstimator):
         """
         self._require_counts("boosted trees", "members", "max_iter", "max_leaf_nodes")
         rows = self._rows(X, y, sample_weight)
+        # The unit of weights is of no account, though scikit-learn shrinks by sums of them.
+        rows = replace(rows, weight=rows.weight / rows.weight.mean())
         self._check(rows.positive)
         chosen = rows.used if ranked is None else np.asarray(ranked, dtype=np.bool_)
         chosen = chosen[rows.used]

@@ -211,3 +211,14 @@ def test_a_single_group_is_refused():
     X, y = rows(0, 200)
     with pytest.raises(PartitionError, match="cannot be divided in two"):
         BoostedPartition(2, max_iter=3).fit(X, y, groups=np.zeros(200))
+
+
+@pytest.mark.parametrize("unit", [2.0**-40, 1 / 2_000, 3e6])
+def test_the_unit_of_the_weights_does_not_matter(unit):
+    X, y = rows(0)
+    weight = np.random.default_rng(1).uniform(0.5, 1.5, 2_000)
+    weight /= weight.mean()
+    found = BoostedPartition(2, max_iter=20).fit(X, y, unit * weight).held_out_
+    other = BoostedPartition(2, max_iter=20).fit(X, y, weight).held_out_
+    assert np.ptp(found) > 2
+    assert found == pytest.approx(other, abs=1e-6)
