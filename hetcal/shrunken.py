@@ -117,8 +117,10 @@ def shrink(
         found = _drawn(problem, units.from_parameters(pooled), strength, bounded, count)
     back = units.to_parameters
     variances = np.einsum("ij,ljk,ik->li", back, found.covariance, back)
-    errors = np.sqrt(np.maximum(variances, 0.0))
-    return FamilyFit(found.place @ back.T, errors, found.converged)
+    errors, parameters = np.sqrt(np.maximum(variances, 0.0)), found.place @ back.T
+    # The squares of scores may be beyond all numbers, and then so is what follows from them.
+    finite = np.isfinite(parameters).all(axis=1) & np.isfinite(errors).all(axis=1)
+    return FamilyFit(parameters, errors, found.converged & finite)
 
 
 def _worth(rows: GroupedRows) -> GroupedRows:

@@ -446,3 +446,16 @@ def test_maps_of_cells_are_close_to_those_of_their_rows(many_rows, method):
     inside = leaf < 3
     off = np.abs(found.predict(scores, leaf) - exact.predict(scores, leaf))[inside]
     assert np.mean(off) < (1e-5 if method in FAMILIES else 2e-3)
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")
+def test_maps_of_wild_scores_are_numbers_or_those_of_all_rows():
+    rng = np.random.default_rng(0)
+    scores, leaf = rng.normal(size=600), np.arange(600) % 2 + 1
+    y = rng.binomial(1, expit(scores))
+    fitted = LeafCalibrator(shrinkage=10.0).fit(1e200 * scores, y, leaf)
+    again = LeafCalibrator.from_json(fitted.to_json())
+    assert np.array_equal(again.predict(1e200 * scores, leaf), fitted.predict(1e200 * scores, leaf))
+    together = LogisticRegression(C=np.inf).fit(scores[:, None], y)
+    expected = together.predict_proba(scores[:, None])[:, 1]
+    assert fitted.predict(1e200 * scores, leaf) == pytest.approx(expected, abs=1e-4)

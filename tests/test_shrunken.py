@@ -241,3 +241,15 @@ def test_wide_scores_have_maps_in_every_family(strength):
         fit = fit_family(name, cells, [1, 2], pooled.parameters[0], strength)
         assert pooled.converged.all()
         assert fit.converged.all()
+
+
+@pytest.mark.parametrize("strength", [0.0, 10.0])
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")
+def test_scores_whose_squares_are_no_numbers_have_no_maps(strength):
+    scores, y, leaf, _ = sample(400)
+    cells = Cells.of_rows(1e200 * scores, y, leaf)
+    for name in FAMILIES:
+        size = {"platt": 2, "bias": 1, "temperature": 1, "beta": 3}[name]
+        fit = fit_family(name, cells, [1, 2], np.zeros(size), strength)
+        numbers = np.column_stack([fit.parameters, fit.errors])[fit.converged]
+        assert np.isfinite(numbers).all()
