@@ -35,6 +35,7 @@ GROWN = 0.75  # share of the work that is done when all trees are grown
 MAX_TRAINING = 100_000
 MAX_HELD = 40_000
 FEWEST = 20  # rows of the rarer class for which anything is tried
+WILDEST = 1e150  # squares of scores up to here can be added up
 LEFT = (
     "Leave the model as it is: on rows that it was not fitted on, no candidate is better by more "
     "than chance."
@@ -186,4 +187,11 @@ def _check(held: SchemeRows) -> None:
             f"The calibration rows have {fewest:,} rows of the rarer class with a score.",
             f"A scheme is chosen on at least {FEWEST} of each class.",
             "Give more calibration rows, or choose the tree of Algorithm 1.",
+        )
+    wildest = held.scores[np.abs(held.scores).argmax()]
+    if abs(wildest) > WILDEST:
+        raise CalibrationError(
+            f"The calibration rows have scores as wild as {wildest:.3g}.",
+            "A scheme is chosen on scores whose squares can be added up.",
+            "Leave such scores empty, or choose a partition with other maps.",
         )

@@ -323,3 +323,10 @@ def test_too_few_groups_are_refused():
     held = drawn(500, 1)
     with pytest.raises(CalibrationError, match="cannot be divided in two"):
         choose_scheme(drawn(500, 0), replace(held, group=np.zeros(500)))
+
+
+def test_scores_whose_squares_are_no_numbers_are_refused():
+    held = drawn(500, 1)
+    held.scores[7] = -1.5e300
+    with pytest.raises(CalibrationError, match=r"as wild as -1.5e\+300"):
+        choose_scheme(drawn(500, 0), held)
