@@ -17,7 +17,7 @@ ClassMethod = Literal["temperature", "vector", "dirichlet"]
 METHODS: tuple[ClassMethod, ...] = ("temperature", "vector", "dirichlet")
 TOLERANCE = 1e-7  # of the gradient per row, far below its standard error
 FLATTEST = 1e-12  # least spread along an axis, as a share of the largest
-LOWEST = float(np.log(np.nextafter(0.0, 1.0)))  # log of the least probability that is not 0
+LOWEST = -1e4  # log-probabilities below are marks of classes that are ruled out, not measures
 ROUNDING = 1e-12  # sums of probabilities this close to one are one
 
 
@@ -25,8 +25,8 @@ ROUNDING = 1e-12  # sums of probabilities this close to one are one
 class ClassMap:
     """One map: calibrated log-probabilities are those of `weights` z + `bias`.
 
-    A probability of 0 counts as the least that is not: what a model writes for a class that it
-    rules out, such as -1e9, is a mark and no measure.
+    What a model writes for a class that it rules out, such as -1e9, is a mark and no measure:
+    it counts as a log-probability of -10,000.
 
     Parameters
     ----------
