@@ -159,7 +159,7 @@ class ClassCalibrator(BaseEstimator):
         if self.shrinkage != "cv":
             return pd.DataFrame({"strength": [], "log_loss": []})
         fold = self._folds(rows)
-        if fold is None:  # groups that cannot be told apart by others have one map
+        if fold is None or fold.min() == fold.max():  # too few groups or rows to leave some out
             return pd.DataFrame({"strength": STRENGTHS[-1:], "log_loss": [np.nan]})
         losses = np.zeros((len(STRENGTHS), rows.y.size))
         for number in range(int(fold.max()) + 1):

@@ -120,3 +120,12 @@ def test_leaves_that_are_groups_are_drawn_to_the_map_of_all_rows():
     losses = apart.shrinkage_table_["log_loss"].to_numpy()
     assert losses == pytest.approx(np.full(5, losses[0]))  # a leaf left out has the pooled map
     assert apart.shrinkage_ == np.inf
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_row_of_each_class_gives_one_map_for_all():
+    logits = np.log([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]])
+    found = ClassCalibrator().fit(logits, np.arange(3), np.array([1, 2, 2]))
+    assert found.shrinkage_ == np.inf
+    assert found.shrinkage_table_["log_loss"].isna().all()
+    assert np.isfinite(found.predict(logits, np.array([1, 2, 2]))).all()
