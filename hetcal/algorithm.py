@@ -190,7 +190,7 @@ def split_table(table: Table, settings: Settings, y: Ints | None = None) -> Spli
     if settings.partition in READ_SCORES:
         split = lend_rows(split, table.y, settings.seed, table.group(split.calibration))
     require_both_classes(split, labels)
-    require_weight(table, split)
+    require_weight(table, split, y)
     return split
 
 

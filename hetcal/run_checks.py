@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from hetcal.arrays import Ints
 from hetcal.columns import row_count
 from hetcal.errors import PartitionError, ScoreError, SplitError
 from hetcal.partition import Partition
@@ -45,9 +46,15 @@ def require_scored_labels(
             )
 
 
-def require_weight(table: Table, split: Split) -> None:
-    """Refuse weights that leave a class of some role without any."""
+def require_weight(table: Table, split: Split, y: Ints | None = None) -> None:
+    """Refuse weights that leave a class of some role without any.
+
+    Where `y` tells more than two classes, two of them are enough.
+    """
     if table.weight is None:
+        return
+    if y is not None:
+        _require_two_weighted(table, split, y)
         return
     for role in NEEDED_ROLES:
         rows = split.of(role)
@@ -58,3 +65,14 @@ def require_weight(table: Table, split: Split) -> None:
                     f"Both classes need some weight among the {role} rows.",
                     f"Check the weight column '{table.roles.weight}', or the split.",
                 )
+
+
+def _require_two_weighted(table: Table, split: Split, y: Ints) -> None:
+    for role in NEEDED_ROLES:
+        rows = split.of(role)
+        if table.weight is not None and np.unique(y[rows[table.weight[rows] > 0]]).size < 2:
+            raise SplitError(
+                f"The weight is 0 for all {role} rows but those of one class, or for all.",
+                f"Several classes need some weight among the {role} rows.",
+                f"Check the weight column '{table.roles.weight}', or the split.",
+            )

@@ -194,7 +194,7 @@ def _require_rows(split: Split, shares: Floats, *, grouped: bool) -> None:
 
 
 def require_both_classes(split: Split, y: ArrayLike) -> None:
-    """Refuse a split whose calibration or test rows are all of one class.
+    """Refuse a split whose calibration or test rows are all of one class, of two or of more.
 
     Raises
     ------
@@ -205,9 +205,10 @@ def require_both_classes(split: Split, y: ArrayLike) -> None:
     for role in ("calibration", "test"):
         found = np.unique(labels[split.of(role)])
         if found.size == 1:
-            kind = "positive" if found[0] else "negative"
+            many = bool(labels.max() > 1)
+            kind = "of one class" if many else "positive" if found[0] else "negative"
             raise SplitError(
                 f"All {split.of(role).size:,} {role} rows are {kind}.",
-                f"The {role} rows must contain both classes.",
+                f"The {role} rows must contain {'several' if many else 'both'} classes.",
                 "Choose another split, another seed or larger fractions.",
             )

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from hetcal.algorithm import run
+from hetcal.class_algorithm import run_classes
+from hetcal.class_scores import class_scores_from_columns
+from hetcal.class_table import make_class_table
 from hetcal.errors import PartitionError, ScoreError, SplitError
 from hetcal.scores import scores_from_column
 from hetcal.settings import Settings
@@ -51,3 +54,19 @@ def test_a_loaded_partition_may_not_ask_for_label_split_or_score(segments, speci
 def test_a_seed_out_of_range_is_refused(seed):
     with pytest.raises(SplitError, match="A seed is a whole number from 0"):
         Settings(seed=seed)
+
+
+@pytest.mark.parametrize("role", ["train", "calibration", "test"])
+def test_of_many_classes_two_need_weight_in_every_role(kinds, role):
+    frame, columns = kinds, ("p_ant", "p_bee", "p_cow")
+    for left, enough in ((("cow",), False), (("bee", "cow"), True)):
+        none = (frame["split"] == role) & ~frame["kind"].isin(left)
+        weighted = frame.assign(w=np.where(none, 0.0, 1.0))
+        roles = Roles("kind", split="split", weight="w", class_scores=columns)
+        table = make_class_table(weighted, roles, "digest")
+        scores = class_scores_from_columns(weighted, columns, "probability", "digest")
+        if enough:
+            assert run_classes(table, scores, Settings(partition="tree")).evaluation.rows
+            continue
+        with pytest.raises(SplitError, match=f"The weight is 0 for all {role} rows but those of"):
+            run_classes(table, scores, Settings(partition="tree"))

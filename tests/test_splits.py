@@ -151,3 +151,10 @@ def test_a_role_with_one_class_is_named():
     split = split_by_column(pd.Series(["train", "calibration", "calibration", "test", "test"]))
     error = refusal(require_both_classes, split, np.array([0, 0, 1, 1, 1]))
     assert error.wrong == "All 2 test rows are positive."
+
+
+def test_a_role_with_one_class_of_many_is_called_so():
+    split = split_by_column(pd.Series(["train", "calibration", "calibration", "test", "test"]))
+    error = refusal(require_both_classes, split, np.array([0, 0, 1, 2, 2]))
+    assert error.wrong == "All 2 test rows are of one class."
+    assert error.needed == "The test rows must contain several classes."
