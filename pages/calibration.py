@@ -3,7 +3,7 @@
 import streamlit as st
 
 from hetcal.calibration_figures import maps_figure, slope_intercept_figure
-from hetcal.leaf_calibrator import maps_table
+from hetcal.maps_table import maps_table
 from pages.shared.class_compute import ClassFlow
 from pages.shared.class_results import class_method_controls
 from pages.shared.frame import need_results, open_page
