@@ -5,7 +5,7 @@ import streamlit as st
 from hetcal.definitions import DEFINITIONS
 from hetcal.result_figures import lift_figure
 from hetcal.verdict import verdict
-from pages.shared.class_compute import ClassFlow
+from pages.shared.class_flow import ClassFlow
 from pages.shared.class_results import show_class_lifts, show_class_verdict
 from pages.shared.demo_controls import demo_buttons, demo_files
 from pages.shared.frame import need_results, open_page

@@ -4,7 +4,7 @@ import streamlit as st
 
 from hetcal.calibration_figures import maps_figure, slope_intercept_figure
 from hetcal.maps_table import maps_table
-from pages.shared.class_compute import ClassFlow
+from pages.shared.class_flow import ClassFlow
 from pages.shared.class_results import class_method_controls
 from pages.shared.frame import need_results, open_page
 from pages.shared.map_controls import map_controls

@@ -7,7 +7,7 @@ from hetcal.candidates import in_words
 from hetcal.class_auto import MEASURE
 from hetcal.settings import ENSEMBLES
 from hetcal.tree_figure import tree_figure
-from pages.shared.class_compute import ClassFlow, choosing, current_flow
+from pages.shared.class_flow import ClassFlow, choosing, current_flow
 from pages.shared.frame import need_scores, need_table, open_page, shown_errors
 from pages.shared.messages import plain
 from pages.shared.partition_controls import (

@@ -15,7 +15,7 @@ from hetcal.result_figures import (
     roc_figure,
 )
 from hetcal.verdict import verdict
-from pages.shared.class_compute import ClassFlow
+from pages.shared.class_flow import ClassFlow
 from pages.shared.class_results import show_class_results, show_shown_class
 from pages.shared.frame import need_results, open_page
 from pages.shared.messages import plain, show_verdict

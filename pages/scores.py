@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.shared.class_compute import ClassFlow
+from pages.shared.class_flow import ClassFlow
 from pages.shared.class_scores import (
     class_column_controls,
     class_model_controls,

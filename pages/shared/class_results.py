@@ -12,7 +12,7 @@ from hetcal.class_figures import (
 from hetcal.class_map import METHODS
 from hetcal.class_run import ClassRun
 from hetcal.verdict import class_verdict
-from pages.shared.class_compute import ClassFlow
+from pages.shared.class_flow import ClassFlow
 from pages.shared.messages import plain, say_outcome
 from pages.shared.state import choice as bound_choice
 from pages.shared.tables import CLASS_MAPS, CLASS_METRICS, CLASSES, ONE_LABEL

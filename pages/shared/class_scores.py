@@ -7,7 +7,7 @@ import streamlit as st
 from hetcal.class_scoring import ClassColumnScoring, ClassModelScoring, guess_class_kind
 from hetcal.columns import column_kind
 from hetcal.model_file import ModelFile
-from pages.shared.class_compute import ClassFlow, current_flow
+from pages.shared.class_flow import ClassFlow, current_flow
 from pages.shared.jobs import job_running, start_class_scoring_job
 from pages.shared.messages import plain
 from pages.shared.score_controls import confirmed_inputs, uploaded_model

@@ -11,7 +11,7 @@ from hetcal.sources import Source
 from hetcal.splits import ROLES
 from hetcal.table import Roles
 from pages.shared.assumed import assume_roles
-from pages.shared.class_compute import current_flow
+from pages.shared.class_flow import current_flow
 from pages.shared.progress import shown_progress
 from pages.shared.state import bound, role, setting, update, workspace
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from hetcal.errors import HetcalError
 from pages.shared.assumed import assume_roles
-from pages.shared.class_compute import ClassFlow, current_flow
+from pages.shared.class_flow import ClassFlow, current_flow
 from pages.shared.flow import Flow
 from pages.shared.jobs import collect_job, job_running, watch_job
 from pages.shared.messages import show_error

@@ -10,7 +10,7 @@ from hetcal.columns import column_kind
 from hetcal.scoring import ModelScoring
 from hetcal.settings import FOR_CLASSES, TREE_SIZES
 from hetcal.tree_partition import default_min_leaf
-from pages.shared.class_compute import current_flow, partition_kind
+from pages.shared.class_flow import current_flow, partition_kind
 from pages.shared.flow import Flow
 from pages.shared.jobs import job_running, start_scoring_job
 from pages.shared.state import bound, setting, update, workspace

@@ -12,7 +12,7 @@ from hetcal.network import NetworkSettings
 from hetcal.scores import guess_kind
 from hetcal.scoring import ColumnScoring, ModelScoring
 from hetcal.training_figure import training_figure
-from pages.shared.class_compute import current_flow
+from pages.shared.class_flow import current_flow
 from pages.shared.files import keep
 from pages.shared.flow import Flow
 from pages.shared.jobs import job_running, start_scoring_job, start_training_job

@@ -11,7 +11,7 @@ from hetcal.class_report import class_result_json, class_scored_table
 from hetcal.class_scoring import ClassModelScoring
 from hetcal.report import result_json, scored_table
 from hetcal.scoring import ModelScoring
-from pages.shared.class_compute import ClassFlow
+from pages.shared.class_flow import ClassFlow
 from pages.shared.flow import Flow
 
 
