@@ -101,9 +101,14 @@ def class_lifts(
 
 
 def macro_lift(y: Ints, before: Floats, after: Floats, weight: Floats | None = None) -> Lift:
-    """Compare the macro AUC before and after, over the classes that have rows."""
+    """Compare the macro AUC before and after, over the classes that have rows as the rest has.
+
+    All is NaN with one class only.
+    """
     mass = np.bincount(y, weight, before.shape[1])
-    present = np.flatnonzero(mass > 0).tolist()
+    present = np.flatnonzero((mass > 0) & (mass.sum() - mass > 0)).tolist()
+    if not present:
+        return Lift(*[float("nan")] * 9)
     placed = [class_placements(y, logs, present, weight) for logs in (before, after)]
     return macro_lift_of(y, present, placed[0], placed[1], weight)
 

@@ -113,3 +113,10 @@ def test_two_classes_have_the_macro_lift_of_one(drawn):
     same = paired_delong(y[two], one[:, 1] - one[:, 0], other[:, 1] - other[:, 0])
     assert found.auc == pytest.approx(same.auc)
     assert found.se == pytest.approx(same.se, rel=1e-12)
+
+
+def test_one_class_with_weight_has_no_lift():
+    logs = np.log(np.random.default_rng(0).dirichlet(np.ones(3), 10))
+    y = np.arange(10) % 3
+    lift = macro_lift(y, logs, logs[:, ::-1], (y == 1).astype(float))
+    assert np.isnan([lift.auc, lift.se, lift.low, lift.high]).all()
