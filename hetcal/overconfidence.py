@@ -52,8 +52,9 @@ def diagnose(
         `auc_gap` (train minus test), `log_loss_train`, `log_loss_test`,
         `log_loss_gap` (test minus train), `confidence_gap` (mean confidence minus accuracy,
         test), `mean_probability`, `positive_rate` (test), `slope`, `slope_se`, `intercept`
-        (of the Platt map fitted on test rows), `rank` (0 for all rows), `sentence`,
-        `auc_error`, `log_loss_error` (how far those of train and of test are off at most),
+        (of the Platt map fitted on test rows), `rank` (0 for all rows), `advice` (how test
+        scores should change), `sentence` (the same after both AUCs), `auc_error`,
+        `log_loss_error` (how far those of train and of test are off at most),
         `confidence_gap_error`, `mean_probability_error`, `slope_error`, `intercept_error`,
         `unsure` (whether a bound is not below its standard error, with no rows to ask).
     """
@@ -72,7 +73,9 @@ def diagnose(
     table.insert(1, "rule", ["all rows", *(each.rule for each in leaves)])
     table["slope"], table["slope_se"], table["intercept"] = fit.slope, fit.slope_se, fit.intercept
     table["rank"] = _ranks(table["log_loss_gap"].to_numpy())
-    table["sentence"] = [_sentence(a, b, fit, i) for i, (a, b) in enumerate(sides)]
+    table["advice"] = [_advice(test, fit, i) for i, (_, test) in enumerate(sides)]
+    told = zip(sides, table["advice"], strict=True)
+    table["sentence"] = [_sentence(*both, advice) for both, advice in told]
     for name in ERRORS:
         table[f"{name}_error"] = [each.of(name) for each in doubts]
     table["unsure"] = [bool(each.wide) for each in doubts]
@@ -113,12 +116,17 @@ def _ranks(gap: Floats) -> Ints:
     return rank
 
 
-def _sentence(train: Side, test: Side, fit: PlattFit, i: int) -> str:
+def _sentence(train: Side, test: Side, advice: str) -> str:
     """Say in one sentence what train and test rows show."""
     areas = [_area_words("train", "training", train), _area_words("test", "test", test)]
     both = not np.isnan(train.auc + test.auc)
     words = (", " if both else "; ").join(areas)
-    return words if np.isnan(test.auc) else f"{words}; {_change_words(test, fit, i)}"
+    return words if np.isnan(test.auc) else f"{words}; {advice}"
+
+
+def _advice(test: Side, fit: PlattFit, i: int) -> str:
+    """Say what to do with the test scores, or why that is not defined."""
+    return _area_words("test", "test", test) if np.isnan(test.auc) else _change_words(test, fit, i)
 
 
 def _area_words(name: str, kind: str, side: Side) -> str:

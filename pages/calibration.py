@@ -55,4 +55,4 @@ with right:
     )
 definitions("Slope and intercept", "Standard error")
 table = maps_table(calibrator, flow.partition)
-leaf_rows(table, key="calibration_table", columns=map_columns(calibrator.straight))
+leaf_rows(table, key="calibration_table", columns=map_columns(calibrator))

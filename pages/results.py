@@ -98,13 +98,6 @@ with left:
         how="Higher is better: more true positives for the same false positives. The dotted line "
         "is chance.",
     )
-    st.subheader("Reliability", anchor=False)
-    chart(
-        reliability_figure(curves.reliability),
-        key="results_reliability",
-        alt="Observed frequency against predicted probability before and after",
-        how="On the dotted line, a predicted 30 % happens 30 % of the time. Bars: 95 % intervals.",
-    )
 with right:
     st.subheader("Precision and recall", anchor=False)
     chart(
@@ -113,6 +106,16 @@ with right:
         alt="Precision-recall curves before and after",
         how="Higher is better: fewer false alarms for the same share of positives found.",
     )
+left, right = st.columns(2, gap="medium")  # a row of their own, so that their titles align
+with left:
+    st.subheader("Reliability", anchor=False)
+    chart(
+        reliability_figure(curves.reliability),
+        key="results_reliability",
+        alt="Observed frequency against predicted probability before and after",
+        how="On the dotted line, a predicted 30 % happens 30 % of the time. Bars: 95 % intervals.",
+    )
+with right:
     st.subheader("Where the lift comes from", anchor=False)
     leaf_chart(
         leaf_lift_figure(evaluation.leaves, leaf or None),

@@ -100,7 +100,7 @@ def test_the_largest_loss_gap_ranks_first(diagnosis):
 
 def test_unit_weights_change_nothing(four_leaves, diagnosis):
     weighted = diagnosed(*four_leaves, leaves(4), np.ones(160_000)).set_index("leaf")
-    numbers = diagnosis.columns.drop(["rule", "sentence", "slope_se"])
+    numbers = diagnosis.columns.drop(["rule", "advice", "sentence", "slope_se"])
     pd.testing.assert_frame_equal(weighted[numbers], diagnosis[numbers])
     # Where one map holds for all rows, as within a leaf, both errors agree in the long run.
     within = slice(1, None)
@@ -138,6 +138,11 @@ def test_what_is_not_defined_is_said():
     assert table.at[3, "sentence"] == (
         "train AUC is not defined: no training rows; test AUC is not defined: no test rows"
     )
+    assert table["advice"].tolist()[1:] == [
+        "test AUC is not defined: no positive test rows",
+        "test scores part the classes completely, so their size cannot be judged",
+        "test AUC is not defined: no test rows",
+    ]
     assert np.isnan(table.at[1, "slope"])
     assert np.isnan(table.at[3, "log_loss_gap"])
 

@@ -52,8 +52,8 @@ def _show(artifact: Artifact) -> None:
     )
     st.caption(f"Saved by hetcal {plain(artifact.version)}; measured when it was saved.")
     st.plotly_chart(tree_figure(artifact.partition, None), key="reopen_tree")
-    maps, columns = artifact.calibrator, map_columns(artifact.calibrator.straight)
-    draw_table(maps_table(maps, artifact.partition), columns)
+    maps = maps_table(artifact.calibrator, artifact.partition)
+    draw_table(maps, map_columns(artifact.calibrator))
     _use_partition(artifact.partition)
 
 

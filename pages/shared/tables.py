@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from hetcal.definitions import DEFINITIONS
+from hetcal.leaf_calibrator import LeafCalibrator
 
 Columns = dict[str, Any]
 
@@ -34,43 +35,45 @@ def balance_columns(balance: pd.DataFrame) -> Columns:
     return BALANCE | {name: _number(name, format="percent") for name in shares}
 
 
+RULE_WIDTH = 390  # pixels: three questions of a tree, which is how deep it is by default
 NO_ROWS = "no rows of this role"
 ONE_LABEL = "not defined: AUC and slope need rows of both labels, the others need rows"
 NO_SCORE = "the row has no finite score"
 NO_STRENGTH = "nothing is shrunken"
 
 LEAVES: Columns = {
-    "leaf": _number("leaf", width=50),
-    "rule": _text("rule", width=260),
+    "leaf": _number("leaf", width=44),
+    "rule": _text("rule", width=RULE_WIDTH),
     **{
         f"{kind}_{role}": _number(f"{name} {sign}", width=62, format=form)
         for role, name in _ROLES.items()
         for kind, sign, form in (("rows", "n", "localized"), ("rate", "%", None))
     },
     "distance": _number(
-        "from base rate",
+        "vs. base",
+        width=70,
         format="%+.3f",
         help="Positive rate of the leaf minus that of all training rows",
     ),
 }
 
 DIAGNOSIS: Columns = {
-    "leaf": _number("leaf", width=50, help="0: all rows"),
-    "sentence": _text("in words", width=470),
+    "leaf": _number("leaf", width=44, help="0: all rows"),
+    "advice": _text("in words", width=298),
     "rows_test": _number("test n", format="localized"),
     "auc_train": _measure("train AUC", "AUC", "%.3f"),
     "auc_test": _measure("test AUC", "AUC", "%.3f"),
+    "confidence_gap": _measure("over-confidence", "Over-confidence", "%+.3f"),
     "log_loss_train": _measure("train log-loss", "Log-loss", "%.3f"),
     "log_loss_test": _measure("test log-loss", "Log-loss", "%.3f"),
     "log_loss_gap": _measure("gap", "Log-loss gap", "%+.3f"),
-    "confidence_gap": _measure("over-confidence", "Over-confidence", "%+.3f"),
     "slope": _measure("slope", "Slope and intercept", "%.2f"),
     "intercept": _measure("intercept", "Slope and intercept", "%+.2f"),
 }
 
 MAPS: Columns = {
     "leaf": _number("leaf", width=50, help="0: the pooled map"),
-    "rule": _text("rule", width=300),
+    "rule": _text("rule", width=RULE_WIDTH),
     "rows": _number("calib. n", format="localized"),
     "positives": _number("positive n", format="localized"),
     "map": _text("map", help="s: the logit of the model; p: its probability"),
@@ -82,9 +85,16 @@ MAPS: Columns = {
 }
 
 
-def map_columns(straight: bool) -> Columns:
-    """Name the columns of maps, which are written once: as numbers if straight, or in words."""
-    left_out = ("map",) if straight else ("slope", "slope_se", "intercept", "intercept_se")
+def map_columns(calibrator: LeafCalibrator) -> Columns:
+    """Name the columns of maps, which are written once: as numbers if straight, or in words.
+
+    Why a leaf has the pooled map is a column only where one has.
+    """
+    left_out = (
+        {"map"} if calibrator.straight else {"slope", "slope_se", "intercept", "intercept_se"}
+    )
+    if not any(each.fallback for each in calibrator.maps_):
+        left_out.add("fallback")
     return {name: column for name, column in MAPS.items() if name not in left_out}
 
 
