@@ -26,7 +26,7 @@ def say_outcome(lift: Lift, text: str) -> None:
     """Say something about a lift in the colour of what was found."""
     bad = dict.fromkeys(("harm", "backwards"), st.error)
     show = {"gain": st.success, "unclear": st.info, "same": st.info, **bad}
-    show[outcome(lift)](text)
+    show[outcome(lift)](unbroken(text))
 
 
 def show_finding(finding: Finding) -> None:
@@ -35,6 +35,11 @@ def show_finding(finding: Finding) -> None:
         st.warning(plain(finding.message), icon=":material/warning:")
     else:
         st.info(plain(finding.message), icon=":material/info:")
+
+
+def unbroken(text: str) -> str:
+    """Keep a number and its percent sign on one line."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def plain(text: str) -> str:

@@ -8,6 +8,7 @@ from hetcal.artifacts import Artifact
 from hetcal.candidates import in_words
 from hetcal.class_artifacts import ClassArtifact
 from hetcal.class_figures import class_maps_table
+from hetcal.definitions import DEFINITIONS
 from hetcal.errors import HetcalError
 from hetcal.maps_table import maps_table
 from hetcal.partition import Partition
@@ -20,7 +21,7 @@ from pages.shared.progress import shown_progress
 from pages.shared.state import TableFile, open_saved, update
 from pages.shared.tables import CLASS_MAPS, NO_SCORE, map_columns
 from pages.shared.uploads import TABLE_TYPES
-from pages.shared.widgets import cards, draw_table
+from pages.shared.widgets import cards, chart, draw_table
 
 
 def reopen_artifact() -> None:
@@ -45,13 +46,20 @@ def reopen_artifact() -> None:
 
 def _show(artifact: Artifact) -> None:
     cards(
-        ("AUC before", f"{artifact.auc_before:.4f}"),
-        ("AUC after", f"{artifact.auc_after:.4f}"),
+        ("AUC before", f"{artifact.auc_before:.4f}", DEFINITIONS["AUC"]),
+        ("AUC after", f"{artifact.auc_after:.4f}", DEFINITIONS["AUC"]),
         ("Leaves", f"{len(artifact.partition.leaves)}"),
         ("Test rows", f"{artifact.test_rows:,}"),
     )
     st.caption(f"Saved by hetcal {plain(artifact.version)}; measured when it was saved.")
-    st.plotly_chart(tree_figure(artifact.partition, None), key="reopen_tree")
+    choice = None if artifact.cells is None else artifact.cells.choice
+    if choice is not None:
+        _tell_scheme(choice.chosen, choice.why)
+        st.caption(
+            "The tree below stands for the scheme: its maps tell where the score is wrong, and do "
+            "not calibrate."
+        )
+    _draw_tree(artifact.partition)
     maps = maps_table(artifact.calibrator, artifact.partition)
     draw_table(maps, map_columns(artifact.calibrator))
     _use_partition(artifact.partition)
@@ -71,11 +79,25 @@ def _show_classes(artifact: ClassArtifact) -> None:
         "cannot be explored without its table."
     )
     if artifact.chosen is not None:
-        st.markdown(f"Scheme: **{plain(in_words(artifact.chosen))}**. {plain(artifact.why or '')}")
-    st.plotly_chart(tree_figure(artifact.partition, None), key="reopen_tree")
+        _tell_scheme(artifact.chosen, artifact.why or "")
+    _draw_tree(artifact.partition)
     maps = class_maps_table(artifact.calibrator, artifact.partition, artifact.classes)
     draw_table(maps, CLASS_MAPS)
     _use_partition(artifact.partition)
+
+
+def _tell_scheme(chosen: str, why: str) -> None:
+    st.markdown(f"Scheme: **{plain(in_words(chosen))}**. {plain(why)}")
+
+
+def _draw_tree(partition: Partition) -> None:
+    chart(
+        tree_figure(partition, None),
+        key="reopen_tree",
+        alt="Tree of the partition: split rules, and for each leaf its rows and positive rate",
+        how="Read from the top: each indent asks one more question. Rows and rates are those of "
+        "the training rows.",
+    )
 
 
 def _use_partition(partition: Partition) -> None:
@@ -116,12 +138,13 @@ def _score(artifact: Path) -> None:
         return
     st.success(f"{len(scored):,} rows of {plain(table.name)} scored.", icon=":material/check:")
     draw_table(scored.head(8), undefined=NO_SCORE)
-    for name in ("scored.csv", "scored.parquet"):
-        st.download_button(
-            name,
-            lambda name=name: table_bytes(scored, name),
-            name,
-            on_click="ignore",
-            key=f"reopen_{name}",
-            icon=":material/download:",
-        )
+    with st.container(horizontal=True):
+        for name in ("scored.csv", "scored.parquet"):
+            st.download_button(
+                name,
+                lambda name=name: table_bytes(scored, name),
+                name,
+                on_click="ignore",
+                key=f"reopen_{name}",
+                icon=":material/download:",
+            )

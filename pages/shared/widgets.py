@@ -10,7 +10,7 @@ import streamlit as st
 
 from hetcal.definitions import DEFINITIONS
 from hetcal.partition import Partition
-from pages.shared.messages import plain
+from pages.shared.messages import plain, unbroken
 from pages.shared.state import ALL_ROWS, choice, choose_leaf, leaf_choice, update, workspace
 from pages.shared.tables import Columns
 
@@ -99,7 +99,7 @@ def leaf_chart(figure: go.Figure, key: str, alt: str, how: str) -> None:
 
 def how_to_read(text: str) -> None:
     """Add the one line that says how to read what stands above it."""
-    st.caption(f":material/lightbulb: {text}")
+    st.caption(f":material/lightbulb: {unbroken(text)}")
 
 
 def draw_table(

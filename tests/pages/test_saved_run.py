@@ -70,7 +70,10 @@ def test_a_saved_run_opens_on_its_results(app, finished):
 def test_a_saved_scheme_shows_what_the_scheme_gives_and_why(segments):
     forest = run_of(segments, Settings(max_depth=1, partition="forest"))
     data = artifact_bytes(forest, ColumnScoring("score", "logit"))
-    app = explore(open_page("app.py"), data)
+    app = upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", data)
+    assert any(each.startswith("Scheme: forest. ") for each in said(calm(app).markdown))
+    assert any("stands for the scheme" in each for each in said(app.caption))
+    app = explore(app, data)
     by_maps = forest.calibrator.predict_logit(forest.scores.logit, forest.leaf)
     rows = forest.split.test
     shown = metrics(app)["AUC after"]
@@ -79,6 +82,11 @@ def test_a_saved_scheme_shows_what_the_scheme_gives_and_why(segments):
     assert any(f"Scheme: forest. {forest.choice.why}" in each for each in said(app.markdown))
     app = calm(go(app, "pages/calibration.py"))
     assert any("The scheme in use is 'forest'. The maps" in each for each in said(app.info))
+
+
+def test_maps_that_calibrate_are_not_said_to_stand_for_a_scheme(artifact):
+    app = upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", artifact)
+    assert not any("stands for" in each for each in said(calm(app).caption))
 
 
 def test_the_leaf_and_the_least_rows_of_a_saved_run_can_be_changed(app, finished):
