@@ -5,9 +5,8 @@ import streamlit as st
 from hetcal.report import table_bytes
 from pages.shared.frame import need_run, open_page
 from pages.shared.reopen import reopen_artifact
-from pages.shared.tables import NO_SCORE
 from pages.shared.takeaway import to_take
-from pages.shared.widgets import draw_table
+from pages.shared.widgets import scored_head
 
 open_page(
     "Export",
@@ -54,7 +53,7 @@ with downloads:
     st.subheader("The scored table", anchor=False)
     scored = taken.scored()
     st.caption(f"{len(scored):,} rows of all roles; the first ones:")
-    draw_table(scored.head(8), undefined=NO_SCORE)
+    scored_head(scored)
     with st.container(horizontal=True):
         for name, mime in (
             ("scored.csv", "text/csv"),

@@ -62,8 +62,8 @@ leaf_chart(
     overconfidence_figure(flow.diagnosis, leaf),
     key="overconfidence_rank",
     alt="AUC on train and on test rows of every leaf, most over-confident first",
-    how="A long bar is a large fall from train to test AUC. Topmost is the leaf whose log-loss "
-    "rises most.",
+    how="A long bar with the test AUC on its left is a large fall. Topmost is the leaf whose "
+    "log-loss rises most from train to test.",
 )
 leaf_rows(
     flow.diagnosis.sort_values("rank"),

@@ -19,9 +19,9 @@ from pages.shared.files import keep
 from pages.shared.messages import plain, show_error
 from pages.shared.progress import shown_progress
 from pages.shared.state import TableFile, open_saved, update
-from pages.shared.tables import CLASS_MAPS, NO_SCORE, map_columns
+from pages.shared.tables import CLASS_MAPS, map_columns
 from pages.shared.uploads import TABLE_TYPES
-from pages.shared.widgets import cards, chart, draw_table
+from pages.shared.widgets import cards, chart, draw_table, scored_head
 
 
 def reopen_artifact() -> None:
@@ -137,7 +137,7 @@ def _score(artifact: Path) -> None:
         show_error(error)
         return
     st.success(f"{len(scored):,} rows of {plain(table.name)} scored.", icon=":material/check:")
-    draw_table(scored.head(8), undefined=NO_SCORE)
+    scored_head(scored)
     with st.container(horizontal=True):
         for name in ("scored.csv", "scored.parquet"):
             st.download_button(

@@ -12,6 +12,7 @@ Columns = dict[str, Any]
 
 _number = st.column_config.NumberColumn
 _text = st.column_config.TextColumn
+_any = st.column_config.Column
 _ROLES = {"train": "train", "validation": "valid.", "calibration": "calib.", "test": "test"}
 
 
@@ -40,6 +41,16 @@ NO_ROWS = "no rows of this role"
 ONE_LABEL = "not defined: AUC and slope need rows of both labels, the others need rows"
 NO_SCORE = "the row has no finite score"
 NO_STRENGTH = "nothing is shrunken"
+
+
+def scored_columns(scored: pd.DataFrame) -> Columns:
+    """Name the columns of scored rows, of two classes or of more."""
+    numbers = ("score", "before", "after")
+    return {
+        name: _number(name, format="%.4f") if name.startswith(numbers) else _any(name)
+        for name in map(str, scored)
+    }
+
 
 LEAVES: Columns = {
     "leaf": _number("leaf", width=44),

@@ -12,8 +12,9 @@ from hetcal.definitions import DEFINITIONS
 from hetcal.partition import Partition
 from pages.shared.messages import plain, unbroken
 from pages.shared.state import ALL_ROWS, choice, choose_leaf, leaf_choice, update, workspace
-from pages.shared.tables import Columns
+from pages.shared.tables import NO_SCORE, Columns, scored_columns
 
+HEAD_ROWS = 8  # of a table that is too long to be shown
 DASH = "–"
 """Stands for a number that is not defined."""
 
@@ -130,6 +131,17 @@ def draw_table(
     )
     if undefined and table[order].isna().any(axis=None):
         st.caption(f"{DASH} {undefined}")
+
+
+def scored_head(scored: pd.DataFrame) -> None:
+    """Draw the first scored rows, and say what their columns hold."""
+    draw_table(scored.head(HEAD_ROWS), scored_columns(scored), NO_SCORE)
+    if "score" in scored:
+        how_to_read("Score: the logit. Before and after: the probability of a positive label.")
+    else:
+        how_to_read(
+            "Before and after: the probability of each class. Top: the most probable class."
+        )
 
 
 def leaf_rows(table: pd.DataFrame, key: str, columns: Columns, undefined: str = "") -> None:

@@ -77,6 +77,11 @@ def test_a_finished_run_can_be_taken_along(segments, finished):
         app.dataframe[0].value, scored_table(finished).head(8), check_dtype=False
     )
     assert "python -m hetcal score artifact.zip" in app.code[0].value
+    assert any("Score: the logit." in each for each in said(app.caption))
+    drawn = json.loads(app.dataframe[0].proto.columns)
+    assert list(drawn) == list(app.dataframe[0].value)
+    assert not any(each.get("hidden") for each in drawn.values())
+    assert drawn["after"]["type_config"]["format"] == "%.4f"
 
 
 def test_the_page_promises_no_model_where_the_score_is_a_column(segments):
