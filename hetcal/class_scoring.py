@@ -11,6 +11,7 @@ from hetcal.errors import ScoreError
 from hetcal.model_file import ModelFile
 from hetcal.model_scores import InputColumns, start_class_scoring
 from hetcal.progress import Progress, silent
+from hetcal.roles import check_names
 from hetcal.scores import ScoreKind, guess_kind
 
 
@@ -49,6 +50,7 @@ def score_classes(
         job.watch(progress)
         return job.result()
     require_column_per_class(scoring.columns, classes)
+    check_names(frame)
     for column in scoring.columns:
         if column not in frame.columns:
             raise ScoreError(

@@ -10,7 +10,7 @@ from hetcal.columns import distinct_count, row_count
 from hetcal.digests import text_digest
 from hetcal.errors import TableError
 from hetcal.labels import label_codes
-from hetcal.roles import Roles
+from hetcal.roles import Roles, check_names
 from hetcal.splits import ROLES, Split
 from hetcal.table import Table, make_table
 
@@ -76,6 +76,7 @@ def make_class_table(
     TableError
         When a column cannot play its role, or the classes are not those of the label.
     """
+    check_names(source_frame)
     # A label that exists is needed to name its values; the rest is checked with the table.
     found: tuple[str, ...] = ()
     if roles.label in source_frame:

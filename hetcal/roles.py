@@ -62,14 +62,32 @@ class Roles:
         return tuple((role, column) for role, column in named if column is not None)
 
 
+def check_names(frame: pd.DataFrame) -> None:
+    """Refuse a table with a name that several columns share.
+
+    Raises
+    ------
+    TableError
+        Naming the first of them.
+    """
+    if not frame.columns.is_unique:
+        raise TableError(
+            f"The table has more than one column named "
+            f"'{frame.columns[frame.columns.duplicated()][0]}'.",
+            "Every column needs a name of its own.",
+            "Rename or remove one of them.",
+        )
+
+
 def check_roles(frame: pd.DataFrame, roles: Roles) -> None:
-    """Refuse roles whose column does not exist or is the label as well.
+    """Refuse roles whose column does not exist, has a twin, or is the label as well.
 
     Raises
     ------
     TableError
         Naming the column, and names that are close to it.
     """
+    check_names(frame)
     for role, column in roles.special:
         _check_exists(frame, column, f"{role} column")
     _check_clashes(roles)

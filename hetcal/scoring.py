@@ -8,6 +8,7 @@ from hetcal.errors import ScoreError
 from hetcal.model_file import ModelFile
 from hetcal.model_scores import InputColumns, start_scoring
 from hetcal.progress import Progress, silent
+from hetcal.roles import check_names
 from hetcal.scores import ScoreKind, Scores, scores_from_column
 
 
@@ -54,6 +55,7 @@ def score_rows(
         )
         job.watch(progress)
         return job.result().seen(job.activations())
+    check_names(frame)
     if scoring.column not in frame.columns:
         raise ScoreError(
             f"The table has no score column '{scoring.column}'.",

@@ -4,7 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hetcal.class_scoring import ClassColumnScoring, score_classes
+from hetcal.class_table import make_class_table
 from hetcal.errors import TableError
+from hetcal.scoring import ColumnScoring, score_rows
 from hetcal.splits import Split
 from hetcal.table import Roles, class_balance, make_table
 
@@ -153,3 +156,14 @@ def test_the_class_balance_counts_rows_and_weighs_rates(frame):
 def test_a_name_that_only_shares_letters_is_not_suggested(frame):
     error = refusal(frame.rename(columns={"age": "usage_8"}), Roles("y", features=("age",)))
     assert error.remedy.startswith("Choose one of them")
+
+
+def test_names_that_several_columns_share_are_refused(frame):
+    twice = pd.concat([frame, frame[["w", "job"]]], axis=1)
+    assert refusal(twice, Roles("y")).wrong == "The table has more than one column named 'w'."
+    with pytest.raises(TableError, match="more than one column named 'w'"):
+        score_rows(twice, ColumnScoring("w", "logit"), "digest")
+    with pytest.raises(TableError, match="more than one column named 'w'"):
+        score_classes(twice, ClassColumnScoring(("w", "y"), "logit"), ("a", "b"), "digest")
+    with pytest.raises(TableError, match="more than one column named 'w'"):
+        make_class_table(twice, Roles("w"), "digest")

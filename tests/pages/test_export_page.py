@@ -79,8 +79,7 @@ def test_a_finished_run_can_be_taken_along(segments, finished):
     assert "python -m hetcal score artifact.zip" in app.code[0].value
     assert any("Score: the logit." in each for each in said(app.caption))
     drawn = json.loads(app.dataframe[0].proto.columns)
-    assert list(drawn) == list(app.dataframe[0].value)
-    assert not any(each.get("hidden") for each in drawn.values())
+    assert [name for name, each in drawn.items() if each.get("hidden")] == ["_index"]
     assert drawn["after"]["type_config"]["format"] == "%.4f"
 
 
