@@ -22,6 +22,7 @@ from hetcal.arrays import Floats, Ints
 from hetcal.errors import CalibrationError
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
+from hetcal.partition_estimator import require_table
 from hetcal.platt import fit_platt
 from hetcal.scores import to_logits
 from hetcal.tree_partition import TreePartition
@@ -162,6 +163,7 @@ class HeterogeneousCalibrator(ClassifierMixin, BaseEstimator):
         return _Rows(X, y, weight)
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
+        require_table(X)
         if isinstance(X, pd.DataFrame):  # text columns are the estimator's own business
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X

@@ -18,13 +18,10 @@ class FrameEstimator(BaseEstimator):
     """An estimator that is given tables of numbers and categories."""
 
     def _frame(self, X: Any, *, reset: bool) -> pd.DataFrame:
-        if len(shape := getattr(X, "shape", ())) == 2:
-            _require_cells(*shape)
+        require_table(X)
         if isinstance(X, pd.DataFrame):
-            frame = named_columns(X)
-            _require_names(frame.columns)
             validate_data(self, X, reset=reset, skip_check_array=True)
-            return frame
+            return named_columns(X)
         return named_columns(validate_data(self, X, reset=reset, ensure_all_finite=False))
 
     def _require_counts(self, what: str, *names: str) -> None:
@@ -45,6 +42,14 @@ class FrameEstimator(BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+def require_table(X: Any) -> None:
+    """Refuse a table without rows or columns, or with a name that several columns share."""
+    if len(shape := getattr(X, "shape", ())) == 2:
+        _require_cells(*shape)
+    if isinstance(X, pd.DataFrame):
+        _require_names(named_columns(X).columns)
 
 
 def _require_cells(rows: int, columns: int) -> None:

@@ -12,7 +12,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hetcal.errors import CalibrationError
+from hetcal.errors import CalibrationError, PartitionError
 from hetcal.heterogeneous import HeterogeneousCalibrator
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.map_shapes import Affine
@@ -184,3 +184,12 @@ def test_a_frozen_estimator_of_other_classes_is_refused():
     trained = LogisticRegression().fit(X, np.array(["no", "yes"])[y])
     with pytest.raises(CalibrationError, match="labels have the classes"):
         HeterogeneousCalibrator(FrozenEstimator(trained)).fit(X, y)
+
+
+def test_tables_that_cannot_be_divided_are_refused_in_words():
+    y = np.arange(20) % 2
+    with pytest.raises(PartitionError, match="The table has no columns"):
+        HeterogeneousCalibrator().fit(pd.DataFrame(index=range(20)), y)
+    twice = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 2)), columns=["a", "a"])
+    with pytest.raises(PartitionError, match="several columns with one name"):
+        HeterogeneousCalibrator().fit(twice, y)
