@@ -13,12 +13,15 @@ from hetcal.arrays import Bools, Floats, Ints
 from hetcal.class_map import METHODS, ClassMap, ClassMethod, identity_map
 from hetcal.class_rows import (
     ClassRows,
+    class_matrix,
+    class_numbers,
     fit_leaf_class_maps,
     fit_pooled_class_map,
     mapped_logits,
 )
 from hetcal.errors import CalibrationError
-from hetcal.shrinkage import best_strength
+from hetcal.leaf_ids import whole_ids
+from hetcal.shrinkage import best_strength, given_strength
 from hetcal.stratified import Groups, draw, draw_group_folds
 from hetcal.strict_json import Fields, JsonError, parse_object
 
@@ -86,11 +89,14 @@ class ClassCalibrator(BaseEstimator):
         are left out together by the cross-validation.
         """
         check_consistent_length(logits, y, leaf, weight, groups)
+        logits = class_matrix(logits)
         usable: Bools = np.asarray(np.isfinite(logits).all(axis=1))
         if weight is not None:
+            weight = np.asarray(weight, dtype=np.float64)
             usable &= weight > 0
         group = None if groups is None else np.asarray(groups)
-        rows = ClassRows(np.asarray(logits, dtype=np.float64), y, leaf, weight, group).of(usable)
+        y, leaf = class_numbers(y, logits.shape[1]), whole_ids(leaf)
+        rows = ClassRows(logits, y, leaf, weight, group).of(usable)
         self._check(rows)
         ids = np.unique(rows.leaf).tolist() if leaves is None else list(leaves)
         self.shrinkage_table_ = self._compare(rows, ids)
@@ -103,7 +109,8 @@ class ClassCalibrator(BaseEstimator):
     def predict_logits(self, logits: Floats, leaf: Ints) -> Floats:
         """Return calibrated log-probabilities; NaN in rows whose logits are not finite."""
         check_is_fitted(self, "maps_")
-        return mapped_logits(self.pooled_, self.maps_, np.asarray(logits, np.float64), leaf)
+        logits = class_matrix(logits, self.pooled_.bias.size)
+        return mapped_logits(self.pooled_, self.maps_, logits, whole_ids(leaf))
 
     def predict(self, logits: Floats, leaf: Ints) -> Floats:
         """Return calibrated probabilities, rows x classes."""
@@ -150,9 +157,8 @@ class ClassCalibrator(BaseEstimator):
         return calibrator
 
     def _strength(self) -> float:
-        if self.shrinkage != "cv":
-            return float(self.shrinkage)
-        return best_strength(self.shrinkage_table_)
+        given = given_strength(self.shrinkage)
+        return best_strength(self.shrinkage_table_) if given is None else given
 
     def _compare(self, rows: ClassRows, ids: Sequence[int]) -> pd.DataFrame:
         """Measure each strength on rows that its maps have not seen."""
@@ -179,6 +185,7 @@ class ClassCalibrator(BaseEstimator):
         return draw(np.ones(rows.y.size), rows.y, shares, rng)
 
     def _check(self, rows: ClassRows) -> None:
+        given_strength(self.shrinkage)
         if self.method not in METHODS:
             raise CalibrationError(
                 f"There is no calibrator '{self.method}' for more than two classes.",

@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.class_map import ClassMap, ClassMethod, fit_class_map
+from hetcal.errors import CalibrationError
 from hetcal.leaf_ids import leaf_positions
 from hetcal.stratified import Groups
 
@@ -40,6 +42,32 @@ class ClassRows:
         weight = None if self.weight is None else self.weight[chosen]
         group = None if self.group is None else self.group[chosen]
         return ClassRows(self.logits[chosen], self.y[chosen], self.leaf[chosen], weight, group)
+
+
+def class_matrix(logits: ArrayLike, classes: int | None = None) -> Floats:
+    """Return the logits as rows by classes."""
+    found = np.asarray(logits, dtype=np.float64)
+    if found.ndim != 2 or classes not in (None, found.shape[1]):
+        raise CalibrationError(
+            f"The logits are an array of shape {found.shape}.",
+            f"They have a row for each row, and a column for each of "
+            f"{'the' if classes is None else classes} classes.",
+            "Give such an array.",
+        )
+    return found
+
+
+def class_numbers(y: ArrayLike, classes: int) -> Ints:
+    """Return the class numbers, or say that they are none."""
+    found = np.asarray(y)
+    whole = found.dtype.kind in "iuf" and bool((found % 1 == 0).all())
+    if not whole or found.min(initial=0) < 0 or found.max(initial=0) >= classes:
+        raise CalibrationError(
+            f"The labels are not all whole numbers from 0 to {classes - 1}.",
+            "Calibration needs the number of each row's class, in the order of the logits.",
+            "Number the classes from 0 on.",
+        )
+    return found.astype(np.int64)
 
 
 def fit_pooled_class_map(method: ClassMethod, rows: ClassRows) -> ClassMap:

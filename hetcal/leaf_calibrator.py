@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from hetcal.arrays import Floats, Ints
 from hetcal.calibrators import check_labels, first_map
 from hetcal.cells import Cells
-from hetcal.leaf_ids import leaf_positions
+from hetcal.leaf_ids import leaf_positions, whole_ids
 from hetcal.leaf_map import (
     FALLBACKS,
     LeafMap,
@@ -25,7 +25,7 @@ from hetcal.leaf_mapping import are_straight, map_intervals, map_scores
 from hetcal.leaf_methods import fit_leaves, require_method, shrink_leaves
 from hetcal.map_shapes import Affine
 from hetcal.ranking import Labels
-from hetcal.shrinkage import best_strength, group_folds, strength_table
+from hetcal.shrinkage import best_strength, given_strength, group_folds, strength_table
 from hetcal.sigmoid import sigmoid
 from hetcal.stratified import Groups
 
@@ -101,7 +101,7 @@ class LeafCalibrator(BaseEstimator):
         check_consistent_length(scores, y, leaf, weight, groups)
         weight = None if weight is None else np.asarray(weight, dtype=np.float64)
         cells = Cells.of_rows(
-            np.asarray(scores, dtype=np.float64), check_labels(y), np.asarray(leaf), weight
+            np.asarray(scores, dtype=np.float64), check_labels(y), whole_ids(leaf), weight
         )
         ids = np.unique(cells.leaf).tolist() if leaves is None else leaves
         if groups is None:
@@ -131,14 +131,16 @@ class LeafCalibrator(BaseEstimator):
         folds : sequence of Cells, optional
             The same rows in the folds of cross-validation; drawn at random if there are none.
         """
-        chosen = self.shrinkage == "cv"
-        require_method(self.method, np.inf if chosen else float(self.shrinkage))
+        given = given_strength(self.shrinkage)
+        require_method(self.method, np.inf if given is None else given)
         ids = sorted(set(map(int, leaves)))
         self._fit_pooled(cells, polish_with)
         parts = self._held_out, cells, ids, self.random_state, folds
-        table = self.shrinkage_table_ = strength_table(*parts) if chosen else None
-        strength = float(self.shrinkage) if table is None else best_strength(table)
-        return self._fit_leaves(cells, ids, strength, polish_with)
+        self.shrinkage_table_ = None
+        if given is None:
+            self.shrinkage_table_ = strength_table(*parts)
+            given = best_strength(self.shrinkage_table_)
+        return self._fit_leaves(cells, ids, given, polish_with)
 
     def _fit_pooled(self, cells: Cells, polish_with: Cells | None = None) -> None:
         together = fit_leaves(
@@ -237,7 +239,7 @@ class LeafCalibrator(BaseEstimator):
         """Return calibrated logits; NaN where a score is not finite."""
         check_is_fitted(self, "maps_")
         check_consistent_length(scores, leaf)
-        return map_scores(self.maps_, self.pooled_, scores, leaf)
+        return map_scores(self.maps_, self.pooled_, scores, whole_ids(leaf))
 
     def reach(self, low: Floats, high: Floats, leaf: Ints) -> tuple[Floats, Floats]:
         """Return the lowest and the highest calibrated logit between two scores of a leaf."""

@@ -3,10 +3,32 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hetcal.arrays import Ints
+from hetcal.errors import CalibrationError
 
 LARGEST_TABLE = 2**20
+
+
+def whole_ids(leaf: ArrayLike) -> Ints:
+    """Return leaf ids as whole numbers, or say that they are none.
+
+    Examples
+    --------
+    >>> whole_ids([3.0, 7.0]).tolist()
+    [3, 7]
+    """
+    ids = np.asarray(leaf)
+    if ids.dtype.kind == "i":
+        return ids
+    if ids.dtype.kind not in "uf" or not (np.isfinite(ids) & (ids % 1 == 0)).all():
+        raise CalibrationError(
+            "The leaves of the rows are not whole numbers.",
+            "Each row needs the id of its leaf, as the `apply` of a partition gives it.",
+            "Give these ids, or number the leaves.",
+        )
+    return ids.astype(np.int64)
 
 
 def leaf_positions(leaf: Ints, leaves: Sequence[int]) -> Ints:

@@ -55,12 +55,6 @@ def require_method(method: str, strength: float = 0.0) -> None:
             f"The methods are {', '.join(METHODS)}.",
             "Choose one of them.",
         )
-    if np.isnan(strength) or strength < 0:
-        raise CalibrationError(
-            f"The shrinkage is {strength}.",
-            "The strength of the pull to the pooled map is 0 or more.",
-            "Choose 0 for maps of their own, or a larger number.",
-        )
     if strength and method not in FAMILIES:
         raise CalibrationError(
             f"Maps of the method {method!r} cannot be drawn to the pooled map.",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from numbers import Real
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,19 @@ FOLDS = 5
 MOST_CELLS = 50_000  # more of them are sketched first: the choice needs no more detail
 
 HeldOut = Callable[[Cells, Cells, Sequence[int], Sequence[float]], list[Floats]]
+
+
+def given_strength(shrinkage: object) -> float | None:
+    """Return the strength that is asked for; None if it is to be chosen by cross-validation."""
+    if isinstance(shrinkage, Real) and float(shrinkage) >= 0:
+        return float(shrinkage)
+    if shrinkage != "cv":
+        raise CalibrationError(
+            f"The shrinkage is {shrinkage!r}.",
+            "The strength of the pull to the pooled map is a number from 0 upwards, or 'cv'.",
+            "Choose 0 for maps of their own, or a larger number.",
+        )
+    return None
 
 
 def strength_table(

@@ -129,3 +129,48 @@ def test_a_row_of_each_class_gives_one_map_for_all():
     assert found.shrinkage_ == np.inf
     assert found.shrinkage_table_["log_loss"].isna().all()
     assert np.isfinite(found.predict(logits, np.array([1, 2, 2]))).all()
+
+
+def test_lists_and_numbers_of_other_kinds_are_taken(drawn):
+    logits, y, leaf = drawn
+    found = ClassCalibrator(shrinkage=1).fit(logits.tolist(), y.astype(float), leaf.astype("u8"))
+    expected = ClassCalibrator(shrinkage=1.0).fit(logits, y, leaf)
+    assert np.array_equal(found.predict(logits.tolist(), leaf), expected.predict(logits, leaf))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"y": -1}, "whole numbers from 0 to 2"),
+        ({"y": 3}, "whole numbers from 0 to 2"),
+        ({"y": 0.5}, "whole numbers from 0 to 2"),
+        ({"y": np.nan}, "whole numbers from 0 to 2"),
+        ({"y": "a"}, "whole numbers from 0 to 2"),
+        ({"leaf": 1.5}, "leaves of the rows are not whole numbers"),
+        ({"leaf": np.nan}, "leaves of the rows are not whole numbers"),
+        ({"leaf": "a"}, "leaves of the rows are not whole numbers"),
+    ],
+)
+def test_what_is_no_class_or_no_leaf_is_refused(drawn, change, words):
+    given = dict(zip(("logits", "y", "leaf"), drawn, strict=True))
+    for name, value in change.items():
+        kind = object if isinstance(value, str) else float
+        given[name] = given[name].astype(kind)
+        given[name][7] = value
+    with pytest.raises(CalibrationError, match=words):
+        ClassCalibrator().fit(**given)
+
+
+@pytest.mark.parametrize("shrinkage", [-1, np.nan, "some", None])
+def test_a_shrinkage_that_is_none_is_refused(drawn, shrinkage):
+    with pytest.raises(CalibrationError, match=f"The shrinkage is {shrinkage!r}"):
+        ClassCalibrator(shrinkage=shrinkage).fit(*drawn)
+
+
+def test_logits_of_other_classes_are_refused(drawn):
+    logits, _, leaf = drawn
+    fitted = ClassCalibrator(shrinkage=1.0).fit(*drawn)
+    with pytest.raises(CalibrationError, match="a column for each of 3 classes"):
+        fitted.predict(logits[:, :2], leaf)
+    with pytest.raises(CalibrationError, match="an array of shape"):
+        ClassCalibrator().fit(logits[:, 0], *drawn[1:])

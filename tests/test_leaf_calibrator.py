@@ -459,3 +459,23 @@ def test_maps_of_wild_scores_are_numbers_or_those_of_all_rows():
     together = LogisticRegression(C=np.inf).fit(scores[:, None], y)
     expected = together.predict_proba(scores[:, None])[:, 1]
     assert fitted.predict(1e200 * scores, leaf) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("shrinkage", [-1, np.nan, "some", None])
+def test_a_shrinkage_that_is_none_is_refused(shrinkage):
+    rng = np.random.default_rng(0)
+    parts = rng.normal(size=60), np.arange(60) % 2, np.ones(60, dtype=int)
+    with pytest.raises(CalibrationError, match=f"The shrinkage is {shrinkage!r}"):
+        LeafCalibrator(shrinkage=shrinkage).fit(*parts)
+
+
+def test_leaf_ids_are_whole_numbers_of_any_kind():
+    rng = np.random.default_rng(0)
+    scores, y, leaf = rng.normal(size=400), rng.integers(0, 2, 400), rng.integers(1, 3, 400)
+    expected = LeafCalibrator().fit(scores, y, leaf).predict(scores, leaf)
+    for kind in ("f8", "u1", "u8", "i2"):
+        fitted = LeafCalibrator().fit(scores, y, leaf.astype(kind))
+        assert np.array_equal(fitted.predict(scores, leaf.astype(kind)), expected)
+    for wrong in (leaf + 0.5, leaf.astype(str), np.where(leaf == 1, np.nan, 1)):
+        with pytest.raises(CalibrationError, match="leaves of the rows are not whole numbers"):
+            LeafCalibrator().fit(scores, y, wrong)
