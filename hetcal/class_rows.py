@@ -1,7 +1,7 @@
 """Rows of more than two classes with their leaves, and the maps that are fitted on them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,6 +43,16 @@ class ClassRows:
         group = None if self.group is None else self.group[chosen]
         return ClassRows(self.logits[chosen], self.y[chosen], self.leaf[chosen], weight, group)
 
+    def in_rows(self) -> "ClassRows":
+        """Scale the weights to the number of rows that all of them are worth.
+
+        So a penalty counts rows, whatever the unit of the weights.
+        """
+        if self.weight is None or not self.weight.any():
+            return self
+        unit = self.weight.sum() / (self.weight**2).sum()
+        return replace(self, weight=self.weight * unit)
+
 
 def class_matrix(logits: ArrayLike, classes: int | None = None) -> Floats:
     """Return the logits as rows by classes."""
@@ -76,6 +86,7 @@ def fit_pooled_class_map(method: ClassMethod, rows: ClassRows) -> ClassMap:
     A class without rows would get a bias of minus infinity: one row's worth of the identity
     keeps every class possible.
     """
+    rows = rows.in_rows()
     return fit_class_map(method, rows.logits, rows.y, rows.weight, strength=1.0)
 
 
@@ -83,7 +94,7 @@ def fit_leaf_class_maps(
     method: ClassMethod, rows: ClassRows, leaves: Sequence[int], pooled: ClassMap, strength: float
 ) -> dict[int, ClassMap]:
     """Fit a map in each leaf, drawn towards the pooled one, which leaves without rows have."""
-    maps = {}
+    maps, rows = {}, rows.in_rows()
     for each in leaves:
         inside = rows.of(rows.leaf == each)
         maps[each] = pooled

@@ -174,3 +174,25 @@ def test_logits_of_other_classes_are_refused(drawn):
         fitted.predict(logits[:, :2], leaf)
     with pytest.raises(CalibrationError, match="an array of shape"):
         ClassCalibrator().fit(logits[:, 0], *drawn[1:])
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 10.0, "cv"])
+@pytest.mark.parametrize("unit", [1 / 600, 2.0**20])
+def test_the_unit_of_the_weights_does_not_matter(drawn, shrinkage, unit):
+    logits, y, leaf = (each[:600] for each in drawn)
+    weight = np.random.default_rng(1).uniform(0.5, 2, 600)
+    found, other = (
+        ClassCalibrator("dirichlet", shrinkage=shrinkage).fit(logits, y, leaf, each)
+        for each in (unit * weight, weight)
+    )
+    assert found.shrinkage_ == other.shrinkage_
+    assert found.predict(logits, leaf) == pytest.approx(other.predict(logits, leaf), abs=1e-5)
+
+
+def test_a_weight_that_all_rows_share_is_none(drawn):
+    logits, y, leaf = (each[:600] for each in drawn)
+    found, plain = (
+        ClassCalibrator("vector", shrinkage=30.0).fit(logits, y, leaf, weight)
+        for weight in (np.full(600, 0.25), None)
+    )
+    assert found.predict(logits, leaf) == pytest.approx(plain.predict(logits, leaf), abs=1e-9)
