@@ -1,6 +1,6 @@
 """The uncertainty of the lift by a Poisson bootstrap of cells, with every map refitted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from hetcal.errors import CalibrationError
 from hetcal.kernels import use_compiled
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.leaf_ids import leaf_positions
+from hetcal.platt_newton import TINY
 from hetcal.refits import Groups
 from hetcal.resampling import Amounts
 
@@ -107,7 +108,7 @@ class _Maps:
         self.slope = np.array([each.slope for each in (*own, calibrator.pooled_)])
         self.intercept = np.array([each.intercept for each in (*own, calibrator.pooled_)])
         group = self.group_of(cells.leaf)
-        cells = cells.chosen(np.argsort(group, kind="stable"))
+        cells = _in_rows(cells.chosen(np.argsort(group, kind="stable")))
         self.amounts = Amounts(cells.weight, cells.squares)
         self.shared = bool((group == len(own)).any())
         self.inside = np.count_nonzero(group < len(own))
@@ -140,6 +141,12 @@ class _Maps:
             for each, shared in zip(own, pooled, strict=True)
         )
         return slope, intercept
+
+
+def _in_rows(cells: Cells) -> Cells:
+    """Scale weights to the rows that all are worth: refits end at steps in standard errors."""
+    unit = cells.weight.sum() / max(cells.squares.sum(), TINY)
+    return replace(cells, weight=cells.weight * unit, squares=cells.squares * unit**2)
 
 
 class _Places:

@@ -132,3 +132,15 @@ def test_straight_maps_of_any_method_can_be_kept():
     calibrator = LeafCalibrator(shrinkage=3.0).fit_cells(calibration, LEAVES)
     found = bootstrap_lift(calibration, test, calibrator, replicates=500, refit=False)
     assert found.se == pytest.approx(delong(test, calibrator).se, rel=0.15)
+
+
+def test_the_unit_of_the_weights_does_not_matter():
+    weight = np.random.default_rng(3).uniform(0.5, 2, 2_000)
+    found = []
+    for unit in (1.0, 2.0**-30):
+        scores, y, leaf = sample(2_000, 0)
+        cells = Cells.of_rows(scores, y, leaf, unit * weight)
+        calibrator = LeafCalibrator().fit_cells(cells, [1, 2])
+        found.append(bootstrap_lift(cells, cells, calibrator, replicates=40))
+    assert found[0].se == pytest.approx(found[1].se, rel=1e-9)
+    assert found[0].low == pytest.approx(found[1].low, rel=1e-9)
