@@ -6,6 +6,7 @@ import pandas as pd
 from hetcal.arrays import Floats, Ints
 from hetcal.columns import column_kind
 from hetcal.metrics import auc
+from hetcal.stratified import halves
 
 MAX_ROWS = 100_000
 """Larger tables are sampled: 0.99 and 0.98 differ on far fewer rows than these."""
@@ -43,7 +44,7 @@ def _auc(score: Floats, y: Ints) -> float:
 
 def _category_auc(column: pd.Series, y: Ints) -> float:
     codes, values = pd.factorize(column, use_na_sentinel=False)
-    learn, measure = slice(0, None, 2), slice(1, None, 2)
+    learn, measure = halves(y)
     rows = np.bincount(codes[learn], minlength=len(values))
     positives = np.bincount(codes[learn], weights=y[learn], minlength=len(values))
     # A category not met while learning gets the overall rate.

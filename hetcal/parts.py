@@ -18,6 +18,7 @@ from hetcal.scheme_rows import SchemeRows
 from hetcal.shrunken_maps import fit_shrunken_maps
 from hetcal.stacking import fit_pooled, fit_weights
 from hetcal.stages import ForestStage, LeafMapsStage, NestedStage, Stage
+from hetcal.stratified import halves
 from hetcal.tree_ensemble import TreeEnsemble
 
 MIN_ROWS = 50  # fewest rows for a leaf to have a map of its own where nothing shrinks it
@@ -186,7 +187,7 @@ class GrownLeavesPart:
 
     def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
         """Grow on every other row, and fit shrunken maps on the rest."""
-        first, second = rows[::2], rows[1::2]
+        first, second = (rows[half] for half in halves(held.y[rows]))
         X, y = held.X.iloc[first], held.y[first]
         partition = self.grow(X, y, logits[first], held.weights(first))
         part = ShrunkenLeavesPart(partition, partition.apply(held.X))

@@ -40,6 +40,20 @@ def draw(size: Floats, stratum: Labels, shares: Floats, rng: np.random.Generator
     return role
 
 
+def halves(y: Labels) -> tuple[Ints, Ints]:
+    """Return every other row, and the rows between; of each class where labels alternate.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in halves(np.array([0, 1, 0, 1, 0, 1, 0, 1]))]
+    [[0, 1, 4, 5], [2, 3, 6, 7]]
+    """
+    turn = np.arange(len(y)) % 2
+    if any(np.unique(y[turn == side]).size < np.unique(y).size for side in (0, 1)):
+        turn[np.argsort(y, kind="stable")] = np.arange(len(y)) % 2
+    return np.flatnonzero(turn == 0), np.flatnonzero(turn == 1)
+
+
 def draw_groups(labels: Ints, group: pd.Series, shares: Floats, rng: np.random.Generator) -> Ints:
     """Draw a role for each group; groups of one class and mixed groups are strata."""
     codes, _ = pd.factorize(group, sort=False, use_na_sentinel=False)

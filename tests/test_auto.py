@@ -330,3 +330,19 @@ def test_scores_whose_squares_are_no_numbers_are_refused():
     held.scores[7] = -1.5e300
     with pytest.raises(CalibrationError, match=r"as wild as -1.5e\+300"):
         choose_scheme(drawn(500, 0), held)
+
+
+def test_a_tree_on_scores_can_be_grown_on_labels_that_alternate():
+    rows = drawn(1_000, 3, blind=1.0)
+    pairs = min((rows.y == 0).sum(), (rows.y == 1).sum())
+    order = np.column_stack([np.flatnonzero(rows.y == k)[:pairs] for k in (0, 1)]).ravel()
+    held = SchemeRows(rows.X.iloc[order], rows.y[order], rows.scores[order])
+    assert held.y[:6].tolist() == [0, 1, 0, 1, 0, 1]
+
+    def grow(X, y, scores, weight):
+        assert y.mean() == pytest.approx(0.5, abs=0.01)
+        return TreePartition(1).fit(X, y).partition_
+
+    candidate = Candidate("grown", "", (PooledPart(), GrownLeavesPart(grow)), (1.0,))
+    logits = candidate.scheme(held, 1.0).logit(held.scores, held.X)
+    assert roc_auc_score(held.y, logits) > roc_auc_score(held.y, held.scores)

@@ -51,3 +51,9 @@ def test_a_missing_category_counts_as_one_of_its_own(rng):
 
 def test_one_class_separates_nothing():
     assert separation(pd.Series([1.0, 2.0]), np.array([1, 1])) == 0.5
+
+
+def test_a_leak_is_found_also_where_labels_alternate():
+    y = np.arange(200) % 2
+    column = pd.Series(np.where(y == 1, "late", "early"))
+    assert separation(column, y) == 1.0
