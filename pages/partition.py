@@ -19,7 +19,7 @@ from pages.shared.partition_controls import (
 from pages.shared.progress import shown_progress
 from pages.shared.settings_used import NEED_SCORES
 from pages.shared.state import workspace
-from pages.shared.tables import CANDIDATES, LEAVES, NO_ROWS, NO_STRENGTH
+from pages.shared.tables import CANDIDATES, NO_ROWS, NO_STRENGTH, leaf_columns
 from pages.shared.widgets import chart, draw_table, leaf_chart, leaf_picker, leaf_rows
 
 open_page(
@@ -74,7 +74,7 @@ leaf_chart(
     "the heterogeneity that an over-confident model under-uses.",
 )
 st.subheader(f"{len(partition.leaves)} leaves", anchor=False)
-leaf_rows(leaves, key="partition_leaves", columns=LEAVES, undefined=NO_ROWS)
+leaf_rows(leaves, key="partition_leaves", columns=leaf_columns(leaves), undefined=NO_ROWS)
 counted = f"rows of class {plain(flow.shown)}" if isinstance(flow, ClassFlow) else "positive rows"
 st.caption(
     f"n: rows; %: share of {counted}. A missing value goes to the side that the split says; "

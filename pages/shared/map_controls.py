@@ -73,7 +73,11 @@ def map_controls(flow: Flow | SavedFlow) -> None:
 def _tell_scheme(chosen: str, saved: bool) -> None:
     """Say that a scheme calibrates, and what the maps are for."""
     where = "" if saved else ", see Partition"
-    use = "do not calibrate in this run" if saved else "calibrate only if One tree is chosen"
+    use = (
+        "do not calibrate in this run"
+        if saved
+        else "calibrate only where the partition is One tree (Algorithm 1)"
+    )
     st.info(
         f"The scheme in use is '{plain(chosen)}'{where}. The maps here are those that the leaves "
         f"of the tree shown ask for: they tell where the score is wrong, and {use}.",

@@ -52,21 +52,37 @@ def scored_columns(scored: pd.DataFrame) -> Columns:
     }
 
 
-LEAVES: Columns = {
-    "leaf": _number("leaf", width=44),
-    "rule": _text("rule", width=RULE_WIDTH),
-    **{
-        f"{kind}_{role}": _number(f"{name} {sign}", width=62, format=form)
-        for role, name in _ROLES.items()
+def leaf_columns(leaves: pd.DataFrame) -> Columns:
+    """Name the columns of leaves, without roles that no row has."""
+    roles = {role: name for role, name in _ROLES.items() if leaves[f"rows_{role}"].any()}
+    counts = {
+        f"{kind}_{role}": _number(
+            f"{name} {sign}", width=_digits(leaves[f"rows_{role}"]), format=form
+        )
+        for role, name in roles.items()
         for kind, sign, form in (("rows", "n", "localized"), ("rate", "%", None))
-    },
-    "distance": _number(
-        "vs. base",
-        width=70,
-        format="%+.3f",
-        help="Positive rate of the leaf minus that of all training rows",
-    ),
-}
+    }
+    distance = "Positive rate of the leaf minus that of all training rows"
+    return {
+        "leaf": _number("leaf", width=44),
+        "rule": _text("rule", width=RULE_WIDTH),
+        **counts,
+        "distance": _number("vs. base", width=70, format="%+.3f", help=distance),
+    }
+
+
+def _digits(counts: pd.Series) -> int:
+    """Return the width of a column of counts, at least that of its head."""
+    return max(62, 18 + 7 * len(f"{counts.max():,}"))
+
+
+def fitted(columns: Columns, table: pd.DataFrame) -> Columns:
+    """Narrow the column of rules where all of them are short."""
+    if "rule" not in columns or table.empty:
+        return columns
+    longest = 24 + 6 * max(map(len, table["rule"]))
+    return columns | {"rule": _text("rule", width=min(RULE_WIDTH, max(60, longest)))}
+
 
 DIAGNOSIS: Columns = {
     "leaf": _number("leaf", width=44, help="0: all rows"),
@@ -185,7 +201,7 @@ CLASS_METRICS: Columns = {
 
 CLASS_MAPS: Columns = {
     "leaf": _number("leaf", width=50, help="0: the map of all rows"),
-    "rule": _text("rule", width=300),
+    "rule": _text("rule", width=RULE_WIDTH),
     "class": _text("class"),
     "weight": _number(
         "weight", format="%.3f", help="Of the logarithm of the class's own probability"

@@ -12,7 +12,7 @@ from hetcal.definitions import DEFINITIONS
 from hetcal.partition import Partition
 from pages.shared.messages import plain, unbroken
 from pages.shared.state import ALL_ROWS, choice, choose_leaf, leaf_choice, update, workspace
-from pages.shared.tables import NO_SCORE, Columns, scored_columns
+from pages.shared.tables import NO_SCORE, Columns, fitted, scored_columns
 
 HEAD_ROWS = 8  # of a table that is too long to be shown
 DASH = "–"
@@ -126,7 +126,7 @@ def draw_table(
         hide_index=True,
         placeholder=DASH,
         column_order=order,
-        column_config=columns,
+        column_config=None if columns is None else fitted(columns, table),
         **options,
     )
     if undefined and table[order].isna().any(axis=None):

@@ -166,3 +166,14 @@ def test_what_is_saved_loads_again(segments):
     upload(app, "partition_file", "partition.json", saved(partition))
     assert table_with(calm(app), "rule")["rule"].tolist() == rules
     assert button(app, "Grow one instead")
+
+
+def test_a_role_without_rows_has_no_columns_and_short_rules_take_little_room(segments):
+    frame = segments.assign(split=segments["split"].replace("validation", "train"))
+    app = with_segment_leaves(frame)
+    (table,) = app.dataframe
+    order = list(table.proto.column_order)
+    assert "rows_train" in order
+    assert not any("validation" in name for name in order)
+    width = json.loads(table.proto.columns)["rule"]["width"]
+    assert len("segment is a") * 6 < width < 200
