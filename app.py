@@ -10,7 +10,7 @@ from pages.shared.class_results import show_class_lifts, show_class_verdict
 from pages.shared.demo_controls import demo_buttons, demo_files
 from pages.shared.frame import need_results, open_page
 from pages.shared.jobs import job_running, watch_job
-from pages.shared.messages import show_verdict
+from pages.shared.messages import show_scheme, show_verdict
 from pages.shared.state import workspace
 from pages.shared.widgets import cards, chart, definitions
 
@@ -43,10 +43,13 @@ else:
     evaluation = flow.run.evaluation
     lift = evaluation.lift
     show_verdict(evaluation)
+    if flow.choice is not None:
+        show_scheme(flow.choice.chosen, flow.choice.why)
+    leaves = ("Leaves", f"{len(flow.partition.leaves)}")
     cards(
         ("AUC before", f"{lift.before:.4f}", DEFINITIONS["AUC"]),
         ("AUC after", f"{lift.after:.4f}", DEFINITIONS["AUC"]),
-        ("Leaves", f"{len(flow.partition.leaves)}"),
+        *((leaves,) if flow.choice is None else ()),  # a scheme is more than the tree shown
         ("Test rows", f"{evaluation.rows:,}"),
     )
     chart(

@@ -18,7 +18,7 @@ from hetcal.verdict import verdict
 from pages.shared.class_flow import ClassFlow
 from pages.shared.class_results import show_class_results, show_shown_class
 from pages.shared.frame import need_results, open_page
-from pages.shared.messages import plain, show_verdict
+from pages.shared.messages import show_scheme, show_verdict
 from pages.shared.tables import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
 from pages.shared.widgets import (
     cards,
@@ -44,7 +44,7 @@ one_map = isinstance(flow, ClassFlow) and flow.one_map
 
 show_verdict(evaluation, one_map)
 if flow.run.choice is not None:
-    st.markdown(f"Scheme: **{plain(chosen)}**. {plain(flow.choice.why)}")
+    show_scheme(flow.choice.chosen, flow.choice.why)
 told, details = flow.run.exactness, flow.run.exactness_details
 st.caption(told, help=None if details == told else details)
 cards(

@@ -20,6 +20,7 @@ WAYS = {
     "A Keras model": model_controls,
     "Train the paper's network": training_controls,
 }
+COMPARED = "Between the model's own output and the sigmoid of the logit, over all rows"
 CLASS_WAYS = {"Columns of the table": class_column_controls, "A Keras model": class_model_controls}
 
 open_page(
@@ -57,14 +58,11 @@ if several:
     st.stop()
 st.success(plain(scores.how), icon=":material/check:")
 difference = scores.largest_difference
+known = difference is not None
 cards(
     ("Rows with a score", f"{len(scores.logit) - scores.excluded:,}"),
     ("Left out", f"{scores.excluded:,}", "Rows whose score is missing or infinite"),
     ("Clipped", f"{scores.clipped:,}", "Probabilities within 1e-7 of 0 or 1, pulled in by that"),
-    (
-        "Largest difference",
-        "–" if difference is None else f"{difference:.1e}",
-        "Between the model's own output and the sigmoid of the logit, over all rows",
-    ),
+    *([("Largest difference", f"{difference:.1e}", COMPARED)] if known else []),
 )
 st.page_link("pages/partition.py", label="Next: partition", icon=":material/arrow_forward:")

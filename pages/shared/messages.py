@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from hetcal.candidates import in_words
 from hetcal.checks import Finding
 from hetcal.delong import Lift
 from hetcal.errors import HetcalError
@@ -27,6 +28,11 @@ def say_outcome(lift: Lift, text: str) -> None:
     bad = dict.fromkeys(("harm", "backwards"), st.error)
     show = {"gain": st.success, "unclear": st.info, "same": st.info, **bad}
     show[outcome(lift)](unbroken(text))
+
+
+def show_scheme(chosen: str, why: str) -> None:
+    """Name the scheme that calibrates, and say why it does."""
+    st.markdown(f"Scheme: **{plain(in_words(chosen))}**. {plain(why)}")
 
 
 def show_finding(finding: Finding) -> None:

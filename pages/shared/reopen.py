@@ -5,7 +5,6 @@ from pathlib import Path
 import streamlit as st
 
 from hetcal.artifacts import Artifact
-from hetcal.candidates import in_words
 from hetcal.class_artifacts import ClassArtifact
 from hetcal.class_figures import class_maps_table
 from hetcal.definitions import DEFINITIONS
@@ -16,7 +15,7 @@ from hetcal.report import table_bytes
 from hetcal.tree_figure import tree_figure
 from pages.shared.compute import artifact_of, scored_by_artifact
 from pages.shared.files import keep
-from pages.shared.messages import plain, show_error
+from pages.shared.messages import plain, show_error, show_scheme
 from pages.shared.progress import shown_progress
 from pages.shared.state import TableFile, open_saved, update
 from pages.shared.tables import CLASS_MAPS, map_columns
@@ -54,7 +53,7 @@ def _show(artifact: Artifact) -> None:
     st.caption(f"Saved by hetcal {plain(artifact.version)}; measured when it was saved.")
     choice = None if artifact.cells is None else artifact.cells.choice
     if choice is not None:
-        _tell_scheme(choice.chosen, choice.why)
+        show_scheme(choice.chosen, choice.why)
         st.caption(
             "The tree below stands for the scheme: its maps tell where the score is wrong, and do "
             "not calibrate."
@@ -79,15 +78,11 @@ def _show_classes(artifact: ClassArtifact) -> None:
         "cannot be explored without its table."
     )
     if artifact.chosen is not None:
-        _tell_scheme(artifact.chosen, artifact.why or "")
+        show_scheme(artifact.chosen, artifact.why or "")
     _draw_tree(artifact.partition)
     maps = class_maps_table(artifact.calibrator, artifact.partition, artifact.classes)
     draw_table(maps, CLASS_MAPS)
     _use_partition(artifact.partition)
-
-
-def _tell_scheme(chosen: str, why: str) -> None:
-    st.markdown(f"Scheme: **{plain(in_words(chosen))}**. {plain(why)}")
 
 
 def _draw_tree(partition: Partition) -> None:

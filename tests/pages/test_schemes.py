@@ -51,6 +51,9 @@ def test_a_scheme_of_many_trees_fills_every_page(segments, name):
     assert table_with(app, "words")["name"].tolist() == ["identity", "pooled", name]
     for page in ("overconfidence", "calibration", "results", "export"):
         calm(go(app, f"pages/{page}.py"))
+    overview = calm(go(app, "app.py"))
+    assert any(each.startswith(f"Scheme: {name}. ") for each in said(overview.markdown))
+    assert set(metrics(overview)) == {"AUC before", "AUC after", "Test rows"}
 
 
 @pytest.mark.parametrize("name", ["auc-gain", "instability"])

@@ -114,7 +114,6 @@ def test_a_column_of_logits_is_taken_as_it_stands(segments):
         "Rows with a score": "2,400",
         "Left out": "0",
         "Clipped": "0",
-        "Largest difference": "–",
     }
     assert links(app) == ["Next: partition"]
     assert scored_head(app)["score"].tolist() == pytest.approx(segments["score"].head(8).tolist())
