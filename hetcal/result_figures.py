@@ -201,7 +201,7 @@ def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Fi
         error_x={
             "array": (leaves["contribution_high"] - leaves["contribution"]).tolist(),
             "color": colour("quiet"),
-            "thickness": 1.2,
+            "thickness": 1.5,
             "width": 3,
         },
         customdata=leaves["leaf"].tolist(),
@@ -209,7 +209,7 @@ def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Fi
         hovertemplate="%{hovertext}<extra></extra>",
         marker={
             "color": [
-                translucent("before" if value < 0 else "after", 0.8)
+                translucent("before" if value < 0 else "after", 0.5)
                 for value in leaves["contribution"]
             ],
             "line": {"color": colour("selected"), "width": [3 if each else 0 for each in chosen]},
