@@ -13,6 +13,7 @@ from hetcal.exactness import evaluate_sketch
 from hetcal.exactness_words import exactness, exactness_details
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
+from hetcal.progress import Progress, silent
 from hetcal.role_cells import RoleCells, row_cells
 from hetcal.row_answers import RowAnswers
 from hetcal.scores import Scores
@@ -94,13 +95,18 @@ class Run:
         """Calibrated logit of every row of the table; only exports need it."""
         return self._calibrate(np.arange(self.table.rows))
 
-    def _calibrate(self, rows: Ints) -> Floats:
+    def complete(self, progress: Progress) -> None:
+        """Work out `after` now, and tell how far that has come."""
+        if "after" not in vars(self):
+            vars(self)["after"] = self._calibrate(np.arange(self.table.rows), progress)
+
+    def _calibrate(self, rows: Ints, progress: Progress = silent) -> Floats:
         """Return the calibrated logits of some rows: many trees take their time with each."""
         if self.calibrated is not None:
             return self.calibrated[rows]
         scores = self.scores.logit[rows]
         if self.choice is not None:
-            return self.choice.scheme.logit(scores, self.table.X.iloc[rows])
+            return self.choice.scheme.logit(scores, self.table.X.iloc[rows], progress)
         return self.calibrator.predict_logit(scores, self.leaf[rows])
 
     @property

@@ -12,6 +12,7 @@ from hetcal.arrays import Floats, Ints
 from hetcal.errors import TableError
 from hetcal.finished_run import Run
 from hetcal.leaves import leaf_table
+from hetcal.progress import Progress, silent
 from hetcal.splits import ROLES
 
 LIFT = ("auc", "percent", "se", "z", "p", "low", "high")
@@ -60,8 +61,9 @@ def scored_rows(rows: Ints, leaf: Ints, scores: Floats, after: Floats) -> pd.Dat
     )
 
 
-def scored_table(run: Run) -> pd.DataFrame:
+def scored_table(run: Run, progress: Progress = silent) -> pd.DataFrame:
     """Score all rows of a run; columns as in `scored_rows`, with `role` and `label` added."""
+    run.complete(progress)
     scored = scored_rows(run.table.row_numbers, run.leaf, run.scores.logit, run.after)
     label = run.table.roles.label
     scored.insert(1, "role", run.split.names(run.table.rows))

@@ -4,6 +4,7 @@ import streamlit as st
 
 from hetcal.report import table_bytes
 from pages.shared.frame import need_run, open_page
+from pages.shared.progress import shown_progress
 from pages.shared.reopen import reopen_artifact
 from pages.shared.takeaway import to_take
 from pages.shared.widgets import scored_head
@@ -51,7 +52,8 @@ with downloads:
     )
 
     st.subheader("The scored table", anchor=False)
-    scored = taken.scored()
+    with shown_progress() as progress:
+        scored = taken.scored(progress)
     st.caption(f"{len(scored):,} rows of all roles; the first ones:")
     scored_head(scored)
     with st.container(horizontal=True):

@@ -9,6 +9,7 @@ from hetcal.artifacts import artifact_bytes
 from hetcal.class_artifacts import class_artifact_bytes
 from hetcal.class_report import class_result_json, class_scored_table
 from hetcal.class_scoring import ClassModelScoring
+from hetcal.progress import Progress
 from hetcal.report import result_json, scored_table
 from hetcal.scoring import ModelScoring
 from pages.shared.class_flow import ClassFlow
@@ -22,7 +23,7 @@ class Takeaway:
     artifact: Callable[[], bytes]
     partition: Callable[[], str]
     result: Callable[[], str]
-    scored: Callable[[], pd.DataFrame]
+    scored: Callable[[Progress], pd.DataFrame]
     also: str
 
 
@@ -36,13 +37,13 @@ def to_take(flow: Flow) -> Takeaway:
             lambda: class_artifact_bytes(run, scoring),
             run.partition.to_json,
             lambda: class_result_json(run),
-            lambda: class_scored_table(run),
+            lambda _: class_scored_table(run),
             f"{model}. It scores new rows; to look at this run again, the table is needed, too",
         )
     return Takeaway(
         lambda: artifact_bytes(flow.run, scoring),
         flow.run.partition.to_json,
         lambda: result_json(flow.run),
-        lambda: scored_table(flow.run),
+        lambda progress: scored_table(flow.run, progress),
         f", sketches of the scores{model}",
     )

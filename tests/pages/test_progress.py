@@ -61,6 +61,18 @@ def test_scoring_with_an_artifact_has_its_bar_until_it_is_done(segments, drawn):
     assert not app.get("progress")
 
 
+def test_many_trees_that_score_all_rows_have_their_bar_once(segments, drawn):
+    app = go(with_scores(segments), "pages/partition.py")
+    app.selectbox(key="setting_partition").select("forest").run()
+    app = calm(go(app, "pages/results.py"))
+    drawn.clear()
+    app = calm(go(app, "pages/export.py"))
+    assert begins(drawn, "Sending rows through the trees")
+    drawn.clear()
+    calm(go(go(app, "pages/results.py"), "pages/export.py"))
+    assert not drawn
+
+
 def test_what_is_known_already_needs_no_bar(segments, drawn):
     app = calm(go(with_scores(segments), "pages/results.py"))
     drawn.clear()
