@@ -20,6 +20,7 @@ from hetcal.tree_columns import TreeColumns
 from hetcal.tree_encoding import EncodedColumn, to_partition
 
 BLOCK = 16_384  # rows at a time, so that they stay in the cache while the trees pass by
+ENCODED = 16 * BLOCK  # rows that are encoded at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +108,16 @@ class TreeEnsemble:
         self, X: pd.DataFrame | NDArray[Any], progress: Progress = silent
     ) -> Iterator[tuple[slice, Iterator[Ints]]]:
         """Yield blocks of rows, and for each tree after tree the leaf number of its rows."""
-        columns = self.columns.matrix(X).T
-        for begin in range(0, columns.shape[1], BLOCK):
-            end = min(begin + BLOCK, columns.shape[1])
-            progress(begin / columns.shape[1], "Sending rows through the trees")
-            yield slice(begin, end), self._leaves(columns, begin, end)
+        for first, columns in self._encoded(X):
+            for begin in range(0, columns.shape[1], BLOCK):
+                end = min(begin + BLOCK, columns.shape[1])
+                progress((first + begin) / len(X), "Sending rows through the trees")
+                yield slice(first + begin, first + end), self._leaves(columns, begin, end)
+
+    def _encoded(self, X: pd.DataFrame | NDArray[Any]) -> Iterator[tuple[int, Singles]]:
+        """Yield columns of some rows after the other, which take little memory, and the first."""
+        for first in range(0, max(len(X), 1), ENCODED):
+            yield first, self.columns.matrix(X[first : first + ENCODED]).T
 
     def _leaves(self, columns: Singles, begin: int, end: int) -> Iterator[Ints]:
         for first, routes in zip(self.leaf_starts.tolist(), self._routes, strict=True):
@@ -139,8 +145,9 @@ class TreeEnsemble:
         left = np.where(inner, np.arange(feature.size) + 1, 0)
         counts = np.zeros((3, feature.size))
         if X is not None and y is not None:
-            leaf = self._routes[tree].leaves(self.columns.matrix(X).T, 0, len(X))
-            node = np.flatnonzero(~inner)[leaf]
+            route = self._routes[tree]
+            parts = [route.leaves(each, 0, each.shape[1]) for _, each in self._encoded(X)]
+            node = np.flatnonzero(~inner)[np.concatenate(parts)]
             mass = np.ones(node.size) if weight is None else weight
             for i, each in enumerate((np.ones(node.size), mass, mass * y)):
                 counts[i] = np.bincount(node, each, feature.size)

@@ -77,6 +77,8 @@ def test_more_rows_than_a_block_are_mapped_like_few(scheme, monkeypatch):
     whole = scheme.logit(scores, X)
     monkeypatch.setattr("hetcal.tree_ensemble.BLOCK", 100)
     assert np.array_equal(scheme.logit(scores, X), whole)
+    monkeypatch.setattr("hetcal.tree_ensemble.ENCODED", 250)
+    assert np.array_equal(scheme.logit(scores, X), whole)
 
 
 def test_compiled_maps_are_those_of_numpy_bit_for_bit(scheme, monkeypatch):
