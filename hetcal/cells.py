@@ -57,9 +57,13 @@ class Cells:
         if not used.all():  # millions of rows are not copied for nothing
             score, y, leaf = score[used], y[used], leaf[used]
             weight = None if weight is None else weight[used]
-        w = np.ones(score.size) if weight is None else weight.astype(np.float64)
-        squares = w if weight is None else w**2
-        return cls(score, y, leaf, w, squares, np.ones(score.size, dtype=np.int64), score, score)
+        once = np.broadcast_to(np.int64(1), score.size)  # takes no memory
+        if weight is None:
+            w = squares = np.broadcast_to(1.0, score.size)
+        else:
+            w = weight.astype(np.float64)
+            squares = w**2
+        return cls(score, y, leaf, w, squares, once, score, score)
 
     @classmethod
     def joined(cls, parts: "Sequence[Cells]") -> "Cells":

@@ -7,6 +7,7 @@ import numpy as np
 
 from hetcal.arrays import Floats, Ints
 from hetcal.auto import Choice
+from hetcal.cells import Cells
 from hetcal.digests import text_digest
 from hetcal.evaluation import Evaluation, evaluate
 from hetcal.exactness import evaluate_sketch
@@ -14,7 +15,7 @@ from hetcal.exactness_words import exactness, exactness_details
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
 from hetcal.progress import Progress, silent
-from hetcal.role_cells import RoleCells, row_cells
+from hetcal.role_cells import RoleCells
 from hetcal.row_answers import RowAnswers
 from hetcal.scores import Scores
 from hetcal.settings import Settings
@@ -68,10 +69,10 @@ class Run:
         ways = score_in_four_ways(self.cells.test, self.cells.calibration, self.calibrator)
         if self.calibrated is None and self.choice is None:
             return ways
-        rows, logit = self.split.test, np.full(self.table.rows, np.nan)
-        logit[rows] = self._calibrate(rows)
-        scores = replace(self.scores, logit=logit)
-        return replace(ways, after=row_cells(self.table, scores, rows, self.leaf))
+        rows, table = self.split.test, self.table
+        weight = None if table.weight is None else table.weight[rows]
+        parts = self._calibrate(rows), table.y[rows], self.leaf[rows], weight
+        return replace(ways, after=Cells.of_rows(*parts))
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -106,7 +107,7 @@ class Run:
             return self.calibrated[rows]
         scores = self.scores.logit[rows]
         if self.choice is not None:
-            return self.choice.scheme.logit(scores, self.table.X.iloc[rows], progress)
+            return self.choice.scheme.logit_of(rows, scores, self.table.X, progress)
         return self.calibrator.predict_logit(scores, self.leaf[rows])
 
     @property

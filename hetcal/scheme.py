@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from hetcal.arrays import Floats
+from hetcal.arrays import Floats, Ints
 from hetcal.ensemble_json import ensemble_fields, read_ensemble
 from hetcal.errors import CalibrationError
 from hetcal.feature_values import named_columns
@@ -29,6 +29,7 @@ from hetcal.strict_json import Fields, JsonError, parse_object
 KIND = "hetcal scheme"
 FORMAT = 1
 MAX_STAGES = 8
+PICKED = 1 << 18  # rows whose columns are copied at a time
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,29 @@ class Scheme:
         for i, stage in enumerate(self.stages):
             part = between(progress, i / len(self.stages), (i + 1) / len(self.stages))
             logits = stage.logit(logits, frame, part)
+        return logits
+
+    def logit_of(
+        self, rows: Ints, scores: Floats, X: pd.DataFrame, progress: Progress = silent
+    ) -> Floats:
+        """Return the calibrated logits of some rows of a table without a copy of all their columns.
+
+        Parameters
+        ----------
+        rows : array of int
+            The rows.
+        scores : array of float
+            Their logits.
+        X : DataFrame
+            The whole table.
+        progress : callable, optional
+            Is told how far the work has come.
+        """
+        logits = np.empty(rows.size)
+        for begin in range(0, rows.size, PICKED):
+            part = slice(begin, begin + PICKED)
+            done = between(progress, begin / rows.size, min(begin + PICKED, rows.size) / rows.size)
+            logits[part] = self.logit(scores[part], X.iloc[rows[part]], done)
         return logits
 
     @property

@@ -81,6 +81,24 @@ def test_more_rows_than_a_block_are_mapped_like_few(scheme, monkeypatch):
     assert np.array_equal(scheme.logit(scores, X), whole)
 
 
+def test_some_rows_of_a_table_are_mapped_like_the_rows_alone(scheme, monkeypatch):
+    X, _, scores = rows(3)
+    some = np.arange(len(X))[::-3]
+    whole = scheme.logit(scores, X)
+    for picked in (100, 1 << 18):
+        monkeypatch.setattr("hetcal.scheme.PICKED", picked)
+        assert np.array_equal(scheme.logit_of(some, scores[some], X), whole[some])
+
+
+def test_progress_of_some_rows_goes_from_none_to_all_of_them(scheme, monkeypatch):
+    X, _, scores = rows(3)
+    monkeypatch.setattr("hetcal.scheme.PICKED", 100)
+    told = []
+    scheme.logit_of(np.arange(len(X)), scores, X, lambda done, _: told.append(done))
+    assert told == sorted(told)
+    assert all(0 <= each <= 1 for each in told)
+
+
 def test_compiled_maps_are_those_of_numpy_bit_for_bit(scheme, monkeypatch):
     pytest.importorskip("numba")
     X, _, scores = rows(3)

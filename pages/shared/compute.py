@@ -161,9 +161,9 @@ def run_of(
 
 @once
 def diagnosis_of(
-    table: Table, scores: Scores, settings: Settings, partition: Partition, exact: bool
+    table: Table, scores: Scores, settings: Settings, partition: Partition
 ) -> pd.DataFrame:
-    passed = first_pass_of(table, scores, settings, partition, exact)
+    passed = first_pass_of(table, scores, settings, partition, exact=False)
     return diagnose(passed.cells.train, passed.cells.test, partition.leaves, passed.scored_rows)
 
 
@@ -173,11 +173,10 @@ def histograms_of(
     scores: Scores,
     settings: Settings,
     partition: Partition,
-    exact: bool,
     axis: str,
     bins: int,
 ) -> ScoreHistograms:
-    cells = first_pass_of(table, scores, settings, partition, exact).cells
+    cells = first_pass_of(table, scores, settings, partition, exact=False).cells
     leaves = [each.id for each in partition.leaves]
     return score_histograms(cells.train, cells.test, leaves, axis=axis, bins=bins)
 

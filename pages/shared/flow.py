@@ -134,10 +134,10 @@ class Flow:
         return run_of(*parts, self.choice, self.progress)
 
     @cached_property
-    def _passed(self) -> tuple[Table, Scores | None, Settings, Partition, bool]:
+    def _passed(self) -> tuple[Table, Scores | None, Settings, Partition]:
         """What the pass over the rows depends on."""
         settings = division(self.workspace.settings)
-        return self.table, self.scores, settings, self.partition, self.choice is not None
+        return self.table, self.scores, settings, self.partition
 
     @cached_property
     def diagnosis(self) -> pd.DataFrame:
