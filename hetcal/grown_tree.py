@@ -72,7 +72,14 @@ class GrownTree:
         mass: Floats,
         gaps: Bools | None = None,
     ) -> Self:
-        """Take the cuts, the children, the rows and the mass by label of all nodes."""
+        """Take the cuts, the children, the rows and the mass by label of all nodes.
+
+        A mass may be a difference of sums, and by their rounding a little below 0.
+        """
+        mass = np.maximum(mass, 0.0)
+        total = mass.sum(axis=1)
+        rate = np.full(total.size, mass[0, 1] / total[0])
+        np.divide(mass[:, 1], total, out=rate, where=total > 0)
         pairs = np.array([each or [0, 0] for each in children])
         return cls(
             np.array([-1 if cut is None else cut.feature for cut in cuts]),
@@ -81,7 +88,7 @@ class GrownTree:
             pairs[:, 0],
             pairs[:, 1],
             rows,
-            mass[:, 1] / mass.sum(axis=1),
+            rate,
             gaps,
             np.array([[np.nan] * 2 if cut is None else [cut.last, cut.next] for cut in cuts]),
         )

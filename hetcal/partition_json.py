@@ -9,6 +9,7 @@ from hetcal.strict_json import Fields, JsonError, parse_object
 
 KIND = "hetcal partition"
 FORMAT = 1
+ROUNDING = 1e-9  # how far a rate may be beyond 0 and 1
 
 
 def write_tree(features: tuple[Feature, ...], nodes: tuple[Node, ...]) -> str:
@@ -92,9 +93,16 @@ def _node_fields(node: Node, features: tuple[Feature, ...]) -> dict[str, Any]:
     return {"feature": node.feature, **cut, **children, **counts}
 
 
+def _read_rate(fields: Fields) -> float:
+    """Read a rate; earlier versions wrote some that rounding had brought beyond 0 or 1."""
+    rate = fields.number("positive_rate")
+    nearest = min(max(rate, 0.0), 1.0)
+    return nearest if abs(rate - nearest) < ROUNDING else fields.number("positive_rate", 0.0, 1.0)
+
+
 def _read_node(fields: Fields, kinds: dict[str, Any]) -> Node:
     rows = fields.integer("rows", 0, 2**53)
-    rate = fields.number("positive_rate", 0.0, 1.0)
+    rate = _read_rate(fields)
     if "feature" not in fields:
         fields.only("rows", "positive_rate")
         return Node(rows, rate)

@@ -277,3 +277,9 @@ def test_spoiled_files_raise_nothing_but_partition_errors(partition, seed):
         except PartitionError:
             refused += 1
     assert refused > 30
+
+
+@pytest.mark.parametrize(("written", "read"), [(-2e-15, 0.0), (1.0000000000000002, 1.0)])
+def test_a_rate_that_rounding_has_brought_beyond_0_or_1_is_read(written, read):
+    text = Partition((), (Node(5, 0.25),)).to_json().replace("0.25", repr(written))
+    assert Partition.from_json(text).nodes[0].positive_rate == read

@@ -8,6 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hetcal.errors import PartitionError
+from hetcal.partition import Partition
 from hetcal.rules import short_number
 from hetcal.tree_encoding import fewest_category_rows
 from hetcal.tree_partition import TreePartition, default_min_leaf
@@ -310,3 +311,26 @@ def test_too_deep_a_tree_is_refused():
         TreePartition(30, min_samples_leaf=1).fit(
             rng.normal(size=(8_000, 5)), rng.integers(0, 2, 8_000)
         )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rates_of_weighted_leaves_of_one_class_are_rates(seed):
+    rng = np.random.default_rng(seed)
+    X, weight = rng.normal(size=(600, 2)), rng.random(600)
+    y = (X[:, 0] + rng.normal(size=600) > 0).astype(int)
+    partition = TreePartition(6, min_samples_leaf=1).fit(X, y, weight).partition_
+    leaf = partition.apply(X)
+    for each in partition.leaves:
+        inside = leaf == each.id
+        expected = np.average(y[inside], weights=weight[inside])
+        assert 0 <= each.positive_rate <= 1
+        assert each.positive_rate == pytest.approx(expected, abs=1e-9)
+    assert Partition.from_json(partition.to_json()) == partition
+
+
+def test_leaves_whose_weight_is_lost_beside_the_others_have_a_rate():
+    X, y = np.arange(40.0)[:, None], np.arange(40) % 2
+    weight = np.where(np.arange(40) < 20, 1.0, 1e-30)
+    partition = TreePartition(6, min_samples_leaf=1).fit(X, y, weight).partition_
+    assert all(0 <= node.positive_rate <= 1 for node in partition.nodes)
+    assert Partition.from_json(partition.to_json()) == partition
