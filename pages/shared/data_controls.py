@@ -73,7 +73,7 @@ def role_controls(source: Source) -> None:
         names,
         None,
         placeholder="none",
-        help="All rows of one group stay on one side of the split.",
+        help="All rows of one group stay on one side of the split, and of every fold.",
         **role("group"),
     )
     first[3].selectbox("Row weight (optional)", names, None, placeholder="none", **role("weight"))
