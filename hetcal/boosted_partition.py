@@ -9,7 +9,7 @@ import numpy as np
 from sklearn._loss import HalfBinomialLoss
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from hetcal.arrays import Floats, Ints, Singles
@@ -101,6 +101,7 @@ class BoostedPartition(EnsembleEstimator):
         """
         self._require_counts("boosted trees", "members", "max_iter", "max_leaf_nodes")
         rows = self._rows(X, y, sample_weight)
+        check_consistent_length(X, groups)
         # The unit of weights is of no account, though scikit-learn shrinks by sums of them.
         rows = replace(rows, weight=rows.weight / rows.weight.mean())
         self._check(rows.positive)

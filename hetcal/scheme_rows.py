@@ -72,7 +72,9 @@ def sampled(rows: SchemeRows, most: int, seed: int) -> SchemeRows:
         use &= np.isfinite(rows.scores)
     inside = drawn(use, most, seed)
     scores = None if rows.scores is None else rows.scores[inside].astype(np.float64)
-    y, group = np.asarray(rows.y)[inside], None if rows.group is None else rows.group[inside]
+    y, group = np.asarray(rows.y)[inside], None
+    if rows.group is not None:
+        group = np.asarray(rows.group)[inside]
     return SchemeRows(rows.X.iloc[inside], y, scores, rows.weights(inside), group)
 
 

@@ -24,7 +24,7 @@ from hetcal.parts import (
     PooledPart,
     ShrunkenLeavesPart,
 )
-from hetcal.scheme_rows import SchemeRows, joined
+from hetcal.scheme_rows import SchemeRows, joined, sampled
 from hetcal.tree_partition import TreePartition
 
 
@@ -346,3 +346,11 @@ def test_a_tree_on_scores_can_be_grown_on_labels_that_alternate():
     candidate = Candidate("grown", "", (PooledPart(), GrownLeavesPart(grow)), (1.0,))
     logits = candidate.scheme(held, 1.0).logit(held.scores, held.X)
     assert roc_auc_score(held.y, logits) > roc_auc_score(held.y, held.scores)
+
+
+def test_groups_may_be_a_series_with_any_index():
+    held = replace(drawn(400, 1), group=pd.Series(np.arange(400) % 30, index=np.arange(400)[::-1]))
+    plain = replace(held, group=held.group.to_numpy(), weight=np.r_[np.zeros(10), np.ones(390)])
+    found = [sampled(each, 400, 0).group for each in (replace(held, weight=plain.weight), plain)]
+    assert np.array_equal(*found)
+    assert found[0][:3].tolist() == [10, 11, 12]

@@ -222,3 +222,9 @@ def test_the_unit_of_the_weights_does_not_matter(unit):
     other = BoostedPartition(2, max_iter=20).fit(X, y, weight).held_out_
     assert np.ptp(found) > 2
     assert found == pytest.approx(other, abs=1e-6)
+
+
+def test_groups_of_other_rows_are_refused():
+    X, y = rows(0, 200)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        BoostedPartition(2, max_iter=3).fit(X, y, groups=np.arange(199))
