@@ -61,7 +61,9 @@ class ClassPartition(PartitionEstimator):
         check_consistent_length(frame, y)
         weight = _check_sample_weight(sample_weight, frame, ensure_non_negative=True)
         used = weight > 0
-        frame, codes, weight = frame[used], _several_classes(y[used]), weight[used]
+        if not used.all():  # millions of rows are not copied for nothing
+            frame, y, weight = frame[used], y[used], weight[used]
+        codes = _several_classes(y)
         matrix, columns = encode_columns(frame, class_direction(codes, weight), weight)
         rows = len(frame)
         fewest = default_min_leaf(rows) if self.min_samples_leaf is None else self.min_samples_leaf
