@@ -175,7 +175,7 @@ def _choose(
             clear, gains, lambda i, best: gain_between(tried[i], tried[best], held, fold)
         )
         return chosen, lift_reason(tried, gains, chosen, best)
-    fall, se = loss_gain(tried[0].losses, tried[1].losses, held.weight)
+    fall, se = loss_gain(tried[0].losses, tried[1].losses, held.weight, held.group)
     mended = fall > 2 * se
     return int(mended), no_lift_reason(MENDED if mended else LEFT, tried, gains)
 

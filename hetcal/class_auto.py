@@ -121,7 +121,8 @@ def choose_class_maps(
 
 def _choose(tried: list[ClassCrossFit], gains: list[Gain], folds: ClassFolds) -> tuple[int, str]:
     """Return the position of what is chosen, and why."""
-    falls = [loss_gain(tried[0].losses, each.losses, folds.rows.weight) for each in tried]
+    about = folds.rows.weight, folds.rows.group
+    falls = [loss_gain(tried[0].losses, each.losses, *about) for each in tried]
     mending = [i for i, (fall, se) in enumerate(falls) if fall > 2 * se]
     clear = [i for i in mending if gains[i].low > 0]
     if clear:
@@ -145,7 +146,8 @@ def _simplest_map(kept: list[int], tried: list[ClassCrossFit], folds: ClassFolds
     """Return the simplest of some maps within one standard error of the lowest log-loss."""
     best = min(kept, key=lambda i: tried[i].log_loss)
     for i in kept:
-        fall, se = loss_gain(tried[i].losses, tried[best].losses, folds.rows.weight)
+        about = folds.rows.weight, folds.rows.group
+        fall, se = loss_gain(tried[i].losses, tried[best].losses, *about)
         if fall <= se:
             return i
     return best

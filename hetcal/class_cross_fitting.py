@@ -9,7 +9,7 @@ from hetcal.class_calibrator import STRENGTHS, ClassCalibrator
 from hetcal.class_map import ClassMap, ClassMethod, identity_map
 from hetcal.class_metrics import class_placements, macro_lift_of
 from hetcal.class_rows import ClassRows, fit_leaf_class_maps, fit_pooled_class_map, mapped_logits
-from hetcal.cross_fitting import Gain
+from hetcal.cross_fitting import Gain, mean_gain
 
 KINDS: tuple[tuple[ClassMethod, str, str], ...] = (
     ("temperature", "temperature", "a temperature"),
@@ -119,13 +119,12 @@ class ClassFolds:
 
     def gain(self, before: ClassCrossFit, after: ClassCrossFit) -> Gain:
         """Compare two candidates in every fold by their macro AUC; the gain is the mean."""
-        count, total, variance = int(self.fold.max()) + 1, 0.0, 0.0
-        for number in range(count):
+        lifts = []
+        for number in range(int(self.fold.max()) + 1):
             here = np.flatnonzero(self.fold == number)
             rows, placed = self.rows.of(here), (before.placed[here], after.placed[here])
-            lift = macro_lift_of(rows.y, self.counted, *placed, rows.weight)
-            total, variance = total + lift.auc, variance + lift.se**2
-        return Gain(total / count, float(np.sqrt(variance)) / count)
+            lifts.append(macro_lift_of(rows.y, self.counted, *placed, rows.weight, rows.group))
+        return mean_gain(lifts)
 
     def _logs(self, method: ClassMethod | None, strength: float) -> Floats:
         if method is None:

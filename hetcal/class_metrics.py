@@ -12,9 +12,10 @@ from scipy.special import logit
 
 from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
-from hetcal.delong import Lift, lift_between, paired_delong, placements
+from hetcal.delong import Lift, error_of, lift_between, paired_delong, placements
 from hetcal.metrics import auc, calibration_error
 from hetcal.reliability import ReliabilityCurve, reliability_curve
+from hetcal.stratified import Groups
 
 # A probability of one is pulled in as far as double precision can tell it from one.
 SUREST = 1 - 2.0**-52
@@ -131,11 +132,13 @@ def macro_lift_of(
     before: Floats,
     after: Floats,
     weight: Floats | None = None,
+    group: Groups | None = None,
 ) -> Lift:
     """Compare the mean AUC of some classes by the placements of the rows for each.
 
     Its variance is DeLong's: each row pulls the AUC of every class by its own difference in
-    placement, and the pulls of one row on all classes are added before they are squared.
+    placement, and the pulls of one row on all classes are added before they are squared; so
+    are those of the rows of one group, which are not independent.
     """
     w = np.ones(y.size) if weight is None else weight
     pulls, areas = np.zeros(y.size), np.zeros(2)
@@ -147,7 +150,7 @@ def macro_lift_of(
             away = moved[side] - np.average(moved[side], weights=w[side])
             pulls[side] += np.sqrt(rows / max(rows - 1, 1)) * w[side] * away / mass
     before_area, after_area = areas / len(classes)
-    return lift_between(before_area, after_area, float(np.sqrt(np.sum(pulls**2))) / len(classes))
+    return lift_between(before_area, after_area, error_of(pulls, group) / len(classes))
 
 
 def class_table(names: tuple[str, ...], y: Ints, lifts: tuple[Lift, ...]) -> pd.DataFrame:

@@ -8,7 +8,8 @@ from scipy.special import ndtri
 
 from hetcal.arrays import Floats, Ints
 from hetcal.candidates import Candidate
-from hetcal.delong import CONFIDENCE, lift_of, placements
+from hetcal.class_metrics import macro_lift_of
+from hetcal.delong import CONFIDENCE, Lift, error_of, lift_of, placements
 from hetcal.errors import CalibrationError
 from hetcal.progress import Progress, silent
 from hetcal.scheme_rows import SchemeRows
@@ -124,21 +125,40 @@ def _placed(held: SchemeRows, logits: Floats, fold: Ints) -> Floats:
 
 def gain_between(before: CrossFit, after: CrossFit, held: SchemeRows, fold: Ints) -> Gain:
     """Compare two candidates in every fold; the gain is the mean."""
-    count = int(fold.max()) + 1
-    total, variance = 0.0, 0.0
-    for number in range(count):
+    lifts = []
+    for number in range(int(fold.max()) + 1):
         rows = np.flatnonzero(fold == number)
         y, weight = held.y[rows], held.weights(rows)
-        lift = lift_of(y, before.placed[rows], after.placed[rows], weight)
+        if held.group is None:
+            lifts.append(lift_of(y, before.placed[rows], after.placed[rows], weight))
+        else:
+            placed = before.placed[rows, None], after.placed[rows, None]
+            lifts.append(macro_lift_of(y, (1,), *placed, weight, held.group[rows]))
+    return mean_gain(lifts)
+
+
+def mean_gain(lifts: Sequence[Lift]) -> Gain:
+    """Return the mean of the lifts of all folds.
+
+    Where a fold is a single group, how much the lifts of the folds differ tells the error.
+    """
+    count, total, variance = len(lifts), 0.0, 0.0
+    for lift in lifts:
         total, variance = total + lift.auc, variance + lift.se**2
+    if np.isnan(variance):
+        variance = count * float(np.var([lift.auc for lift in lifts], ddof=1))
     return Gain(total / count, float(np.sqrt(variance)) / count)
 
 
-def loss_gain(before: Floats, after: Floats, weight: Floats | None) -> tuple[float, float]:
+def loss_gain(
+    before: Floats, after: Floats, weight: Floats | None, group: Groups | None = None
+) -> tuple[float, float]:
     """Return by how much the mean of the rows' log-losses fell, and its standard error."""
     w = np.ones(before.size) if weight is None else weight
     fall = before - after
     mean = float(np.average(fall, weights=w))
+    if group is not None:
+        return mean, error_of(w * (fall - mean) / w.sum(), group)
     return mean, float(np.sqrt((w**2) @ (fall - mean) ** 2) / w.sum())
 
 

@@ -4,11 +4,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtr, ndtri
 
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.rank_statistics import class_variance, count_below, counted_up
 from hetcal.ranking import Labels, ascending_order, rank_class
+from hetcal.stratified import Groups
 
 CONFIDENCE = 0.95
 
@@ -122,6 +124,19 @@ def lift_of(
         for side in map(np.flatnonzero, (positive, ~positive))
     )
     return lift_between(area_before, area_after, float(np.sqrt(variance)))
+
+
+def error_of(pulls: Floats, group: Groups | None = None) -> float:
+    """Return the standard error of a number from what each row pulls it by.
+
+    The pulls of the rows of one group are added before they are squared, for such rows are not
+    independent; a single group tells nothing, and gives NaN.
+    """
+    if group is None:
+        return float(np.sqrt(np.sum(pulls**2)))
+    together = np.bincount(pd.factorize(group)[0], pulls)
+    groups = together.size
+    return float(np.sqrt(groups / (groups - 1) * np.sum(together**2))) if groups > 1 else math.nan
 
 
 def _rows_by_score(side: Bools, scores: Floats, weight: Floats | None) -> Ints:

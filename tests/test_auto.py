@@ -10,8 +10,16 @@ from hetcal import auto, candidates
 from hetcal.auto import choose_scheme
 from hetcal.boosted_partition import BoostedPartition
 from hetcal.candidates import Candidate
-from hetcal.cross_fitting import Gain, cross_fit, draw_folds, gain_between, simplest_of_best
-from hetcal.delong import paired_delong
+from hetcal.cross_fitting import (
+    Gain,
+    cross_fit,
+    draw_folds,
+    gain_between,
+    loss_gain,
+    mean_gain,
+    simplest_of_best,
+)
+from hetcal.delong import lift_between, paired_delong, placements
 from hetcal.errors import CalibrationError
 from hetcal.forest_partition import ForestPartition
 from hetcal.leaf_calibrator import LeafCalibrator
@@ -354,3 +362,33 @@ def test_groups_may_be_a_series_with_any_index():
     found = [sampled(each, 400, 0).group for each in (replace(held, weight=plain.weight), plain)]
     assert np.array_equal(*found)
     assert found[0][:3].tolist() == [10, 11, 12]
+
+
+def test_rows_that_repeat_in_groups_tell_no_more_than_one_of_each():
+    once, each = parts()[1:]
+    rows = np.repeat(np.arange(len(once.y)), 4)
+    fourfold = SchemeRows(once.X.iloc[rows], once.y[rows], once.scores[rows], group=rows)
+    fold = draw_folds(once.y, 4, 0)
+    gains, falls = [], []
+    for held, number in ((once, fold), (fourfold, fold[rows])):
+        before = cross_fit(Candidate("identity", ""), held, number)
+        logits = each[5].margin if held is once else each[5].margin[rows]
+        losses = np.logaddexp(0.0, logits) - held.y * logits
+        placed = np.empty(held.y.size)
+        for k in range(4):
+            here = number == k
+            placed[here] = placements(held.y[here], logits[here])
+        after = replace(before, logits=logits, placed=placed, losses=losses)
+        gains.append(gain_between(before, after, held, number))
+        falls.append(loss_gain(before.losses, losses, None, held.group))
+    assert gains[0].auc == pytest.approx(gains[1].auc, abs=1e-12)
+    assert gains[0].se == pytest.approx(gains[1].se, rel=0.02)
+    assert falls[0] == pytest.approx(falls[1], rel=0.02)
+
+
+def test_folds_of_a_single_group_are_as_sure_as_they_are_alike():
+    lifts = [lift_between(0.7, 0.7 + gain, float("nan")) for gain in (0.01, 0.03, 0.02)]
+    assert mean_gain(lifts).auc == pytest.approx(0.02)
+    assert mean_gain(lifts).se == pytest.approx(0.01 / np.sqrt(3))  # deviation over root of three
+    sure = [lift_between(0.7, 0.7 + gain, 0.006) for gain in (0.01, 0.03, 0.02)]
+    assert mean_gain(sure).se == pytest.approx(0.006 / np.sqrt(3))

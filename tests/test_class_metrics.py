@@ -5,8 +5,10 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 from hetcal.class_metrics import (
     class_lifts,
+    class_placements,
     class_table,
     macro_lift,
+    macro_lift_of,
     measure_classes,
     one_against_rest,
     top_label_curve,
@@ -120,3 +122,21 @@ def test_one_class_with_weight_has_no_lift():
     y = np.arange(10) % 3
     lift = macro_lift(y, logs, logs[:, ::-1], (y == 1).astype(float))
     assert np.isnan([lift.auc, lift.se, lift.low, lift.high]).all()
+
+
+def test_rows_that_repeat_in_groups_make_no_lift_surer(drawn):
+    y, before, after = drawn[:3]
+    rows = np.repeat(np.arange(y.size), 3)
+    classes = np.unique(y).tolist()
+    once, thrice = (
+        macro_lift_of(
+            y[each],
+            classes,
+            class_placements(y[each], before[each], classes),
+            class_placements(y[each], after[each], classes),
+            group=group,
+        )
+        for each, group in ((np.arange(y.size), None), (rows, rows))
+    )
+    assert thrice.auc == pytest.approx(once.auc)
+    assert thrice.se == pytest.approx(once.se, rel=0.01)
