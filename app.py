@@ -44,7 +44,7 @@ else:
     lift = evaluation.lift
     show_verdict(evaluation)
     if flow.choice is not None:
-        show_scheme(flow.choice.chosen, flow.choice.why)
+        show_scheme(flow.choice.chosen, flow.choice.why, at_length=False)
     leaves = ("Leaves", f"{len(flow.partition.leaves)}")
     cards(
         ("AUC before", f"{lift.before:.4f}", DEFINITIONS["AUC"]),

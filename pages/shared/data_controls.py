@@ -105,7 +105,7 @@ def _positive() -> dict[str, object]:
 
 def split_controls(source: Source) -> None:
     """Let the user divide the rows by a column, or by seeded fractions."""
-    column, seed, *shares = st.columns([3, 1.4, 1, 1, 1, 1], vertical_alignment="bottom")
+    column, seed, *shares = st.columns([2.5, 1, 1, 1.2, 1.3, 1], vertical_alignment="bottom")
     column.selectbox(
         "Split column",
         list(source.frame.columns),

@@ -30,9 +30,13 @@ def say_outcome(lift: Lift, text: str) -> None:
     show[outcome(lift)](unbroken(text))
 
 
-def show_scheme(chosen: str, why: str) -> None:
-    """Name the scheme that calibrates, and say why it does."""
-    st.markdown(f"Scheme: **{plain(in_words(chosen))}**. {plain(why)}")
+def show_scheme(chosen: str, why: str, *, at_length: bool = True) -> None:
+    """Name the scheme that calibrates, and say why it does: at length, or on hover."""
+    named, reason = f"Scheme: **{plain(in_words(chosen))}**.", plain(why)
+    if at_length:
+        st.markdown(f"{named} {reason}")
+    else:
+        st.markdown(named, help=reason)
 
 
 def show_finding(finding: Finding) -> None:

@@ -52,7 +52,8 @@ def test_a_scheme_of_many_trees_fills_every_page(segments, name):
     for page in ("overconfidence", "calibration", "results", "export"):
         calm(go(app, f"pages/{page}.py"))
     overview = calm(go(app, "app.py"))
-    assert any(each.startswith(f"Scheme: {name}. ") for each in said(overview.markdown))
+    (told,) = (each for each in overview.markdown if each.value == f"Scheme: **{name}**.")
+    assert "was asked for" in told.help
     assert set(metrics(overview)) == {"AUC before", "AUC after", "Test rows"}
 
 
