@@ -22,6 +22,13 @@ from pages.shared.state import workspace
 from pages.shared.tables import CANDIDATES, NO_ROWS, NO_STRENGTH, leaf_columns
 from pages.shared.widgets import chart, draw_table, leaf_chart, leaf_picker, leaf_rows
 
+CHOSEN_HOW = (
+    "From the simplest at the top: of those clear of zero{}, the simplest within one standard "
+    "error of the best is chosen. If there are none, the model is left as it is, or gets one map "
+    "for all rows where that makes its probabilities better."
+)
+ASKED_HOW = "Clear of zero, a scheme ranks better than the model as it is by more than chance."
+
 open_page(
     "Partition",
     "The rows are divided into leaves in which the model deserves to be believed more, or less, "
@@ -58,10 +65,8 @@ if choice is not None:
         candidate_figure(choice.candidates, MEASURE if several else "AUC"),
         key="partition_candidates",
         alt="Lift of every candidate on rows that it was not fitted on, with 95 % intervals",
-        how="Cross-fitted on validation and calibration rows; the test rows are not touched. From "
-        f"the simplest at the top: of those clear of zero{also}, the simplest within one standard "
-        "error of the best is chosen. If there are none, the model is left as it is, or gets one "
-        "map for all rows where that makes its probabilities better.",
+        how="Cross-fitted on validation and calibration rows; the test rows are not touched. "
+        + (CHOSEN_HOW.format(also) if recommended else ASKED_HOW),
     )
     with st.expander("The candidates in numbers"):
         draw_table(choice.candidates, CANDIDATES, NO_STRENGTH)

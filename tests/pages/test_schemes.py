@@ -33,6 +33,7 @@ def test_the_recommended_scheme_is_chosen_without_a_click_and_told_in_words(segm
     chosen = table.loc[table["chosen"], "name"].item()
     assert f"Chosen: {chosen}" in [each.value for each in app.subheader]
     assert any(chosen in each.value for each in app.markdown)
+    assert any("of the best is chosen" in each for each in said(app.caption))
     drawn = [name for trace in figure(app, "partition_candidates")["data"] for name in trace["y"]]
     assert sorted(drawn) == sorted(table["name"])
     results = calm(go(app, "pages/results.py"))
@@ -49,6 +50,7 @@ def test_the_recommended_scheme_waits_for_scores(segments):
 def test_a_scheme_of_many_trees_fills_every_page(segments, name):
     app = calm(choose(with_scores(segments), name))
     assert table_with(app, "words")["name"].tolist() == ["identity", "pooled", name]
+    assert not any("is chosen" in each for each in said(app.caption))
     for page in ("overconfidence", "calibration", "results", "export"):
         calm(go(app, f"pages/{page}.py"))
     overview = calm(go(app, "app.py"))
