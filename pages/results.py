@@ -132,7 +132,7 @@ with st.container(horizontal=True):  # side by side, or one below the other in a
         draw_table(table, columns, width=500)
 how_to_read(
     "One increasing map for all rows keeps the AUC and mends the probabilities; the tree alone "
-    "ignores the model. Heterogeneous calibration joins the two."
+    "ignores the model. Maps that differ between leaves join the two."
 )
 st.subheader("Leaf by leaf", anchor=False)
 leaf_rows(evaluation.leaves, key="results_table", columns=LEAF_RESULTS, undefined=ONE_LABEL)
