@@ -78,7 +78,7 @@ class Routes:
         """Return the leaf id of each row."""
         if len(self.splits) <= MOST_SPLITS and use_compiled():
             return self._send(rows)
-        leaf = np.empty(rows, dtype=np.int64)
+        leaf = np.empty(rows, dtype=np.int32)
         small = np.empty(min(rows, BLOCK), dtype=np.min_scalar_type(max(self.leaves.values())))
         for start in range(0, rows, BLOCK):
             block = small[: rows - start]
@@ -88,7 +88,7 @@ class Routes:
 
     def _send(self, rows: int) -> Ints:
         """Ask every row about every split: simple steps, done for many rows at a time."""
-        leaf, at = np.empty(rows, dtype=np.int64), np.empty(min(rows, SENT), dtype=np.int8)
+        leaf, at = np.empty(rows, dtype=np.int32), np.empty(min(rows, SENT), dtype=np.int8)
         for start in range(0, rows, SENT):
             block = at[: rows - start]
             block[:] = self._numbers[0]
