@@ -4,6 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Ints = NDArray[np.signedinteger]
 Bools = NDArray[np.bool_]
 Singles = NDArray[np.float32]

@@ -1,7 +1,8 @@
 """The first pass over the data: the rows of each role as cells, which all else works on."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
@@ -31,7 +32,7 @@ class RoleSketches:
 
     def cells(self) -> "RoleCells":
         """Return the cells of all sketches."""
-        return RoleCells(self.train.cells(), self.calibration.cells(), self.test.cells(), self)
+        return RoleCells(self.train.cells, self.calibration.cells(), self.test.cells(), self)
 
 
 @dataclass(frozen=True)
@@ -40,16 +41,23 @@ class RoleCells:
 
     Parameters
     ----------
-    train, calibration, test : Cells
-        Raw scores.
+    make_train : callable
+        Gives the raw scores of the train rows, which not everybody looks at.
+    calibration, test : Cells
+        Raw scores of the others.
     sketches : RoleSketches or None
         What the cells were made of; None if every row is a cell of its own.
     """
 
-    train: Cells
+    make_train: Callable[[], Cells]
     calibration: Cells
     test: Cells
     sketches: RoleSketches | None
+
+    @cached_property
+    def train(self) -> Cells:
+        """Raw scores of the train rows."""
+        return self.make_train()
 
     @property
     def exact(self) -> bool:
@@ -76,9 +84,9 @@ def role_cells(
     """Pass over the rows once; tables of more than `sketched_from` rows are sketched."""
     if table.rows <= sketched_from:
         train, calibration, test = (
-            row_cells(table, scores, split.of(role), leaf) for role in PASSED
+            partial(row_cells, table, scores, split.of(role), leaf) for role in PASSED
         )
-        return RoleCells(train, calibration, test, None)
+        return RoleCells(train, calibration(), test(), None)
     grid = grid_for_most(scores.logit)
     sketches = []
     for i, role in enumerate(PASSED):
