@@ -30,6 +30,7 @@ FORMAT = 2
 MAPS = "maps.json"
 SCHEME = "scheme.json"
 JOINT = "joint.sketch"
+READ_SHARE = 0.3  # of scoring a file goes into reading it
 MODEL_SHARE = 0.8  # of the work with an artifact that holds a model
 
 

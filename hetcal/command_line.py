@@ -12,7 +12,7 @@ import pandas as pd
 
 from hetcal.algorithm import run, split_table
 from hetcal.artifact_reading import open_artifact
-from hetcal.artifacts import artifact_bytes, score_with_artifact
+from hetcal.artifacts import READ_SHARE, artifact_bytes, score_with_artifact
 from hetcal.auto_words import candidate_lines
 from hetcal.checks import check_table
 from hetcal.class_algorithm import run_classes
@@ -34,6 +34,7 @@ from hetcal.errors import HetcalError, ModelError, PartitionError, TableError
 from hetcal.model_file import ModelFile, inspect_model
 from hetcal.model_scores import InputColumns, matrix_input, suggest_inputs
 from hetcal.partition import Partition
+from hetcal.progress import between
 from hetcal.progress_line import progress_line
 from hetcal.report import require_table_name, result_json, scored_test_rows, table_bytes
 from hetcal.scores import guess_kind
@@ -108,8 +109,9 @@ def score_command(options: argparse.Namespace) -> None:
     require_table_name(options.out.name)
     with tempfile.TemporaryDirectory() as directory, progress_line(sys.stderr) as told:
         artifact = open_artifact(options.artifact.read_bytes(), Path(directory))
-        source = from_path(options.table, kinds=artifact.kinds, progress=told)
-        scored = score_with_artifact(artifact, source.frame, source.digest, told)
+        reading, scoring = between(told, 0.0, READ_SHARE), between(told, READ_SHARE, 1.0)
+        source = from_path(options.table, kinds=artifact.kinds, progress=reading)
+        scored = score_with_artifact(artifact, source.frame, source.digest, scoring)
     options.out.write_bytes(table_bytes(scored, options.out.name))
     _say(f"{len(scored):,} {'row' if len(scored) == 1 else 'rows'} scored: {options.out}")
 

@@ -1,6 +1,7 @@
 import json
 import sys
 import zipfile
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -50,6 +51,21 @@ def test_score_gives_the_same_numbers_as_the_run(table, segments, tmp_path):
     expected = pd.read_parquet(out / "scored.parquet").set_index("row")
     found = pd.read_parquet(again).set_index("row").loc[expected.index]
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
+
+
+def test_scoring_tells_a_terminal_one_rising_share(table, tmp_path, monkeypatch):
+    out, told = tmp_path / "out", []
+
+    @contextmanager
+    def line(stream):
+        yield lambda done, doing: told.append(done)
+
+    assert run_command(table, out, *SCORED) == 0
+    monkeypatch.setattr("hetcal.command_line.progress_line", line)
+    again = str(tmp_path / "again.parquet")
+    assert main(["score", str(out / "artifact.zip"), str(table), "--out", again]) == 0
+    assert told == sorted(told)
+    assert 0 <= told[0] < told[-1] <= 1
 
 
 def test_a_command_that_is_stopped_says_so_without_a_traceback(

@@ -15,7 +15,7 @@ from hetcal.algorithm import (
 )
 from hetcal.arrays import Ints
 from hetcal.artifact_reading import open_artifact
-from hetcal.artifacts import Artifact, score_with_artifact
+from hetcal.artifacts import READ_SHARE, Artifact, score_with_artifact
 from hetcal.auto import Choice
 from hetcal.checks import Finding, check_table
 from hetcal.class_artifacts import ClassArtifact
@@ -40,8 +40,6 @@ from hetcal.table import Roles, Table, describe_columns, make_table
 from pages.shared.once import once
 from pages.shared.settings_used import division, maps
 from pages.shared.state import TableFile
-
-READ = 0.3  # share of scoring a file that goes into reading it
 
 
 @once
@@ -198,6 +196,6 @@ def scored_by_artifact(
 ) -> pd.DataFrame:
     """Score the rows of a file with an artifact, both kept under their digests."""
     opened = artifact_of(artifact)
-    reading, scoring = between(_progress, 0.0, READ), between(_progress, READ, 1.0)
+    reading, scoring = between(_progress, 0.0, READ_SHARE), between(_progress, READ_SHARE, 1.0)
     rows = read_file(table, name=name, kinds=opened.kinds, progress=reading)
     return score_with_artifact(opened, rows.frame, rows.digest, scoring)
