@@ -8,7 +8,7 @@ from pages.shared.frame import open_page, shown_errors
 from pages.shared.messages import plain, show_finding
 from pages.shared.progress import shown_progress
 from pages.shared.state import workspace
-from pages.shared.tables import NO_ROWS, balance_columns
+from pages.shared.tables import DESCRIBED, NO_ROWS, balance_columns
 from pages.shared.uploads import choose_table
 from pages.shared.widgets import draw_table, how_to_read
 
@@ -38,7 +38,7 @@ preview.dataframe(source.frame.head(PREVIEW_ROWS), hide_index=True, placeholder=
 with shown_progress() as progress:
     described = current_flow(progress).columns
 with columns:
-    draw_table(described)
+    draw_table(described, DESCRIBED)
 
 st.subheader("What each column is for", anchor=False)
 role_controls(source)

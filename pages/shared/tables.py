@@ -21,6 +21,14 @@ def _measure(head: str, term: str, form: str = "%.4f") -> Any:
     return _number(head, format=form, help=DEFINITIONS[term])
 
 
+DESCRIBED: Columns = {
+    "column": _text("column"),
+    "kind": _text("kind"),
+    "missing": _number("missing", format="localized", help="Rows without a value"),
+    "distinct": _number("distinct", format="localized", help="Different values"),
+    "example": _text("first value"),
+}
+
 BALANCE: Columns = {
     "role": _text("role"),
     "rows": _number("rows", format="localized"),
@@ -40,7 +48,7 @@ RULE_WIDTH = 390  # pixels: three questions of a tree, which is how deep it is b
 NO_ROWS = "no rows of this role"
 ONE_LABEL = "not defined: AUC and slope need rows of both labels, the others need rows"
 NO_SCORE = "the row has no finite score"
-NO_STRENGTH = "nothing is shrunken"
+NO_STRENGTH = "no leaf has a map of its own that could shrink"
 
 
 def scored_columns(scored: pd.DataFrame) -> Columns:
@@ -154,7 +162,7 @@ LEAF_RESULTS: Columns = {
 
 CANDIDATES: Columns = {
     "name": _text("candidate"),
-    "words": _text("what it does", width="large"),
+    "words": _text("what it does", width=260),
     "lift": _number(
         "lift",
         format="%+.4f",
