@@ -13,8 +13,10 @@ from hetcal.evaluation import Evaluation, evaluate
 from hetcal.exactness import evaluate_sketch
 from hetcal.exactness_words import exactness, exactness_details
 from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.operating_points import OperatingPoint
 from hetcal.partition import Partition
 from hetcal.progress import Progress, silent
+from hetcal.result_curves import points_of_rate
 from hetcal.role_cells import RoleCells
 from hetcal.row_answers import RowAnswers
 from hetcal.scores import Scores
@@ -80,6 +82,10 @@ class Run:
         if self.rows is None:
             return evaluate(self.ways, [each.leaf for each in self.calibrator.maps_])
         return evaluate_sketch(self.ways, self.rows, self.calibrator)
+
+    def points(self, rate: float) -> tuple[OperatingPoint, OperatingPoint]:
+        """Return the operating points before and after with this false positive rate."""
+        return points_of_rate(self.ways, rate, self.rows, self.calibrator)
 
     @property
     def exactness(self) -> str:

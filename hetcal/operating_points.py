@@ -26,12 +26,15 @@ class OperatingPoint:
         The share q of the rows that score exactly the threshold and are called positive.
     true_positive_rate, false_positive_rate : float
         Of the positive and of the negative rows, the share called positive.
+    error : float
+        How far the true positive rate is off at most, if it comes from cells.
     """
 
     threshold: float
     tied_share: float
     true_positive_rate: float
     false_positive_rate: float
+    error: float = 0.0
 
     @property
     def probability(self) -> float:
@@ -54,7 +57,7 @@ def operating_point(
     --------
     >>> operating_point(np.array([0, 0, 1, 1]), np.array([-1.0, 0.5, 0.5, 2.0]), 0.5, 0.25)
     OperatingPoint(threshold=0.5, tied_share=0.25, true_positive_rate=0.625, \
-false_positive_rate=0.125)
+false_positive_rate=0.125, error=0.0)
     """
     true, false = (_rate(each, threshold, tied_share) for each in rank_classes(y, scores, weight))
     return OperatingPoint(threshold, tied_share, true, false)
@@ -86,6 +89,26 @@ def point_of_rate(positive: RankedClass, negative: RankedClass, rate: float) -> 
     return OperatingPoint(threshold, share, true, _rate(negative, threshold, share))
 
 
+def point_of_rows(positive: Floats, negative: Floats, rate: float) -> OperatingPoint:
+    """Do what `at_false_positive_rate` does for scores of rows that count once, unsorted."""
+    if not positive.size * negative.size:
+        return OperatingPoint(float("nan"), float("nan"), float("nan"), float("nan"))
+    passed = rate * negative.size
+    from_top = min(int(passed), negative.size - 1)
+    place = negative.size - 1 - from_top
+    threshold = float(np.partition(negative, place)[place])
+    above, tied = _counts(negative, threshold)
+    share = float(np.clip((passed - above) / tied, 0.0, 1.0))
+    more, equal = _counts(positive, threshold)
+    true = (more + share * equal) / positive.size
+    return OperatingPoint(threshold, share, true, (above + share * tied) / negative.size)
+
+
+def _counts(scores: Floats, threshold: float) -> tuple[int, int]:
+    """Count the scores above a threshold, and those equal to it."""
+    return int(np.count_nonzero(scores > threshold)), int(np.count_nonzero(scores == threshold))
+
+
 def points_in_words(before: OperatingPoint, after: OperatingPoint) -> str:
     """Say what a false positive rate buys before and after calibration."""
     if np.isnan(before.true_positive_rate + after.true_positive_rate):
@@ -94,7 +117,9 @@ def points_in_words(before: OperatingPoint, after: OperatingPoint) -> str:
         f"{100 * point.true_positive_rate:.1f} % {name} (T = {point.probability:.4f})"
         for name, point in (("before", before), ("after", after))
     )
-    return f"At this false positive rate the true positive rate is {found}."
+    told = f"At this false positive rate the true positive rate is {found}."
+    error = max(before.error, after.error)
+    return f"{told} Off by at most {100 * error:.2g} percentage points." if error else told
 
 
 def _rate(ranked: RankedClass, threshold: float, tied_share: float) -> float:

@@ -9,7 +9,9 @@ from hetcal.evaluation import Evaluation
 from hetcal.exactness import evaluate_sketch
 from hetcal.exactness_words import exactness, exactness_details
 from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.operating_points import OperatingPoint
 from hetcal.partition import Partition
+from hetcal.result_curves import points_of_rate
 from hetcal.role_cells import RoleCells
 from hetcal.ways import Ways, score_in_four_ways
 
@@ -49,6 +51,10 @@ class SavedRun:
         """What the ways are worth, with the bounds of all numbers."""
         measured = () if self.choice is None else ("after",)
         return evaluate_sketch(self.ways, None, self.calibrator, measured)
+
+    def points(self, rate: float) -> tuple[OperatingPoint, OperatingPoint]:
+        """Return the operating points before and after with this false positive rate."""
+        return points_of_rate(self.ways, rate)
 
     @property
     def exactness(self) -> str:

@@ -6,7 +6,6 @@ from hetcal.candidates import in_words
 from hetcal.definitions import DEFINITIONS
 from hetcal.evaluation import metrics_table
 from hetcal.operating_points import points_in_words
-from hetcal.result_curves import points_of_rate
 from hetcal.result_figures import (
     leaf_lift_figure,
     lift_figure,
@@ -86,7 +85,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         width=240,
         persist_state="session",
     )
-    points = points_of_rate(flow.run.ways, rate / 100)
+    points = flow.run.points(rate / 100)
     st.markdown(points_in_words(*points))
 left, right = st.columns(2, gap="medium")
 with left:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -6,6 +8,7 @@ from hetcal.operating_points import (
     OperatingPoint,
     at_false_positive_rate,
     operating_point,
+    point_of_rows,
     points_in_words,
 )
 
@@ -82,3 +85,19 @@ def test_points_are_told_with_their_thresholds_as_probabilities():
     assert points_in_words(none, none) == (
         "There are no rates, for the test rows are of one class."
     )
+
+
+@pytest.mark.parametrize("digits", [0, 1, 8])
+@pytest.mark.parametrize("rate", [0.0, 0.001, 1 / 3, 0.5, 0.999, 1.0])
+def test_unsorted_rows_have_the_point_of_sorted_ones(digits, rate):
+    rng = np.random.default_rng(digits)
+    scores, y = np.round(rng.normal(size=300), digits), np.arange(300) % 3 == 0
+    found = point_of_rows(scores[y], scores[~y], rate)
+    assert found == at_false_positive_rate(y.astype(int), scores, rate)
+
+
+def test_words_tell_how_far_the_rates_are_off():
+    point = OperatingPoint(0.0, 0.0, 0.5, 0.1)
+    assert "Off by" not in points_in_words(point, point)
+    told = points_in_words(point, replace(point, error=0.0012))
+    assert told.endswith(" Off by at most 0.12 percentage points.")
