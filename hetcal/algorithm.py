@@ -196,6 +196,8 @@ def split_table(table: Table, settings: Settings, y: Ints | None = None) -> Spli
 
 def usable_rows(split: Split, usable: Bools) -> Split:
     """Leave the rows without a finite score out of every role."""
+    if usable.all():  # millions of row numbers are not copied for nothing
+        return split
     return Split(*(rows[usable[rows]] for rows in _roles_of(split)))
 
 

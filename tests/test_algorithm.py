@@ -8,11 +8,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 
-from hetcal.algorithm import first_pass, fit_maps, run, split_table
+from hetcal.algorithm import first_pass, fit_maps, run, split_table, usable_rows
 from hetcal.demo import toy_table
 from hetcal.growing import grow_partition
 from hetcal.scores import scores_from_column
 from hetcal.settings import Settings
+from hetcal.splits import Split
 from hetcal.table import Roles, make_table
 from hetcal.ways import tree_alone
 
@@ -117,3 +118,11 @@ def test_census_equals_a_tree_and_regressions_written_with_scikit_learn():
     assert finished.evaluation.before.auc == pytest.approx(
         roc_auc_score(y[test], s[test, 0]), abs=1e-12
     )
+
+
+def test_rows_without_a_score_leave_their_role_and_others_are_not_copied():
+    split = Split(*(np.array(rows) for rows in ([0, 4], [1], [2, 5], [3])))
+    assert usable_rows(split, np.ones(6, dtype=bool)) is split
+    found = usable_rows(split, np.array([True, True, False, True, False, True]))
+    roles = found.train, found.validation, found.calibration, found.test
+    assert [rows.tolist() for rows in roles] == [[0], [1], [5], [3]]
