@@ -111,8 +111,17 @@ class Cells:
         return {}
 
     def chosen(self, which: NDArray[Any]) -> "Cells":
-        """Return some of the cells, by a mask or by numbers."""
-        return Cells(*(getattr(self, each.name)[which] for each in fields(self)))
+        """Return some of the cells, by a mask or by numbers.
+
+        Arrays that several fields share stay shared, and those that take no memory take none.
+        """
+        arrays = [getattr(self, each.name) for each in fields(self)]
+        score = self.score[which]
+        taken = {id(self.score): score}
+        for each in arrays:
+            if id(each) not in taken:
+                taken[id(each)] = _taken(each, which, score.size)
+        return Cells(*(taken[id(each)] for each in arrays))
 
     def inside(self, leaf: int) -> "Cells":
         """Return the cells of one leaf."""
@@ -145,3 +154,10 @@ class Cells:
             low, high = reach(self.low, self.high, self.leaf)
         score = np.clip(logit(self.score, self.leaf), low, high)
         return replace(self, score=score, low=low, high=high)
+
+
+def _taken(values: NDArray[Any], which: NDArray[Any], count: int) -> NDArray[Any]:
+    """Take some values, `count` of them; a single one that stands for all goes on doing so."""
+    if values.strides == (0,) and values.size:
+        return np.broadcast_to(values[0], count)
+    return values[which]

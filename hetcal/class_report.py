@@ -7,8 +7,9 @@ import pandas as pd
 
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.class_run import ClassRun
-from hetcal.report import LIFT, to_json
+from hetcal.report import LIFT, to_json, with_roles
 from hetcal.splits import ROLES
+from hetcal.table import ALL_ROWS
 
 
 def class_result_json(run: ClassRun) -> str:
@@ -56,20 +57,17 @@ def class_scored_rows(
     return pd.DataFrame(columns)
 
 
-def class_scored_table(run: ClassRun) -> pd.DataFrame:
-    """Score all rows of a run; columns as in `class_scored_rows`, with `role` and `label`."""
+def class_scored_table(run: ClassRun, rows: slice = ALL_ROWS) -> pd.DataFrame:
+    """Score rows of a run; columns as in `class_scored_rows`, with `role` and `label`."""
     table = run.table.table
-    scored = class_scored_rows(
-        table.row_numbers, run.leaf, run.scores.logs, run.after, run.table.classes
-    )
-    scored.insert(1, "role", run.split.names(table.rows))
-    scored.insert(2, "label", table.frame[table.roles.label].to_numpy())
-    return scored
+    parts = run.leaf[rows], run.scores.logs[rows], run.after[rows]
+    scored = class_scored_rows(table.row_numbers(rows), *parts, run.table.classes)
+    return with_roles(scored, table, run.split, rows)
 
 
 def class_scored_test_rows(run: ClassRun) -> pd.DataFrame:
     """Score the test rows of a run; columns as in `class_scored_rows`."""
-    rows, numbers = run.split.test, run.table.table.row_numbers
+    rows, numbers = run.split.test, run.table.table.row_numbers()
     logs = run.scores.logs[rows], run.after[rows]
     return class_scored_rows(numbers[rows], run.leaf[rows], *logs, run.table.classes)
 

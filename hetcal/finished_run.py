@@ -15,7 +15,7 @@ from hetcal.exactness_words import exactness, exactness_details
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.operating_points import OperatingPoint
 from hetcal.partition import Partition
-from hetcal.progress import Progress, silent
+from hetcal.progress import Progress, between, silent
 from hetcal.result_curves import points_of_rate
 from hetcal.role_cells import RoleCells
 from hetcal.row_answers import RowAnswers
@@ -24,6 +24,8 @@ from hetcal.settings import Settings
 from hetcal.splits import Split
 from hetcal.table import Table
 from hetcal.ways import Ways, score_in_four_ways
+
+CALIBRATED = 1 << 20  # rows at a time
 
 
 @dataclass(frozen=True)
@@ -100,12 +102,21 @@ class Run:
     @cached_property
     def after(self) -> Floats:
         """Calibrated logit of every row of the table; only exports need it."""
-        return self._calibrate(np.arange(self.table.rows))
+        return self._calibrate_all(silent)
 
     def complete(self, progress: Progress) -> None:
         """Work out `after` now, and tell how far that has come."""
         if "after" not in vars(self):
-            vars(self)["after"] = self._calibrate(np.arange(self.table.rows), progress)
+            vars(self)["after"] = self._calibrate_all(progress)
+
+    def _calibrate_all(self, progress: Progress) -> Floats:
+        rows = self.table.rows
+        logits = np.empty(rows)
+        for begin in range(0, rows, CALIBRATED):
+            end = min(begin + CALIBRATED, rows)
+            part = between(progress, begin / rows, end / rows)
+            logits[begin:end] = self._calibrate(np.arange(begin, end), part)
+        return logits
 
     def _calibrate(self, rows: Ints, progress: Progress = silent) -> Floats:
         """Return the calibrated logits of some rows: many trees take their time with each."""

@@ -27,17 +27,20 @@ def leaf_table(
         rows or weight) for each role, and `distance`, the training rate of the leaf
         minus the training rate of all leaves.
     """
-    mass = np.ones(leaf.size) if weight is None else weight
     ids = np.array([each.id for each in partition.leaves])
+    size = int(ids.max()) + 1
     columns: dict[str, object] = {"leaf": ids, "rule": [each.rule for each in partition.leaves]}
     for role in ROLES:
         rows = split.of(role)
-        inside, size = leaf[rows], int(ids.max()) + 1
-        total = np.bincount(inside, mass[rows], size)[ids]
-        positive = np.bincount(inside, mass[rows] * y[rows], size)[ids]
+        count = np.bincount(leaf[rows], minlength=size)[ids]
+        total = count if weight is None else np.bincount(leaf[rows], weight[rows], size)[ids]
+        ones = rows[y[rows] == 1]
+        positive = np.bincount(leaf[ones], None if weight is None else weight[ones], size)[ids]
         rate = np.full(ids.size, np.nan)
-        columns[f"rows_{role}"] = np.bincount(inside, minlength=size)[ids]
+        columns[f"rows_{role}"] = count
         columns[f"rate_{role}"] = np.divide(positive, total, out=rate, where=total > 0)
     table = pd.DataFrame(columns)
-    table["distance"] = table["rate_train"] - positive_rate(y[split.train], mass[split.train])
+    train = split.train
+    overall = positive_rate(y[train], None if weight is None else weight[train])
+    table["distance"] = table["rate_train"] - overall
     return table

@@ -1,5 +1,6 @@
 """The numbers of a run as plain JSON, and the table of scored rows."""
 
+import io
 import json
 import math
 from dataclasses import asdict
@@ -12,9 +13,10 @@ from hetcal.arrays import Floats, Ints
 from hetcal.errors import TableError
 from hetcal.finished_run import Run
 from hetcal.leaves import leaf_table
-from hetcal.progress import Progress, silent
-from hetcal.splits import ROLES
+from hetcal.splits import ROLES, Split
+from hetcal.table import ALL_ROWS, Table
 
+WRITTEN = 1 << 18  # rows that are turned into text at a time
 LIFT = ("auc", "percent", "se", "z", "p", "low", "high")
 
 
@@ -61,13 +63,17 @@ def scored_rows(rows: Ints, leaf: Ints, scores: Floats, after: Floats) -> pd.Dat
     )
 
 
-def scored_table(run: Run, progress: Progress = silent) -> pd.DataFrame:
-    """Score all rows of a run; columns as in `scored_rows`, with `role` and `label` added."""
-    run.complete(progress)
-    scored = scored_rows(run.table.row_numbers, run.leaf, run.scores.logit, run.after)
-    label = run.table.roles.label
-    scored.insert(1, "role", run.split.names(run.table.rows))
-    scored.insert(2, "label", run.table.frame[label].to_numpy())
+def scored_table(run: Run, rows: slice = ALL_ROWS) -> pd.DataFrame:
+    """Score rows of a run; columns as in `scored_rows`, with `role` and `label` added."""
+    table = run.table
+    parts = run.leaf[rows], run.scores.logit[rows], run.after[rows]
+    return with_roles(scored_rows(table.row_numbers(rows), *parts), table, run.split, rows)
+
+
+def with_roles(scored: pd.DataFrame, table: Table, split: Split, rows: slice) -> pd.DataFrame:
+    """Add `role` and `label` to a table of scored rows."""
+    scored.insert(1, "role", pd.Series(split.names(table.rows)[rows]))
+    scored.insert(2, "label", table.frame[table.roles.label].iloc[rows].to_numpy())
     return scored
 
 
@@ -76,7 +82,11 @@ def table_bytes(table: pd.DataFrame, name: str) -> bytes:
     require_table_name(name)
     if name.endswith(".parquet"):
         return table.to_parquet(index=False)
-    return _without_formulas(table).to_csv(index=False).encode()
+    written = io.BytesIO()
+    for begin in range(0, max(len(table), 1), WRITTEN):
+        part = _without_formulas(table.iloc[begin : begin + WRITTEN])
+        part.to_csv(written, index=False, header=begin == 0)
+    return written.getvalue()
 
 
 def require_table_name(name: str) -> None:
@@ -91,7 +101,7 @@ def require_table_name(name: str) -> None:
 
 def scored_test_rows(run: Run) -> pd.DataFrame:
     """Score the test rows of a run; columns as in `scored_rows`."""
-    rows, numbers = run.split.test, run.table.row_numbers
+    rows, numbers = run.split.test, run.table.row_numbers()
     return scored_rows(numbers[rows], run.leaf[rows], run.scores.logit[rows], run.after[rows])
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hetcal.arrays import Floats, Ints
 from hetcal.columns import counted, row_count, value_codes
@@ -42,12 +42,12 @@ class Split:
         """Number of rows per role, in the order of `ROLES`."""
         return {role: int(self.of(role).size) for role in ROLES}
 
-    def names(self, n: int) -> NDArray[np.str_]:
+    def names(self, n: int) -> "pd.Categorical[str]":
         """Return the role of each of `n` rows, "" where it has none."""
-        names = np.zeros(n, dtype="U11")
-        for role in ROLES:
-            names[self.of(role)] = role
-        return names
+        number = np.zeros(n, dtype=np.int8)
+        for i, role in enumerate(ROLES, start=1):
+            number[self.of(role)] = i
+        return pd.Categorical.from_codes(number, pd.Index(["", *ROLES]))
 
 
 def role_names() -> dict[str, str]:

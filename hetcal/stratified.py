@@ -35,7 +35,7 @@ def draw(size: Floats, stratum: Labels, shares: Floats, rng: np.random.Generator
     middle = np.subtract(ends, np.divide(length, 2, out=length), out=length)
     middle -= np.repeat(start, units)
     middle /= np.repeat(total, units)
-    role = np.empty(size.size, dtype=np.int64)
+    role = np.empty(size.size, dtype=np.int8)
     role[order] = np.searchsorted(np.cumsum(shares)[:-1], middle, side="right")
     return role
 

@@ -15,6 +15,7 @@ from hetcal.roles import Roles, check_roles, feature_names
 from hetcal.splits import ROLES, Split
 from hetcal.stratified import Groups
 
+ALL_ROWS = slice(None)
 LARGEST_WEIGHT = 1e100  # squares of sums are finite, and above 0
 
 __all__ = [
@@ -61,10 +62,11 @@ class Table:
         """The features."""
         return self.frame[list(self.roles.features or ())]
 
-    @property
-    def row_numbers(self) -> Ints:
-        """Where each row stands in the source, from 0."""
-        return np.flatnonzero(self.labelled)
+    def row_numbers(self, rows: slice = ALL_ROWS) -> Ints:
+        """Return where rows stand in the source, from 0."""
+        if self.labelled.size == self.rows:
+            return np.arange(*rows.indices(self.rows))
+        return np.flatnonzero(self.labelled)[rows]
 
     def group(self, rows: Ints) -> Groups | None:
         """Return the groups of some rows; None if there is no such column."""

@@ -3,11 +3,12 @@
 import streamlit as st
 
 from hetcal.report import table_bytes
+from hetcal.table import ALL_ROWS
 from pages.shared.frame import need_run, open_page
 from pages.shared.progress import shown_progress
 from pages.shared.reopen import reopen_artifact
 from pages.shared.takeaway import to_take
-from pages.shared.widgets import scored_head
+from pages.shared.widgets import HEAD_ROWS, scored_head
 
 open_page(
     "Export",
@@ -53,9 +54,9 @@ with downloads:
 
     st.subheader("The scored table", anchor=False)
     with shown_progress() as progress:
-        scored = taken.scored(progress)
-    st.caption(f"{len(scored):,} rows of all roles; the first ones:")
-    scored_head(scored)
+        taken.score(progress)
+    st.caption(f"{taken.rows:,} rows of all roles; the first ones:")
+    scored_head(taken.scored(slice(HEAD_ROWS)))
     with st.container(horizontal=True):
         for name, mime in (
             ("scored.csv", "text/csv"),
@@ -63,7 +64,7 @@ with downloads:
         ):
             st.download_button(
                 name,
-                lambda name=name: table_bytes(scored, name),
+                lambda name=name: table_bytes(taken.scored(ALL_ROWS), name),
                 name,
                 mime,
                 on_click="ignore",

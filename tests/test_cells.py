@@ -21,6 +21,19 @@ def test_a_leaf_can_be_looked_at_alone():
     assert cells.chosen(np.array([3, 0])).score.tolist() == [3, 0]
 
 
+def test_chosen_rows_share_what_all_rows_share():
+    y, leaf, weight = np.array([0, 1, 1]), np.array([5, 6, 7]), np.array([2.0, 3.0, 4.0])
+    for given in (None, weight):
+        cells = Cells.of_rows(np.arange(3.0), y, leaf, given)
+        for which in (np.array([2, 0]), np.array([True, False, True]), np.zeros(3, bool)):
+            some = cells.chosen(which)
+            assert some.low is some.score is some.high
+            for name in vars(cells):
+                assert np.array_equal(getattr(some, name), getattr(cells, name)[which])
+            assert some.rows.strides == (0,)
+            assert some.chosen(np.arange(some.y.size)).weight.tolist() == some.weight.tolist()
+
+
 def test_a_falling_map_turns_the_interval_round():
     one = np.ones(1)
     cells = Cells(one, np.array([1]), np.array([7]), one, one, np.array([3]), 0 * one, 4 * one)

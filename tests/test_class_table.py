@@ -34,7 +34,7 @@ def test_rows_without_a_label_are_left_out_if_that_is_asked_for():
     frame = FRAME.assign(kind=["b", None, "c", "a", "b", "c"])
     found = make_class_table(frame, Roles("kind", drop_unlabelled=True), "digest")
     assert found.y.tolist() == [1, 2, 0, 1, 2]
-    assert found.table.row_numbers.tolist() == [0, 2, 3, 4, 5]
+    assert found.table.row_numbers().tolist() == [0, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("classes", [("a", "b"), ("a", "b", "c", "d"), ("a", "a", "b", "c")])

@@ -38,6 +38,13 @@ def test_weights_change_rates_but_not_numbers_of_rows(halves):
     assert table["distance"][0] == 0
 
 
+def test_weights_of_one_are_no_weights(halves):
+    roles = ["train", "train", "calibration", "test", "train", "train", "calibration", "test"]
+    split = split_by_column(pd.Series(roles))
+    plain, weighted = leaf_table(*halves, split), leaf_table(*halves, split, np.ones(8))
+    pd.testing.assert_frame_equal(plain, weighted)
+
+
 def test_without_training_rows_there_is_no_distance(halves):
     every, none = np.arange(8), np.array([], dtype=np.int64)
     table = leaf_table(*halves, Split(none, none, every, every))

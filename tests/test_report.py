@@ -1,13 +1,16 @@
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit
 
+from hetcal import finished_run, report
 from hetcal.algorithm import run
 from hetcal.errors import TableError
+from hetcal.progress import silent
 from hetcal.report import result_json, scored_table, scored_test_rows, table_bytes, to_json
 from hetcal.scores import scores_from_column
 from hetcal.settings import Settings
@@ -67,6 +70,29 @@ def test_the_whole_table_names_roles_and_labels(finished, segments):
     scored = scored_table(finished)
     assert scored["role"].tolist() == segments["split"].tolist()
     assert scored["label"].tolist() == segments["label"].tolist()
+
+
+def test_some_rows_of_the_table_are_those_of_the_whole(finished):
+    some, whole = scored_table(finished, slice(3, 8)), scored_table(finished)
+    pd.testing.assert_frame_equal(some, whole.iloc[3:8].reset_index(drop=True))
+
+
+def test_rows_are_calibrated_alike_however_many_at_a_time(finished, monkeypatch):
+    monkeypatch.setattr(finished_run, "CALIBRATED", 999)
+    again = replace(finished)
+    again.complete(silent)
+    assert np.array_equal(again.after, finished.after)
+    assert np.array_equal(again.after, finished._calibrate(np.arange(finished.table.rows)))
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3, 4, 7])
+def test_csv_does_not_depend_on_how_many_rows_are_written_at_a_time(monkeypatch, rows):
+    text = pd.Series(["=1", "a,b", "", 'c"', "d", "e", "f"], dtype="str")
+    table = pd.DataFrame({"x": np.arange(7) / 3, "label": text}).head(rows)
+    whole = table_bytes(table, "x.csv")
+    monkeypatch.setattr(report, "WRITTEN", 3)
+    assert table_bytes(table, "x.csv") == whole
+    assert len(pd.read_csv(io.BytesIO(whole))) == rows
 
 
 def test_text_that_begins_like_a_formula_is_disarmed_in_csv():

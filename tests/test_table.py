@@ -47,7 +47,8 @@ def test_features_are_the_numbers_and_categories_without_another_role(frame):
     assert list(table.X.columns) == ["age", "job"]
     assert list(table.frame.columns) == list(frame.columns)
     assert table.rows == 4
-    assert table.row_numbers.tolist() == [0, 1, 2, 3]
+    assert table.row_numbers().tolist() == [0, 1, 2, 3]
+    assert table.row_numbers(slice(1, 9)).tolist() == [1, 2, 3]
 
 
 def test_chosen_features_keep_their_order_without_ignored_ones(frame):
@@ -63,7 +64,8 @@ def test_rows_without_a_label_are_left_out_only_when_asked(frame):
     assert table.frame.index.tolist() == [0, 1, 2]
     assert table.y.tolist() == [0, 0, 1]
     assert table.weight.tolist() == [1.0, 0.0, 1.5]
-    assert table.row_numbers.tolist() == [0, 2, 3]
+    assert table.row_numbers().tolist() == [0, 2, 3]
+    assert table.row_numbers(slice(1, 2)).tolist() == [2]
     assert "empty in 1 of 4 rows" in refusal(frame, Roles("y")).wrong
     assert len(frame) == 4
 

@@ -1,6 +1,7 @@
 """Results are computed once for equal inputs, and kept for one user."""
 
 from collections.abc import Callable
+from functools import wraps
 from operator import attrgetter
 from typing import Any
 
@@ -12,6 +13,7 @@ from hetcal.class_run import ClassRun
 from hetcal.class_scores import ClassScores
 from hetcal.class_table import ClassTable
 from hetcal.finished_run import Run
+from hetcal.freed_memory import give_back_freed_memory
 from hetcal.partition import Partition
 from hetcal.scores import Scores
 from hetcal.sources import Source
@@ -33,8 +35,15 @@ def once(function: Callable[..., Any]) -> Any:
     Everything hashed here carries a digest of its content; frames and arrays would be
     hashed by a sample of their cells.
     """
+
+    @wraps(function)
+    def lean(*given: Any, **named: Any) -> Any:
+        result = function(*given, **named)
+        give_back_freed_memory()
+        return result
+
     keep = st.cache_resource(scope="session", max_entries=8, show_spinner=False, hash_funcs=HASHES)
-    _kept.append(keep(function))
+    _kept.append(keep(lean))
     return _kept[-1]
 
 

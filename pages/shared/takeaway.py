@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import pandas as pd
 
@@ -18,12 +19,28 @@ from pages.shared.flow import Flow
 
 @dataclass(frozen=True)
 class Takeaway:
-    """Files and tables, made when they are asked for; `also` says what else the zip holds."""
+    """Files and tables, made when they are asked for.
+
+    Parameters
+    ----------
+    artifact, partition, result : callable
+        Contents of the files.
+    score : callable
+        Scores all rows; to be called before the next one.
+    scored : callable
+        Gives scored rows as a table.
+    rows : int
+        Number of all rows.
+    also : str
+        Says what else the artifact holds.
+    """
 
     artifact: Callable[[], bytes]
     partition: Callable[[], str]
     result: Callable[[], str]
-    scored: Callable[[Progress], pd.DataFrame]
+    score: Callable[[Progress], None]
+    scored: Callable[[slice], pd.DataFrame]
+    rows: int
     also: str
 
 
@@ -37,13 +54,17 @@ def to_take(flow: Flow) -> Takeaway:
             lambda: class_artifact_bytes(run, scoring),
             run.partition.to_json,
             lambda: class_result_json(run),
-            lambda _: class_scored_table(run),
+            lambda _: None,
+            partial(class_scored_table, run),
+            run.table.table.rows,
             f"{model}. It scores new rows; to look at this run again, the table is needed, too",
         )
     return Takeaway(
         lambda: artifact_bytes(flow.run, scoring),
         flow.run.partition.to_json,
         lambda: result_json(flow.run),
-        lambda progress: scored_table(flow.run, progress),
+        flow.run.complete,
+        partial(scored_table, flow.run),
+        flow.run.table.rows,
         f", sketches of the scores{model}",
     )
