@@ -24,10 +24,13 @@ class Errors:
         Bounds of the fields of the same name in `Evaluation`.
     lift : float
         Bound of the lift in AUC.
+    lift_se : float
+        Bound of its standard error.
     leaves : Doubt
         Largest bounds of the numbers of a leaf.
     wide : tuple of str
-        Measures whose bound is not below their standard error, for there were no rows to ask.
+        Measures whose bound is not below their standard error, for there were no rows to ask;
+        `lift_se` where that may be off by a tenth.
     """
 
     before: Metrics
@@ -35,6 +38,7 @@ class Errors:
     tree: Metrics
     after: Metrics
     lift: float
+    lift_se: float
     leaves: Doubt
     wide: tuple[str, ...] = ()
 

@@ -16,6 +16,7 @@ from hetcal.checked_leaves import checked_leaves
 from hetcal.delong import Lift, lift_between, lift_of
 from hetcal.evaluation import Errors, Evaluation
 from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.lift_bounds import lift_se_bound
 from hetcal.metrics import Metrics
 from hetcal.rank_bounds import balanced_influence, rank_cells
 from hetcal.rank_statistics import class_variance
@@ -29,6 +30,7 @@ ORDER = (
     "average_precision",
     "balanced_precision_area",
 )  # what follows from the order of the rows alone
+MOST_OF_SE = 0.1  # that a standard error may be off by, being an estimate itself
 NAMES = {
     "auc": "AUC",
     "average_precision": "average precision",
@@ -73,8 +75,9 @@ def evaluate_sketch(
         Ways whose mean scores are those of their rows, whatever the maps.
     """
     lift = _lift(ways.before, ways.after)
+    se, se_off = _checked_se(ways, lift.se, rows, calibrator)
     before, after = (each.once(rank_cells).auc for each in (ways.before, ways.after))
-    doubt_order = (after - before).error >= lift.se
+    doubt_order = (after - before).error >= se
     bent = set() if calibrator.straight else {"pooled", "after"} - set(measured)
     checked = {}
     for name, cells in vars(ways).items():
@@ -86,16 +89,20 @@ def evaluate_sketch(
     leaves, in_leaves = checked_leaves(ways, rows, calibrator, "after" in bent)
     areas = checked["before"].values.auc, checked["after"].values.auc
     errors = {name: each.errors for name, each in checked.items()}
+    wide = [name for name in NAMES if any(name in each.wide for each in checked.values())]
+    if se_off >= MOST_OF_SE * se > 0:
+        wide.append("lift_se")
     return Evaluation(
         **{name: each.values for name, each in checked.items()},
-        lift=lift_between(*areas, lift.se),
+        lift=lift_between(*areas, se),
         leaves=leaves,
         rows=int(ways.before.rows.sum()),
         errors=Errors(
             **errors,
             lift=errors["before"].auc + errors["after"].auc,
+            lift_se=se_off,
             leaves=in_leaves,
-            wide=tuple(name for name in NAMES if any(name in c.wide for c in checked.values())),
+            wide=tuple(wide),
         ),
     )
 
@@ -167,6 +174,16 @@ def standard_errors(cells: Cells) -> Metrics:
 def _lift(before: Cells, after: Cells) -> Lift:
     one, other = (each.once(rank_cells).placed for each in (before, after))
     return lift_of(before.y, one, other, before.weight, before.squares, before.rows)
+
+
+def _checked_se(
+    ways: Ways, se: float, rows: RowAnswers | None, calibrator: LeafCalibrator
+) -> tuple[float, float]:
+    """Return the standard error of the lift, and how far it is off at most."""
+    bound = lift_se_bound(ways.before, ways.after)
+    if rows is not None and bound > 0 and bound >= MOST_OF_SE * se:
+        return rows.lift(calibrator).se, 0.0
+    return se, bound
 
 
 def _variance(cells: Cells, values: Floats) -> float:

@@ -12,6 +12,7 @@ IN_LEAVES = {
     "log_loss": "log-loss of a leaf",
     "share": "share of the lift of a leaf",
 }
+LIFT_SE = "standard error of the lift"
 SHOWN = 1e-4  # the last digit of a number on a page
 
 
@@ -49,6 +50,8 @@ def exactness_details(errors: Errors | None) -> str:
         for name, bound in _in_a_leaf(errors).items()
         if 0 < bound < np.inf
     ]
+    if errors.lift_se:
+        told += f" The {LIFT_SE} is off by at most {rounded_up(errors.lift_se)}."
     told += f" In leaves off by at most {', '.join(inside)}." if inside else ""
     doubtful = ", ".join(_too_coarse(errors))
     if doubtful:
@@ -80,4 +83,4 @@ def _digits(bound: float) -> str:
 
 def _too_coarse(errors: Errors) -> list[str]:
     inside = [words for name, words in IN_LEAVES.items() if name in errors.leaves.wide]
-    return [NAMES[each] for each in errors.wide] + inside
+    return [NAMES.get(each, LIFT_SE) for each in errors.wide] + inside

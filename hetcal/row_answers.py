@@ -6,6 +6,8 @@ from functools import cached_property
 from typing import Any
 
 from hetcal.cells import Cells
+from hetcal.delong import Lift
+from hetcal.evaluation import lift_of_cells
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.metrics import Metrics, measure_cells, order_of_cells
 from hetcal.rank_statistics import RankStatistics
@@ -40,6 +42,20 @@ class RowAnswers:
             scored = score_in(way, self._rows, self._calibration, calibrator)
             self._kept[key] = question(scored)
         return self._kept[key]
+
+    def lift(self, calibrator: LeafCalibrator) -> Lift:
+        """Compare the AUC of the rows before and after."""
+        return self.answer(_LiftFrom(self._rows), "after", calibrator)
+
+
+@dataclass(frozen=True)
+class _LiftFrom:
+    """The question for the lift of other scores of the same rows."""
+
+    before: Cells
+
+    def __call__(self, after: Cells) -> Lift:
+        return lift_of_cells(self.before, after)
 
 
 @dataclass(frozen=True)

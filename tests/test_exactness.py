@@ -54,7 +54,8 @@ def test_numbers_are_those_of_the_rows_within_their_errors(rows, bins):
         bound = np.array(astuple(getattr(found.errors, way)))
         assert np.all(np.abs(off[:5]) <= bound[:5] + 1e-12)
     assert abs(found.lift.auc - exact.lift.auc) <= found.errors.lift + 1e-12
-    assert found.lift.se == pytest.approx(exact.lift.se, rel=0.05)
+    assert abs(found.lift.se - exact.lift.se) <= found.errors.lift_se + 1e-12
+    assert found.errors.lift_se <= 0.1 * exact.lift.se
     assert found.rows == exact.rows == rows
 
 
@@ -62,6 +63,7 @@ def test_fine_cells_are_believed():
     found, _, asked = evaluated(3_000, 2**16)
     assert asked == []
     assert 0 < found.errors.lift < found.lift.se
+    assert 0 < found.errors.lift_se < 0.1 * found.lift.se
 
 
 def test_coarse_cells_give_way_to_the_rows():
@@ -69,6 +71,7 @@ def test_coarse_cells_give_way_to_the_rows():
     assert asked == [True]
     assert found.errors.lift == 0
     assert (found.lift.before, found.lift.after) == (exact.before.auc, exact.after.auc)
+    assert (found.lift.se, found.errors.lift_se) == (exact.lift.se, 0)
 
 
 @pytest.mark.parametrize("method", ["beta", "isotonic", "histogram"])
@@ -153,3 +156,17 @@ def test_the_sentence_names_what_cells_are_too_coarse_for():
     coarse = replace(found.errors, wide=("auc",), after=replace(found.errors.after, auc=0.5))
     told = exactness(coarse)
     assert told.endswith("too coarse here for AUC; no other number is off by more than 0.0001.")
+
+
+def test_the_standard_error_of_the_lift_is_named_where_cells_alone_are_too_coarse_for_it():
+    cells = sketch_rows(*sample(20_000), LEAVES, Grid(16.0, 64)).cells()
+    calibration = Cells.of_rows(*sample(5_000, seed=1))
+    calibrator = LeafCalibrator().fit_cells(calibration, LEAVES)
+    ways = score_in_four_ways(cells, calibration, calibrator)
+    errors = evaluate_sketch(ways, None, calibrator).errors
+    assert "lift_se" in errors.wide
+    assert "standard error of the lift" in exactness(errors)
+    assert "The standard error of the lift is off by at most" in exactness_details(errors)
+    same = evaluate_sketch(replace(ways, after=ways.before), None, calibrator)
+    assert (same.lift.se, same.lift.p) == (0, 1)
+    assert "lift_se" not in same.errors.wide

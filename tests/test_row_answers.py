@@ -4,6 +4,7 @@ from scipy.special import expit
 from sklearn.metrics import log_loss, roc_auc_score
 
 from hetcal.cells import Cells
+from hetcal.delong import paired_delong
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.row_answers import RowAnswers, RowWay
 
@@ -41,3 +42,10 @@ def test_the_same_question_is_answered_once(rows, monkeypatch):
             assert RowWay(answers, way, each).order.auc > 0.5
     assert made == [True]
     assert scored == ["before", "pooled", "after", "after"]
+
+
+def test_the_lift_of_the_rows_is_that_of_two_scores_of_them(rows):
+    scores, y, leaf = rows
+    cells, calibrator = Cells.of_rows(*rows), LeafCalibrator().fit(*rows)
+    expected = paired_delong(y, scores, calibrator.predict_logit(scores, leaf))
+    assert RowAnswers(lambda: cells, cells).lift(calibrator) == expected
