@@ -55,7 +55,7 @@ else:
     chart(
         lift_figure(lift, evaluation.rows),
         key="overview_lift",
-        alt=verdict(lift, evaluation.rows),
+        alt=verdict(lift, evaluation.rows, groups=evaluation.groups),
         how="The bar is the 95 % interval of the lift. Only a bar clear of zero is a gain.",
     )
     definitions("AUC", "Lift", "p-value")

@@ -20,6 +20,7 @@ from hetcal.role_cells import (
     RoleCells,
     ScoredRows,
     grouped_rows,
+    groups_of,
     role_cells,
     row_cells,
     scored_rows,
@@ -144,7 +145,8 @@ def first_pass(
     def plain_rows(role: str, only: int | None) -> ScoredRows:
         return scored_rows(table, scores, split.of(role), leaf, only)
 
-    rows = RowAnswers(partial(role_rows, "test"), cells.calibration)
+    groups = groups_of(table, split.test)
+    rows = RowAnswers(partial(role_rows, "test"), cells.calibration, groups)
     return FirstPass(split, leaf, leaves, cells, role_rows, plain_rows, rows, folds)
 
 

@@ -94,7 +94,9 @@ def _cells(manifest: Fields, archive: zipfile.ZipFile, partition: Partition) -> 
     if len({sketches.train.grid, sketches.calibration.grid, sketches.test.grid}) > 1:
         raise JsonError("its sketches do not have the same bins")
     choice = _choice(manifest, archive, sketches.test) if SCHEME in entries else None
-    return SavedCells(sketches, calibrator, choice)
+    roles = manifest.fields("roles")
+    group = None if roles.is_null("group") else roles.text("group")
+    return SavedCells(sketches, calibrator, choice, group)
 
 
 def _choice(manifest: Fields, archive: zipfile.ZipFile, test: Sketch) -> SavedScheme:

@@ -63,11 +63,14 @@ class SavedCells:
         The map of every leaf that can be trusted, however few its rows.
     choice : SavedScheme or None
         Which scheme calibrates in place of the maps, and what it does.
+    group : str or None
+        The column whose groups the rows belong to, which sketches do not know.
     """
 
     sketches: RoleSketches
     calibrator: LeafCalibrator
     choice: SavedScheme | None = None
+    group: str | None = None
 
 
 @dataclass(frozen=True)

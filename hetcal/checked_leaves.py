@@ -44,6 +44,9 @@ def checked_leaves(
     if "log_loss" in left.wide:
         was, now = told(leaf_losses)
         table = table.assign(log_loss_before=was, log_loss_after=now)
+    if rows.group is not None:  # which cells do not know
+        table = table.assign(**rows.contributions(calibrator, ids))
+        return table, left.without(left.wide | {"share"})
     if "share" in left.wide:
         was, now = told(leaf_shares)
         table = moved_to(table, now - was)

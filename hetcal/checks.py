@@ -14,12 +14,14 @@ from hetcal.columns import column_kind, counted, distinct_count
 from hetcal.leakage import MAX_ROWS, separation
 from hetcal.progress import Progress, silent
 from hetcal.splits import ROLES, Split
+from hetcal.stratified import count_groups
 from hetcal.table import Table
 from hetcal.tree_encoding import fewest_category_rows
 
 LEAK_AUC = 0.99
 MIN_ROWS = 50
 MIN_CLASS_ROWS = 10
+MIN_GROUPS = 20
 ID_SHARE = 0.5
 HASHED = 2**19  # rows at a time
 _RUNNING_NUMBER_ROWS = 1000  # in a short table whole numbers may all differ by chance
@@ -60,6 +62,7 @@ def row_findings(table: Table, split: Split, progress: Progress = silent) -> Ite
     """Look for what does not depend on the label."""
     yield from _repeated_rows(table, split, progress)
     yield from _divided_groups(table, split)
+    yield from _few_groups(table, split)
     yield from _odd_features(table, split)
     yield from _unused(table, split)
 
@@ -175,6 +178,18 @@ def _divided_groups(table: Table, split: Split) -> Iterator[Finding]:
             f"for instance '{groups[int(divided.argmax())]}'. "
             "Rows of one group resemble each other, so results look too good. "
             "Split by fractions to keep groups whole.",
+        )
+
+
+def _few_groups(table: Table, split: Split) -> Iterator[Finding]:
+    groups = count_groups(table.group(split.test))
+    if groups is not None and groups < MIN_GROUPS:
+        yield Finding(
+            "warning",
+            table.roles.group,
+            f"The test rows belong to {counted(groups, 'group')} of column "
+            f"'{table.roles.group}'. Intervals count groups, not rows, and those of fewer than "
+            f"{MIN_GROUPS} groups come out too short. Give test more groups.",
         )
 
 

@@ -14,6 +14,7 @@ from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
 from hetcal.delong import Lift, error_of, lift_between, paired_delong, placements
 from hetcal.metrics import auc, calibration_error
+from hetcal.rank_statistics import mean_pulls
 from hetcal.reliability import ReliabilityCurve, reliability_curve
 from hetcal.stratified import Groups
 
@@ -87,7 +88,11 @@ def top_label_curve(
 
 
 def class_lifts(
-    y: Ints, before: Floats, after: Floats, weight: Floats | None = None
+    y: Ints,
+    before: Floats,
+    after: Floats,
+    weight: Floats | None = None,
+    group: Groups | None = None,
 ) -> tuple[Lift, ...]:
     """Compare the AUC of each class against the rest before and after, with DeLong's test."""
     return tuple(
@@ -96,12 +101,19 @@ def class_lifts(
             one_against_rest(before, each),
             one_against_rest(after, each),
             weight,
+            group=group,
         )
         for each in range(before.shape[1])
     )
 
 
-def macro_lift(y: Ints, before: Floats, after: Floats, weight: Floats | None = None) -> Lift:
+def macro_lift(
+    y: Ints,
+    before: Floats,
+    after: Floats,
+    weight: Floats | None = None,
+    group: Groups | None = None,
+) -> Lift:
     """Compare the macro AUC before and after, over the classes that have rows as the rest has.
 
     All is NaN with one class only.
@@ -111,7 +123,7 @@ def macro_lift(y: Ints, before: Floats, after: Floats, weight: Floats | None = N
     if not present:
         return Lift(*[float("nan")] * 9)
     placed = [class_placements(y, logs, present, weight) for logs in (before, after)]
-    return macro_lift_of(y, present, placed[0], placed[1], weight)
+    return macro_lift_of(y, present, placed[0], placed[1], weight, group)
 
 
 def class_placements(
@@ -146,10 +158,9 @@ def macro_lift_of(
         own, moved = y == each, after[:, place] - before[:, place]
         areas += [np.average(placed[own, place], weights=w[own]) for placed in (before, after)]
         for side in (own, ~own):
-            rows, mass = int(np.count_nonzero(w[side])), w[side].sum()
-            away = moved[side] - np.average(moved[side], weights=w[side])
-            pulls[side] += np.sqrt(rows / max(rows - 1, 1)) * w[side] * away / mass
+            pulls[side] += mean_pulls(moved[side], w[side])
     before_area, after_area = areas / len(classes)
+    pulls, group = pulls[w > 0], None if group is None else group[w > 0]
     return lift_between(before_area, after_area, error_of(pulls, group) / len(classes))
 
 

@@ -29,6 +29,7 @@ from hetcal.reliability import ReliabilityCurve
 from hetcal.role_cells import role_cells
 from hetcal.settings import Settings
 from hetcal.splits import Split
+from hetcal.stratified import count_groups
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class ClassEvaluation:
         How sure of their top label rows are and how often it is right, before and after.
     rows : int
         Number of test rows.
+    groups : int or None
+        Number of their groups, which intervals count; None if rows are on their own.
     """
 
     before: ClassMetrics
@@ -56,6 +59,7 @@ class ClassEvaluation:
     classes: pd.DataFrame
     top_label: tuple[ReliabilityCurve, ...]
     rows: int
+    groups: int | None = None
 
 
 @dataclass(frozen=True)
@@ -97,20 +101,22 @@ class ClassRun:
         """What the calibration is worth on the test rows."""
         rows = self.split.test
         y, weight = self.table.y[rows], self.table.weight(rows)
+        group = self.table.table.group(rows)
         before, after = self.scores.logs[rows], self.after[rows]
         one_map = self.calibrator.pooled_ if self.choice is None else self.choice.pooled
-        lifts = class_lifts(y, before, after, weight)
+        lifts = class_lifts(y, before, after, weight, group)
         return ClassEvaluation(
             before=measure_classes(y, before, weight),
             pooled=measure_classes(y, one_map.logits(before), weight),
             after=measure_classes(y, after, weight),
-            lift=macro_lift(y, before, after, weight),
+            lift=macro_lift(y, before, after, weight, group),
             classes=class_table(self.table.classes, y, lifts),
             top_label=(
                 top_label_curve("before", y, before, weight),
                 top_label_curve("after", y, after, weight),
             ),
             rows=rows.size,
+            groups=count_groups(group),
         )
 
     @property

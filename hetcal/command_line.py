@@ -100,7 +100,7 @@ def run_command(options: argparse.Namespace) -> None:
     if finished.choice is not None:
         _say(candidate_lines(finished.choice.candidates))
         _say(finished.choice.why)
-    _say(verdict(evaluation.lift, evaluation.rows))
+    _say(verdict(evaluation.lift, evaluation.rows, groups=evaluation.groups))
     _say(f"Written to {options.out}: result.json, artifact.zip, scored.parquet")
 
 
@@ -179,7 +179,7 @@ def _run_classes(options: argparse.Namespace, source: Source, roles: Roles) -> N
         _say(candidate_lines(choice.candidates, MEASURE))
         _say(choice.why)
     one_map = choice is not None and not choice.divided
-    _say(class_verdict(found.lift, found.rows, one_map))
+    _say(class_verdict(found.lift, found.rows, one_map, found.groups))
     _say(f"Written to {options.out}: result.json, artifact.zip, scored.parquet")
 
 

@@ -128,7 +128,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     rows.add_argument("--fractions", type=_fractions, metavar="a,b,c,d", help="shares of the roles")
     add("--features", type=names, metavar="c1,c2,…", help="columns of the partition")
     add("--ignore", type=names, metavar="c1,…", default=(), help="columns to leave out")
-    add("--group", metavar="COL", help="rows of one group stay together in split and folds")
+    add("--group", metavar="COL", help="rows of one group stay together and count as one")
     add("--weight", metavar="COL", help="column of row weights")
     add("--drop-unlabelled", action="store_true", help="leave rows without a label out")
     _add_partition(parser)

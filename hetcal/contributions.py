@@ -10,13 +10,16 @@ from scipy.special import ndtri
 
 from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
-from hetcal.delong import CONFIDENCE
+from hetcal.delong import CONFIDENCE, error_of
 from hetcal.kernels import use_compiled
-from hetcal.rank_statistics import class_variance, count_below
+from hetcal.rank_statistics import class_variance, count_below, mean_pulls
 from hetcal.ranking import ascending_order
+from hetcal.stratified import Groups
 
 
-def lift_contributions(before: Cells, after: Cells, leaves: Sequence[int]) -> pd.DataFrame:
+def lift_contributions(
+    before: Cells, after: Cells, leaves: Sequence[int], group: Groups | None = None
+) -> pd.DataFrame:
     """Divide the lift in AUC among the leaves.
 
     A pair of a positive and a negative row belongs half to the leaf of the one and half to
@@ -30,6 +33,8 @@ def lift_contributions(before: Cells, after: Cells, leaves: Sequence[int]) -> pd
         The same cells with the scores before and after.
     leaves : sequence of int
         The leaves to divide it among.
+    group : array, optional
+        Group of each cell, where cells are rows: those of one group are not independent.
 
     Returns
     -------
@@ -47,8 +52,12 @@ def lift_contributions(before: Cells, after: Cells, leaves: Sequence[int]) -> pd
         downs = _Gains(before.chosen(zero), was.zeros, now.zeros)
         for i, each in enumerate(leaves):
             up, down = ups.shared(each), downs.shared(each)
-            variance = ups.variance(up) + downs.variance(down)
-            numbers[:, i] = ups.mean(up), np.sqrt(variance)
+            if group is None:
+                se = np.sqrt(ups.variance(up) + downs.variance(down))
+            else:
+                pulls = np.append(ups.pulls(up), downs.pulls(down))
+                se = error_of(pulls, group[np.append(one, zero)])
+            numbers[:, i] = ups.mean(up), se
     return _table(*numbers)
 
 
@@ -79,6 +88,10 @@ class _Gains:
         """Return the variance of that mean."""
         own = self._own
         return class_variance(values, own.weight, own.squares, float(own.rows.sum()))
+
+    def pulls(self, values: Floats) -> Floats:
+        """Return what each row pulls that mean by."""
+        return mean_pulls(values, self._own.weight)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.special import ndtr, ndtri
 
 from hetcal.arrays import Bools, Floats, Ints
-from hetcal.rank_statistics import class_variance, count_below, counted_up
+from hetcal.rank_statistics import class_variance, count_below, counted_up, mean_pulls
 from hetcal.ranking import Labels, ascending_order, rank_class
 from hetcal.stratified import Groups
 
@@ -54,13 +54,15 @@ def paired_delong(
     weight: Floats | None = None,
     squares: Floats | None = None,
     rows: Ints | None = None,
+    group: Groups | None = None,
 ) -> Lift:
     """Compare the AUC of two scores of the same rows, or of the same cells.
 
-    All is NaN with one class only; the standard error is NaN with a single row of a class.
+    All is NaN with one class only; the standard error is NaN with a single row of a class, or
+    with a single group.
     """
     placed = placements(y, before, weight), placements(y, after, weight)
-    return lift_of(y, *placed, weight, squares, rows)
+    return lift_of(y, *placed, weight, squares, rows, group)
 
 
 def placements(y: Labels, scores: Floats, weight: Floats | None = None) -> Floats:
@@ -93,6 +95,7 @@ def lift_of(
     weight: Floats | None = None,
     squares: Floats | None = None,
     rows: Ints | None = None,
+    group: Groups | None = None,
 ) -> Lift:
     """Compare two scores by the `placements` they give to the same rows.
 
@@ -109,6 +112,8 @@ def lift_of(
         Weights.
     squares, rows : array, optional
         For cells of several rows: sum of the squared weights and number of rows.
+    group : array, optional
+        Group of each row: rows of one group are not independent, see `error_of`.
     """
     positive = np.asarray(y) == 1
     if positive.all() or not positive.any() or np.isnan(before).any():
@@ -119,6 +124,11 @@ def lift_of(
     area_before = float(np.average(before[positive], weights=w[positive]))
     area_after = float(np.average(after[positive], weights=w[positive]))
     difference, counted = after - before, np.where(w > 0, rows, 0)
+    if group is not None:
+        pulls = np.empty(w.size)
+        for side in (positive, ~positive):
+            pulls[side] = mean_pulls(difference[side], w[side])
+        return lift_between(area_before, area_after, error_of(pulls[w > 0], group[w > 0]))
     variance = sum(
         class_variance(difference[side], w[side], squares[side], float(counted[side].sum()))
         for side in map(np.flatnonzero, (positive, ~positive))

@@ -11,6 +11,7 @@ from hetcal.delong import Lift, paired_delong
 from hetcal.doubts import Doubt
 from hetcal.leaf_measures import leaf_areas, leaf_counts, leaf_losses
 from hetcal.metrics import Metrics, measure_cells
+from hetcal.stratified import Groups, count_groups
 from hetcal.ways import Ways
 
 
@@ -65,6 +66,8 @@ class Evaluation:
         Number of test rows.
     errors : Errors or None
         How far the numbers are off at most; None if all are exact.
+    groups : int or None
+        Number of groups of the test rows, which intervals count; None if rows are on their own.
     """
 
     before: Metrics
@@ -75,9 +78,10 @@ class Evaluation:
     leaves: pd.DataFrame
     rows: int
     errors: Errors | None = None
+    groups: int | None = None
 
 
-def evaluate(ways: Ways, leaves: Sequence[int]) -> Evaluation:
+def evaluate(ways: Ways, leaves: Sequence[int], group: Groups | None = None) -> Evaluation:
     """Compare four logits of the same test rows.
 
     Parameters
@@ -86,22 +90,25 @@ def evaluate(ways: Ways, leaves: Sequence[int]) -> Evaluation:
         The test rows.
     leaves : sequence of int
         Ids of all leaves, also of those without test rows.
+    group : array, optional
+        Group of each test row: those of one group are not independent.
     """
     return Evaluation(
         before=measure_cells(ways.before),
         pooled=measure_cells(ways.pooled),
         tree=measure_cells(ways.tree),
         after=measure_cells(ways.after),
-        lift=lift_of_cells(ways.before, ways.after),
-        leaves=evaluate_leaves(ways.before, ways.after, leaves),
+        lift=lift_of_cells(ways.before, ways.after, group),
+        leaves=evaluate_leaves(ways.before, ways.after, leaves, group),
         rows=int(ways.before.rows.sum()),
+        groups=count_groups(group),
     )
 
 
-def lift_of_cells(before: Cells, after: Cells) -> Lift:
+def lift_of_cells(before: Cells, after: Cells, group: Groups | None = None) -> Lift:
     """Compare the AUC of the same cells before and after."""
-    weight = before.given_weight
-    return paired_delong(before.y, before.centre, after.centre, weight, before.squares, before.rows)
+    weights = before.given_weight, before.squares, before.rows
+    return paired_delong(before.y, before.centre, after.centre, *weights, group)
 
 
 def metrics_table(evaluation: Evaluation, chosen: str | None = None) -> pd.DataFrame:
@@ -128,7 +135,9 @@ def metrics_table(evaluation: Evaluation, chosen: str | None = None) -> pd.DataF
     return pd.DataFrame({"scheme": name} | asdict(each) for name, each in schemes.items())
 
 
-def evaluate_leaves(before: Cells, after: Cells, leaves: Sequence[int]) -> pd.DataFrame:
+def evaluate_leaves(
+    before: Cells, after: Cells, leaves: Sequence[int], group: Groups | None = None
+) -> pd.DataFrame:
     """Compare the logits before and after within each leaf.
 
     An increasing map leaves the order within a leaf as it is, so the lift there is 0; what a
@@ -155,4 +164,4 @@ def evaluate_leaves(before: Cells, after: Cells, leaves: Sequence[int]) -> pd.Da
             "log_loss_after": leaf_losses(after, leaves),
         }
     )
-    return inside.join(lift_contributions(before, after, leaves))
+    return inside.join(lift_contributions(before, after, leaves, group))

@@ -23,6 +23,7 @@ from hetcal.rank_statistics import class_variance
 from hetcal.ranking import Labels
 from hetcal.row_answers import RowAnswers, RowWay
 from hetcal.sigmoid import sigmoid
+from hetcal.stratified import count_groups
 from hetcal.ways import Ways
 
 ORDER = (
@@ -97,6 +98,7 @@ def evaluate_sketch(
         lift=lift_between(*areas, se),
         leaves=leaves,
         rows=int(ways.before.rows.sum()),
+        groups=None if rows is None else count_groups(rows.group),
         errors=Errors(
             **errors,
             lift=errors["before"].auc + errors["after"].auc,
@@ -179,9 +181,13 @@ def _lift(before: Cells, after: Cells) -> Lift:
 def _checked_se(
     ways: Ways, se: float, rows: RowAnswers | None, calibrator: LeafCalibrator
 ) -> tuple[float, float]:
-    """Return the standard error of the lift, and how far it is off at most."""
+    """Return the standard error of the lift, and how far it is off at most.
+
+    Cells do not know the groups of their rows.
+    """
     bound = lift_se_bound(ways.before, ways.after)
-    if rows is not None and bound > 0 and bound >= MOST_OF_SE * se:
+    doubtful = bound > 0 and bound >= MOST_OF_SE * se
+    if rows is not None and (doubtful or rows.group is not None):
         return rows.lift(calibrator).se, 0.0
     return se, bound
 

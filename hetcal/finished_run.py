@@ -17,7 +17,7 @@ from hetcal.operating_points import OperatingPoint
 from hetcal.partition import Partition
 from hetcal.progress import Progress, between, silent
 from hetcal.result_curves import points_of_rate
-from hetcal.role_cells import RoleCells
+from hetcal.role_cells import RoleCells, groups_of
 from hetcal.row_answers import RowAnswers
 from hetcal.scores import Scores
 from hetcal.settings import Settings
@@ -82,7 +82,8 @@ class Run:
     def evaluation(self) -> Evaluation:
         """What the ways are worth."""
         if self.rows is None:
-            return evaluate(self.ways, [each.leaf for each in self.calibrator.maps_])
+            groups = groups_of(self.table, self.split.test)
+            return evaluate(self.ways, [each.leaf for each in self.calibrator.maps_], groups)
         return evaluate_sketch(self.ways, self.rows, self.calibrator)
 
     def points(self, rate: float) -> tuple[OperatingPoint, OperatingPoint]:

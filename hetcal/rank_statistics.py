@@ -93,6 +93,16 @@ def class_variance(values: Floats, weight: Floats, squares: Floats, rows: float)
     return float(rows / (rows - 1) * np.sum(squares * (values - mean) ** 2) / total**2)
 
 
+def mean_pulls(values: Floats, weight: Floats) -> Floats:
+    """Return what each row pulls the weighted mean by; their squares add up to its variance.
+
+    A single row pulls by nothing.
+    """
+    rows = int(np.count_nonzero(weight))
+    away = values - np.average(values, weights=weight)
+    return np.sqrt(rows / max(rows - 1, 1)) * weight * away / weight.sum()
+
+
 def _look_up(needles: Numbers, hay: Numbers) -> tuple[Ints, Ints]:
     """Count the sorted `hay` below each needle, and that not above it."""
     below = np.searchsorted(hay, needles, "left")

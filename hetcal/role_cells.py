@@ -13,6 +13,7 @@ from hetcal.scores import Scores
 from hetcal.shrinkage import group_folds
 from hetcal.sketch import Sketch, sketch_rows
 from hetcal.splits import Split
+from hetcal.stratified import Groups
 from hetcal.table import Table
 
 SKETCHED_FROM = 200_000  # rows; up to here they are few enough to be cells themselves
@@ -107,11 +108,15 @@ def grouped_rows(
     table: Table, scores: Scores, rows: Ints, leaf: Ints, seed: int
 ) -> tuple[Cells, ...] | None:
     """Divide some rows into folds that keep groups together; None where there are no groups."""
-    rows = rows if table.weight is None else rows[table.weight[rows] > 0]
-    group = table.group(rows)
+    group = groups_of(table, rows)
     if group is None:
         return None
     return group_folds(row_cells(table, scores, rows, leaf), group, seed)
+
+
+def groups_of(table: Table, rows: Ints) -> Groups | None:
+    """Return the groups of those of some rows that become cells; None where there are none."""
+    return table.group(rows if table.weight is None else rows[table.weight[rows] > 0])
 
 
 def scored_rows(

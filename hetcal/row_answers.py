@@ -1,16 +1,20 @@
 """What the test rows say where cells are too coarse; the same question is answered once."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import pandas as pd
+
 from hetcal.cells import Cells
+from hetcal.contributions import lift_contributions
 from hetcal.delong import Lift
 from hetcal.evaluation import lift_of_cells
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.metrics import Metrics, measure_cells, order_of_cells
 from hetcal.rank_statistics import RankStatistics
+from hetcal.stratified import Groups
 from hetcal.ways import score_in
 
 
@@ -23,11 +27,19 @@ class RowAnswers:
         Gives the test rows as cells; not called before the first question.
     calibration : Cells
         The calibration rows, or cells of them.
+    group : array, optional
+        Group of each test row: those of one group are not independent.
     """
 
-    def __init__(self, make_rows: Callable[[], Cells], calibration: Cells) -> None:
+    def __init__(
+        self,
+        make_rows: Callable[[], Cells],
+        calibration: Cells,
+        group: Groups | None = None,
+    ) -> None:
         self._make_rows = make_rows
         self._calibration = calibration
+        self.group = group
         self._kept: dict[Hashable, Any] = {}
 
     @cached_property
@@ -45,17 +57,34 @@ class RowAnswers:
 
     def lift(self, calibrator: LeafCalibrator) -> Lift:
         """Compare the AUC of the rows before and after."""
-        return self.answer(_LiftFrom(self._rows), "after", calibrator)
+        return self.answer(_Compared(self._rows, self.group, lift_of_cells), "after", calibrator)
+
+    def contributions(self, calibrator: LeafCalibrator, leaves: tuple[int, ...]) -> pd.DataFrame:
+        """Divide that lift among the leaves."""
+        compared = _Compared(self._rows, self.group, _Shared(leaves))
+        return self.answer(compared, "after", calibrator)
 
 
 @dataclass(frozen=True)
-class _LiftFrom:
-    """The question for the lift of other scores of the same rows."""
+class _Compared:
+    """A question about other scores of the same rows."""
 
     before: Cells
+    group: Groups | None = field(compare=False)
+    question: Callable[[Cells, Cells, Groups | None], Any]
 
-    def __call__(self, after: Cells) -> Lift:
-        return lift_of_cells(self.before, after)
+    def __call__(self, after: Cells) -> Any:
+        return self.question(self.before, after, self.group)
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """The question for the shares of leaves in the lift."""
+
+    leaves: tuple[int, ...]
+
+    def __call__(self, before: Cells, after: Cells, group: Groups | None) -> pd.DataFrame:
+        return lift_contributions(before, after, self.leaves, group)
 
 
 @dataclass(frozen=True)

@@ -30,12 +30,15 @@ class SavedRun:
         The maps; `with_min_rows` chooses among them anew.
     choice : SavedScheme or None
         The scheme that calibrated in place of the maps.
+    group : str or None
+        The column whose groups the rows belong to.
     """
 
     partition: Partition
     cells: RoleCells
     calibrator: LeafCalibrator
     choice: SavedScheme | None = None
+    group: str | None = None
 
     @cached_property
     def ways(self) -> Ways:
@@ -59,7 +62,13 @@ class SavedRun:
     @property
     def exactness(self) -> str:
         """How exact the numbers of the evaluation are, in a sentence."""
-        return exactness(self.evaluation.errors)
+        told = exactness(self.evaluation.errors)
+        if self.group is None:
+            return told
+        return (
+            f"{told} Intervals and p-values count rows, not the groups of '{self.group}', which "
+            "a saved run does not hold: they make the lift look surer than it is."
+        )
 
     @property
     def exactness_details(self) -> str:
@@ -78,4 +87,5 @@ def saved_run(artifact: Artifact, min_rows: int) -> SavedRun:
         )
     saved = artifact.cells
     calibrator = saved.calibrator.with_min_rows(min_rows)
-    return SavedRun(artifact.partition, saved.sketches.cells(), calibrator, saved.choice)
+    cells = saved.sketches.cells()
+    return SavedRun(artifact.partition, cells, calibrator, saved.choice, saved.group)

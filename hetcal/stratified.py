@@ -14,6 +14,11 @@ Groups = NDArray[Any]
 TRIES = 5  # deals before a fold less is drawn
 
 
+def count_groups(group: Groups | None) -> int | None:
+    """Return the number of groups; None where there are none."""
+    return None if group is None else int(pd.unique(group).size)
+
+
 def draw(size: Floats, stratum: Labels, shares: Floats, rng: np.random.Generator) -> Ints:
     """Draw a role for each unit, so that each stratum is divided by the shares.
 

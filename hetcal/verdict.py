@@ -1,7 +1,9 @@
 """What a lift means, in one sentence."""
 
+import math
 from typing import Literal
 
+from hetcal.columns import counted
 from hetcal.delong import Lift
 
 Outcome = Literal["backwards", "gain", "harm", "same", "unclear"]
@@ -21,7 +23,7 @@ def outcome(lift: Lift) -> Outcome:
     return "harm" if lift.high < 0 else "unclear"
 
 
-def verdict(lift: Lift, rows: int, one_map: bool = False) -> str:
+def verdict(lift: Lift, rows: int, one_map: bool = False, groups: int | None = None) -> str:
     """Tell the user what to do with their model, and how certain that is.
 
     Parameters
@@ -32,29 +34,51 @@ def verdict(lift: Lift, rows: int, one_map: bool = False) -> str:
         Number of test rows that it was measured on.
     one_map : bool, default=False
         Whether all rows have the same map of all classes, which can change the order of one.
+    groups : int, optional
+        Number of groups of the test rows, where the interval counts these.
     """
     check = "Check the positive value of the label and the sign of the score"
-    return _advice(lift, rows, "AUC", check, one_map)
+    return _advice(lift, measured_on(rows, groups), "AUC", check, one_map)
 
 
-def class_verdict(lift: Lift, rows: int, one_map: bool = False) -> str:
+def class_verdict(lift: Lift, rows: int, one_map: bool = False, groups: int | None = None) -> str:
     """Tell the same of a model with more than two classes, by its macro AUC."""
-    return _advice(lift, rows, "Macro AUC", "Check the order of the classes", one_map)
+    where = measured_on(rows, groups)
+    return _advice(lift, where, "Macro AUC", "Check the order of the classes", one_map)
 
 
-def _advice(lift: Lift, rows: int, measure: str, check: str, one_map: bool) -> str:
+def measured_on(rows: int, groups: int | None = None) -> str:
+    """Say on how many rows something was measured.
+
+    Examples
+    --------
+    >>> measured_on(1200), measured_on(1200, 1)
+    ('1,200 test rows', '1,200 test rows of 1 group')
+    """
+    of_groups = "" if groups is None else f" of {counted(groups, 'group')}"
+    return f"{counted(rows, 'test row')}{of_groups}"
+
+
+def _advice(lift: Lift, where: str, measure: str, check: str, one_map: bool) -> str:
     what = "One map for all rows" if one_map else "Heterogeneous calibration"
     measured = (
-        f"{measure} {lift.before:.4f} before and {lift.after:.4f} after on {rows:,} test rows: "
-        f"{lift.auc:+.4f}, 95 % interval {lift.low:+.4f} to {lift.high:+.4f}"
+        f"{measure} {lift.before:.4f} before and {lift.after:.4f} after on {where}: "
+        f"{lift.auc:+.4f}, {_interval(lift)}"
     )
     advice = {
         "backwards": f"{check}: the model ranks the test rows backwards. {measured}.",
         "gain": f"{what} helps. {measured}.",
         "same": "Leave the order of your model as it is: nothing that was tried ranks the rows "
-        f"better. {measure} {lift.before:.4f} on {rows:,} test rows, before and after.",
+        f"better. {measure} {lift.before:.4f} on {where}, before and after.",
         "harm": f"Leave your model as it is: this calibration hurts it. {measured}.",
         "unclear": "Leave your model as it is, unless you need its probabilities to be right: "
-        f"no change of the ranking can be told from chance. {measured}, which includes zero.",
+        f"no change of the ranking can be told from chance. {measured}"
+        f"{'' if math.isnan(lift.se) else ', which includes zero'}.",
     }
     return advice[outcome(lift)]
+
+
+def _interval(lift: Lift) -> str:
+    if math.isnan(lift.se):
+        return "without an interval, for which there are too few rows or groups"
+    return f"95 % interval {lift.low:+.4f} to {lift.high:+.4f}"

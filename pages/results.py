@@ -17,7 +17,7 @@ from hetcal.verdict import verdict
 from pages.shared.class_flow import ClassFlow
 from pages.shared.class_results import show_class_results, show_shown_class
 from pages.shared.frame import need_results, open_page
-from pages.shared.messages import show_scheme, show_verdict
+from pages.shared.messages import plain, show_scheme, show_verdict
 from pages.shared.tables import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
 from pages.shared.widgets import (
     cards,
@@ -45,7 +45,7 @@ show_verdict(evaluation, one_map)
 if flow.run.choice is not None:
     show_scheme(flow.choice.chosen, flow.choice.why)
 told, details = flow.run.exactness, flow.run.exactness_details
-st.caption(told, help=None if details == told else details)
+st.caption(plain(told), help=None if details == told else details)
 cards(
     ("AUC before", f"{lift.before:.4f}", DEFINITIONS["AUC"]),
     ("AUC after", f"{lift.after:.4f}", DEFINITIONS["AUC"]),
@@ -68,7 +68,7 @@ definitions(
 chart(
     lift_figure(lift, evaluation.rows),
     key="results_lift",
-    alt=verdict(lift, evaluation.rows, one_map),
+    alt=verdict(lift, evaluation.rows, one_map, evaluation.groups),
     how="The bar is the 95 % interval of the lift. Only a bar clear of zero is a gain.",
 )
 

@@ -107,6 +107,20 @@ def test_a_group_on_two_sides_is_named(frame):
     assert found(frame, roles, whole) == ()
 
 
+def test_few_groups_among_the_test_rows_are_named(frame):
+    frame["site"] = [f"s{i % 60}" for i in range(ROWS)]
+    roles = Roles("y", group="site")
+    few, many = (
+        split_by_fraction(frame["y"], fractions, 0, frame["site"])
+        for fractions in ((0.5, 0.1, 0.2, 0.2), (0.2, 0.1, 0.2, 0.5))
+    )
+    finding = only(found(frame, roles, few))
+    assert (finding.level, finding.column) == ("warning", "site")
+    groups = frame["site"][few.test].nunique()
+    assert f"belong to {groups} groups of column 'site'" in finding.message
+    assert found(frame, roles, many) == ()
+
+
 def test_a_role_with_few_rows_or_few_of_a_class_is_named(frame):
     order = np.argsort(frame["y"].to_numpy(), kind="stable")  # the positives last
     split = Split(

@@ -7,8 +7,10 @@ from scipy.special import softmax
 from sklearn.metrics import log_loss, roc_auc_score
 
 from hetcal.class_algorithm import class_method, run_classes
+from hetcal.class_metrics import macro_lift, one_against_rest
 from hetcal.class_scores import make_class_scores
 from hetcal.class_table import make_class_table
+from hetcal.delong import paired_delong
 from hetcal.errors import CalibrationError
 from hetcal.roles import Roles
 from hetcal.settings import Settings
@@ -108,6 +110,26 @@ def test_a_model_that_is_right_is_left_as_it_is(finished):
     assert found.evaluation.pooled != found.evaluation.before
     assert found.view(0).evaluation.lift.auc == 0
     assert "No map is fitted: the model is left as it is." in found.notes
+
+
+def test_intervals_count_groups(finished):
+    site = np.arange(finished.table.table.rows) // 3
+    inner = finished.table.table
+    grouped = replace(
+        inner, frame=inner.frame.assign(site=site), roles=replace(inner.roles, group="site")
+    )
+    found = replace(finished, table=replace(finished.table, table=grouped)).evaluation
+    rows = finished.split.test
+    parts = finished.table.y[rows], finished.scores.logs[rows], finished.after[rows]
+    assert found.groups == np.unique(site[rows]).size
+    assert found.lift == macro_lift(*parts, group=site[rows])
+    assert found.lift.se != finished.evaluation.lift.se
+    one = found.classes.iloc[1]
+    y, before, after = parts
+    logits = (one_against_rest(each, 1) for each in (before, after))
+    lift = paired_delong((y == 1).astype(np.int8), *logits, group=site[rows])
+    assert (one["low"], one["high"]) == (lift.low, lift.high)
+    assert finished.evaluation.groups is None
 
 
 def test_a_given_partition_leaves_nothing_to_choose(finished):

@@ -9,9 +9,9 @@ from hetcal.delong import paired_delong
 LEAVES = [1, 2, 3, 4]
 
 
-def divided(y, before, after, leaf, leaves, weight=None):
+def divided(y, before, after, leaf, leaves, weight=None, group=None):
     cells = (Cells.of_rows(scores, y, leaf, weight) for scores in (before, after))
-    return lift_contributions(*cells, leaves)
+    return lift_contributions(*cells, leaves, group)
 
 
 def sample(rows, seed=0):
@@ -108,3 +108,22 @@ def test_compiled_contributions_are_those_of_numpy(monkeypatch):
         monkeypatch.setenv("HETCAL_COMPILED", switch)
         found.append(divided(*sample(3_000), LEAVES))
     assert found[0].equals(found[1])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_single_leaf_contributes_the_lift_of_groups(weighted):
+    y, before, after, leaf = sample(500)
+    rng = np.random.default_rng(1)
+    weight, group = rng.exponential(size=500) if weighted else None, rng.integers(0, 40, 500)
+    lift = paired_delong(y, before, after, weight, group=group)
+    found = divided(y, before, after, np.ones_like(leaf), [1], weight, group)
+    assert found.loc[0].tolist() == pytest.approx([lift.auc, lift.se, lift.low, lift.high])
+
+
+def test_rows_that_repeat_in_their_groups_make_no_contribution_surer():
+    y, before, after, leaf = sample(400)
+    rows = np.repeat(np.arange(400), 3)
+    once = divided(y, before, after, leaf, LEAVES)
+    parts = (each[rows] for each in (y, before, after, leaf))
+    thrice = divided(*parts, LEAVES, group=rows.astype(str))
+    assert thrice.to_numpy() == pytest.approx(once.to_numpy(), rel=0.01, abs=1e-4)

@@ -151,3 +151,60 @@ def test_cells_of_equal_scores_have_the_lift_of_their_rows(weighted):
     found = paired_delong(*keys.T, *sums, np.bincount(cell))
     assert keys.shape[0] < 200
     assert vars(found) == pytest.approx(vars(paired_delong(y, before, after, weight)), rel=1e-10)
+
+
+def grouped_brute_force(y, before, after, group):
+    """Obuchowski's variance for clustered rows, every pair compared."""
+    one, zero = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
+
+    def kernel(scores):
+        gap = scores[one][:, None] - scores[zero][None, :]
+        return (gap > 0) + 0.5 * (gap == 0)
+
+    gain = kernel(after) - kernel(before)
+    m, n = gain.shape
+    sums = []
+    for each in np.unique(group):
+        ones, zeros = group[one] == each, group[zero] == each
+        of_ones = np.sum(gain.mean(axis=1)[ones] - gain.mean()) / m * np.sqrt(m / (m - 1))
+        of_zeros = np.sum(gain.mean(axis=0)[zeros] - gain.mean()) / n * np.sqrt(n / (n - 1))
+        sums.append(of_ones + of_zeros)
+    groups = len(sums)
+    return np.sqrt(groups / (groups - 1) * np.sum(np.square(sums)))
+
+
+@pytest.mark.parametrize("decimals", [0, 8])
+def test_the_error_of_groups_is_obuchowskis(decimals):
+    y, before, after, _ = paired_sample(decimals=decimals)
+    group = np.random.default_rng(1).integers(0, 30, y.size)
+    lift = paired_delong(y, before, after, group=group)
+    assert lift.se == pytest.approx(grouped_brute_force(y, before, after, group), abs=1e-12)
+    plain = paired_delong(y, before, after)
+    assert (lift.before, lift.after) == (plain.before, plain.after)
+
+
+def test_rows_that_repeat_in_their_groups_make_no_lift_surer():
+    y, before, after, weight = paired_sample()
+    rows = np.repeat(np.arange(y.size), 5)
+    for w in (None, weight):
+        once = paired_delong(y, before, after, w)
+        again = None if w is None else w[rows]
+        repeated = paired_delong(y[rows], before[rows], after[rows], again, group=rows)
+        assert repeated.auc == pytest.approx(once.auc)
+        assert repeated.se == pytest.approx(once.se, rel=0.02)
+
+
+def test_rows_without_weight_bring_no_groups():
+    y, before, after, weight = paired_sample()
+    group, used = np.arange(y.size) // 4, np.arange(y.size) < 80
+    w = np.where(used, weight, 0.0)
+    lift = paired_delong(y, before, after, w, group=group)
+    left = paired_delong(y[used], before[used], after[used], weight[used], group=group[used])
+    assert lift.se == pytest.approx(left.se)
+
+
+def test_a_single_group_has_no_standard_error():
+    y, before, after, _ = paired_sample()
+    lift = paired_delong(y, before, after, group=np.zeros(y.size))
+    assert np.isnan([lift.se, lift.low, lift.high]).all()
+    assert lift.auc == paired_delong(y, before, after).auc

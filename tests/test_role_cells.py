@@ -7,6 +7,9 @@ from scipy.special import expit
 
 from hetcal.algorithm import finish_run, first_pass, fit_maps, run, split_table
 from hetcal.bounds import bounded_metrics
+from hetcal.cells import Cells
+from hetcal.contributions import lift_contributions
+from hetcal.delong import paired_delong
 from hetcal.metrics import measure
 from hetcal.role_cells import role_cells
 from hetcal.scores import scores_from_column
@@ -90,6 +93,34 @@ def test_a_sketched_run_has_the_numbers_of_an_exact_one(many_rows):
     assert found.leaves["contribution"].to_numpy() == pytest.approx(
         expected.leaves["contribution"].to_numpy(), abs=1e-5
     )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_intervals_count_groups_in_rows_and_in_sketches(many_rows, weighted):
+    table, scores, _, _ = many_rows
+    rng = np.random.default_rng(2)
+    frame = table.frame.assign(site=rng.integers(0, 500, ROWS))
+    weight = rng.exponential(size=ROWS) * rng.binomial(1, 0.9, ROWS) if weighted else None
+    grouped = replace(table, frame=frame, weight=weight, roles=replace(table.roles, group="site"))
+    settings = Settings(max_depth=2)
+    exact = run(grouped, scores, settings)
+    split = split_table(grouped, settings)
+    passed = first_pass(grouped, scores, split, exact.partition, exact.leaf)
+    maps = fit_maps(passed, settings)
+    sketched = finish_run(grouped, scores, settings, exact.partition, passed, maps)
+    test = split.test if weight is None else split.test[weight[split.test] > 0]
+    w, site = None if weight is None else weight[test], frame["site"].to_numpy()[test]
+    parts = table.y[test], scores.logit[test], exact.after[test], w
+    lift = paired_delong(*parts, group=site)
+    assert lift.se != pytest.approx(paired_delong(*parts).se, rel=1e-3)
+    for found in (exact.evaluation, sketched.evaluation):
+        assert found.lift.se == pytest.approx(lift.se, rel=1e-6)
+        assert found.groups == np.unique(site).size
+        both = (Cells.of_rows(each, parts[0], exact.leaf[test], w) for each in parts[1:3])
+        shares = lift_contributions(*both, found.leaves["leaf"].tolist(), site)
+        for name in shares:
+            assert found.leaves[name].tolist() == pytest.approx(shares[name].tolist(), abs=1e-9)
+    assert sketched.evaluation.errors.lift_se == 0
 
 
 @pytest.mark.parametrize("change", ["wild", "narrow"])

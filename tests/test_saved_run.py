@@ -1,7 +1,7 @@
 import io
 import json
 import zipfile
-from dataclasses import astuple, fields
+from dataclasses import astuple, fields, replace
 
 import numpy as np
 import pytest
@@ -100,6 +100,15 @@ def test_the_cells_of_a_sketched_run_come_back_bit_for_bit(exact, tmp_path):
 def test_a_saved_run_says_that_it_has_no_rows_to_ask(reopened):
     told = saved_run(reopened, 50).exactness_details
     assert told.startswith("From a saved run, without its rows. Computed from cells of rows, off")
+
+
+def test_a_saved_run_says_that_it_does_not_know_its_groups(exact, tmp_path):
+    plain = saved_run(open_artifact(artifact_bytes(exact, SCORING), tmp_path), 50)
+    assert "groups" not in plain.exactness
+    roles = replace(exact.table.roles, group="size")
+    grouped = replace(exact, table=replace(exact.table, roles=roles))
+    saved = saved_run(open_artifact(artifact_bytes(grouped, SCORING), tmp_path), 50)
+    assert "count rows, not the groups of 'size'" in saved.exactness
 
 
 def test_bounds_wider_than_the_standard_error_are_named(segments, tmp_path):

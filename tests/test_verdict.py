@@ -1,3 +1,6 @@
+import math
+from dataclasses import replace
+
 import pytest
 
 from hetcal.delong import Lift
@@ -44,3 +47,17 @@ def test_the_verdict_on_classes_speaks_of_the_macro_auc_and_the_order_of_classes
     assert "One map for all rows helps. AUC 0.8000" in verdict(lift(0.001, 0.021), 500, True)
     one_map = class_verdict(lift(0.001, 0.021), 500, one_map=True)
     assert one_map.startswith("One map for all rows helps. Macro AUC")
+
+
+def test_the_verdict_names_the_groups_that_the_interval_counts():
+    assert "on 500 test rows of 40 groups: +0.0110" in verdict(lift(0.001, 0.021), 500, groups=40)
+    assert "500 test rows of 1 group, before" in class_verdict(lift(0.0, 0.0), 500, groups=1)
+
+
+def test_without_an_interval_there_is_none_to_read():
+    unknown = replace(lift(0.001, 0.021), se=math.nan, low=math.nan, high=math.nan)
+    told = verdict(unknown, 500, groups=1)
+    assert told.startswith("Leave your model as it is, unless")
+    assert told.endswith(
+        "+0.0110, without an interval, for which there are too few rows or groups."
+    )

@@ -97,7 +97,8 @@ def show_shown_class(flow: ClassFlow) -> None:
 
 def _verdict(run: ClassRun) -> str:
     one_map = run.choice is not None and not run.choice.divided
-    return class_verdict(run.evaluation.lift, run.evaluation.rows, one_map)
+    found = run.evaluation
+    return class_verdict(found.lift, found.rows, one_map, found.groups)
 
 
 def class_method_controls(flow: ClassFlow) -> None:

@@ -73,7 +73,8 @@ def role_controls(source: Source) -> None:
         names,
         None,
         placeholder="none",
-        help="All rows of one group stay on one side of the split, and of every fold.",
+        help="All rows of one group stay on one side of the split, and of every fold; intervals "
+        "count groups, not rows.",
         **role("group"),
     )
     first[3].selectbox("Row weight (optional)", names, None, placeholder="none", **role("weight"))

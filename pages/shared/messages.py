@@ -20,7 +20,8 @@ def show_error(error: HetcalError) -> None:
 
 def show_verdict(evaluation: Evaluation, one_map: bool = False) -> None:
     """Say what to do with the model, in the colour of what was found."""
-    say_outcome(evaluation.lift, verdict(evaluation.lift, evaluation.rows, one_map))
+    lift, rows, groups = evaluation.lift, evaluation.rows, evaluation.groups
+    say_outcome(lift, verdict(lift, rows, one_map, groups))
 
 
 def say_outcome(lift: Lift, text: str) -> None:

@@ -26,6 +26,7 @@ from tests.pages.visit import (
     said,
     table_with,
     with_segment_leaves,
+    with_table,
 )
 
 
@@ -158,6 +159,19 @@ def test_row_weights_count_as_copies_of_a_row(segments):
 
 def test_the_page_says_how_exact_its_numbers_are(app):
     assert "All numbers are exact." in said(app.caption)
+
+
+def test_the_verdict_says_that_the_interval_counts_groups(segments):
+    grouped = segments.assign(site=np.arange(len(segments)) // 4)
+    app = with_table(grouped)
+    app.selectbox(key="role_group").select("site").run()
+    app = go(app, "pages/scores.py")
+    app.selectbox(key="scores_column").select("score").run()
+    app = go(app, "pages/partition.py")
+    app.slider(key="setting_max_depth").set_value(1).run()
+    test = grouped["site"][grouped["split"] == "test"]
+    (told,) = said(calm(go(app, "pages/results.py")).success)
+    assert f"on {test.size:,} test rows of {test.nunique():,} groups" in told
 
 
 def test_a_sketched_table_has_the_same_results_and_names_their_errors(app, segments, monkeypatch):
