@@ -186,8 +186,9 @@ class GrownLeavesPart:
     grow: Callable[[pd.DataFrame, Ints, Floats, Floats | None], Partition]
 
     def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
-        """Grow on every other row, and fit shrunken maps on the rest."""
-        first, second = (rows[half] for half in halves(held.y[rows]))
+        """Grow on every other row, or on half of the groups, and fit shrunken maps on the rest."""
+        group = None if held.group is None else np.asarray(held.group)[rows]
+        first, second = (rows[half] for half in halves(held.y[rows], group))
         X, y = held.X.iloc[first], held.y[first]
         partition = self.grow(X, y, logits[first], held.weights(first))
         part = ShrunkenLeavesPart(partition, partition.apply(held.X))

@@ -45,14 +45,19 @@ def draw(size: Floats, stratum: Labels, shares: Floats, rng: np.random.Generator
     return role
 
 
-def halves(y: Labels) -> tuple[Ints, Ints]:
+def halves(y: Labels, group: Groups | None = None) -> tuple[Ints, Ints]:
     """Return every other row, and the rows between; of each class where labels alternate.
+
+    Rows of one group stay together where both halves can then have rows of both classes.
 
     Examples
     --------
     >>> [part.tolist() for part in halves(np.array([0, 1, 0, 1, 0, 1, 0, 1]))]
     [[0, 1, 4, 5], [2, 3, 6, 7]]
     """
+    dealt = None if group is None else draw_group_folds(y, group, 2, 0)
+    if dealt is not None:
+        return np.flatnonzero(dealt == 0), np.flatnonzero(dealt == 1)
     turn = np.arange(len(y)) % 2
     if any(np.unique(y[turn == side]).size < np.unique(y).size for side in (0, 1)):
         turn[np.argsort(y, kind="stable")] = np.arange(len(y)) % 2

@@ -356,6 +356,25 @@ def test_a_tree_on_scores_can_be_grown_on_labels_that_alternate():
     assert roc_auc_score(held.y, logits) > roc_auc_score(held.y, held.scores)
 
 
+def test_a_tree_on_scores_is_calibrated_on_groups_that_it_was_not_grown_on():
+    rows = drawn(600, 3)
+    rows = replace(rows, group=pd.Series(np.arange(600) // 3, index=np.arange(600)[::-1]))
+    grown_on = []
+
+    def grow(X, y, scores, weight):
+        grown_on.extend(X.index)
+        return TreePartition(1).fit(X, y).partition_
+
+    GrownLeavesPart(grow).fit(rows.scores, rows, np.arange(600), 1.0)
+    numbers = np.flatnonzero(rows.X.index.isin(grown_on))
+    assert 200 < numbers.size < 400
+    assert (
+        np.bincount(numbers // 3).max()
+        == np.bincount(numbers // 3, minlength=200)[numbers // 3].min()
+        == 3
+    )
+
+
 def test_groups_may_be_a_series_with_any_index():
     held = replace(drawn(400, 1), group=pd.Series(np.arange(400) % 30, index=np.arange(400)[::-1]))
     plain = replace(held, group=held.group.to_numpy(), weight=np.r_[np.zeros(10), np.ones(390)])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hetcal.stratified import draw, draw_group_folds
+from hetcal.stratified import draw, draw_group_folds, halves
 
 SHARES = np.array([0.5, 0.2, 0.2, 0.1])
 
@@ -72,3 +72,14 @@ def test_a_class_in_a_single_group_cannot_be_left_out():
     y = np.tile([0, 1], 30)
     assert draw_group_folds(y, np.where(y == 1, 0, np.arange(60)), 5, 0) is None
     assert draw_group_folds(y, np.zeros(60), 5, 0) is None
+
+
+def test_halves_keep_groups_together_where_they_can():
+    rng = np.random.default_rng(0)
+    group, y = rng.integers(0, 30, 400), rng.integers(0, 2, 400)
+    first, second = halves(y, group)
+    assert np.array_equal(np.sort(np.append(first, second)), np.arange(400))
+    assert not set(group[first]) & set(group[second])
+    assert abs(first.size - second.size) < 60
+    for one, other in zip(halves(y, np.zeros(400)), halves(y), strict=True):
+        assert np.array_equal(one, other)
