@@ -23,10 +23,10 @@ cells, so there is one path for exact and for sketched data.
 3. **Ranks** (`rank_statistics`): the values of each class are sorted, never the rows. One
    sort gives AUC, average precision, the paper's PR-AUC and DeLong's variance, ties exact.
    Cells are ranked by the middle of their interval and summed by their mean score.
-4. **Bounds** (`bounds`, `rank_bounds`, `share_bounds`, `platt_bounds`): what the rows inside
-   their intervals could change. A number from cells is shown while its bound is below its
-   standard error; otherwise the rows are asked (`exactness`, `row_answers`), once for each set
-   of maps.
+4. **Bounds** (`bounds`, `rank_bounds`, `lift_bounds`, `share_bounds`, `platt_bounds`): what the
+   rows inside their intervals could change. A number from cells is shown while its bound is
+   below its standard error; otherwise, or where rows have groups and are not independent, the
+   rows are asked (`exactness`, `row_answers`), once for each set of maps.
    Cells do not change, so that what the raw scores say is worked out once (`Cells.once`).
 5. **The tree** (`histogram_tree`): bins of every column are counted per node; a bin is looked
    into only if the best cut could lie inside, so the tree is scikit-learn's, split for split,
