@@ -7,6 +7,8 @@ from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pyarrow import csv
 from scipy.special import expit
 
 from hetcal.arrays import Floats, Ints
@@ -85,7 +87,8 @@ def table_bytes(table: pd.DataFrame, name: str) -> bytes:
     written = io.BytesIO()
     for begin in range(0, max(len(table), 1), WRITTEN):
         part = _without_formulas(table.iloc[begin : begin + WRITTEN])
-        part.to_csv(written, index=False, header=begin == 0)
+        options = csv.WriteOptions(include_header=begin == 0)
+        csv.write_csv(pa.Table.from_pandas(part, preserve_index=False), written, options)
     return written.getvalue()
 
 
@@ -136,7 +139,7 @@ def _leaves(run: Run) -> list[dict[str, object]]:
 
 def _without_formulas(table: pd.DataFrame) -> pd.DataFrame:
     """Keep a spreadsheet from running a text cell that begins like a formula."""
-    text = table.select_dtypes(exclude="number").astype(str)
+    text = table.select_dtypes(exclude="number").astype("str")
     return table.assign(
         **{
             str(name): text[name].where(~text[name].str.match(r"[=+@\t\r-]"), "'" + text[name])
