@@ -1,5 +1,7 @@
 """Figures and tables of results on more than two classes."""
 
+from html import escape
+
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -10,6 +12,7 @@ from hetcal.figures import colour, draw, number, scatter, short_text, unmoved, z
 from hetcal.partition import Partition
 from hetcal.reliability import ReliabilityCurve
 from hetcal.result_figures import reliability_figure
+from hetcal.verdict import p_in_words
 
 ALL = "all classes"
 
@@ -121,13 +124,13 @@ def _words(found: ClassEvaluation) -> list[str]:
     lift = found.lift
     together = (
         f"<b>{ALL}</b><br>macro AUC {number(lift.before)} before, {number(lift.after)} after"
-        f"<br>{number(lift.auc, sign=True)}, p = {lift.p:.2g}"
+        f"<br>{number(lift.auc, sign=True)}, p-value {escape(p_in_words(lift.p))}"
         f"<br>n = {counted(found.rows, 'test row')}"
     )
     alone = (
         f"<b>{short_text(row['class'], 40)}</b> against all others"
         f"<br>AUC {number(row['auc_before'])} before, {number(row['auc_after'])} after"
-        f"<br>{number(row['lift'], sign=True)}, p = {row['p']:.2g}"
+        f"<br>{number(row['lift'], sign=True)}, p-value {escape(p_in_words(row['p']))}"
         f"<br>n = {row['rows']:,} of {counted(found.rows, 'test row')}"
         for row in found.classes.to_dict("records")
     )

@@ -1,6 +1,7 @@
 """Figures of the result on test rows: before and after calibration on the same axes."""
 
 from collections.abc import Sequence
+from html import escape
 from typing import Any
 
 import pandas as pd
@@ -24,6 +25,7 @@ from hetcal.figures import (
 )
 from hetcal.operating_points import OperatingPoint
 from hetcal.reliability import ReliabilityCurve
+from hetcal.verdict import p_in_words
 
 _RATES = (
     "threshold T %{customdata:.4f}<br>true positive rate %{y:.3f}<br>false positive rate %{x:.3f}"
@@ -159,7 +161,8 @@ def lift_figure(lift: Lift, rows: int) -> go.Figure:
         },
         hovertemplate=f"AUC {number(lift.before)} before, {number(lift.after)} after"
         "<br>%{x:+.4f}" + f" ({lift.percent:+.2f} %)"
-        f"<br>95 % interval {lift.low:+.4f} to {lift.high:+.4f}, p = {lift.p:.2g}"
+        f"<br>95 % interval {lift.low:+.4f} to {lift.high:+.4f}"
+        f", p-value {escape(p_in_words(lift.p))}"
         f"<br>n = {counted(rows, 'test row')}<extra></extra>",
     )
     no_change = {"text": "no change", "x": 0, "y": 1, "yref": "paper", "yanchor": "bottom"}

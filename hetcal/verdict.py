@@ -1,4 +1,4 @@
-"""What a lift means, in one sentence."""
+"""What a lift means, in words."""
 
 import math
 from typing import Literal
@@ -7,6 +7,7 @@ from hetcal.columns import counted
 from hetcal.delong import Lift
 
 Outcome = Literal["backwards", "gain", "harm", "same", "unclear"]
+LEAST_P = 1e-300  # a smaller p-value is soon too small for a floating point number, and would be 0
 
 
 def outcome(lift: Lift) -> Outcome:
@@ -57,6 +58,17 @@ def measured_on(rows: int, groups: int | None = None) -> str:
     """
     of_groups = "" if groups is None else f" of {counted(groups, 'group')}"
     return f"{counted(rows, 'test row')}{of_groups}"
+
+
+def p_in_words(p: float) -> str:
+    """Write a p-value, which is never 0; one that is not defined is a dash.
+
+    >>> p_in_words(0.0312), p_in_words(2e-17), p_in_words(0.0), p_in_words(float("nan"))
+    ('0.031', '2e-17', '< 1e-300', '–')
+    """
+    if math.isnan(p):
+        return "–"
+    return f"{p:.2g}" if p >= LEAST_P else f"< {LEAST_P:g}"
 
 
 def _advice(lift: Lift, where: str, measure: str, check: str, one_map: bool) -> str:

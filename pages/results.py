@@ -13,7 +13,7 @@ from hetcal.result_figures import (
     reliability_figure,
     roc_figure,
 )
-from hetcal.verdict import verdict
+from hetcal.verdict import p_in_words, verdict
 from pages.shared.class_flow import ClassFlow
 from pages.shared.class_results import show_class_results, show_shown_class
 from pages.shared.frame import need_results, open_page
@@ -50,7 +50,7 @@ cards(
     ("AUC before", f"{lift.before:.4f}", DEFINITIONS["AUC"]),
     ("AUC after", f"{lift.after:.4f}", DEFINITIONS["AUC"]),
     ("Lift in percent", f"{lift.percent:+.2f} %", DEFINITIONS["Lift"]),
-    ("p-value", f"{lift.p:.2g}", DEFINITIONS["p-value"]),
+    ("p-value", p_in_words(lift.p), DEFINITIONS["p-value"]),
 )
 definitions(
     "AUC",

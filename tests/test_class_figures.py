@@ -35,6 +35,9 @@ def test_the_lift_of_all_classes_stands_above_that_of_each(finished):
     assert ends == pytest.approx([found.lift.high, *found.classes["high"]])
     assert figure.layout.yaxis.ticktext == ("<b>all classes</b>", "ant", "<b>bee</b>", "cow")
     assert "ant</b> against all others" in points.hovertext[1]
+    certain = replace(found, lift=replace(found.lift, p=0.0), classes=found.classes.assign(p=0.0))
+    words = class_lift_figure(certain).data[0].hovertext
+    assert ["p-value &lt; 1e-300<br>" in each for each in words] == [True] * 4
 
 
 def test_without_any_lift_the_axis_stays_small(finished):

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -137,6 +138,12 @@ def test_hover_on_the_lift_tells_the_percent_and_n():
     assert "(+2.50 %)" in hover
     assert "n = 1,234 test rows" in hover
     assert "n = 1 test row<" in lift_figure(LIFT, 1).data[0].hovertemplate
+
+
+def test_hover_on_a_certain_lift_bounds_its_p_value():
+    hover = lift_figure(replace(LIFT, p=0.0), 1234).data[0].hovertemplate
+    assert ", p-value &lt; 1e-300<br>" in hover
+    assert ", p-value 6.3e-05<br>" in lift_figure(replace(LIFT, p=6.3e-5), 1).data[0].hovertemplate
 
 
 @pytest.mark.parametrize(("value", "reach"), [(0.0, (-0.01, 0.01)), (float("nan"), None)])

@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from hetcal.delong import Lift
-from hetcal.verdict import class_verdict, outcome, verdict
+from hetcal.delong import Lift, lift_between
+from hetcal.verdict import class_verdict, outcome, p_in_words, verdict
 
 
 def lift(low, high, before=0.8):
@@ -61,3 +61,11 @@ def test_without_an_interval_there_is_none_to_read():
     assert told.endswith(
         "+0.0110, without an interval, for which there are too few rows or groups."
     )
+
+
+@pytest.mark.parametrize("distance", [10, 37.6, 38.4, 1e6, float("inf")])
+def test_a_p_value_is_never_written_as_zero(distance):
+    p = lift_between(0.7, 0.8, 0.1 / distance).p
+    assert (p < 1e-300) == (distance > 37.1)  # twice the tail of the normal distribution
+    words = p_in_words(p)
+    assert words == "< 1e-300" if distance > 37.1 else float(words) == pytest.approx(p, rel=0.05)

@@ -185,7 +185,7 @@ CLASSES: Columns = {
     "lift": _number("lift", format="%+.4f"),
     "low": _number("95 % from", format="%+.4f"),
     "high": _number("to", format="%+.4f"),
-    "p": _number("p-value", format="%.2g"),
+    "p": _number("p-value", help=DEFINITIONS["p-value"]),
 }
 
 CLASS_METRICS: Columns = {

@@ -10,6 +10,7 @@ import streamlit as st
 
 from hetcal.definitions import DEFINITIONS
 from hetcal.partition import Partition
+from hetcal.verdict import p_in_words
 from pages.shared.messages import plain, unbroken
 from pages.shared.state import ALL_ROWS, choice, choose_leaf, leaf_choice, update, workspace
 from pages.shared.tables import NO_SCORE, Columns, fitted, scored_columns
@@ -111,7 +112,7 @@ def draw_table(
     Parameters
     ----------
     table : DataFrame
-        Columns that are named after rates are written in percent.
+        Columns that are named after rates are written in percent, and p-values are never 0.
     columns : dict, optional
         The columns to draw, and how.
     undefined : str
@@ -120,9 +121,10 @@ def draw_table(
         For `st.dataframe`.
     """
     order = list(table) if columns is None else [name for name in columns if name in table]
-    rates = [name for name in order if name.startswith("rate_")]
+    written = {name: "{:.1%}" for name in order if name.startswith("rate_")}
+    written |= {name: p_in_words for name in order if name == "p"}
     st.dataframe(
-        table.style.format("{:.1%}", subset=rates, na_rep=DASH) if rates else table,
+        table.style.format(written, na_rep=DASH) if written else table,
         hide_index=True,
         placeholder=DASH,
         column_order=order,

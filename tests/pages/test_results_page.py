@@ -3,6 +3,7 @@
 from dataclasses import fields
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
@@ -65,6 +66,23 @@ def test_the_cards_show_the_lift_that_scikit_learn_finds(app, schemes):
     (verdict,) = said(app.success)
     assert f": {after - before:+.4f}," in verdict
     assert f"on {len(y):,} test rows" in verdict
+
+
+def test_a_lift_beyond_doubt_has_no_p_value_of_zero():
+    rng = np.random.default_rng(4)
+    sizes = {"train": 800, "calibration": 800, "test": 4_000}
+    n = sum(sizes.values())
+    segment = rng.choice(["a", "b"], n)
+    odd = rng.uniform(size=n) < 0.02
+    label = (segment == "a") ^ odd
+    score = rng.normal(size=n) + np.where(odd, np.where(label, 1.5, -1.5), 0)
+    frame = {"segment": segment, "score": score, "label": label.astype(int)}
+    frame["split"] = np.repeat(list(sizes), list(sizes.values()))
+    app = calm(go(with_segment_leaves(pd.DataFrame(frame)), "pages/results.py"))
+    # The placements of a score that knows next to nothing spread like a uniform.
+    before, after = (float(metrics(app)[f"AUC {when}"]) for when in ("before", "after"))
+    assert (after - before) / np.sqrt(2 / 12 / 1_900) > 40
+    assert metrics(app)["p-value"] == "< 1e-300"
 
 
 def test_the_four_schemes_have_the_measures_of_scikit_learn(app, schemes):
