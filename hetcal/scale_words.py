@@ -69,6 +69,15 @@ def scale_words(slope: float, se: float) -> str:
     return f"test scores should be {_change(slope)}{note}"
 
 
+def in_brief(advice: str) -> str:
+    """Shorten advice for where it is clear that it is about test scores, without its remarks.
+
+    >>> in_brief("test scores should be doubled (under-confident)")
+    'should be doubled'
+    """
+    return advice.partition(" (")[0].removeprefix("test scores ")
+
+
 def is_right(slope: float, se: float) -> bool:
     """Whether the slope may be 1, or nearly is, and lies between 0.8 and 1.25 for sure."""
     low, high = slope - SURE * se, slope + SURE * se

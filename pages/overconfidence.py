@@ -5,6 +5,7 @@ import streamlit as st
 from hetcal.definitions import DEFINITIONS
 from hetcal.overconfidence import diagnosis_exactness
 from hetcal.overconfidence_figure import overconfidence_figure
+from hetcal.scale_words import in_brief
 from hetcal.score_figures import leaf_histogram_figure, leaf_multiples_figure
 from pages.shared.frame import need_results, open_page
 from pages.shared.tables import DIAGNOSIS, ONE_LABEL
@@ -66,7 +67,7 @@ leaf_chart(
     "log-loss rises most from train to test.",
 )
 leaf_rows(
-    flow.diagnosis.sort_values("rank"),
+    flow.diagnosis.assign(brief=flow.diagnosis["advice"].map(in_brief)).sort_values("rank"),
     key="overconfidence_table",
     columns=DIAGNOSIS,
     undefined=ONE_LABEL,

@@ -7,8 +7,7 @@ import streamlit as st
 
 from hetcal.definitions import DEFINITIONS
 from hetcal.leaf_calibrator import LeafCalibrator
-
-Columns = dict[str, Any]
+from pages.shared.table_sizes import RULE_WIDTH, Columns
 
 _number = st.column_config.NumberColumn
 _text = st.column_config.TextColumn
@@ -44,7 +43,6 @@ def balance_columns(balance: pd.DataFrame) -> Columns:
     return BALANCE | {name: _number(name, format="percent") for name in shares}
 
 
-RULE_WIDTH = 390  # pixels: three questions of a tree, which is how deep it is by default
 NO_ROWS = "no rows of this role"
 ONE_LABEL = "not defined: AUC and slope need rows of both labels, the others need rows"
 NO_SCORE = "the row has no finite score"
@@ -84,17 +82,9 @@ def _digits(counts: pd.Series) -> int:
     return max(62, 18 + 7 * len(f"{counts.max():,}"))
 
 
-def fitted(columns: Columns, table: pd.DataFrame) -> Columns:
-    """Narrow the column of rules where all of them are short."""
-    if "rule" not in columns or table.empty:
-        return columns
-    longest = 24 + 6 * max(map(len, table["rule"]))
-    return columns | {"rule": _text("rule", width=min(RULE_WIDTH, max(60, longest)))}
-
-
 DIAGNOSIS: Columns = {
-    "leaf": _number("leaf", width=44, help="0: all rows"),
-    "advice": _text("in words", width=298),
+    "leaf": _number("leaf", width=40, help="0: all rows"),
+    "brief": _text("test scores …", width=306),
     "rows_test": _number("test n", format="localized"),
     "auc_train": _measure("train AUC", "AUC", "%.3f"),
     "auc_test": _measure("test AUC", "AUC", "%.3f"),
@@ -102,7 +92,7 @@ DIAGNOSIS: Columns = {
     "log_loss_train": _measure("train log-loss", "Log-loss", "%.3f"),
     "log_loss_test": _measure("test log-loss", "Log-loss", "%.3f"),
     "log_loss_gap": _measure("gap", "Log-loss gap", "%+.3f"),
-    "slope": _measure("slope", "Slope and intercept", "%.2f"),
+    "slope": _number("slope", width=48, format="%.2f", help=DEFINITIONS["Slope and intercept"]),
     "intercept": _measure("intercept", "Slope and intercept", "%+.2f"),
 }
 

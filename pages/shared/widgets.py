@@ -13,7 +13,8 @@ from hetcal.partition import Partition
 from hetcal.verdict import p_in_words
 from pages.shared.messages import plain, unbroken
 from pages.shared.state import ALL_ROWS, choice, choose_leaf, leaf_choice, update, workspace
-from pages.shared.tables import NO_SCORE, Columns, fitted, scored_columns
+from pages.shared.table_sizes import Columns, fitted, heights
+from pages.shared.tables import NO_SCORE, scored_columns
 
 HEAD_ROWS = 8  # of a table that is too long to be shown
 DASH = "–"
@@ -121,6 +122,7 @@ def draw_table(
         For `st.dataframe`.
     """
     order = list(table) if columns is None else [name for name in columns if name in table]
+    columns = None if columns is None else fitted(columns, table)
     written = {name: "{:.1%}" for name in order if name.startswith("rate_")}
     written |= {name: p_in_words for name in order if name == "p"}
     st.dataframe(
@@ -128,7 +130,8 @@ def draw_table(
         hide_index=True,
         placeholder=DASH,
         column_order=order,
-        column_config=None if columns is None else fitted(columns, table),
+        column_config=columns,
+        **heights(columns or {}, table),
         **options,
     )
     if undefined and table[order].isna().any(axis=None):
