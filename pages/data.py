@@ -29,7 +29,7 @@ with shown_errors(), shown_progress() as progress:
     source = current_flow(progress).source
 names = ", ".join(file.name for file in workspace().files)
 st.subheader(plain(names), anchor=False)
-st.caption(f"{len(source.frame):,} rows, {source.frame.shape[1]} columns")
+st.caption(f"The table in use: {len(source.frame):,} rows, {source.frame.shape[1]} columns")
 for note in source.notes:
     st.info(plain(note), icon=":material/info:")
 

@@ -19,7 +19,6 @@ from pages.shared.messages import plain, show_error, show_scheme
 from pages.shared.progress import shown_progress
 from pages.shared.state import TableFile, open_saved, update
 from pages.shared.tables import CLASS_MAPS, map_columns
-from pages.shared.uploads import TABLE_TYPES
 from pages.shared.widgets import cards, chart, draw_table, scored_head
 
 
@@ -122,7 +121,7 @@ def _explore(artifact: Artifact, file: TableFile) -> None:
 
 def _score(artifact: Path) -> None:
     st.subheader("Score new rows with it", anchor=False)
-    table = st.file_uploader("Table (CSV, TSV or Parquet)", TABLE_TYPES, key="reopen_table")
+    table = st.file_uploader("Table (CSV, TSV or Parquet)", key="reopen_table")
     if table is None:
         return
     try:

@@ -13,7 +13,6 @@ from pages.shared.files import keep
 from pages.shared.messages import show_error
 from pages.shared.state import TableFile, start, update, workspace
 
-TABLE_TYPES = ["csv", "tsv", "txt", "gz", "parquet"]
 LOCAL_ADDRESSES = ("localhost", "127.0.0.1", "::1")
 
 
@@ -22,17 +21,16 @@ def choose_table() -> None:
     ways = ["One file", "One file per role"] + (["Path on this machine"] if paths_allowed() else [])
     way = st.segmented_control("Where is the table?", ways, default=ways[0], required=True)
     if way == "One file":
+        # Any file is taken: reading says what is wrong with it, while the browser would keep it
+        # back without a word to the page, on which the table before it would stay.
         st.file_uploader(
-            "Table (CSV, TSV or Parquet, also gzipped)",
-            TABLE_TYPES,
-            key="data_file",
-            on_change=_file_brought,
+            "Table (CSV, TSV or Parquet, also gzipped)", key="data_file", on_change=_file_brought
         )
     elif way == "One file per role":
+        st.caption("CSV, TSV or Parquet, also gzipped, with the same columns in every file.")
         for column, role in zip(st.columns(4), ROLES, strict=True):
             column.file_uploader(
                 f"{role.capitalize()} rows",
-                TABLE_TYPES,
                 key=f"data_{role}",
                 on_change=_role_brought,
                 args=(role,),

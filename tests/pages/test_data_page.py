@@ -57,7 +57,7 @@ def test_an_empty_page_offers_upload_and_demo_and_shows_no_table():
 def test_a_table_is_previewed_and_its_rows_are_counted_per_role(customers):
     app = calm(with_table(customers))
     assert app.subheader[0].value == "people.csv"
-    assert "2,400 rows, 6 columns" in [each.value for each in app.caption]
+    assert "The table in use: 2,400 rows, 6 columns" in [each.value for each in app.caption]
     pd.testing.assert_frame_equal(
         app.dataframe[0].value, customers.head(8), check_dtype=False, check_exact=False
     )
@@ -242,6 +242,19 @@ def test_a_file_that_is_no_table_is_refused_with_the_three_sentences_of_the_core
     assert the_error(app) == str(caught.value)
     assert words in caught.value.wrong
     assert [each.key for each in app.file_uploader] == ["data_file"]
+
+
+@pytest.mark.parametrize("name", ["notes.xlsx", "notes.csv", "notes"])
+def test_a_refused_file_leaves_no_table_of_another_one(customers, name):
+    app = calm(with_table(customers))
+    upload(app, "data_file", name, b"PK\x03\x04" + bytes(60))
+    assert the_error(app).startswith(f"'{name}' is a zip archive or an Excel workbook")
+    assert not app.dataframe
+    assert not app.subheader
+    app = go(app, "pages/results.py")
+    assert the_error(app).startswith(f"'{name}' is a zip archive or an Excel workbook")
+    upload(go(app, "pages/data.py"), "data_file", "people.csv", customers)
+    assert "The table in use: 2,400 rows, 6 columns" in [each.value for each in calm(app).caption]
 
 
 def test_bad_rows_can_be_skipped_where_the_message_says_so(segments):
