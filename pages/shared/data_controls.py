@@ -5,12 +5,11 @@ from dataclasses import replace
 import streamlit as st
 
 from hetcal.errors import HetcalError
-from hetcal.labels import guess_positive, label_values
 from hetcal.reading import Dialect, detect_dialect, is_parquet, is_readable
 from hetcal.sources import Source
 from hetcal.splits import ROLES
 from hetcal.table import Roles
-from pages.shared.assumed import assume_roles
+from pages.shared.assumed import assume_positive, assume_roles, show_guesses
 from pages.shared.class_flow import current_flow
 from pages.shared.progress import shown_progress
 from pages.shared.state import bound, role, setting, update, workspace
@@ -51,15 +50,16 @@ def _unreadable() -> bool:
 
 
 def role_controls(source: Source) -> None:
-    """Let the user say what each column is for."""
+    """Let the user say what each column is for, and say what was guessed."""
     assume_roles(source)
+    guesses = st.container()
     roles: Roles = workspace().roles
     names = list(source.frame.columns)
     first = st.columns(4)
     first[0].selectbox("Label", names, **_label())
-    values = label_values(source.frame[roles.label])[:50]
-    if roles.positive not in values:
-        update(roles=replace(roles, positive=guess_positive(values)))
+    values = assume_positive(source)
+    with guesses:
+        show_guesses()
     first[1].selectbox(
         "Positive value",
         values if len(values) == 2 else [ALL_CLASSES, *values],

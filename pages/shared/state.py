@@ -59,6 +59,9 @@ class Workspace:
         The table's files: one, or one per role; empty before the user brought any.
     roles : Roles or None
         What each column is for.
+    guessed : tuple of (str, str)
+        Fields of the roles that were guessed, with what was guessed, until the user has
+        confirmed or changed them.
     settings : Settings
         Split, tree and calibration.
     model : ModelFile or None
@@ -86,6 +89,7 @@ class Workspace:
 
     files: tuple[TableFile, ...] = ()
     roles: Roles | None = None
+    guessed: tuple[tuple[str, str], ...] = ()
     settings: Settings = field(default_factory=lambda: RECOMMENDED)
     model: ModelFile | None = None
     network: TrainedNetwork | None = None

@@ -14,6 +14,7 @@ from tests.pages.visit import (
     go,
     links,
     open_page,
+    press,
     said,
     table_with,
     the_error,
@@ -39,6 +40,13 @@ def choose_way(app, way):
 def name_path(path):
     app = choose_way(open_page("pages/data.py"), "Path on this machine")
     return app.text_input(key="data_path").set_value(str(path)).run()
+
+
+def guesses(app):
+    """The line that says what was guessed, without its icon; None where there is none."""
+    lines = [each.value.replace("**", "") for each in app.caption if "Guessed:" in each.value]
+    assert len(lines) < 2
+    return lines[0].removeprefix(":material/help: ") if lines else None
 
 
 # Empty
@@ -85,6 +93,43 @@ def test_label_positive_value_and_split_are_guessed(segments):
     assert chosen["role_positive"] == "yes"
     assert chosen["role_split"] == "split"
     assert chosen["role_group"] is None
+
+
+def test_guesses_are_called_guesses_until_they_are_confirmed(segments):
+    app = with_table(segments)
+    line = "Guessed: label label, positive value yes, split split, score score. Change"
+    assert guesses(app).startswith(line)
+    app = go(go(app, "pages/scores.py"), "pages/data.py")
+    assert guesses(app).startswith(line)
+    assert guesses(press(app, "All is right")) is None
+    assert guesses(go(go(app, "pages/scores.py"), "pages/data.py")) is None
+    upload(app, "data_file", "others.csv", segments.drop(columns="score"))
+    assert guesses(app).startswith("Guessed: label label, positive value yes, split split. Change")
+
+
+def test_what_the_user_changes_is_a_guess_no_more(segments):
+    app = with_table(segments.assign(weight=1.0, other=segments["label"]))
+    assert "row weight weight" in guesses(app)
+    for weight in (None, "weight"):
+        app.selectbox(key="role_weight").select(weight).run()
+        assert "weight" not in guesses(app)
+    app.selectbox(key="role_positive").select("no").run()
+    assert guesses(app).startswith("Guessed: label label, split split, score score. Change")
+    app.selectbox(key="role_label").select("other").run()
+    assert guesses(app).startswith("Guessed: positive value yes, split split, score score. Change")
+    app = go(app, "pages/scores.py")
+    app.selectbox(key="scores_column").select("size").run()
+    app = go(app, "pages/data.py")
+    assert guesses(app).startswith("Guessed: positive value yes, split split. Change")
+
+
+def test_what_files_and_demo_say_is_no_guess(segments, tmp_path, served_at):
+    served_at("127.0.0.1")
+    for role, rows in segments.groupby("split"):
+        rows.drop(columns="split").to_csv(tmp_path / f"{role}.csv", index=False)
+    assert "split" not in guesses(name_path(tmp_path))
+    app = press(open_page("app.py"), "The paper's example")
+    assert guesses(calm(go(app, "pages/data.py"))) is None
 
 
 def test_the_other_positive_value_turns_the_rates_round(segments):
