@@ -2,8 +2,9 @@
 
 import streamlit as st
 
-from hetcal.calibration_figures import maps_figure, slope_intercept_figure
+from hetcal.calibration_figures import maps_figure
 from hetcal.maps_table import maps_table
+from hetcal.slope_figure import slope_intercept_figure
 from pages.shared.class_flow import ClassFlow
 from pages.shared.class_results import class_method_controls
 from pages.shared.frame import need_results, open_page
@@ -51,7 +52,7 @@ with right:
         key="calibration_plane",
         alt="Slope and intercept of every leaf with 95 % intervals",
         how="Slope 1 and intercept 0 keep the network as it is; slope 0 is the tree alone. Bars: "
-        "95 % intervals; hollow leaves use the pooled map.",
+        "95 % intervals; hollow leaves use the pooled map. Point at a leaf to read its numbers.",
     )
 definitions("Slope and intercept", "Standard error")
 table = maps_table(calibrator, flow.partition)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from hetcal.calibration_figures import maps_figure, slope_intercept_figure
+from hetcal.calibration_figures import maps_figure
 from hetcal.figures import MAX_POINTS, PALETTE
 from hetcal.leaf_map import LeafMap
 from hetcal.map_shapes import Affine, Steps
@@ -62,38 +62,6 @@ def test_many_leaves_stay_within_the_points_of_a_chart():
     assert sum(len(each.x) for each in maps_figure(POOLED, maps, 1, (-1, 1)).data) <= MAX_POINTS
 
 
-def test_leaves_lie_at_slope_and_intercept_with_intervals():
-    own = trace(slope_intercept_figure(POOLED, MAPS), "leaf, 95 % interval")
-    assert (list(own.x), list(own.y)) == ([0.5, 2.0], [0.65, -0.65])
-    assert list(own.error_x.array) == pytest.approx([0.196, 0.588])
-    assert list(own.error_y.array) == pytest.approx([0.392, 0.784])
-    assert (list(own.text), list(own.customdata)) == (["1", "2"], [1, 2])
-    assert own.marker.size[0] > own.marker.size[1]
-
-
-def test_fallbacks_are_hollow_and_share_a_label():
-    figure = slope_intercept_figure(POOLED, MAPS, selected=4)
-    hollow = trace(figure, "leaf that uses the map for all rows")
-    assert hollow.marker.color == "rgba(0,0,0,0)"
-    assert (list(hollow.text), list(hollow.customdata)) == (["3, <b>4</b>", ""], [3, 4])
-    assert "few rows" in hollow.hovertext[1]
-    assert "n = 60 calibration rows" in hollow.hovertext[0]
-
-
-def test_the_model_and_the_pooled_map_are_marked():
-    figure = slope_intercept_figure(POOLED, MAPS)
-    model, pooled = trace(figure, "as the model says"), trace(figure, "one map for all rows")
-    assert (list(model.x), list(model.y)) == ([1], [0])
-    assert (list(pooled.x), list(pooled.y)) == ([0.8], [0.1])
-    assert figure.layout.xaxis.title.text.startswith("slope")
-    assert figure.layout.yaxis.title.text == "intercept (logit)"
-
-
-def test_without_fallbacks_there_is_no_legend_entry_for_them():
-    names = [each.name for each in slope_intercept_figure(POOLED, MAPS[:2]).data]
-    assert names == ["as the model says", "leaf, 95 % interval", "one map for all rows"]
-
-
 BENT = LeafMap(5, Steps((0.0,), (-1.0, 1.0)), 100, 40)
 
 
@@ -101,11 +69,3 @@ def test_maps_of_any_shape_are_drawn():
     line = trace(maps_figure(POOLED, [BENT], 5, (-4, 4)), "Leaf 5")
     assert line.y == pytest.approx(np.where(np.array(line.x) < 0, expit(-1), expit(1)))
     assert "2 steps from 0.27 to 0.73" in line.hovertemplate
-
-
-def test_only_straight_maps_have_slope_and_intercept():
-    own = trace(slope_intercept_figure(POOLED, [*MAPS, BENT]), "leaf, 95 % interval")
-    assert list(own.customdata) == [1, 2]
-    pooled = LeafMap(0, BENT.shape, 100, 40)
-    names = [each.name for each in slope_intercept_figure(pooled, [BENT]).data]
-    assert names == ["as the model says"]
