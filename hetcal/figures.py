@@ -68,10 +68,10 @@ def draw(
     **layout
         More of Plotly's layout.
     """
-    above = 10 + 19 * title_lines
+    above = 40 + 19 * title_lines
     frame = {
         "height": height,
-        "margin": {"l": 10, "r": 10, "t": 30 + above, "b": 10, **(margin or {})},
+        "margin": {"l": 10, "r": 10, "t": above, "b": 10, **(margin or {})},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "hovermode": "closest",
@@ -79,8 +79,10 @@ def draw(
             "orientation": "h",
             "x": 0,
             "xanchor": "left",
-            "y": 1 + above / (height - 100),
-            "yanchor": "bottom",
+            # Above the plot, Plotly would put it too low once a window becomes wider.
+            "y": 1,
+            "yanchor": "top",
+            "yref": "container",
             "title": {"text": ""},
         },
         "xaxis": {**AXIS, **(x or {})},

@@ -73,8 +73,8 @@ def leaf_multiples_figure(histograms: ScoreHistograms, density: bool = True) -> 
     leaves = [leaf for leaf in histograms.leaves if leaf]
     drawn = leaves[: max(1, MAX_POINTS // (CURVES * bins))]
     across = min(MULTIPLES_PER_ROW, max(len(drawn), 1))
-    height = 130 + 170 * max(1, -(-len(drawn) // across))
-    panels = Panels(len(drawn), across, beside=0.03, below=48 / (height - 130))
+    height = 150 + 170 * max(1, -(-len(drawn) // across))
+    panels = Panels(len(drawn), across, beside=0.03, below=48 / (height - 150))
     outlines = [
         {**trace, **panels.axes_of(place)}
         for place, leaf in enumerate(drawn)
@@ -86,7 +86,7 @@ def leaf_multiples_figure(histograms: ScoreHistograms, density: bool = True) -> 
     return draw(
         outlines,
         height,
-        title_lines=2,
+        title_lines=3,  # one is for a legend of two lines, as in a narrow window
         **panels.axes({}, heights, same_heights=True),
         annotations=[*titles, _common_title(AXIS_TITLES[histograms.axis])],
         margin={"b": 50},

@@ -32,8 +32,10 @@ def test_the_page_gives_background_and_text_colours():
 def test_the_legend_clears_the_titles_of_panels():
     plain, titled = draw([], 400), draw([], 400, title_lines=2)
     assert plain.layout.legend.orientation == "h"
-    assert titled.layout.legend.y > plain.layout.legend.y > 1
-    assert titled.layout.margin.t > plain.layout.margin.t
+    for figure in (plain, titled):
+        legend = figure.layout.legend
+        assert (legend.y, legend.yanchor, legend.yref) == (1, "top", "container")
+    assert titled.layout.margin.t == plain.layout.margin.t + 2 * 19
 
 
 def test_what_a_figure_asks_for_comes_on_top_of_the_common_frame():
