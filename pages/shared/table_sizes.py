@@ -18,7 +18,8 @@ WRAPPED = 65  # pixels: Streamlit breaks lines in rows from this height on
 MOST_LINES = 8  # of a text, as far as it is seen without a double click
 HEAD_HEIGHT = 38  # pixels, with the frame
 SHOWN_ROWS = 10.4  # the part of a row tells that there are more
-RULE_WIDTH = 390  # pixels: three questions of a tree, which is how deep it is by default
+RULE_WIDTH = 390  # pixels: about three questions of a tree, which is how deep it is by default
+WIDE_RULE = 450  # where a table has few other columns
 
 
 def fitted(columns: Columns, table: pd.DataFrame) -> Columns:
@@ -26,7 +27,7 @@ def fitted(columns: Columns, table: pd.DataFrame) -> Columns:
     if "rule" not in columns or table.empty:
         return columns
     longest = PADDING + ceil(max(map(_text_width, table["rule"])))
-    width = min(RULE_WIDTH, max(60, longest))
+    width = min(columns["rule"]["width"], max(60, longest))
     return columns | {"rule": st.column_config.TextColumn("rule", width=width)}
 
 

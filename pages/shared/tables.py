@@ -7,7 +7,7 @@ import streamlit as st
 
 from hetcal.definitions import DEFINITIONS
 from hetcal.leaf_calibrator import LeafCalibrator
-from pages.shared.table_sizes import RULE_WIDTH, Columns
+from pages.shared.table_sizes import RULE_WIDTH, WIDE_RULE, Columns
 
 _number = st.column_config.NumberColumn
 _text = st.column_config.TextColumn
@@ -98,7 +98,7 @@ DIAGNOSIS: Columns = {
 
 MAPS: Columns = {
     "leaf": _number("leaf", width=50, help="0: the pooled map"),
-    "rule": _text("rule", width=RULE_WIDTH),
+    "rule": _text("rule", width=WIDE_RULE),
     "rows": _number("calib. n", format="localized"),
     "positives": _number("positive n", format="localized"),
     "map": _text("map", help="s: the logit of the model; p: its probability"),
@@ -199,7 +199,7 @@ CLASS_METRICS: Columns = {
 
 CLASS_MAPS: Columns = {
     "leaf": _number("leaf", width=50, help="0: the map of all rows"),
-    "rule": _text("rule", width=RULE_WIDTH),
+    "rule": _text("rule", width=WIDE_RULE),
     "class": _text("class"),
     "weight": _number(
         "weight", format="%.3f", help="Of the logarithm of the class's own probability"
