@@ -122,15 +122,16 @@ def _climb(
     """
     converged = np.zeros(point.loss.size, dtype=np.bool_)
     reach = np.maximum(-cells.lowest(-cells.scores), -cells.lowest(cells.scores))
-    for _ in range(steps):
-        step, size = _newton_step(cells, point)
-        step[:, converged] = 0.0
-        start, point = point, _descend(cells, point, step)
-        moved = np.abs(step[0]) * reach + np.abs(step[1])
-        idle = start.loss - point.loss <= ROUNDING * start.loss
-        converged |= (size * moved <= precision) | ((size <= NOISE) & idle)
-        if converged.all():
-            break
+    with np.errstate(over="ignore", invalid="ignore"):  # next to far heavier rows steps run away
+        for _ in range(steps):
+            step, size = _newton_step(cells, point)
+            step[:, converged] = 0.0
+            start, point = point, _descend(cells, point, step)
+            moved = np.abs(step[0]) * reach + np.abs(step[1])
+            idle = start.loss - point.loss <= ROUNDING * start.loss
+            converged |= (size * moved <= precision) | ((size <= NOISE) & idle)
+            if converged.all():
+                break
     return point, converged
 
 

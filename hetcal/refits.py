@@ -65,14 +65,15 @@ class Groups:
         if not self.starts.size:
             nothing = np.zeros((len(weight), 0))
             return nothing, nothing
-        place, open_ = self._first_steps(weight)
-        for _ in range(MOST_STEPS):
-            if open_.mean() <= FEW:
-                break
-            step, size = _newton_step(self._newton_sums(weight, place))
-            place += step
-            open_ = ~(size <= SMALL_STEP)
-        slope, intercept = place[0], place[1] - place[0] * self._centre
+        with np.errstate(over="ignore", invalid="ignore"):  # where steps run away
+            place, open_ = self._first_steps(weight)
+            for _ in range(MOST_STEPS):
+                if open_.mean() <= FEW:
+                    break
+                step, size = _newton_step(self._newton_sums(weight, place))
+                place += step
+                open_ = ~(size <= SMALL_STEP)
+            slope, intercept = place[0], place[1] - place[0] * self._centre
         self._fit_one_by_one(open_, weight, slope, intercept)
         lost = ~(slope > 0)
         slope[lost], intercept[lost] = np.nan, np.nan
@@ -172,7 +173,6 @@ def _newton_step(sums: Floats) -> tuple[Floats, Floats]:
     mass = np.maximum(mass, TINY)
     mean = first / mass
     spread = np.maximum(second - mass * mean**2, TINY)
-    with np.errstate(over="ignore", invalid="ignore"):
-        slope = (moment - mean * residual) / spread
-        size = np.hypot(slope * np.sqrt(spread), residual / np.sqrt(mass))
-        return np.array([slope, residual / mass - slope * mean]), size
+    slope = (moment - mean * residual) / spread
+    size = np.hypot(slope * np.sqrt(spread), residual / np.sqrt(mass))
+    return np.array([slope, residual / mass - slope * mean]), size

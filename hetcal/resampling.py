@@ -28,7 +28,7 @@ class Amounts:
         keeps its mean and gets the variance `squares`. That is the variance of
         `weight² / squares` rows of equal weight: their Poisson number is what is drawn.
         """
-        some = self.weight > 0
+        some = self.squares > 0  # the squares of rows next to far heavier ones may vanish
         rows = np.divide(self.weight**2, self.squares, out=np.zeros(some.size), where=some)
         unit = np.divide(self.squares, self.weight, out=np.zeros(some.size), where=some)
         levels = _random_levels((replicates, some.size), chance)

@@ -41,6 +41,19 @@ def test_every_replicate_has_the_maximum_likelihood_of_its_own_weights(rows):
 
 
 @pytest.mark.usefixtures("way")
+def test_replicates_whose_steps_run_away_have_their_own_maximum_likelihood():
+    rng = np.random.default_rng(3)
+    scores = np.round(rng.normal(size=40), 1)
+    y = rng.binomial(1, expit(2 * scores))
+    weight = rng.poisson(1.0, (200, 40)).astype(float)
+    fit = fit_platt(scores, y, np.zeros(40, int), [0])
+    slope, _ = Groups(scores, y == 1, np.array([0]), fit.slope, fit.intercept).refit(weight)
+    for found, drawn in zip(slope, weight, strict=True):
+        expected = fit_platt(scores, y, np.zeros(40, int), [0], drawn).slope
+        assert found == pytest.approx(expected, rel=5e-3, nan_ok=True)
+
+
+@pytest.mark.usefixtures("way")
 def test_a_replicate_without_a_rising_map_has_none():
     scores, y, group, weight = sample(600)
     weight[0, (group == 0) & (y == 1)] = 0
