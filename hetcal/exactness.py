@@ -159,7 +159,7 @@ def standard_errors(cells: Cells) -> Metrics:
         sum(_variance(chosen, influence[side]) for side, chosen in sides)
         for influence in (ranks.placed, balanced_influence(cells))
     )
-    precision = ranks.average_precision.value
+    precision = min(ranks.average_precision.value, 1.0)  # a sum of shares may be rounded up
     worth = np.sum(cells.weight[one]) ** 2 / max(np.sum(cells.squares[one]), 1e-300)
     gap = sigmoid(cells.score) - cells.y
     return Metrics(

@@ -84,7 +84,8 @@ def point_of_rate(positive: RankedClass, negative: RankedClass, rate: float) -> 
     place = min(place, negative.scores.size - 1)
     threshold = float(negative.scores[place])
     tied = float(negative.at_or_above(negative.scores[place : place + 1])[0] - above[place])
-    share = float(np.clip((rate * negative.total - above[place]) / tied, 0.0, 1.0))
+    # Without weight, next to far heavier ones, they may pass or not.
+    share = float(np.clip((rate * negative.total - above[place]) / tied, 0.0, 1.0)) if tied else 1.0
     true = _rate(positive, threshold, share)
     return OperatingPoint(threshold, share, true, _rate(negative, threshold, share))
 

@@ -116,6 +116,13 @@ def test_standard_errors_are_those_of_the_bootstrap():
         )
 
 
+def test_weighted_rows_in_perfect_order_have_an_average_precision_without_error():
+    for seed in range(10):
+        y, rng = np.arange(20) % 2, np.random.default_rng(seed)
+        cells = Cells.of_rows(3 * y + rng.random(20), y, np.ones(20, int), rng.random(20))
+        assert standard_errors(cells).average_precision == pytest.approx(0.0, abs=1e-7)
+
+
 def test_rows_that_are_asked_are_exact():
     scores, y, leaf = sample(20_000)
     cells = sketch_rows(scores, y, leaf, LEAVES, Grid(16.0, 64)).cells()

@@ -68,6 +68,12 @@ def test_the_true_positive_rate_averaged_over_false_positive_rates_is_the_auc(dr
     assert np.sum(heights * width) == pytest.approx(roc_auc_score(y, scores, sample_weight=weight))
 
 
+def test_rows_too_light_to_be_counted_next_to_heavy_ones_have_rates():
+    y, scores = np.array([0, 0, 1, 1]), np.array([-1.0, 2.0, 0.0, 1.0])
+    point = at_false_positive_rate(y, scores, 1.0, np.array([1e-20, 1.0, 1.0, 3.0]))
+    assert (point.true_positive_rate, point.false_positive_rate) == (1.0, 1.0)
+
+
 def test_one_class_has_no_rates():
     y, scores = np.ones(3, int), np.arange(3.0)
     assert np.isnan(at_false_positive_rate(y, scores, 0.5).true_positive_rate)
