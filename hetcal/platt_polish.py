@@ -50,8 +50,10 @@ def polish(
     done = ~fit.converged
     errors = np.array([fit.slope_se, fit.intercept_se])
     for _ in range(MOST_PASSES):
-        step, ses, left = _step(rows, place, centre, reach)
-        place[:, ~done] += step[:, ~done]
+        with np.errstate(over="ignore", invalid="ignore"):  # steps may run away
+            step, ses, left = _step(rows, place, centre, reach)
+            place[:, ~done] += step[:, ~done]
+        place[:, ~np.isfinite(place).all(axis=0)] = np.nan
         if weight is None:  # the sandwich of weighted rows hardly moves within a cell
             errors[:, ~done] = ses[:, ~done]
         done |= (left <= CLOSE * np.maximum(1.0, np.abs(place))).all(axis=0)

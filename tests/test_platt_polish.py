@@ -77,6 +77,19 @@ def test_leaves_that_only_rows_can_tell_apart_are_fitted_on_rows():
 
 
 @pytest.mark.usefixtures("way")
+def test_a_leaf_whose_steps_run_away_is_fitted_on_its_rows():
+    scores = np.array([-0.8, -1.9, 0.4, -3.0, -0.5, -3.1, 4.8, -1.1])
+    y, leaf = np.array([0, 0, 1, 0, 0, 0, 1, 1]), np.ones(8, dtype=np.int64)
+    cells = sketch_rows(scores, y, leaf, [1], Grid(4.0, 4)).cells()
+    coarse = fit_platt(cells.score, cells.y, cells.leaf, [1], cells.weight, cells.squares)
+    found = polish(coarse, scores, y, leaf, [1])
+    rival = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12)
+    rival.fit(scores[:, None], y)
+    assert found.slope == pytest.approx(rival.coef_[0], rel=1e-6)
+    assert found.intercept == pytest.approx(rival.intercept_, rel=1e-6)
+
+
+@pytest.mark.usefixtures("way")
 def test_leaves_without_a_map_stay_without_one():
     scores, y, leaf, _ = sample()
     y[leaf == 1] = 1
