@@ -16,6 +16,7 @@ CLOSE = 1e-10  # how far slope and intercept may be off, absolutely or relative 
 MOST_PASSES = 8
 BINOMIAL = 1, 4, 6, 4, 1
 WIDE = 1e60  # fourth powers of scores beyond this overflow; `fit_platt` scales them first
+FARTHEST = 1e100  # steps that lead beyond have run away
 CHUNK = 2**16  # rows at a time: they stay in the processor's cache
 
 
@@ -53,7 +54,7 @@ def polish(
         with np.errstate(over="ignore", invalid="ignore"):  # steps may run away
             step, ses, left = _step(rows, place, centre, reach)
             place[:, ~done] += step[:, ~done]
-        place[:, ~np.isfinite(place).all(axis=0)] = np.nan
+        place[:, ~(np.abs(place) <= FARTHEST).all(axis=0)] = np.nan
         if weight is None:  # the sandwich of weighted rows hardly moves within a cell
             errors[:, ~done] = ses[:, ~done]
         done |= (left <= CLOSE * np.maximum(1.0, np.abs(place))).all(axis=0)
@@ -149,7 +150,7 @@ def _step(
         many * height ** (4 - i) * slope**i * each
         for i, (many, each) in enumerate(zip(BINOMIAL, (mass, first, second, *higher), strict=True))
     )
-    left = np.sqrt(np.maximum(fourth, 0.0)) * np.exp(np.minimum(moved, 1e2)) / 2
+    left = np.sqrt(np.maximum(fourth, 0.0)) * np.exp(moved) / 2
     return np.array([slope, height]), ses, ses * left
 
 
