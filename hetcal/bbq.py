@@ -31,7 +31,7 @@ def _average(cells: Cells) -> Steps | None:
     if not cells.score.size:
         return None
     blocks = ScoreBlocks.of(cells)
-    models = [blocks.bins(count) for count in _counts(blocks.weight[-1])]
+    models = [blocks.bins(count) for count in _counts(blocks.weight.sum())]
     posterior = _normalised(np.array([log_score(blocks, each) for each in models]))
     kept = _weightiest(posterior)
     rate, share = np.zeros(blocks.low.size), posterior[kept] / posterior[kept].sum()
@@ -69,8 +69,8 @@ def _prior(blocks: ScoreBlocks, bounds: Ints) -> tuple[Floats, Floats]:
 
 
 def _labels(blocks: ScoreBlocks, bounds: Ints) -> tuple[Floats, Floats]:
-    ones = np.diff(blocks.positives[bounds])
-    return ones, np.maximum(np.diff(blocks.weight[bounds]) - ones, 0.0)
+    weight, ones = blocks.sums(bounds)
+    return ones, np.maximum(weight - ones, 0.0)
 
 
 def _rates(blocks: ScoreBlocks, bounds: Ints) -> Floats:

@@ -25,7 +25,7 @@ def _steps(cells: Cells, bins: int) -> Steps | None:
         return None
     blocks = ScoreBlocks.of(cells)
     bounds = blocks.bins(bins)
-    weight, positives = np.diff(blocks.weight[bounds]), np.diff(blocks.positives[bounds])
+    weight, positives = blocks.sums(bounds)
     half = np.minimum(0.5 / weight, 0.5)
     rate = np.clip(positives / weight, half, 1 - half)
     return Steps(tuple(blocks.low[bounds[1:-1]].tolist()), tuple(logit(rate).tolist()))

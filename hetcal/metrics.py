@@ -12,7 +12,7 @@ import numpy as np
 from hetcal.arrays import Floats, Ints
 from hetcal.bin_gaps import BinGaps
 from hetcal.cells import Cells
-from hetcal.rank_statistics import RankStatistics, rank_statistics
+from hetcal.rank_statistics import RankStatistics, first_of_ties, rank_statistics
 from hetcal.ranking import Labels, ascending_order
 from hetcal.sigmoid import sigmoid
 
@@ -183,10 +183,16 @@ def equal_mass_starts(ranked: Floats, bins: int, weight: Floats) -> Ints:
 
 
 def _edges(ranked: Floats, bins: int, weight: Floats) -> Floats:
-    """Return the lowest score of each bin but the first."""
-    above = np.cumsum(weight)
-    cut = np.searchsorted(above - weight, np.arange(1, bins) * above[-1] / bins, "left")
-    return ranked[np.minimum(cut, ranked.size - 1)]
+    """Return the lowest score of each bin but the first.
+
+    It is that of the first row with enough weight below it; of tied rows the heaviest comes
+    last, so that the order in which they are given does not matter.
+    """
+    first = first_of_ties(ranked)
+    until = np.cumsum(np.add.reduceat(weight, first))
+    below_last = until - np.maximum.reduceat(weight, first)
+    cut = np.searchsorted(below_last, np.arange(1, bins) * until[-1] / bins, "left")
+    return ranked[first[np.minimum(cut, first.size - 1)]]
 
 
 def rows_of_leaves(leaf: Ints, leaves: Sequence[int]) -> Iterator[Ints]:

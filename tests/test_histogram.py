@@ -40,3 +40,20 @@ def test_a_map_of_a_sketch_gives_every_row_the_rate_of_its_bin():
     assert len(found.logits) == 5
     for each in found.logits:
         assert labels[p == each].mean() == pytest.approx(expit(each))
+
+
+def test_a_map_does_not_depend_on_the_order_of_weighted_rows_with_equal_scores():
+    scores, y = np.array([0.0, 1.0, 1.0, 2.0]), np.array([0, 1, 1, 0])
+    for weight in ([1.0, 4.0, 1.0, 4.0], [1.0, 1.0, 4.0, 4.0]):
+        cells = Cells.of_rows(scores, y, np.ones(4, int), np.array(weight))
+        (found,) = fit_histogram(cells, [1], bins=2)
+        assert found.edges == (2.0,)
+
+
+def test_rows_too_light_to_be_counted_next_to_heavy_ones_have_a_rate():
+    scores, weight = np.arange(6.0), np.array([1e20, 1e20, 1e20, 1.0, 1.0, 1e20])
+    (found,) = fit_histogram(
+        Cells.of_rows(scores, np.array([0, 1] * 3), np.ones(6, int), weight), [1]
+    )
+    assert np.isfinite(found.logits).all()
+    assert expit(found.logit(np.array([3.0, 4.0]))) == pytest.approx([0.5, 0.5])  # worth no row

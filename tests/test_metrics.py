@@ -162,6 +162,15 @@ def test_equal_mass_bins_with_unit_weights_are_those_without():
     assert with_ones.tolist() == equal_mass_bins(scores, 15).tolist()
 
 
+def test_equal_mass_bins_do_not_depend_on_the_order_of_rows_with_equal_scores():
+    _, scores, weight = sample(300, decimals=0)
+    order = np.random.default_rng(1).permutation(scores.size)
+    moved = equal_mass_bins(scores[order], 15, weight[order])
+    assert moved.tolist() == equal_mass_bins(scores, 15, weight)[order].tolist()
+    light_last = equal_mass_bins(np.array([0.0, 1.0, 1.0, 2.0]), 2, np.array([1.0, 4.0, 1.0, 4.0]))
+    assert light_last.tolist() == [0, 0, 0, 1]  # by hand: below the last 1 is 2, half is 5
+
+
 def test_equal_mass_bins_hold_equal_weight():
     _, scores, weight = sample(5_000)
     mass = np.bincount(equal_mass_bins(scores, 10, weight), weight)
