@@ -42,10 +42,13 @@ def leaf_areas(cells: Cells, leaves: Sequence[int]) -> Floats:
     zeros, ones = (np.add.reduceat(np.where(side, weight, 0.0), first) for side in (~one, one))
     place = place[first]
     all_zeros, all_ones = (_sums(place, each, leaves) for each in (zeros, ones))
+    # Shares, for the weights of other leaves may be beyond comparison.
+    zeros = zeros / np.where(all_zeros > 0, all_zeros, 1.0)[place]
     start = np.searchsorted(place, np.arange(len(leaves)))
     passed = np.append(0.0, np.cumsum(zeros))
     below = passed[:-1] - passed[start][place] + zeros / 2
-    return _share(_sums(place, ones * below, leaves), all_zeros * all_ones)
+    both = np.where(all_zeros > 0, all_ones, 0.0)
+    return _share(_sums(place, ones * below, leaves), both)
 
 
 def _sums(position: Ints, values: Floats, leaves: Sequence[int]) -> Floats:

@@ -103,6 +103,13 @@ def test_the_measures_of_all_leaves_are_those_of_each_alone(weighted):
     assert np.isnan([areas[1], losses[1]]).all()
 
 
+def test_the_area_of_a_leaf_of_light_rows_does_not_drown_in_a_leaf_of_heavy_ones():
+    scores, y = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 2.0]), np.array([0, 1, 0, 0, 1, 0])
+    weight = np.array([1e20, 1e20, 3e20, 1.0, 1.0, 3.0])
+    cells = Cells.of_rows(scores, y, np.array([1, 1, 1, 2, 2, 2]), weight)
+    assert leaf_areas(cells, [1, 2]) == pytest.approx([0.25, 0.25])
+
+
 def test_a_leaf_without_test_rows_has_no_measures_and_no_contribution(rows):
     empty = evaluated(rows).leaves.set_index("leaf").loc[4]
     assert empty[["rows", "positives", "contribution"]].tolist() == [0, 0, 0]
