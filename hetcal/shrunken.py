@@ -104,7 +104,8 @@ def shrink(
     name: str, rows: GroupedRows, count: int, pooled: Floats | None, strength: float
 ) -> FamilyFit:
     """Fit grouped rows; groups are numbered from 0 to `count` - 1."""
-    family, rows = FAMILIES[name], _worth(rows)
+    # Groups that no pooled map joins have weights of their own unit.
+    family, rows = FAMILIES[name], _worth(rows) if strength else rows.worth()
     features = family.features(rows.scores)
     units = Units.of(family, features, rows.weight)
     columns = [*units.standardise(features), *[np.ones(rows.scores.size)] * family.constant]

@@ -174,6 +174,16 @@ def test_the_unit_of_weights_does_not_matter():
     assert other.slope_se == pytest.approx(one.slope_se, rel=1e-9)
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_plain_map_of_a_leaf_is_that_of_its_rows_alone_however_light_they_are(name):
+    scores, y, leaf, weight = sample()
+    weight = np.where(leaf == 2, 1e-14 * weight, weight)
+    together = fit_family(name, Cells.of_rows(scores, y, leaf, weight), [1, 2])
+    own = leaf == 2
+    alone = fit_family(name, Cells.of_rows(scores[own], y[own], leaf[own], weight[own]), [2])
+    assert together.parameters[1] == pytest.approx(alone.parameters[0], rel=1e-6, abs=1e-6)
+
+
 def test_equal_weights_are_the_same_as_none():
     scores, y, leaf, _ = sample()
     one = fit_shrunk(scores, y, leaf, LEAVES, Affine(0.8, -0.3), 10.0)
