@@ -37,6 +37,7 @@ from hetcal.partition import Partition
 from hetcal.progress import between
 from hetcal.progress_line import progress_line
 from hetcal.report import require_table_name, result_json, scored_test_rows, table_bytes
+from hetcal.score_checks import check_scores, check_training
 from hetcal.scores import guess_kind
 from hetcal.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
 from hetcal.settings import PARTITIONS, Settings
@@ -93,7 +94,11 @@ def run_command(options: argparse.Namespace) -> None:
         artifact_bytes(finished, scoring),
         scored_test_rows(finished),
     )
-    findings = check_table(table, split_table(table, settings))
+    findings = (
+        *check_training(roles),
+        *check_scores(table, scores),
+        *check_table(table, split_table(table, settings)),
+    )
     for note in (*source.notes, *(each.message for each in findings), *finished.notes):
         _say(f"note: {note}", sys.stderr)
     evaluation = finished.evaluation
@@ -169,7 +174,7 @@ def _run_classes(options: argparse.Namespace, source: Source, roles: Roles) -> N
         class_artifact_bytes(finished, scoring),
         class_scored_test_rows(finished),
     )
-    findings = check_classes(table, finished.split)
+    findings = *check_training(roles), *check_classes(table, finished.split)
     notes = *source.notes, *(each.message for each in findings), *finished.notes
     assumed = () if options.classes else ("No --classes: ascending order is assumed.",)
     for note in (*notes, *assumed):

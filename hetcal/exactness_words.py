@@ -24,7 +24,7 @@ def exactness(errors: Errors | None) -> str:
     overall, inside = (max(each, default=0.0) for each in _sure_bounds(errors))
     if not (doubtful or overall or inside):
         return EXACT
-    told = f"no {'other ' if doubtful else ''}number is off by more than {_digits(overall)}"
+    told = f"no {'other ' if doubtful else ''}measure is off by more than {_digits(overall)}"
     if inside > max(overall, SHOWN):
         told += f", in a leaf by no more than {_digits(inside)}"
     return (

@@ -153,4 +153,6 @@ def _change_words(test: Side, fit: PlattFit, i: int) -> str:
             f"{'high' if test.shift > 0 else 'low'} (mean probability "
             f"{test.mean_probability:.3g}, positive rate {test.positive_rate:.3g})"
         )
-    return scale_words(slope, se)
+    shift = float(fit.intercept[i])
+    chance = max(SHIFTED, SURE * float(fit.intercept_se[i]))
+    return scale_words(slope, se, shift if abs(shift) > chance else 0.0)

@@ -42,13 +42,14 @@ def _named_roles(frame: pd.DataFrame) -> str | None:
 
 
 def _label(frame: pd.DataFrame, names: list[str]) -> str:
-    """Prefer a well-known name; else the last column with two values.
+    """Prefer a well-known name, the best known first; else the last column with two values.
 
     Without a column of two values, a well-known name may have more; else the last column of
     a few categories or whole numbers is taken, else the last column.
     """
     binary = [name for name in names if _has_two_values(frame[name])]
     known = [name for name in binary or names if name.lower() in LABEL_NAMES]
+    known.sort(key=lambda name: LABEL_NAMES.index(name.lower()))
     if known or binary:
         return (known or binary[::-1])[0]
     few = [name for name in names if _has_few_values(frame[name])]

@@ -25,20 +25,20 @@ CHANGES = {
     0.75: "shrunk by {}a quarter",
     0.8: "shrunk by {}a fifth",
     0.9: "shrunk by {}a tenth",
-    1.1: "raised by {}a tenth",
-    1.2: "raised by {}a fifth",
-    1.25: "raised by {}a quarter",
-    4 / 3: "raised by {}a third",
-    1.5: "raised by {}a half",
-    1.75: "raised by {}three quarters",
+    1.1: "stretched by {}a tenth",
+    1.2: "stretched by {}a fifth",
+    1.25: "stretched by {}a quarter",
+    4 / 3: "stretched by {}a third",
+    1.5: "stretched by {}a half",
+    1.75: "stretched by {}three quarters",
     2.0: "{}doubled",
     2.5: "multiplied by {}two and a half",
     3.0: "{}tripled",
 }
 
 
-def scale_words(slope: float, se: float) -> str:
-    """Say how the scores should change, given the slope that calibrates them.
+def scale_words(slope: float, se: float, shift: float = 0.0) -> str:
+    """Say how the scores should change, given the map that calibrates them.
 
     Two standard errors to either side make an interval. An interval that contains 1 but
     reaches beyond 0.8 or 1.25 leaves open whether the scores are right.
@@ -47,6 +47,8 @@ def scale_words(slope: float, se: float) -> str:
     ----------
     slope, se : float
         The slope and its standard error.
+    shift : float, optional
+        What is added after that; 0 where it may be chance.
 
     Examples
     --------
@@ -56,6 +58,8 @@ def scale_words(slope: float, se: float) -> str:
     'test scores are about right'
     >>> scale_words(2.1, 0.1)
     'test scores should be doubled (under-confident)'
+    >>> scale_words(2.0, 0.1, -3.68)
+    'test scores should be doubled and lowered (by 3.7)'
     """
     if slope < -SURE * se:
         return "test scores rank the rows the wrong way round"
@@ -65,7 +69,10 @@ def scale_words(slope: float, se: float) -> str:
         return "too few test rows to judge the size of the scores"
     if slope <= SURE * se:
         return "test scores show no reliable relation to the label"
-    note = " (under-confident)" if slope > 1 else ""
+    if shift:
+        note = f" and {'raised' if shift > 0 else 'lowered'} (by {abs(shift):.2g})"
+    else:
+        note = " (under-confident)" if slope > 1 else ""
     return f"test scores should be {_change(slope)}{note}"
 
 

@@ -147,9 +147,12 @@ def _refuse_improbable(values: Floats, name: str) -> None:
     finite = values[np.isfinite(values)]
     outside = finite[(finite < 0) | (finite > 1)]
     if outside.size:
+        percent = bool((finite >= 0).all() and (finite <= 100).all())
         raise ScoreError(
             f"The score column '{name}' has {counted(outside.size, 'value')} outside 0 to 1, "
             f"such as {outside[0]:.6g}.",
             "A probability lies between 0 and 1.",
-            "Say that the column holds logits, or choose another column.",
+            "Divide it by 100 if it holds percentages, or choose another column."
+            if percent
+            else "Say that the column holds logits, or choose another column.",
         )

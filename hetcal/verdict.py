@@ -6,6 +6,7 @@ from typing import Literal
 from hetcal.columns import counted
 from hetcal.delong import Lift
 
+BACKWARDS = 0.45  # an AUC between this and one half is that of chance
 Outcome = Literal["backwards", "gain", "harm", "same", "unclear"]
 LEAST_P = 1e-300  # a smaller p-value is soon too small for a floating point number, and would be 0
 
@@ -13,9 +14,9 @@ LEAST_P = 1e-300  # a smaller p-value is soon too small for a floating point num
 def outcome(lift: Lift) -> Outcome:
     """Say whether the 95 % interval of the lift lies above, below or across zero.
 
-    A model whose AUC is below one half ranks backwards: turning it round is no lift.
+    A model whose AUC is well below one half ranks backwards: turning it round is no lift.
     """
-    if lift.before < 0.5:
+    if lift.before < BACKWARDS:
         return "backwards"
     if lift.low > 0:
         return "gain"

@@ -56,5 +56,8 @@ how_to_read(
 for finding in findings:
     show_finding(finding)
 if not findings:
-    st.success("No leakage, no repeated rows, every role is large enough.", icon=":material/check:")
+    st.success(
+        "No column gives the label away, no rows repeat, every role is large enough.",
+        icon=":material/check:",
+    )
 st.page_link("pages/scores.py", label="Next: scores", icon=":material/arrow_forward:")

@@ -8,7 +8,7 @@ from hetcal.overconfidence_figure import overconfidence_figure
 from hetcal.scale_words import in_brief
 from hetcal.score_figures import leaf_histogram_figure, leaf_multiples_figure
 from pages.shared.frame import need_results, open_page
-from pages.shared.tables import DIAGNOSIS, ONE_LABEL
+from pages.shared.tables import DIAGNOSIS, ON_TEST_ROWS, ONE_LABEL
 from pages.shared.widgets import (
     cards,
     chart,
@@ -34,7 +34,7 @@ cards(
     ("AUC, train rows", shown(chosen.auc_train, ".3f"), DEFINITIONS["AUC"]),
     ("AUC, test rows", shown(chosen.auc_test, ".3f"), DEFINITIONS["AUC"]),
     ("Over-confidence", shown(chosen.confidence_gap, "+.3f"), DEFINITIONS["Over-confidence"]),
-    ("Calibration slope", shown(chosen.slope, ".2f"), DEFINITIONS["Slope and intercept"]),
+    ("Slope on test rows", shown(chosen.slope, ".2f"), ON_TEST_ROWS),
 )
 st.markdown(f"**{leaf_name(leaf)}:** {chosen.sentence}.")
 definitions("AUC", "Over-confidence", "Slope and intercept", "Log-loss", "Log-loss gap")
@@ -58,7 +58,7 @@ chart(
     alt="Score histograms by label of every leaf, train as outline, test filled",
     how="Outline: train rows; filled: test rows. Where they part, the leaf is over-confident.",
 )
-st.subheader("Leaves by over-confidence", anchor=False)
+st.subheader("Leaves by what test rows lose", anchor=False)
 leaf_chart(
     overconfidence_figure(flow.diagnosis, leaf),
     key="overconfidence_rank",

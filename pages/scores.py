@@ -10,7 +10,7 @@ from pages.shared.class_scores import (
 )
 from pages.shared.frame import need_table, open_page, shown_errors
 from pages.shared.jobs import job_running, watch_job
-from pages.shared.messages import plain
+from pages.shared.messages import plain, show_finding
 from pages.shared.score_controls import column_controls, model_controls, training_controls
 from pages.shared.state import workspace
 from pages.shared.widgets import cards
@@ -57,6 +57,8 @@ if several:
     st.page_link("pages/partition.py", label="Next: partition", icon=":material/arrow_forward:")
     st.stop()
 st.success(plain(scores.how), icon=":material/check:")
+for finding in flow.score_findings:
+    show_finding(finding)
 difference = scores.largest_difference
 known = difference is not None
 cards(

@@ -155,14 +155,14 @@ def test_one_sentence_names_the_worst_bounds():
     assert overall < found.errors.leaves.of("auc") <= inside
     assert found.errors.leaves.of("log_loss") <= inside
     fine, _, _ = evaluated(3_000, 2**16)
-    assert exactness(fine.errors).endswith(": no number is off by more than 0.0001.")
+    assert exactness(fine.errors).endswith(": no measure is off by more than 0.0001.")
 
 
 def test_the_sentence_names_what_cells_are_too_coarse_for():
     found, _, _ = evaluated(3_000, 2**16)
     coarse = replace(found.errors, wide=("auc",), after=replace(found.errors.after, auc=0.5))
     told = exactness(coarse)
-    assert told.endswith("too coarse here for AUC; no other number is off by more than 0.0001.")
+    assert told.endswith("too coarse here for AUC; no other measure is off by more than 0.0001.")
 
 
 def test_the_standard_error_of_the_lift_is_named_where_cells_alone_are_too_coarse_for_it():

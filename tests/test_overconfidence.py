@@ -173,6 +173,17 @@ def test_scores_of_the_right_spread_in_the_wrong_place_are_not_called_right():
     )
 
 
+def test_scores_of_the_wrong_spread_in_the_wrong_place_are_told_both():
+    rng = np.random.default_rng(1)
+    scores = rng.normal(scale=2, size=40_000)
+    y = rng.binomial(1, expit(2 * scores - 3))
+    table = diagnosed(
+        scores, y, np.ones(y.size, dtype=np.int64), half_train_half_test(y.size), leaves(1)
+    )
+    assert table.at[1, "advice"] == "test scores should be doubled and lowered (by 3)"
+    assert table.at[1, "confidence_gap"] > 0  # so that they must not be called under-confident
+
+
 def test_rows_without_a_score_or_weight_are_left_out(four_leaves):
     scores, y, leaf, split = four_leaves
     holes, weight = scores.copy(), np.ones(y.size)

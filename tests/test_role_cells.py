@@ -75,7 +75,7 @@ def test_a_sketched_run_has_the_numbers_of_an_exact_one(many_rows):
     sketched = finish_run(table, scores, settings, exact.partition, passed, maps)
     assert (sketched.cells.exact, exact.cells.exact) == (False, True)
     assert exact.exactness == "All numbers are exact."
-    assert "no number is off by more than" in sketched.exactness
+    assert "no measure is off by more than" in sketched.exactness
     maps = zip(sketched.calibrator.maps_, exact.calibrator.maps_, strict=True)
     for found, expected in maps:
         assert found.slope == pytest.approx(expected.slope, abs=1e-9)

@@ -38,3 +38,8 @@ def test_scores_that_follow_a_label_of_whole_numbers_are_not_taken_for_it():
 def test_a_text_column_named_score_is_no_score():
     frame = pd.DataFrame({"score": ["low", "high", "low"], "label": [0, 1, 0]})
     assert guess_roles(frame).score is None
+
+
+def test_the_best_known_name_is_the_label_wherever_it_stands():
+    frame = pd.DataFrame({"default": [0, 1, 1], "age": [30, 40, 50], "y": [1, 0, 1]})
+    assert guess_roles(frame).label == "y"

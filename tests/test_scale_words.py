@@ -16,7 +16,7 @@ from hetcal.scale_words import CHANGES, is_right, scale_words
         (0.9, "test scores should be shrunk by a tenth"),
         (0.96, "test scores are about right"),
         (1.04, "test scores are about right"),
-        (1.5, "test scores should be raised by a half (under-confident)"),
+        (1.5, "test scores should be stretched by a half (under-confident)"),
         (2.0, "test scores should be doubled (under-confident)"),
         (3.0, "test scores should be tripled (under-confident)"),
         (7.0, "test scores should be multiplied by 7 (under-confident)"),

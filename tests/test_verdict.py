@@ -39,6 +39,11 @@ def test_a_score_that_ranks_backwards_is_no_gain():
     assert "Check the positive value" in verdict(turned, 500)
 
 
+def test_an_auc_just_below_one_half_is_chance_and_not_backwards():
+    assert outcome(lift(0.01, 0.03, before=0.49)) == "gain"
+    assert outcome(lift(-0.01, 0.03, before=0.48)) == "unclear"
+
+
 def test_the_verdict_on_classes_speaks_of_the_macro_auc_and_the_order_of_classes():
     assert "helps. Macro AUC 0.8000 before" in class_verdict(lift(0.001, 0.021), 500)
     assert class_verdict(lift(-0.02, -0.001), 500).startswith("Leave your model as it is")

@@ -12,6 +12,7 @@ from hetcal.histograms import ScoreHistograms
 from hetcal.partition import Partition
 from hetcal.progress import Progress, silent
 from hetcal.result_curves import Curves
+from hetcal.score_checks import check_scores, check_training
 from hetcal.scores import Scores
 from hetcal.scoring import ColumnScoring, ModelScoring
 from hetcal.settings import ENSEMBLES, Settings
@@ -99,6 +100,14 @@ class Flow:
         if isinstance(scoring, ModelScoring):
             scores = finished_scores(self.rows_digest, scoring)
         return None if scores is None else ranking_scores_of(scores)
+
+    @cached_property
+    def score_findings(self) -> tuple[Finding, ...]:
+        """What a careful reader would remark about the scores."""
+        workspace = self.workspace
+        here = workspace.network is not None and isinstance(workspace.scoring, ModelScoring)
+        told = () if here else check_training(workspace.roles)
+        return *told, *check_scores(self.table, self.scores)
 
     @cached_property
     def choice(self) -> Choice | None:

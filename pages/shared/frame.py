@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import streamlit as st
 
@@ -34,12 +35,14 @@ SIDEBAR_WIDTH = 240  # pixels; the default leaves charts too little room in a na
 # What has been imported by now stays anyway: looking through it takes five times as long.
 gc.freeze()
 
+ICON = Path(__file__).with_name("icon.png")  # one by name would be fetched from the internet
+
 
 def open_page(title: str, lead: str) -> None:
     """Draw the frame: the same for a click in the menu and for a deep link."""
     st.set_page_config(
         page_title=f"{title} · hetcal",
-        page_icon=":material/ssid_chart:",
+        page_icon=str(ICON),
         layout="wide",
         initial_sidebar_state=SIDEBAR_WIDTH,
     )

@@ -82,9 +82,13 @@ def _digits(counts: pd.Series) -> int:
     return max(62, 18 + 7 * len(f"{counts.max():,}"))
 
 
+ON_TEST_ROWS = (
+    "Of the Platt map fitted on the test rows, to judge the scores; the maps that calibrate are "
+    f"fitted on the calibration rows. {DEFINITIONS['Slope and intercept']}"
+)
 DIAGNOSIS: Columns = {
     "leaf": _number("leaf", width=40, help="0: all rows"),
-    "brief": _text("test scores …", width=306),
+    "brief": _text("test scores …", width=330),
     "rows_test": _number("test n", format="localized"),
     "auc_train": _measure("train AUC", "AUC", "%.3f"),
     "auc_test": _measure("test AUC", "AUC", "%.3f"),
@@ -92,8 +96,8 @@ DIAGNOSIS: Columns = {
     "log_loss_train": _measure("train log-loss", "Log-loss", "%.3f"),
     "log_loss_test": _measure("test log-loss", "Log-loss", "%.3f"),
     "log_loss_gap": _measure("gap", "Log-loss gap", "%+.3f"),
-    "slope": _number("slope", width=48, format="%.2f", help=DEFINITIONS["Slope and intercept"]),
-    "intercept": _measure("intercept", "Slope and intercept", "%+.2f"),
+    "slope": _number("slope", width=48, format="%.2f", help=ON_TEST_ROWS),
+    "intercept": _number("intercept", width=70, format="%+.2f", help=ON_TEST_ROWS),
 }
 
 MAPS: Columns = {

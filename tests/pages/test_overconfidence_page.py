@@ -37,7 +37,7 @@ def expected(rows):
         "AUC, train rows": f"{areas[0]:.3f}",
         "AUC, test rows": f"{areas[1]:.3f}",
         "Over-confidence": f"{confidence - accuracy:+.3f}",
-        "Calibration slope": f"{platt.coef_[0, 0]:.2f}",
+        "Slope on test rows": f"{platt.coef_[0, 0]:.2f}",
     }
 
 
@@ -109,5 +109,6 @@ def test_its_terms_are_explained_one_click_away(app):
         "Log-loss",
         "Log-loss gap",
     ]
-    slope = next(each for each in app.metric if each.label == "Calibration slope")
-    assert slope.proto.help == DEFINITIONS["Slope and intercept"]
+    slope = next(each for each in app.metric if each.label == "Slope on test rows")
+    assert slope.proto.help.startswith("Of the Platt map fitted on the test rows")
+    assert slope.proto.help.endswith(DEFINITIONS["Slope and intercept"])

@@ -119,6 +119,18 @@ def test_a_column_of_logits_is_taken_as_it_stands(segments):
     assert scored_head(app)["score"].tolist() == pytest.approx(segments["score"].head(8).tolist())
 
 
+def test_a_model_from_elsewhere_needs_a_split_that_says_what_it_was_trained_on(segments):
+    assert not calm(with_scores(segments)).warning
+    (told,) = said(calm(with_scores(segments.drop(columns="split"))).warning)
+    assert "which of them the model was trained on" in told
+
+
+def test_percentages_taken_for_logits_are_pointed_out(segments):
+    percent = segments.assign(score=100 * expit(segments["score"] - 2))
+    (told,) = said(calm(with_scores(percent)).warning)
+    assert "if they are percentages, divide them by 100" in told
+
+
 def test_a_column_of_probabilities_is_recognised_and_inverted(segments):
     probability = expit(segments["score"] / 10)
     app = calm(with_scores(segments.assign(score=probability)))
