@@ -195,8 +195,9 @@ def confirmed_inputs(model: ModelFile, flow: Flow) -> InputColumns | None:
 
 
 def _columns_for(wanted: ModelInput, flow: Flow) -> tuple[str, ...]:
-    names = list(flow.table.frame.columns)
-    features = list(flow.table.roles.features)
+    roles, key = flow.table.roles, f"scores_input_{wanted.name}"
+    names = [name for name in flow.table.frame.columns if name != roles.label]
+    features = list(roles.features)
     named = [wanted.name] if wanted.name in names else []
     preset = features if wanted.width == len(features) else named
     count = "columns" if wanted.width is None else f"{wanted.width} columns"
@@ -204,12 +205,47 @@ def _columns_for(wanted: ModelInput, flow: Flow) -> tuple[str, ...]:
         f"Input '{plain(wanted.name)}': {count}, in the model's order",
         names,
         default=preset,
-        key=f"scores_input_{wanted.name}",
+        key=key,
         persist_state="session",
     )
     if wanted.width is not None and len(columns) != wanted.width:
         st.caption(f":orange[{len(columns)} of {wanted.width} columns chosen.]")
+    if wanted.width != 1:
+        _paste_columns(key, names)
     return tuple(columns)
+
+
+def _paste_columns(key: str, names: list[str]) -> None:
+    """Let the user give many names at once, in the model's order."""
+    with st.popover("Paste the names", icon=":material/content_paste:"):
+        text = st.text_area(
+            "Names of columns, one a line or divided by commas", key=f"{key} pasted"
+        )
+        given = listed_names(text)
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            st.caption(f":orange[No such column: {plain(', '.join(unknown))}.]")
+        repeated = len(given) - len(set(given))
+        if repeated:
+            st.caption(":orange[A name stands there twice.]")
+        st.button(
+            "Use these columns",
+            disabled=not given or bool(unknown) or repeated > 0,
+            on_click=lambda: st.session_state.update({key: given}),
+            key=f"{key} use",
+        )
+
+
+def listed_names(text: str) -> list[str]:
+    r"""Read a list of names as a person or a program writes it.
+
+    >>> listed_names('["age", "job"]'), listed_names("last, first\nage")
+    (['age', 'job'], ['last, first', 'age'])
+    """
+    lines = text.strip().strip("[]()").splitlines()
+    parts = lines if len(lines) > 1 else ",".join(lines).split(",")
+    found = (part.strip().removesuffix(",").strip().strip("\"'") for part in parts)
+    return [name for name in found if name]
 
 
 def _in_words(model: ModelFile) -> str:

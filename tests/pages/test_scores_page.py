@@ -254,6 +254,19 @@ def test_a_matrix_model_scores_only_columns_that_were_confirmed_in_their_order()
     assert scored_head(app)["score"].tolist() == pytest.approx(expected, abs=1e-5)
 
 
+def test_names_of_columns_can_be_pasted_in_the_order_of_the_model():
+    app = upload(scores_page(model_rows(), MODEL), "scores_model", "net.keras", NET)
+    pasted = app.text_area(key="scores_input_x pasted")
+    for text, words in (("x2\nx9\nx0", "No such column: x9."), ("x2, x2", "stands there twice")):
+        app = pasted.set_value(text).run()
+        assert any(words in each.value for each in app.caption)
+        assert button(app, "Use these columns").disabled
+    app = calm(pasted.set_value('["x2", "x0", "x1"]').run())
+    app = calm(press(app, "Use these columns"))
+    assert app.multiselect(key="scores_input_x").value == ["x2", "x0", "x1"]
+    assert "label" not in app.multiselect(key="scores_input_x").options
+
+
 def test_columns_of_another_table_are_asked_for_anew():
     app = upload(scores_page(model_rows(), MODEL), "scores_model", "net.keras", NET)
     app.checkbox[0].check().run()
