@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from hetcal.columns import column_kind
+from hetcal.errors import HetcalError
 from hetcal.model_file import ModelFile, ModelInput, inspect_model
 from hetcal.model_scores import InputColumns, suggest_inputs
 from hetcal.network import NetworkSettings
@@ -16,7 +17,7 @@ from pages.shared.class_flow import current_flow
 from pages.shared.files import keep
 from pages.shared.flow import Flow
 from pages.shared.jobs import job_running, start_scoring_job, start_training_job
-from pages.shared.messages import plain
+from pages.shared.messages import plain, show_error
 from pages.shared.state import bound, update, workspace
 from pages.shared.widgets import chart
 
@@ -89,14 +90,19 @@ def model_controls(flow: Flow) -> None:
 
 
 def uploaded_model() -> ModelFile | None:
-    """Let the user upload a model, and say what it is."""
+    """Let the user upload a model, and say what it is; one that is refused changes nothing."""
     file = st.file_uploader(
         "Keras model (.keras or .h5)", ["keras", "h5", "hdf5"], key="scores_model"
     )
+    refused = False
     if file is not None:
         path = keep(file.getvalue(), ".model")
         if workspace().model is None or workspace().model.path != path:
-            update(model=inspect_model(path, name=file.name), scoring=None, network=None)
+            try:
+                update(model=inspect_model(path, name=file.name), scoring=None, network=None)
+            except HetcalError as error:
+                show_error(error)
+                refused = True
     model = workspace().model
     if model is None:
         st.caption(
@@ -104,7 +110,7 @@ def uploaded_model() -> ModelFile | None:
             "refused. The model then runs in a process of its own, with limits."
         )
         return None
-    st.markdown(_in_words(model))
+    st.markdown(f"Still in use: {_in_words(model)}" if refused else _in_words(model))
     return model
 
 

@@ -156,7 +156,7 @@ LEAF_RESULTS: Columns = {
 
 CANDIDATES: Columns = {
     "name": _text("candidate"),
-    "words": _text("what it does", width=260),
+    "words": _text("what it does", width=270),
     "lift": _number(
         "lift",
         format="%+.4f",

@@ -216,8 +216,18 @@ def test_a_file_that_is_no_safe_model_is_refused_and_the_column_stays(segments, 
     upload(app, "scores_model", "net.keras", content)
     assert words in the_error(app)
     assert [each.key for each in app.file_uploader] == ["scores_model"]
+    assert said(app.success) == ["Logits as they stand in column 'score'."]
     app.segmented_control(key="scores_way").set_value("A column of the table").run()
     assert metrics(calm(app))["Rows with a score"] == "2,400"
+
+
+def test_a_refused_model_leaves_the_one_before_it_and_the_page_says_so():
+    app = upload(scores_page(model_rows(), MODEL), "scores_model", "net.keras", NET)
+    words = next(each.value for each in calm(app).markdown if "net.keras" in each.value)
+    upload(app, "scores_model", "other.keras", b"just some text")
+    assert the_error(app).startswith("'other.keras' is not a Keras model file")
+    assert f"Still in use: {words}" in [each.value for each in app.markdown]
+    assert app.multiselect(key="scores_input_x").value == COLUMNS
 
 
 def test_without_a_model_the_page_says_what_happens_to_one(segments):
