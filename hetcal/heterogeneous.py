@@ -102,11 +102,13 @@ class HeterogeneousCalibrator(ClassifierMixin, BaseEstimator):
         rows = self._rows(X, y, sample_weight, reset=True)
         self.classes_ = _two_classes(rows.y)
         if X_calibration is None:
+            _refuse_without_rows(y_calibration, sample_weight_calibration)
             train, held_out = self._set_aside(rows)
         else:
             held_out = self._rows(
                 X_calibration, y_calibration, sample_weight_calibration, reset=False
             )
+            _require_known(held_out.y, self.classes_)
             train = rows
         self.estimator_ = self._fit_estimator(train)
         self.partition_ = self._fit_partition(train)
@@ -125,10 +127,16 @@ class HeterogeneousCalibrator(ClassifierMixin, BaseEstimator):
     def _fit_estimator(self, train: _Rows) -> Any:
         estimator = LogisticRegression() if self.estimator is None else clone(self.estimator)
         _fit(estimator, train)
+        if not hasattr(estimator, "classes_"):
+            raise CalibrationError(
+                f"The estimator {estimator} has no classes.",
+                "Calibration needs the scores of a classifier of two classes.",
+                "Give a classifier, such as LogisticRegression().",
+            )
         if not np.array_equal(estimator.classes_, self.classes_):
             raise CalibrationError(
                 f"The estimator tells the classes {list(estimator.classes_)} apart.",
-                f"The labels have the classes {list(self.classes_)}.",
+                f"The labels have the classes {self.classes_.tolist()}.",
                 "Give the labels that the estimator was trained on.",
             )
         return estimator
@@ -228,3 +236,23 @@ def _two_classes(y: Any) -> Any:
             "Give rows of both classes.",
         )
     return classes
+
+
+def _require_known(y: Any, classes: Any) -> None:
+    known = classes.tolist()
+    unknown = [label for label in np.unique(y).tolist() if label not in known]
+    if unknown:
+        raise CalibrationError(
+            f"The labels of the calibration rows have a value {unknown[0]!r}.",
+            f"They have to be of the classes of the training rows, {known}.",
+            "Recode the labels of the calibration rows, or leave such rows out.",
+        )
+
+
+def _refuse_without_rows(*given: Any) -> None:
+    if any(each is not None for each in given):
+        raise CalibrationError(
+            "Labels or weights of calibration rows are given without the rows.",
+            "Calibration rows need `X_calibration`.",
+            "Give it, too, or neither, to have a share of the rows set aside.",
+        )

@@ -4,7 +4,7 @@ import pytest
 from scipy.special import expit, logit
 from sklearn.compose import make_column_transformer
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -184,6 +184,26 @@ def test_a_frozen_estimator_of_other_classes_is_refused():
     trained = LogisticRegression().fit(X, np.array(["no", "yes"])[y])
     with pytest.raises(CalibrationError, match="labels have the classes"):
         HeterogeneousCalibrator(FrozenEstimator(trained)).fit(X, y)
+
+
+def test_an_estimator_without_classes_is_refused():
+    with pytest.raises(CalibrationError, match=r"LinearRegression\(\) has no classes"):
+        HeterogeneousCalibrator(LinearRegression()).fit(*rows(100, 0))
+
+
+def test_calibration_labels_of_other_classes_are_refused():
+    X, y = rows(500, 0)
+    other = np.where(X[:, 2] > 1, 7, y)
+    with pytest.raises(CalibrationError, match=r"have a value 7\. .* training rows, \[0, 1\]"):
+        HeterogeneousCalibrator().fit(X, y, X_calibration=X, y_calibration=other)
+    with pytest.raises(CalibrationError, match="have a value '0'"):
+        HeterogeneousCalibrator().fit(X, y, X_calibration=X, y_calibration=y.astype(str))
+
+
+def test_calibration_labels_without_their_rows_are_refused():
+    X, y = rows(500, 0)
+    with pytest.raises(CalibrationError, match="without the rows"):
+        HeterogeneousCalibrator().fit(X, y, y_calibration=y)
 
 
 def test_tables_that_cannot_be_divided_are_refused_in_words():
