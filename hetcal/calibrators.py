@@ -7,7 +7,6 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, Tags, assert_all_finite, check_array, column_or_1d
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
 )
@@ -18,6 +17,7 @@ from hetcal.errors import CalibrationError
 from hetcal.histogram import BINS, fit_histogram
 from hetcal.leaf_methods import LeafFits, fit_leaves, levelled
 from hetcal.map_shapes import Affine, Shape, Steps
+from hetcal.row_weights import row_weights
 from hetcal.scaling_binning import BINS as FEWER_BINS
 from hetcal.scaling_binning import level
 
@@ -35,7 +35,7 @@ class _Calibrator(BaseEstimator):
         labels = _codes(labels)
         weight = None
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, values, ensure_non_negative=True)
+            weight = row_weights(sample_weight, values)
         cells = Cells.of_rows(values, labels, np.zeros(len(values), dtype=np.int64), weight)
         self.shape_ = self._fit_shape(cells)
         return self

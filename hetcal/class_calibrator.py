@@ -21,6 +21,7 @@ from hetcal.class_rows import (
 )
 from hetcal.errors import CalibrationError
 from hetcal.leaf_ids import whole_ids
+from hetcal.row_weights import row_weights
 from hetcal.shrinkage import best_strength, given_strength
 from hetcal.stratified import Groups, draw, draw_group_folds
 from hetcal.strict_json import Fields, JsonError, parse_object
@@ -92,7 +93,7 @@ class ClassCalibrator(BaseEstimator):
         logits = class_matrix(logits)
         usable: Bools = np.asarray(np.isfinite(logits).all(axis=1))
         if weight is not None:
-            weight = np.asarray(weight, dtype=np.float64)
+            weight = row_weights(weight, logits, may_vanish=True)
             usable &= weight > 0
         group = None if groups is None else np.asarray(groups)
         y, leaf = class_numbers(y, logits.shape[1]), whole_ids(leaf)
@@ -148,7 +149,7 @@ class ClassCalibrator(BaseEstimator):
             maps = [_read_map(each) for each in fields.objects("maps")]
             method = fields.text("method")
             ids = [leaf for leaf, _ in maps]
-            if method not in METHODS or ids[:1] != [0] or len(set(ids)) < len(ids):
+            if method not in METHODS or ids[:1] != [0] or len({*ids[1:]}) < len(ids) - 1:
                 raise JsonError("its maps are not named as they should be")
         except JsonError as problem:
             raise _broken(str(problem)) from problem

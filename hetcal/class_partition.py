@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import ClassifierTags, Tags, column_or_1d
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from sklearn.utils.validation import check_consistent_length
 
 from hetcal.arrays import Floats, Ints
 from hetcal.columns import counted
@@ -16,6 +16,7 @@ from hetcal.grown_tree import GrownTree
 from hetcal.partition import Partition
 from hetcal.partition_estimator import PartitionEstimator
 from hetcal.ranking import Labels
+from hetcal.row_weights import row_weights
 from hetcal.tree_encoding import encode_columns, to_partition
 from hetcal.tree_partition import default_min_leaf
 
@@ -59,7 +60,7 @@ class ClassPartition(PartitionEstimator):
         frame = self._frame(X, reset=True)
         y = column_or_1d(y, warn=True)
         check_consistent_length(frame, y)
-        weight = _check_sample_weight(sample_weight, frame, ensure_non_negative=True)
+        weight = row_weights(sample_weight, frame)
         used = weight > 0
         if not used.all():  # millions of rows are not copied for nothing
             frame, y, weight = frame[used], y[used], weight[used]

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import pandas as pd
 from sklearn.utils import ClassifierTags, Tags, column_or_1d
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from sklearn.utils.validation import check_consistent_length
 
 from hetcal.columns import near_names
 from hetcal.errors import PartitionError
@@ -16,6 +16,7 @@ from hetcal.feature_values import feature_kind
 from hetcal.nodes import MAX_LEAVES
 from hetcal.partition_estimator import PartitionEstimator
 from hetcal.ranking import Labels
+from hetcal.row_weights import row_weights
 from hetcal.segment_tree import combine, count_rows
 from hetcal.segments import Bins, Segments, category_segments, number_segments
 from hetcal.training_rows import two_classes
@@ -69,7 +70,7 @@ class ColumnsPartition(PartitionEstimator):
         """Find the segments of the columns; labels only give the leaves their rates."""
         self._check_parameters()
         frame = self._frame(X, reset=True)
-        weight = _check_sample_weight(sample_weight, frame, ensure_non_negative=True)
+        weight = row_weights(sample_weight, frame)
         positive: Labels = np.zeros(len(frame), dtype=np.int8)
         if y is not None:
             y = column_or_1d(y, warn=True)

@@ -8,7 +8,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import ClassifierTags, Tags, column_or_1d
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
 )
@@ -17,6 +16,7 @@ from hetcal.arrays import Bools, Floats
 from hetcal.partition import Partition
 from hetcal.partition_estimator import FrameEstimator
 from hetcal.ranking import Labels
+from hetcal.row_weights import row_weights
 from hetcal.training_rows import two_classes
 from hetcal.tree_ensemble import TreeEnsemble
 
@@ -73,7 +73,7 @@ class EnsembleEstimator(FrameEstimator):
         frame = self._frame(X, reset=True)
         y = column_or_1d(y, warn=True)
         check_consistent_length(frame, y)
-        weight = _check_sample_weight(sample_weight, frame, ensure_non_negative=True)
+        weight = row_weights(sample_weight, frame)
         used = weight > 0
         positive = two_classes(y[used])
         return WeighedRows(frame[used], positive, weight[used], used, sample_weight is not None)

@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from hetcal.arrays import Floats, Ints
@@ -25,6 +26,7 @@ from hetcal.leaf_mapping import are_straight, map_intervals, map_scores
 from hetcal.leaf_methods import fit_leaves, require_method, shrink_leaves
 from hetcal.map_shapes import Affine
 from hetcal.ranking import Labels
+from hetcal.row_weights import row_weights
 from hetcal.shrinkage import best_strength, given_strength, group_folds, strength_table
 from hetcal.sigmoid import sigmoid
 from hetcal.stratified import Groups
@@ -99,10 +101,9 @@ class LeafCalibrator(BaseEstimator):
         `groups` are left out together by cross-validation.
         """
         check_consistent_length(scores, y, leaf, weight, groups)
-        weight = None if weight is None else np.asarray(weight, dtype=np.float64)
-        cells = Cells.of_rows(
-            np.asarray(scores, dtype=np.float64), check_labels(y), whole_ids(leaf), weight
-        )
+        scores = column_or_1d(scores, dtype=np.float64)
+        weight = None if weight is None else row_weights(weight, scores, may_vanish=True)
+        cells = Cells.of_rows(scores, check_labels(y), whole_ids(leaf), weight)
         ids = np.unique(cells.leaf).tolist() if leaves is None else leaves
         if groups is None:
             return self.fit_cells(cells, ids)

@@ -162,7 +162,7 @@ def read_maps(text: str | bytes) -> tuple[MapSettings, LeafMap, tuple[LeafMap, .
     except JsonError as problem:
         raise _broken(str(problem)) from problem
     ids = [each.leaf for each in maps]
-    if not maps or ids[0] != 0 or len(set(ids)) < len(ids) or len(ids) > MAX_LEAVES + 1:
+    if ids[:1] != [0] or len({*ids[1:]}) < len(ids) - 1 or len(ids) > MAX_LEAVES + 1:
         raise _broken("its leaves are not numbered as they should be")
     return settings, maps[0], maps[1:]
 

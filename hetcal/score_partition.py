@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import pandas as pd
 from sklearn.utils import ClassifierTags, Tags, column_or_1d
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from sklearn.utils.validation import check_consistent_length
 
 from hetcal.arrays import Floats, Ints, Singles
 from hetcal.errors import PartitionError
@@ -15,6 +15,7 @@ from hetcal.feature_values import feature_kind
 from hetcal.kernels import use_compiled
 from hetcal.map_difference import NodeMap
 from hetcal.partition_estimator import PartitionEstimator
+from hetcal.row_weights import row_weights
 from hetcal.score_codes import ScoreCodes
 from hetcal.score_tree import BinnedColumns, Chooser, ScoreTreeGrower
 from hetcal.training_rows import two_classes
@@ -81,7 +82,7 @@ class ScorePartition(PartitionEstimator):
         check_consistent_length(frame, y, scores)
         weight = None
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, frame, ensure_non_negative=True)
+            weight = row_weights(sample_weight, frame)
             used = weight > 0
             if not used.all():
                 frame, y, scores, weight = frame[used], y[used], scores[used], weight[used]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import ClassifierTags, Tags, column_or_1d
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from sklearn.utils.validation import check_consistent_length
 
 from hetcal.arrays import Floats, Ints
 from hetcal.errors import PartitionError
@@ -17,6 +17,7 @@ from hetcal.picked_columns import Matrix
 from hetcal.picked_encoding import pick_columns, with_values
 from hetcal.progress import Progress, between, silent
 from hetcal.ranking import Labels
+from hetcal.row_weights import row_weights
 from hetcal.training_rows import TrainingRows, two_classes
 from hetcal.tree_encoding import complete_columns, to_partition, unfinished
 
@@ -126,7 +127,7 @@ class TreePartition(PartitionEstimator):
         check_consistent_length(frame, y)
         if sample_weight is None:
             return TrainingRows(frame, two_classes(y), None)
-        weight = _check_sample_weight(sample_weight, frame, ensure_non_negative=True)
+        weight = row_weights(sample_weight, frame)
         used = weight > 0
         if not used.all():
             frame, y, weight = frame[used], y[used], weight[used]

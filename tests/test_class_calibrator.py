@@ -92,6 +92,13 @@ def test_json_gives_back_the_same_predictions_bit_for_bit(drawn):
     assert again.to_json() == found.to_json()
 
 
+def test_maps_of_leaves_numbered_from_0_are_read_back(drawn):
+    logits, y, leaf = drawn
+    found = ClassCalibrator(shrinkage=10.0).fit(logits, y, leaf - 1)
+    again = ClassCalibrator.from_json(found.to_json())
+    assert np.array_equal(again.predict(logits, leaf - 1), found.predict(logits, leaf - 1))
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [('"format": 1', '"format": 9'), ('"leaf": 2', '"leaf": 1'), ('"vector"', '"magic"')],

@@ -200,6 +200,22 @@ def test_json_gives_back_every_bit(two_leaves):
     assert np.array_equal(again.predict_logit(scores, leaf), fitted.predict_logit(scores, leaf))
 
 
+def test_maps_of_leaves_numbered_from_0_are_read_back(two_leaves):
+    scores, y, leaf = two_leaves
+    fitted = LeafCalibrator().fit(scores, y, leaf - 1)
+    again = LeafCalibrator.from_json(fitted.to_json())
+    assert [each.leaf for each in again.maps_] == [0, 1]
+    expected = fitted.predict_logit(scores, leaf - 1)
+    assert np.array_equal(again.predict_logit(scores, leaf - 1), expected)
+
+
+def test_scores_of_one_column_are_those_of_an_array(two_leaves):
+    scores, y, leaf = two_leaves
+    assert LeafCalibrator().fit(scores[:, None], y, leaf).maps_ == (
+        LeafCalibrator().fit(scores, y, leaf).maps_
+    )
+
+
 def test_spoiled_maps_raise_nothing_but_calibration_errors(two_leaves):
     text = LeafCalibrator().fit(*two_leaves).to_json()
     chance, refused = random.Random(0), 0
