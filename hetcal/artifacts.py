@@ -10,16 +10,14 @@ from hetcal.artifact_zip import inputs_document, library_versions, model_entry, 
 from hetcal.class_artifacts import ClassArtifact
 from hetcal.columns import FeatureKind, column_kind
 from hetcal.finished_run import Run
-from hetcal.joint_sketch import JointSketch, joint_sketch
-from hetcal.joint_sketch_file import joint_sketch_bytes
+from hetcal.joint_sketch import joint_sketch
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
 from hetcal.progress import Progress, between, silent
 from hetcal.report import result_json, scored_rows, to_json
-from hetcal.role_cells import PASSED, RoleSketches
+from hetcal.saved_cells import SavedCells, SavedScheme, saved_entries
 from hetcal.scheme import Scheme
 from hetcal.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
-from hetcal.sketch_file import sketch_bytes
 from hetcal.version import __version__
 
 # Raise the number when a reader of the old one would misread the file, teach
@@ -27,50 +25,9 @@ from hetcal.version import __version__
 # Format 2 adds the sketches, the maps of all leaves, and schemes of many partitions.
 FORMAT = 2
 
-MAPS = "maps.json"
 SCHEME = "scheme.json"
-JOINT = "joint.sketch"
 READ_SHARE = 0.3  # of scoring a file goes into reading it
 MODEL_SHARE = 0.8  # of the work with an artifact that holds a model
-
-
-@dataclass(frozen=True)
-class SavedScheme:
-    """What is saved of the choice of a scheme, beyond the scheme itself.
-
-    Parameters
-    ----------
-    chosen, why : str
-        As in `hetcal.auto.Choice`.
-    joint : JointSketch
-        The test rows with their logits before and after.
-    """
-
-    chosen: str
-    why: str
-    joint: JointSketch
-
-
-@dataclass(frozen=True)
-class SavedCells:
-    """What is saved of the rows.
-
-    Parameters
-    ----------
-    sketches : RoleSketches
-        Their scores.
-    calibrator : LeafCalibrator
-        The map of every leaf that can be trusted, however few its rows.
-    choice : SavedScheme or None
-        Which scheme calibrates in place of the maps, and what it does.
-    group : str or None
-        The column whose groups the rows belong to, which sketches do not know.
-    """
-
-    sketches: RoleSketches
-    calibrator: LeafCalibrator
-    choice: SavedScheme | None = None
-    group: str | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +52,8 @@ class Artifact:
         a scheme that were written without a joint sketch.
     scheme : Scheme or None
         What calibrates in place of the maps of the leaves.
+    choice : SavedScheme or None
+        Why it does, where the run can be explored.
     """
 
     version: str
@@ -107,6 +66,7 @@ class Artifact:
     kinds: dict[str, FeatureKind]
     cells: SavedCells | None = None
     scheme: Scheme | None = None
+    choice: SavedScheme | None = None
 
 
 def artifact_bytes(run: Run, scoring: Scoring) -> bytes:
@@ -116,23 +76,16 @@ def artifact_bytes(run: Run, scoring: Scoring) -> bytes:
         "partition.json": run.partition.to_json().encode(),
         "calibrators.json": run.calibrator.to_json().encode(),
         "metrics.json": result_json(run).encode(),
-        MAPS: run.calibrator.with_min_rows(0).to_json().encode(),
     }
     leaves = [each.id for each in run.partition.leaves]
-    sketches = run.cells.sketched(leaves)
-    entries |= {sketch_entry(role): sketch_bytes(getattr(sketches, role)) for role in PASSED}
+    joint = None
     if run.choice is not None:
         entries[SCHEME] = run.choice.scheme.to_json().encode()
         joint = joint_sketch(run.ways.before, run.ways.after, leaves)
-        entries[JOINT] = joint_sketch_bytes(joint)
+    entries |= saved_entries(run.cells.sketched(leaves), run.calibrator, joint)
     if isinstance(scoring, ModelScoring):
         entries[model_entry(scoring.model)] = scoring.model.path.read_bytes()
     return zipped(entries)
-
-
-def sketch_entry(role: str) -> str:
-    """Name the entry that holds the sketch of a role."""
-    return f"{role}.sketch"
 
 
 def score_with_artifact(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from hetcal.artifacts import Artifact, SavedScheme
+from hetcal.artifacts import Artifact
 from hetcal.errors import ArtifactError
 from hetcal.evaluation import Evaluation
 from hetcal.exactness import evaluate_sketch
@@ -12,7 +12,7 @@ from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.operating_points import OperatingPoint
 from hetcal.partition import Partition
 from hetcal.result_curves import points_of_rate
-from hetcal.role_cells import RoleCells
+from hetcal.saved_cells import SavedCells, SavedScheme
 from hetcal.ways import Ways, score_in_four_ways
 
 
@@ -24,35 +24,32 @@ class SavedRun:
     ----------
     partition : Partition
         As it was saved.
-    cells : RoleCells
-        The scores of each role.
+    cells : SavedCells
+        What is known of the rows.
     calibrator : LeafCalibrator
         The maps; `with_min_rows` chooses among them anew.
     choice : SavedScheme or None
         The scheme that calibrated in place of the maps.
-    group : str or None
-        The column whose groups the rows belong to.
     """
 
     partition: Partition
-    cells: RoleCells
+    cells: SavedCells
     calibrator: LeafCalibrator
     choice: SavedScheme | None = None
-    group: str | None = None
 
     @cached_property
     def ways(self) -> Ways:
         """The test cells scored in the ways that are compared."""
-        if self.choice is None:
+        if self.cells.joint is None:
             return score_in_four_ways(self.cells.test, self.cells.calibration, self.calibrator)
-        before, after = self.choice.joint.cells
+        before, after = self.cells.joint.cells
         ways = score_in_four_ways(before, self.cells.calibration, self.calibrator)
         return replace(ways, after=after)
 
     @cached_property
     def evaluation(self) -> Evaluation:
         """What the ways are worth, with the bounds of all numbers."""
-        measured = () if self.choice is None else ("after",)
+        measured = () if self.cells.joint is None else ("after",)
         return evaluate_sketch(self.ways, None, self.calibrator, measured)
 
     def points(self, rate: float) -> tuple[OperatingPoint, OperatingPoint]:
@@ -63,11 +60,11 @@ class SavedRun:
     def exactness(self) -> str:
         """How exact the numbers of the evaluation are, in a sentence."""
         told = exactness(self.evaluation.errors)
-        if self.group is None:
+        if self.cells.group is None:
             return told
         return (
-            f"{told} Intervals and p-values count rows, not the groups of '{self.group}', which "
-            "a saved run does not hold: they make the lift look surer than it is."
+            f"{told} Intervals and p-values count rows, not the groups of '{self.cells.group}', "
+            "which a saved run does not hold: they make the lift look surer than it is."
         )
 
     @property
@@ -85,7 +82,5 @@ def saved_run(artifact: Artifact, min_rows: int) -> SavedRun:
             "Without them it can score new rows, but its run cannot be explored.",
             "Run the calibration again and save a new artifact.",
         )
-    saved = artifact.cells
-    calibrator = saved.calibrator.with_min_rows(min_rows)
-    cells = saved.sketches.cells()
-    return SavedRun(artifact.partition, cells, calibrator, saved.choice, saved.group)
+    calibrator = artifact.cells.calibrator.with_min_rows(min_rows)
+    return SavedRun(artifact.partition, artifact.cells, calibrator, artifact.choice)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -47,9 +48,9 @@ def sketch_bytes(sketch: Sketch) -> bytes:
     return b"".join([text, b"\n", *(each.tobytes() for each in arrays)])
 
 
-def read_sketch(content: bytes) -> Sketch:
-    """Read what `sketch_bytes` wrote; anything else is an `ArtifactError`."""
-    return read_with(_read_body, KIND, content)
+def read_sketch(content: bytes, most: int = MOST_CELLS) -> Sketch:
+    """Read what `sketch_bytes` wrote, of so many cells; anything else is an `ArtifactError`."""
+    return read_with(partial(_read_body, most), KIND, content)
 
 
 def read_with(
@@ -88,11 +89,11 @@ def check_cells(cells: NDArray[np.int64], rows: NDArray[np.int64], size: int) ->
         raise JsonError("it has a number of rows that cannot be")
 
 
-def _read_body(fields: Fields, body: bytes) -> Sketch:
+def _read_body(most: int, fields: Fields, body: bytes) -> Sketch:
     grid = Grid(fields.number("reach"), fields.integer("bins", 2, MOST_BINS))
     leaves = read_leaves(fields)
     shape = len(leaves), grid.bins, 2
-    if np.prod(shape) > MOST_CELLS:
+    if np.prod(shape) > most:
         raise JsonError("it has too many cells")
     count = fields.integer("cells", 0, int(np.prod(shape)))
     sums = 3 if fields.flag("weighted") else 1

@@ -50,9 +50,8 @@ def _show(artifact: Artifact) -> None:
         ("Test rows", f"{artifact.test_rows:,}"),
     )
     st.caption(f"Saved by hetcal {plain(artifact.version)}; measured when it was saved.")
-    choice = None if artifact.cells is None else artifact.cells.choice
-    if choice is not None:
-        show_scheme(choice.chosen, choice.why)
+    if artifact.choice is not None:
+        show_scheme(artifact.choice.chosen, artifact.choice.why)
         st.caption(
             "The tree below stands for the scheme: its maps tell where the score is wrong, and do "
             "not calibrate."

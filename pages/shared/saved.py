@@ -7,11 +7,11 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from hetcal.artifacts import SavedScheme
 from hetcal.histograms import ScoreHistograms, score_histograms
 from hetcal.overconfidence import diagnose
 from hetcal.partition import Partition
 from hetcal.result_curves import Curves, result_curves
+from hetcal.saved_cells import SavedScheme
 from hetcal.saved_run import SavedRun, saved_run
 from pages.shared.compute import artifact_of
 from pages.shared.messages import plain

@@ -1,0 +1,144 @@
+"""What an artifact keeps of the rows of a run: written into its zip, and read from strangers."""
+
+import zipfile
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetcal.artifact_zip import read_entry
+from hetcal.cells import Cells
+from hetcal.joint_sketch import JointSketch
+from hetcal.joint_sketch_file import joint_sketch_bytes, read_joint_sketch
+from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.leaf_measures import leaf_counts
+from hetcal.partition import Partition
+from hetcal.role_cells import PASSED, RoleSketches
+from hetcal.sketch_file import MOST_CELLS, read_sketch, sketch_bytes
+from hetcal.strict_json import JsonError
+
+MAPS = "maps.json"
+JOINT = "joint.sketch"
+LARGEST_SKETCH = 2**28
+
+
+@dataclass(frozen=True)
+class SavedScheme:
+    """What is saved of the choice of a scheme, beyond the scheme itself.
+
+    Parameters
+    ----------
+    chosen, why : str
+        As in `hetcal.auto.Choice` and `hetcal.class_auto.ClassChoice`.
+    divided : bool
+        Whether the rows are divided into leaves for it.
+    """
+
+    chosen: str
+    why: str
+    divided: bool = True
+
+
+@dataclass(frozen=True)
+class SavedCells:
+    """What is saved of the rows.
+
+    Parameters
+    ----------
+    train, calibration, test : Cells
+        Their scores.
+    calibrator : LeafCalibrator
+        The map of every leaf that can be trusted, however few its rows.
+    joint : JointSketch or None
+        The test rows with their logits before and after, where it is not these maps that
+        calibrate.
+    group : str or None
+        The column whose groups the rows belong to, which sketches do not know.
+    """
+
+    train: Cells
+    calibration: Cells
+    test: Cells
+    calibrator: LeafCalibrator
+    joint: JointSketch | None = None
+    group: str | None = None
+
+
+def saved_entries(
+    sketches: RoleSketches,
+    calibrator: LeafCalibrator,
+    joint: JointSketch | None = None,
+    folder: str = "",
+) -> dict[str, bytes]:
+    """Return the entries that `read_saved_cells` reads."""
+    entries = {folder + MAPS: calibrator.with_min_rows(0).to_json().encode()}
+    for role in PASSED:
+        entries[folder + sketch_entry(role)] = sketch_bytes(getattr(sketches, role))
+    if joint is not None:
+        entries[folder + JOINT] = joint_sketch_bytes(joint)
+    return entries
+
+
+def sketch_entry(role: str) -> str:
+    """Name the entry that holds the sketch of a role."""
+    return f"{role}.sketch"
+
+
+def read_saved_cells(
+    archive: zipfile.ZipFile,
+    partition: Partition,
+    folder: str = "",
+    *,
+    joint: bool,
+    most: int = MOST_CELLS,
+) -> SavedCells:
+    """Read what is saved of the rows.
+
+    Parameters
+    ----------
+    archive : ZipFile
+        The artifact.
+    partition : Partition
+        Whose leaves the rows are in.
+    folder : str, optional
+        Where in the zip the entries are.
+    joint : bool
+        Whether there is a joint sketch.
+    most : int, optional
+        Most cells of a sketch, empty ones included.
+    """
+    calibrator = LeafCalibrator.from_json(read_entry(archive, folder + MAPS))
+    require_leaves(calibrator, partition)
+    leaves = [each.id for each in partition.leaves]
+    grids, cells = set(), {}
+    for role in PASSED:
+        content = read_entry(archive, folder + sketch_entry(role), LARGEST_SKETCH)
+        sketch = read_sketch(content, most)
+        if list(sketch.leaves) != leaves:
+            raise JsonError(f"its sketch of the {role} rows is not of its leaves")
+        grids.add(sketch.grid)
+        cells[role] = sketch.cells()
+    if len(grids) > 1:
+        raise JsonError("its sketches do not have the same bins")
+    both = _joint(archive, folder, leaves, cells["test"]) if joint else None
+    return SavedCells(**cells, calibrator=calibrator, joint=both)
+
+
+def require_leaves(calibrator: LeafCalibrator, partition: Partition) -> None:
+    """Refuse maps of other leaves."""
+    if [each.leaf for each in calibrator.maps_] != [each.id for each in partition.leaves]:
+        raise JsonError("its maps are not those of its leaves")
+
+
+def require_both_labels(cells: SavedCells, *roles: str) -> None:
+    """Refuse roles whose rows all have the same label."""
+    for role in roles:
+        if np.unique(getattr(cells, role).y).size < 2:
+            raise JsonError(f"its sketch of the {role} rows does not hold both classes")
+
+
+def _joint(archive: zipfile.ZipFile, folder: str, leaves: list[int], test: Cells) -> JointSketch:
+    joint = read_joint_sketch(read_entry(archive, folder + JOINT, LARGEST_SKETCH))
+    found, expected = (leaf_counts(each, leaves) for each in (joint.cells[0], test))
+    if list(joint.leaves) != leaves or not np.array_equal(found, expected):
+        raise JsonError("its joint sketch is not of its test rows")
+    return joint
