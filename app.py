@@ -5,12 +5,12 @@ import streamlit as st
 from hetcal.definitions import DEFINITIONS
 from hetcal.result_figures import lift_figure
 from hetcal.verdict import verdict
-from pages.shared.class_flow import ClassFlow
 from pages.shared.class_results import show_class_lifts, show_class_verdict
 from pages.shared.demo_controls import demo_buttons, demo_files
 from pages.shared.frame import need_results, open_page
 from pages.shared.jobs import job_running, watch_job
 from pages.shared.messages import show_scheme, show_verdict
+from pages.shared.shown_class import ShownClass
 from pages.shared.state import workspace
 from pages.shared.widgets import cards, chart, definitions
 
@@ -36,7 +36,7 @@ if not workspace().files and workspace().saved is None:
     st.stop()
 
 flow = need_results()
-if isinstance(flow, ClassFlow):
+if isinstance(flow, ShownClass):
     show_class_verdict(flow.class_run)
     show_class_lifts(flow)
 else:

@@ -1,5 +1,6 @@
 """The artifact of a run on more than two classes: one zip that scores new rows as it did."""
 
+import math
 import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from hetcal.artifact_zip import (
     zipped,
 )
 from hetcal.class_calibrator import ClassCalibrator
+from hetcal.class_evaluation_reading import read_class_evaluation
 from hetcal.class_report import class_result_json, class_scored_rows
 from hetcal.class_run import ClassRun
 from hetcal.class_scoring import (
@@ -32,13 +34,16 @@ from hetcal.class_scoring import (
 )
 from hetcal.class_table import MOST_CLASSES
 from hetcal.columns import FeatureKind, column_kind
+from hetcal.evaluation_json import SHARE
 from hetcal.partition import Partition
 from hetcal.progress import Progress, silent
 from hetcal.report import to_json
+from hetcal.saved_classes import SavedClasses, class_entries, read_class_cells
 from hetcal.strict_json import Fields, JsonError
 from hetcal.version import __version__
 
-KIND, FORMAT = "classes", 1
+# Format 2 adds the sketches of every class, and what was measured in full.
+KIND, FORMAT = "classes", 2
 MAPS = "class_calibrators.json"
 
 
@@ -63,6 +68,8 @@ class ClassArtifact:
         read alike.
     chosen, why : str or None
         As in `hetcal.class_auto.ClassChoice`; None where nothing was chosen.
+    saved : SavedClasses or None
+        What can be explored without the rows; None in artifacts of format 1.
     """
 
     version: str
@@ -76,6 +83,7 @@ class ClassArtifact:
     kinds: dict[str, FeatureKind]
     chosen: str | None = None
     why: str | None = None
+    saved: SavedClasses | None = None
 
     def score(self, frame: pd.DataFrame, digest: str, progress: Progress = silent) -> pd.DataFrame:
         """Score every row of a table; columns as in `class_scored_rows`."""
@@ -87,12 +95,15 @@ class ClassArtifact:
 
 def class_artifact_bytes(run: ClassRun, scoring: ClassScoring) -> bytes:
     """Pack a run into the bytes of a zip."""
+    sketched = class_entries(run)
     entries = {
-        "manifest.json": to_json(_manifest(run, scoring)).encode(),
+        "manifest.json": to_json(_manifest(run, scoring, tuple(sketched))).encode(),
         "partition.json": run.partition.to_json().encode(),
         MAPS: run.calibrator.to_json().encode(),
         "metrics.json": class_result_json(run).encode(),
     }
+    for each in sketched.values():
+        entries |= each
     if isinstance(scoring, ClassModelScoring):
         entries[model_entry(scoring.model)] = scoring.model.path.read_bytes()
     return zipped(entries)
@@ -111,6 +122,8 @@ def read_class_artifact(
     metrics = read_object_entry(archive, "metrics.json")
     partition = Partition.from_json(read_entry(archive, "partition.json"))
     calibrator = ClassCalibrator.from_json(read_entry(archive, MAPS))
+    endless = metrics.is_null("shrinkage")
+    calibrator.shrinkage_ = math.inf if endless else metrics.number("shrinkage", 0)
     _require_maps(calibrator, partition, len(classes))
     return ClassArtifact(
         version=manifest.text("hetcal"),
@@ -118,12 +131,29 @@ def read_class_artifact(
         scoring=_scoring(manifest, archive, directory, len(classes)),
         partition=partition,
         calibrator=calibrator,
-        auc_before=metrics.fields("before").number("macro_auc", 0, 1),
-        auc_after=metrics.fields("after").number("macro_auc", 0, 1),
+        auc_before=metrics.fields("before").number("macro_auc", *SHARE),
+        auc_after=metrics.fields("after").number("macro_auc", *SHARE),
         test_rows=metrics.fields("rows").integer("test", 1, 2**62),
         kinds=read_kinds(manifest.fields("kinds")),
         chosen=_text_or_none(manifest, "chosen"),
         why=_text_or_none(manifest, "why"),
+        saved=_saved(manifest, metrics, archive, partition),
+    )
+
+
+def _saved(
+    manifest: Fields, metrics: Fields, archive: zipfile.ZipFile, partition: Partition
+) -> SavedClasses | None:
+    """Read what is saved of the rows; the first format held nothing of them."""
+    if manifest.integer("format", 0, 2**31) == 1:
+        return None
+    classes = manifest.texts("classes")
+    sketched = manifest.integers("sketched", 0, len(classes) - 1)
+    return SavedClasses(
+        read_class_evaluation(metrics, classes),
+        manifest.flag("divided"),
+        manifest.fields("settings").integer("min_rows", 0, 2**62),
+        read_class_cells(archive, partition, sketched, len(classes)),
     )
 
 
@@ -152,7 +182,7 @@ def _scoring(
     return ClassColumnScoring(columns, read_score_kind(scoring))
 
 
-def _manifest(run: ClassRun, scoring: ClassScoring) -> dict[str, object]:
+def _manifest(run: ClassRun, scoring: ClassScoring, sketched: tuple[int, ...]) -> dict[str, object]:
     model = scoring.model.digest if isinstance(scoring, ClassModelScoring) else None
     return {
         "kind": KIND,
@@ -165,6 +195,8 @@ def _manifest(run: ClassRun, scoring: ClassScoring) -> dict[str, object]:
         "settings": asdict(run.settings) | {"calibrator": run.calibrator.method},
         "chosen": None if run.choice is None else run.choice.chosen,
         "why": None if run.choice is None else run.choice.why,
+        "divided": run.divided,
+        "sketched": list(sketched),
         "scoring": _scoring_document(scoring),
         "kinds": _kinds(run, scoring),
         "rows": run.split.counts,

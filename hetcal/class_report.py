@@ -7,7 +7,8 @@ import pandas as pd
 
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.class_run import ClassRun
-from hetcal.report import LIFT, to_json, with_roles
+from hetcal.reliability import ReliabilityCurve
+from hetcal.report import to_json, with_roles
 from hetcal.splits import ROLES
 from hetcal.table import ALL_ROWS
 
@@ -17,12 +18,14 @@ def class_result_json(run: ClassRun) -> str:
     found = run.evaluation
     document = {
         "rows": run.split.counts,
+        "groups": found.groups,
         "classes": list(run.table.classes),
         "before": asdict(found.before),
         "pooled": asdict(found.pooled),
         "after": asdict(found.after),
-        "lift": {name: getattr(found.lift, name) for name in LIFT},
+        "lift": asdict(found.lift),
         "per_class": found.classes.to_dict("records"),
+        "top_label": [_curve(each) for each in found.top_label],
         "scheme": _scheme(run),
         "calibrator": run.calibrator.method,
         "shrinkage": run.calibrator.shrinkage_,
@@ -76,6 +79,11 @@ def _top(logs: Floats, classes: tuple[str, ...]) -> pd.Series:
     names = pd.Series(np.asarray(classes, dtype=object)[logs.argmax(axis=1)], dtype="str")
     usable: Bools = np.asarray(np.isfinite(logs).all(axis=1))
     return names.where(usable)
+
+
+def _curve(curve: ReliabilityCurve) -> dict[str, object]:
+    numbers = ("predicted", "observed", "low", "high", "count")
+    return {"name": curve.name} | {name: getattr(curve, name).tolist() for name in numbers}
 
 
 def _scheme(run: ClassRun) -> dict[str, object]:

@@ -91,6 +91,16 @@ class ClassRun:
     calibrator: ClassCalibrator
     choice: ClassChoice | None = None
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The values of the label, in the order of the scores."""
+        return self.table.classes
+
+    @property
+    def divided(self) -> bool:
+        """Whether the leaves have maps of their own."""
+        return self.choice is None or self.choice.divided
+
     @cached_property
     def after(self) -> Floats:
         """Calibrated log-probabilities of every row of the table."""
@@ -136,13 +146,7 @@ class ClassRun:
     @property
     def maps_in_words(self) -> str:
         """Whether leaves have maps of their own, and how strongly these are drawn together."""
-        if self.calibrator.pooled_.is_identity:
-            return "No map is fitted: the model is left as it is."
-        if self.choice is not None and not self.choice.divided:
-            return "One map for all rows: no leaf has its own."
-        if self.calibrator.shrinkage_ == float("inf"):
-            return "All leaves have the pooled map: on rows left out, maps of their own lost."
-        return f"Shrinkage towards the pooled map: {self.calibrator.shrinkage_:g}."
+        return maps_in_words(self.calibrator, self.divided)
 
     @property
     def digest(self) -> str:
@@ -177,3 +181,14 @@ class ClassRun:
         parts = self.split, partition, self.leaf, cells, calibrator, None
         calibrated = one_against_rest(self.after, number)
         return Run(table, scores, replace(self.settings, min_rows=fewest), *parts, calibrated)
+
+
+def maps_in_words(calibrator: ClassCalibrator, divided: bool) -> str:
+    """Say whether leaves have maps of their own, and how strongly these are drawn together."""
+    if calibrator.pooled_.is_identity:
+        return "No map is fitted: the model is left as it is."
+    if not divided:
+        return "One map for all rows: no leaf has its own."
+    if calibrator.shrinkage_ == float("inf"):
+        return "All leaves have the pooled map: on rows left out, maps of their own lost."
+    return f"Shrinkage towards the pooled map: {calibrator.shrinkage_:g}."

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
+import numpy as np
+
 from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
 from hetcal.grid import Grid, grid_for_most
@@ -34,6 +36,21 @@ class RoleSketches:
     def cells(self) -> "RoleCells":
         """Return the cells of all sketches."""
         return RoleCells(self.train.cells, self.calibration.cells(), self.test.cells(), self)
+
+    def within(self, filled: int, size: int) -> "RoleSketches":
+        """Join bins until all sketches together have no more cells with rows than `filled`.
+
+        No sketch has more than `size` cells then, either, empty ones included; two bins stay.
+        """
+        sketches = [getattr(self, role) for role in PASSED]
+
+        def too_many() -> bool:
+            with_rows = sum(int(np.count_nonzero(each.rows)) for each in sketches)
+            return with_rows > filled or int(sketches[0].rows.size) > size
+
+        while too_many() and sketches[0].grid.bins > 2:
+            sketches = [each.coarser(each.grid.bins // 2) for each in sketches]
+        return RoleSketches(*sketches)
 
 
 @dataclass(frozen=True)

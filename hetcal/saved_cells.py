@@ -7,6 +7,7 @@ import numpy as np
 
 from hetcal.artifact_zip import read_entry
 from hetcal.cells import Cells
+from hetcal.evaluation import Evaluation
 from hetcal.joint_sketch import JointSketch
 from hetcal.joint_sketch_file import joint_sketch_bytes, read_joint_sketch
 from hetcal.leaf_calibrator import LeafCalibrator
@@ -53,6 +54,8 @@ class SavedCells:
         calibrate.
     group : str or None
         The column whose groups the rows belong to, which sketches do not know.
+    evaluation : Evaluation or None
+        What these are worth as the rows told it; None where it follows from the cells.
     """
 
     train: Cells
@@ -61,6 +64,7 @@ class SavedCells:
     calibrator: LeafCalibrator
     joint: JointSketch | None = None
     group: str | None = None
+    evaluation: Evaluation | None = None
 
 
 def saved_entries(
@@ -120,7 +124,8 @@ def read_saved_cells(
     if len(grids) > 1:
         raise JsonError("its sketches do not have the same bins")
     both = _joint(archive, folder, leaves, cells["test"]) if joint else None
-    return SavedCells(**cells, calibrator=calibrator, joint=both)
+    train, calibration, test = (cells[role] for role in PASSED)
+    return SavedCells(train, calibration, test, calibrator, both)
 
 
 def require_leaves(calibrator: LeafCalibrator, partition: Partition) -> None:

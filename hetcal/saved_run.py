@@ -48,7 +48,9 @@ class SavedRun:
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """What the ways are worth, with the bounds of all numbers."""
+        """What the ways are worth, with the bounds of numbers that are told by cells."""
+        if self.cells.evaluation is not None:
+            return self.cells.evaluation
         measured = () if self.cells.joint is None else ("after",)
         return evaluate_sketch(self.ways, None, self.calibrator, measured)
 
@@ -71,16 +73,23 @@ class SavedRun:
     def exactness_details(self) -> str:
         """How exact each of them is, in sentences."""
         told = exactness_details(self.evaluation.errors)
+        if self.cells.evaluation is not None:
+            told = f"{told} Curves and points on them are drawn from cells of rows."
         return f"From a saved run, without its rows. {told}"
 
 
 def saved_run(artifact: Artifact, min_rows: int) -> SavedRun:
     """Take up a run where it was saved, with any least number of rows for a map."""
     if artifact.cells is None:
-        raise ArtifactError(
-            f"This artifact of hetcal {artifact.version} holds no sketches of its rows.",
-            "Without them it can score new rows, but its run cannot be explored.",
-            "Run the calibration again and save a new artifact.",
-        )
+        raise no_sketches(artifact.version)
     calibrator = artifact.cells.calibrator.with_min_rows(min_rows)
     return SavedRun(artifact.partition, artifact.cells, calibrator, artifact.choice)
+
+
+def no_sketches(version: str) -> ArtifactError:
+    """Say why an artifact of an older version cannot be explored."""
+    return ArtifactError(
+        f"This artifact of hetcal {version} holds no sketches of its rows.",
+        "Without them it can score new rows, but its run cannot be explored.",
+        "Run the calibration again and save a new artifact.",
+    )

@@ -102,6 +102,10 @@ class Fields:
             raise self._problem(key, f"a finite number from {low:g} to {high:g}")
         return value
 
+    def number_or_nan(self, key: str, low: float = -math.inf, high: float = math.inf) -> float:
+        """Return the same, or NaN where there is null."""
+        return math.nan if self.is_null(key) else self.number(key, low, high)
+
     def numbers(self, key: str) -> tuple[float, ...]:
         """Return a list of finite numbers."""
         values = self._list(key)

@@ -5,11 +5,11 @@ import streamlit as st
 from hetcal.calibration_figures import maps_figure
 from hetcal.maps_table import maps_table
 from hetcal.slope_figure import slope_intercept_figure
-from pages.shared.class_flow import ClassFlow
 from pages.shared.class_results import class_method_controls
 from pages.shared.frame import need_results, open_page
 from pages.shared.map_controls import map_controls
 from pages.shared.messages import plain
+from pages.shared.shown_class import ShownClass
 from pages.shared.tables import map_columns
 from pages.shared.widgets import chart, definitions, leaf_picker, leaf_rows
 
@@ -21,7 +21,7 @@ open_page(
 )
 flow = need_results()
 leaf = leaf_picker(flow.partition)
-if isinstance(flow, ClassFlow):
+if isinstance(flow, ShownClass):
     class_method_controls(flow)
 else:
     map_controls(flow)

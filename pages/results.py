@@ -14,10 +14,10 @@ from hetcal.result_figures import (
     roc_figure,
 )
 from hetcal.verdict import p_in_words, verdict
-from pages.shared.class_flow import ClassFlow
 from pages.shared.class_results import show_class_results, show_shown_class
 from pages.shared.frame import need_results, open_page
 from pages.shared.messages import plain, show_scheme, show_verdict
+from pages.shared.shown_class import ShownClass
 from pages.shared.tables import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
 from pages.shared.widgets import (
     cards,
@@ -32,14 +32,14 @@ from pages.shared.widgets import (
 
 open_page("Results", "Before and after calibration, on **test rows** that no fit has seen.")
 flow = need_results()
-if isinstance(flow, ClassFlow):
+if isinstance(flow, ShownClass):
     show_class_results(flow)
     show_shown_class(flow)
 leaf = leaf_picker(flow.partition)
 evaluation, curves = flow.run.evaluation, flow.curves
 lift = evaluation.lift
 chosen = None if flow.choice is None else in_words(flow.choice.chosen)
-one_map = isinstance(flow, ClassFlow) and flow.one_map
+one_map = isinstance(flow, ShownClass) and not flow.class_run.divided
 
 show_verdict(evaluation, one_map)
 if flow.run.choice is not None:
@@ -135,7 +135,7 @@ how_to_read(
 )
 st.subheader("Leaf by leaf", anchor=False)
 leaf_rows(evaluation.leaves, key="results_table", columns=LEAF_RESULTS, undefined=ONE_LABEL)
-if isinstance(flow, ClassFlow):
+if isinstance(flow, ShownClass):
     inside = "A map moves all classes at once, so the order inside a leaf can change, too."
 elif flow.run.choice is None:
     inside = (

@@ -80,11 +80,13 @@ def test_equal_runs_give_equal_bytes(finished, packed):
 
 def test_the_manifest_names_kind_classes_and_settings(finished, packed):
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        saved = "maps.json", "train.sketch", "calibration.sketch", "test.sketch", "joint.sketch"
         assert archive.namelist() == [
             *("manifest.json", "partition.json", "class_calibrators.json", "metrics.json"),
+            *(f"class_{i}/{name}" for i in range(3) for name in (*saved, "evaluation.json")),
         ]
         manifest = json.loads(archive.read("manifest.json"))
-    assert (manifest["kind"], manifest["format"]) == ("classes", 1)
+    assert (manifest["kind"], manifest["format"]) == ("classes", 2)
     assert manifest["classes"] == ["ant", "bee", "cow"]
     assert manifest["settings"]["calibrator"] == "dirichlet"
     assert manifest["kinds"] == {

@@ -39,11 +39,12 @@ from pages.shared.class_compute import (
 from pages.shared.compute import source_of
 from pages.shared.flow import Flow
 from pages.shared.jobs import finished_scores
+from pages.shared.shown_class import ShownClass
 from pages.shared.state import Workspace, workspace
 
 
 @dataclass(frozen=True)
-class ClassFlow(Flow):
+class ClassFlow(ShownClass, Flow):
     """The results for several classes; what `Flow` names are those of the class shown."""
 
     @cached_property
@@ -52,15 +53,9 @@ class ClassFlow(Flow):
         return classes_of(self.source, self.workspace.roles, self.workspace.classes)
 
     @property
-    def number(self) -> int:
-        """Number of the class shown."""
-        names, shown = self.classes.classes, self.workspace.class_shown
-        return names.index(shown) if shown in names else 0
-
-    @property
-    def shown(self) -> str:
-        """Name of the class shown."""
-        return self.classes.classes[self.number]
+    def class_names(self) -> tuple[str, ...]:
+        """All classes, in the order of the scores."""
+        return self.classes.classes
 
     @cached_property
     def table(self) -> Table:
@@ -110,11 +105,6 @@ class ClassFlow(Flow):
             return None
         asked = _growth(self.workspace.settings)
         return class_choice_of(self.classes, self.class_scores, asked, self.tree, self.progress)
-
-    @property
-    def one_map(self) -> bool:
-        """Whether the choice is the same map for all rows, or none."""
-        return self.choice is not None and not self.choice.divided
 
     @cached_property
     def tree(self) -> Partition:

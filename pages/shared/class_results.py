@@ -11,9 +11,10 @@ from hetcal.class_figures import (
 )
 from hetcal.class_map import METHODS
 from hetcal.class_run import ClassRun
+from hetcal.saved_class_run import SavedClassRun
 from hetcal.verdict import class_verdict
-from pages.shared.class_flow import ClassFlow
 from pages.shared.messages import plain, say_outcome
+from pages.shared.shown_class import ShownClass
 from pages.shared.state import choice as bound_choice
 from pages.shared.tables import CLASS_MAPS, CLASS_METRICS, CLASSES, ONE_LABEL
 from pages.shared.widgets import cards, chart, draw_table, how_to_read
@@ -21,7 +22,7 @@ from pages.shared.widgets import cards, chart, draw_table, how_to_read
 METHOD_NAMES = {"temperature": "Temperature", "vector": "Vector", "dirichlet": "Dirichlet"}
 
 
-def show_class_verdict(run: ClassRun) -> None:
+def show_class_verdict(run: ClassRun | SavedClassRun) -> None:
     """Say what to do with the model and why, and the numbers of all classes together."""
     found, choice = run.evaluation, run.choice
     say_outcome(found.lift, _verdict(run))
@@ -47,7 +48,7 @@ def show_class_verdict(run: ClassRun) -> None:
     )
 
 
-def show_class_lifts(flow: ClassFlow) -> None:
+def show_class_lifts(flow: ShownClass) -> None:
     """Draw the lift of every class."""
     found = flow.class_run.evaluation
     chart(
@@ -59,7 +60,7 @@ def show_class_lifts(flow: ClassFlow) -> None:
     )
 
 
-def show_class_results(flow: ClassFlow) -> None:
+def show_class_results(flow: ShownClass) -> None:
     """Show what calibration changed for all classes together."""
     run = flow.class_run
     found, choice = run.evaluation, run.choice
@@ -86,7 +87,7 @@ def show_class_results(flow: ClassFlow) -> None:
     )
 
 
-def show_shown_class(flow: ClassFlow) -> None:
+def show_shown_class(flow: ShownClass) -> None:
     """Say which class the rest of the page is about."""
     st.subheader(f"Class {plain(flow.shown)} against all others", anchor=False)
     st.caption(
@@ -95,26 +96,21 @@ def show_shown_class(flow: ClassFlow) -> None:
     )
 
 
-def _verdict(run: ClassRun) -> str:
-    one_map = run.choice is not None and not run.choice.divided
+def _verdict(run: ClassRun | SavedClassRun) -> str:
     found = run.evaluation
-    return class_verdict(found.lift, found.rows, one_map, found.groups)
+    return class_verdict(found.lift, found.rows, not run.divided, found.groups)
 
 
-def class_method_controls(flow: ClassFlow) -> None:
+def class_method_controls(flow: ShownClass) -> None:
     """Offer the maps for all classes, and list those that were fitted."""
     run = flow.class_run
-    if run.choice is None:
-        st.segmented_control(
-            "Map of all classes",
-            METHODS,
-            format_func=METHOD_NAMES.get,
-            required=True,
-            help="What happens to z, the logarithms of all probabilities of a row, before they "
-            "are scaled to add up to 1. Temperature: one number times z. Vector: a weight and a "
-            "bias for each class. Dirichlet: each class may also take from the others.",
-            **bound_choice("class_method"),
-        )
+    if isinstance(run, SavedClassRun):
+        chosen = METHOD_NAMES[run.calibrator.method]
+        if run.choice is not None:
+            chosen = in_words(run.choice.chosen)
+        st.markdown(f"Map of all classes in the saved run: **{plain(chosen)}**.")
+    elif run.choice is None:
+        _offer_methods()
     else:
         st.markdown(
             f"Chosen for all classes: **{plain(in_words(run.choice.chosen))}**, see Partition; "
@@ -122,7 +118,7 @@ def class_method_controls(flow: ClassFlow) -> None:
         )
     st.caption(run.maps_in_words)
     with st.expander("The maps of all classes"):
-        maps = class_maps_table(run.calibrator, run.partition, run.table.classes)
+        maps = class_maps_table(run.calibrator, run.partition, run.classes)
         draw_table(maps, CLASS_MAPS)
     source = "model as it is" if run.calibrator.pooled_.is_identity else "map of all classes"
     st.info(
@@ -130,4 +126,17 @@ def class_method_controls(flow: ClassFlow) -> None:
         f"{plain(flow.shown)} alone, against all others: they say what its scores deserve in "
         "every leaf.",
         icon=":material/info:",
+    )
+
+
+def _offer_methods() -> None:
+    st.segmented_control(
+        "Map of all classes",
+        METHODS,
+        format_func=METHOD_NAMES.get,
+        required=True,
+        help="What happens to z, the logarithms of all probabilities of a row, before they "
+        "are scaled to add up to 1. Temperature: one number times z. Vector: a weight and a "
+        "bias for each class. Dirichlet: each class may also take from the others.",
+        **bound_choice("class_method"),
     )

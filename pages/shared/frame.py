@@ -9,13 +9,14 @@ import streamlit as st
 
 from hetcal.errors import HetcalError
 from pages.shared.assumed import assume_roles
-from pages.shared.class_flow import ClassFlow, current_flow
+from pages.shared.class_flow import current_flow
 from pages.shared.flow import Flow
 from pages.shared.jobs import collect_job, job_running, watch_job
 from pages.shared.messages import show_error
 from pages.shared.partition_controls import undecided
 from pages.shared.progress import shown_progress
-from pages.shared.saved import SavedFlow, saved_banner
+from pages.shared.saved import SavedFlow, saved_banner, saved_flow
+from pages.shared.shown_class import ShownClass
 from pages.shared.state import workspace
 from pages.shared.widgets import class_picker
 
@@ -67,8 +68,8 @@ def need_table() -> Flow:
         assume_roles(Flow(workspace(), progress).source)  # who is quick leaves Data before it does
         _ = current_flow(progress).split
     flow = current_flow()
-    if isinstance(flow, ClassFlow):
-        class_picker(flow.classes.classes)
+    if isinstance(flow, ShownClass):
+        class_picker(flow.class_names)
     return flow
 
 
@@ -107,8 +108,10 @@ def need_results() -> Flow | SavedFlow:
     if workspace().saved is None:
         return need_run()
     saved_banner(workspace())
-    flow = SavedFlow(workspace())
     with shown_errors("pages/export.py", "Go to Export"):
+        flow = saved_flow(workspace())
+        if isinstance(flow, ShownClass):
+            class_picker(flow.class_names)
         _ = flow.run
     return flow
 

@@ -34,11 +34,13 @@ def reopen_artifact() -> None:
     except HetcalError as error:
         show_error(error)
         return
+    saved = TableFile(path, file.name, path.name)
     if isinstance(artifact, ClassArtifact):
         _show_classes(artifact)
+        _explore(saved, None if artifact.saved is None else artifact.saved.min_rows)
     else:
         _show(artifact)
-        _explore(artifact, TableFile(path, file.name, path.name))
+        _explore(saved, None if artifact.cells is None else artifact.calibrator.min_rows)
     _score(path)
 
 
@@ -72,8 +74,7 @@ def _show_classes(artifact: ClassArtifact) -> None:
     )
     st.caption(
         f"Saved by hetcal {plain(artifact.version)}; measured when it was saved. Classes in the "
-        f"order of the scores: {plain(', '.join(artifact.classes))}. It scores new rows; its run "
-        "cannot be explored without its table."
+        f"order of the scores: {plain(', '.join(artifact.classes))}."
     )
     if artifact.chosen is not None:
         show_scheme(artifact.chosen, artifact.why or "")
@@ -101,9 +102,10 @@ def _use_partition(partition: Partition) -> None:
     )
 
 
-def _explore(artifact: Artifact, file: TableFile) -> None:
+def _explore(file: TableFile, min_rows: int | None) -> None:
+    """Offer to explore a run, with the least rows of a map that it had; None without sketches."""
     st.subheader("Explore its run", anchor=False)
-    if artifact.cells is None:
+    if min_rows is None:
         st.caption(
             "An older version of hetcal saved this artifact, without sketches of its rows: it "
             "scores new rows, but its run cannot be explored."
@@ -114,7 +116,7 @@ def _explore(artifact: Artifact, file: TableFile) -> None:
         "Calibration and Results are live without the table."
     )
     if st.button("Explore this run", icon=":material/bar_chart:", type="primary"):
-        open_saved(file, artifact.calibrator.min_rows)
+        open_saved(file, min_rows)
         st.switch_page("pages/results.py")
 
 

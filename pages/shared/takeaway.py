@@ -48,6 +48,7 @@ def to_take(flow: Flow) -> Takeaway:
     """Return what the run at hand gives, for two classes or for more."""
     scoring = flow.workspace.scoring
     model = " and the model" if isinstance(scoring, ModelScoring | ClassModelScoring) else ""
+    also = f", sketches of the scores{model}"
     if isinstance(flow, ClassFlow):
         run = flow.class_run
         return Takeaway(
@@ -57,7 +58,7 @@ def to_take(flow: Flow) -> Takeaway:
             lambda _: None,
             partial(class_scored_table, run),
             run.table.table.rows,
-            f"{model}. It scores new rows; to look at this run again, the table is needed, too",
+            also,
         )
     return Takeaway(
         lambda: artifact_bytes(flow.run, scoring),
@@ -66,5 +67,5 @@ def to_take(flow: Flow) -> Takeaway:
         flow.run.complete,
         partial(scored_table, flow.run),
         flow.run.table.rows,
-        f", sketches of the scores{model}",
+        also,
     )

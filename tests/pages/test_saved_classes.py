@@ -1,0 +1,114 @@
+"""A saved run on more than two classes on the pages: as live as it was, without its table."""
+
+import pandas as pd
+import pytest
+
+from hetcal.class_algorithm import run_classes
+from hetcal.class_artifacts import class_artifact_bytes
+from hetcal.class_scores import class_scores_from_columns
+from hetcal.class_scoring import ClassColumnScoring
+from hetcal.class_table import make_class_table
+from hetcal.roles import Roles
+from hetcal.settings import Settings
+from tests.pages.test_classes import COLUMNS, show_class, with_class_scores
+from tests.pages.test_saved_run import banner, explore
+from tests.pages.visit import calm, figure, go, metrics, open_page, press, said, table_with, upload
+from tests.test_saved_class_run import as_format_1, without
+
+SCORING = ClassColumnScoring(COLUMNS, "probability")
+
+
+def packed(frame, **settings):
+    table = make_class_table(frame, Roles("kind", split="split", class_scores=COLUMNS), "")
+    scores = class_scores_from_columns(frame, COLUMNS, "probability", "")
+    return class_artifact_bytes(run_classes(table, scores, Settings(**settings)), SCORING)
+
+
+@pytest.fixture(scope="module")
+def artifact(kinds):
+    return packed(kinds)
+
+
+@pytest.fixture
+def app(artifact):
+    return explore(open_page("app.py"), artifact)
+
+
+def shown(app):
+    """The numbers, verdicts and tables of a page."""
+    told = metrics(app), said(app.success), said(app.info)
+    return told, [each.value for each in app.dataframe]
+
+
+@pytest.mark.parametrize("page", ["app.py", "pages/results.py"])
+def test_a_saved_run_has_the_numbers_and_tables_of_the_run_at_hand(kinds, app, page):
+    live = show_class(calm(go(with_class_scores(kinds), page)), "cow")
+    saved = show_class(calm(go(app, page)), "cow")
+    (expected, tables), (found, others) = shown(calm(live)), shown(calm(saved))
+    assert found == expected
+    assert len(tables) == len(others)
+    for one, other in zip(others, tables, strict=True):
+        pd.testing.assert_frame_equal(pd.DataFrame(one), pd.DataFrame(other), check_exact=True)
+
+
+def test_a_saved_run_says_that_it_is_one_on_every_page(app):
+    for page in ("app.py", "pages/results.py", "pages/calibration.py", "pages/overconfidence.py"):
+        assert "run.zip" in banner(calm(go(app, page)))[0].replace("\\", "")
+    assert any("without its rows" in each.help for each in go(app, "pages/results.py").caption)
+
+
+def test_the_class_is_chosen_in_the_sidebar_and_stays_across_pages(kinds, app):
+    app = show_class(go(app, "pages/results.py"), "bee")
+    assert "Class bee against all others" in [each.value for each in calm(app).subheader]
+    lifts = figure(app, "classes_lift")["layout"]["yaxis"]["ticktext"]
+    assert lifts == ["<b>all classes</b>", "ant", "<b>bee</b>", "cow"]
+    app = calm(go(app, "pages/overconfidence.py"))
+    found = table_with(app, "auc_train").set_index("leaf")
+    live = show_class(go(with_class_scores(kinds), "pages/overconfidence.py"), "bee")
+    expected = table_with(calm(live), "auc_train").set_index("leaf")
+    assert found["rows_train"].tolist() == expected["rows_train"].tolist()
+    off = (found["auc_test"] - expected["auc_test"]).abs()
+    assert (off <= found["auc_error"] + 1e-12).all()
+
+
+def test_the_maps_of_all_classes_and_of_the_one_are_those_of_the_run(kinds, app):
+    live = show_class(calm(go(with_class_scores(kinds), "pages/calibration.py")), "cow")
+    app = show_class(calm(go(app, "pages/calibration.py")), "cow")
+    assert "Map of all classes in the saved run: Vector." in said(calm(app).markdown)
+    assert "class_method" not in [each.key for each in app.segmented_control]
+    for column in ("weight", "slope_se"):
+        pd.testing.assert_frame_equal(
+            table_with(app, column), table_with(live, column), check_exact=True
+        )
+    assert said(app.info) == said(live.info)
+
+
+def test_a_choice_is_named_with_its_reason(kinds):
+    app = explore(open_page("app.py"), packed(kinds, partition="auto"))
+    chosen = [each for each in said(app.markdown) if each.startswith("Scheme: tree vector")]
+    assert len(chosen) == 1
+    assert "The lift of 'tree vector'" in chosen[0]
+    assert table_with(app, "top_label_error")["scheme"].iloc[-1] == "Chosen: tree vector"
+    app = calm(go(app, "pages/calibration.py"))
+    assert "Map of all classes in the saved run: tree vector." in said(app.markdown)
+
+
+def test_a_class_that_cannot_be_shown_leaves_the_choice_of_another(kinds):
+    app = upload(
+        open_page("pages/export.py"),
+        "reopen_artifact",
+        "run.zip",
+        packed(without(kinds, "ant", "calibration")),
+    )
+    app = press(app, "Explore this run")
+    assert said(app.error)[0].startswith("The class 'ant' cannot be set against all others.")
+    app = calm(show_class(go(app, "pages/results.py"), "cow"))
+    assert "Class cow against all others" in [each.value for each in app.subheader]
+
+
+def test_an_older_artifact_says_that_it_cannot_be_explored(artifact):
+    app = open_page("pages/export.py")
+    upload(app, "reopen_artifact", "old.zip", as_format_1(artifact))
+    assert "Explore this run" not in [each.label for each in calm(app).button]
+    assert any("cannot be explored" in each.value for each in app.caption)
+    assert metrics(app)["Classes"] == "3"
