@@ -68,8 +68,10 @@ def one_against_rest(logs: Floats, number: int) -> Floats:
     is close to one.
     """
     rest = np.delete(logs, number, axis=1)
-    with np.errstate(invalid="ignore"):  # rows without scores stay without
-        return logs[:, number] - np.logaddexp.reduce(rest, axis=1)
+    most = rest.max(axis=1)
+    rest -= most[:, None]
+    total = np.exp(rest, out=rest).sum(axis=1)
+    return logs[:, number] - (most + np.log(total))
 
 
 def top_label(y: Ints, logs: Floats) -> tuple[Ints, Floats]:
