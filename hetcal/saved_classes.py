@@ -15,8 +15,9 @@ from hetcal.sketch_file import MOST_CELLS
 from hetcal.strict_json import JsonError
 
 EVALUATION = "evaluation.json"
-# Cells with rows of all classes together: the joint sketches, and all others. A few MB once packed.
-FILLED = 2**17
+# Cells with rows of all classes together, of the joint sketches and of all others, and the
+# number that each class may have even so: a few MB once packed.
+FILLED, FEWEST = 2**17, 2**11
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ def class_entries(run: ClassRun) -> dict[int, dict[str, bytes]]:
             view = run.view(number)
         except CalibrationError:  # its calibration rows allow no map, and it is not shown
             continue
-        sketches = view.cells.sketched(leaves).within(FILLED // count, MOST_CELLS // count)
-        joint = joint_sketch(view.ways.before, view.ways.after, leaves, FILLED // count)
+        sketches = view.cells.sketched(leaves).within(_filled(count), MOST_CELLS // count)
+        joint = joint_sketch(view.ways.before, view.ways.after, leaves, _filled(count))
         entries[number] = {
             **saved_entries(sketches, view.calibrator, joint, _folder(number)),
             _folder(number) + EVALUATION: evaluation_json(view.evaluation).encode(),
@@ -77,10 +78,15 @@ def _cells(archive: zipfile.ZipFile, partition: Partition, number: int, count: i
     joint = 0 if cells.joint is None else cells.joint.key.size
     filled = sum(each.rows.size for each in (cells.train, cells.calibration, cells.test)) + joint
     # With two bins a sketch has 4 cells in a leaf, and a joint sketch 8.
-    if filled > 2 * FILLED // count + 20 * len(partition.leaves):
+    if filled > 2 * _filled(count) + 20 * len(partition.leaves):
         raise JsonError("it has too many cells")
     told = read_entry(archive, _folder(number) + EVALUATION)
     return replace(cells, evaluation=read_evaluation(told, [each.id for each in partition.leaves]))
+
+
+def _filled(count: int) -> int:
+    """Return how many cells with rows one of so many classes may have."""
+    return max(FILLED // count, FEWEST)
 
 
 def _folder(number: int) -> str:

@@ -150,3 +150,20 @@ def test_another_least_number_of_rows_does_not_touch_the_rows(many_rows):
     assert {each.fallback for each in few.calibrator.maps_} == {None}
     assert {each.fallback for each in many.calibrator.maps_} == {"few rows"}
     assert few.ways.after.score.size == passed.cells.test.score.size
+
+
+@pytest.mark.parametrize(("filled", "size"), [(500, 2**20), (10**6, 2**9), (1, 2**20)])
+def test_sketches_within_a_limit_hold_the_same_rows_in_fewer_cells(many_rows, filled, size):
+    _, scores, split, _ = many_rows
+    whole = role_cells(*many_rows, [1, 2, 3, 4], sketched_from=10).sketches
+    parts = whole.within(filled, size)
+    cells = {role: getattr(parts, role).cells() for role in ("train", "calibration", "test")}
+    bins = parts.test.grid.bins
+    assert bins == 2 or sum(each.rows.size for each in cells.values()) <= filled
+    assert parts.test.rows.size == 8 * bins <= size
+    finer = [getattr(whole, role).coarser(2 * bins).rows for role in cells]
+    assert sum(np.count_nonzero(each) for each in finer) > filled or finer[0].size > size
+    for role, each in cells.items():
+        rows = split.of(role)
+        assert each.rows.sum() == rows.size
+        assert np.sum(each.weight * each.score) == pytest.approx(scores.logit[rows].sum())

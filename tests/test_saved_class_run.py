@@ -85,7 +85,7 @@ def test_what_a_class_was_worth_comes_back_as_it_was(run, tmp_path, number):
 def test_cells_however_coarse_tell_the_auc_of_the_rows_within_their_bounds(
     run, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(saved_classes, "FILLED", 600)
+    monkeypatch.setattr(saved_classes, "_filled", lambda _: 200)
     saved, rows = reopened(run, tmp_path), run.split.test
     weight = run.table.weight(rows)
     for number in range(3):
@@ -286,7 +286,7 @@ def test_the_rows_of_one_class_are_not_taken_for_those_of_another(packed, tmp_pa
 
 
 def test_more_cells_than_are_ever_saved_are_refused(packed, tmp_path, monkeypatch):
-    monkeypatch.setattr(saved_classes, "FILLED", 600)
+    monkeypatch.setattr(saved_classes, "_filled", lambda _: 200)
     with pytest.raises(ArtifactError, match="too many cells"):
         open_artifact(packed, tmp_path)
 

@@ -32,7 +32,7 @@ class SavedFlow:
     def _path(self) -> Path:
         return self.workspace.saved.path
 
-    @cached_property
+    @property
     def _view(self) -> tuple[Path, int | None]:
         """The artifact, and which class is set against all others where there are several."""
         return self._path, None
