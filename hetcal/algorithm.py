@@ -9,6 +9,7 @@ import pandas as pd
 from hetcal.arrays import Bools, Ints
 from hetcal.auto import Choice
 from hetcal.cells import Cells
+from hetcal.composed_maps import with_scheme
 from hetcal.ensembles import fit_ensemble
 from hetcal.finished_run import Run
 from hetcal.growing import grow_partition, lend_rows
@@ -172,7 +173,9 @@ def finish_run(
     calibrator: LeafCalibrator,
     choice: Choice | None = None,
 ) -> Run:
-    """Put the parts of a run together."""
+    """Put the parts of a run together; the maps of a scheme that has one per leaf are shown."""
+    if choice is not None:
+        calibrator = with_scheme(calibrator, choice.scheme, partition)
     parts = passed.split, partition, passed.leaf, passed.cells, calibrator, passed.rows
     return Run(table, scores, settings, *parts, choice=choice)
 

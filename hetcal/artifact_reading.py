@@ -17,6 +17,7 @@ from hetcal.artifact_zip import (
 )
 from hetcal.artifacts import FORMAT, SCHEME, Artifact
 from hetcal.class_artifacts import ClassArtifact, read_class_artifact
+from hetcal.composed_maps import with_scheme
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
 from hetcal.saved_cells import (
@@ -49,7 +50,9 @@ def open_artifact(data: bytes, directory: Path) -> Artifact | ClassArtifact:
         partition = Partition.from_json(read_entry(archive, "partition.json"))
         calibrator = LeafCalibrator.from_json(read_entry(archive, "calibrators.json"))
         require_leaves(calibrator, partition)
-        cells = _cells(manifest, archive, partition)
+        scheme, cells = _scheme(archive), _cells(manifest, archive, partition)
+        if scheme is not None:  # older versions saved the maps that the leaves ask for
+            calibrator = with_scheme(calibrator, scheme, partition)
         return Artifact(
             version=manifest.text("hetcal"),
             scoring=_scoring(manifest, archive, directory),
@@ -60,7 +63,7 @@ def open_artifact(data: bytes, directory: Path) -> Artifact | ClassArtifact:
             test_rows=metrics.fields("rows").integer("test", 1, 2**62),
             kinds=read_kinds(manifest.fields("kinds")),
             cells=cells,
-            scheme=_scheme(archive),
+            scheme=scheme,
             choice=None if cells is None or cells.joint is None else _choice(manifest),
         )
 

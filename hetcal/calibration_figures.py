@@ -10,7 +10,7 @@ from hetcal.arrays import Floats
 from hetcal.columns import counted
 from hetcal.figures import MAX_POINTS, Part, colour, draw, scatter, translucent
 from hetcal.leaf_map import LeafMap
-from hetcal.map_shapes import Affine
+from hetcal.map_shapes import Line
 
 
 def maps_figure(
@@ -91,6 +91,6 @@ def map_words(leaf_map: LeafMap, name: str | None = None) -> str:
 
 
 def _shape_words(leaf_map: LeafMap) -> str:
-    if isinstance(leaf_map.shape, Affine):
+    if isinstance(leaf_map.shape, Line):
         return f"slope {leaf_map.slope:.3f}, intercept {leaf_map.intercept:+.3f}"
     return leaf_map.shape.words

@@ -16,6 +16,7 @@ from hetcal.checked_leaves import checked_leaves
 from hetcal.delong import Lift, lift_between, lift_of
 from hetcal.evaluation import Errors, Evaluation
 from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.leaf_mapping import are_straight
 from hetcal.lift_bounds import lift_se_bound
 from hetcal.metrics import Metrics
 from hetcal.rank_bounds import balanced_influence, rank_cells
@@ -79,7 +80,8 @@ def evaluate_sketch(
     se, se_off = _checked_se(ways, lift.se, rows, calibrator)
     before, after = (each.once(rank_cells).auc for each in (ways.before, ways.after))
     doubt_order = (after - before).error >= se
-    bent = set() if calibrator.straight else {"pooled", "after"} - set(measured)
+    straight = {"pooled": are_straight([calibrator.pooled_]), "after": calibrator.straight}
+    bent = {way for way, is_straight in straight.items() if not is_straight} - set(measured)
     checked = {}
     for name, cells in vars(ways).items():
         found = told_by_cells(cells, name in bent)

@@ -8,6 +8,7 @@ import numpy as np
 from hetcal.arrays import Floats, Ints
 from hetcal.auto import Choice
 from hetcal.cells import Cells
+from hetcal.composed_maps import composed_maps
 from hetcal.digests import text_digest
 from hetcal.evaluation import Evaluation, evaluate
 from hetcal.exactness import evaluate_sketch
@@ -45,7 +46,7 @@ class Run:
     cells : RoleCells
         The scores of each role.
     calibrator : LeafCalibrator
-        Fitted on the calibration rows.
+        Fitted on the calibration rows, with the maps of the scheme if it has one for each leaf.
     rows : RowAnswers or None
         The test rows, for what their cells are too coarse for; None if rows are cells.
     calibrated : array or None
@@ -89,6 +90,12 @@ class Run:
     def points(self, rate: float) -> tuple[OperatingPoint, OperatingPoint]:
         """Return the operating points before and after with this false positive rate."""
         return points_of_rate(self.ways, rate, self.rows, self.calibrator)
+
+    @property
+    def applied(self) -> bool:
+        """Whether the maps of the leaves calibrate; a scheme of many trees takes their place."""
+        choice = self.choice
+        return choice is None or composed_maps(choice.scheme, self.partition) is not None
 
     @property
     def exactness(self) -> str:

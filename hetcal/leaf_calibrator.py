@@ -24,7 +24,7 @@ from hetcal.leaf_map import (
 )
 from hetcal.leaf_mapping import are_straight, map_intervals, map_scores
 from hetcal.leaf_methods import fit_leaves, require_method, shrink_leaves
-from hetcal.map_shapes import Affine
+from hetcal.map_shapes import Affine, Shape
 from hetcal.ranking import Labels
 from hetcal.row_weights import row_weights
 from hetcal.shrinkage import best_strength, given_strength, group_folds, strength_table
@@ -191,6 +191,14 @@ class LeafCalibrator(BaseEstimator):
         other = copy(self)
         other.min_rows = min_rows
         other._choose()
+        return other
+
+    def with_shapes(self, shapes: Sequence[Shape]) -> Self:
+        """Return a calibrator with these maps in the leaves, whatever their rows."""
+        check_is_fitted(self, "maps_")
+        other, given = copy(self), zip(self.maps_, shapes, strict=True)
+        other.maps_ = tuple(replace(own, shape=shape, fallback=None) for own, shape in given)
+        other.trusted_ = other.maps_
         return other
 
     def _choose(self) -> None:

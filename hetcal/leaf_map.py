@@ -12,7 +12,7 @@ from hetcal.arrays import Floats, Ints
 from hetcal.errors import CalibrationError
 from hetcal.kernels import use_compiled
 from hetcal.leaf_methods import METHODS
-from hetcal.map_shapes import Affine, Shape
+from hetcal.map_shapes import Affine, Line, Shape
 from hetcal.nodes import MAX_LEAVES
 from hetcal.shape_json import read_affine, read_shape, shape_document
 from hetcal.strict_json import Fields, JsonError, parse_object
@@ -62,13 +62,13 @@ class LeafMap:
 
     @property
     def slope(self) -> float:
-        """Slope of a straight map; NaN for another."""
-        return self.shape.slope if isinstance(self.shape, Affine) else math.nan
+        """Slope of a straight map, or of the straight part of a tamed one; NaN for another."""
+        return self.shape.slope if isinstance(self.shape, Line) else math.nan
 
     @property
     def intercept(self) -> float:
-        """Intercept of a straight map; NaN for another."""
-        return self.shape.intercept if isinstance(self.shape, Affine) else math.nan
+        """Intercept of the same; NaN for another map."""
+        return self.shape.intercept if isinstance(self.shape, Line) else math.nan
 
     @property
     def slope_se(self) -> float:

@@ -18,7 +18,10 @@ from hetcal.map_families import beta_features
 
 @dataclass(frozen=True)
 class Affine:
-    """The map slope * score + intercept, with standard errors; 0 for a number that is given."""
+    """The map slope * score + intercept, with standard errors.
+
+    The standard error of a number that is given is 0, and NaN where it is not known.
+    """
 
     slope: float
     intercept: float
@@ -43,6 +46,39 @@ class Affine:
     def words(self) -> str:
         """The map for a person."""
         return f"{_number(self.slope)} · s {_signed(self.intercept)}"
+
+
+@dataclass(frozen=True)
+class Tamed:
+    """The map slope * tame(score, low, high) + intercept: straight between the limits.
+
+    Beyond them scores grow by their logarithm only, see `tame`.
+    """
+
+    slope: float
+    intercept: float
+    low: float
+    high: float
+
+    @property
+    def rises(self) -> bool:
+        """Whether higher scores get higher logits."""
+        return self.slope > 0
+
+    def logit(self, scores: Floats) -> Floats:
+        """Return the calibrated logits."""
+        return self.slope * tame(scores, self.low, self.high) + self.intercept
+
+    def reach(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Return the lowest and the highest logit between two scores."""
+        one, other = self.logit(low), self.logit(high)
+        return np.minimum(one, other), np.maximum(one, other)
+
+    @property
+    def words(self) -> str:
+        """The map for a person."""
+        line = f"{_number(self.slope)} · s {_signed(self.intercept)}"
+        return f"{line}, straight from {_number(self.low)} to {_number(self.high)}"
 
 
 @dataclass(frozen=True)
@@ -166,7 +202,24 @@ class Knots:
         return f"{len(self.scores)} points from {low:.2g} to {high:.2g}"
 
 
-Shape = Affine | Beta | Steps | Knots
+Line = Affine | Tamed
+"""Shapes with a slope and an intercept."""
+
+Shape = Line | Beta | Steps | Knots
+
+
+def tame(scores: Floats, low: float, high: float) -> Floats:
+    """Let scores beyond the limits grow by their logarithm only; the order stays.
+
+    Examples
+    --------
+    >>> tame(np.array([-1.0, 0.0, 2.0]), -3.0, 1.0).round(4).tolist()
+    [-1.0, 0.0, 1.6931]
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        beyond = np.log1p(np.maximum(scores - high, 0)) - np.log1p(np.maximum(low - scores, 0))
+        return np.clip(scores, low, high) + beyond
 
 
 def _number(value: float) -> str:

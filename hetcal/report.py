@@ -14,7 +14,9 @@ from scipy.special import expit
 from hetcal.arrays import Floats, Ints
 from hetcal.errors import TableError
 from hetcal.finished_run import Run
+from hetcal.leaf_map import LeafMap
 from hetcal.leaves import leaf_table
+from hetcal.map_shapes import Tamed
 from hetcal.splits import ROLES, Split
 from hetcal.table import ALL_ROWS, Table
 
@@ -130,11 +132,19 @@ def _leaves(run: Run) -> list[dict[str, object]]:
             "positive_rate": {role: counts.at[each.leaf, f"rate_{role}"] for role in ROLES},
             "slope": each.slope,
             "intercept": each.intercept,
+            "limits": _limits(each),
             "map": each.shape.words,
+            "applied": run.applied,
             "fallback": each.fallback,
         }
         for each in run.calibrator.maps_
     ]
+
+
+def _limits(leaf_map: LeafMap) -> list[float] | None:
+    """Return where a map is straight, if it is not so everywhere."""
+    shape = leaf_map.shape
+    return [shape.low, shape.high] if isinstance(shape, Tamed) else None
 
 
 def _without_formulas(table: pd.DataFrame) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hetcal.artifacts import Artifact
+from hetcal.composed_maps import composed_maps, with_scheme
 from hetcal.errors import ArtifactError
 from hetcal.evaluation import Evaluation
 from hetcal.exactness import evaluate_sketch
@@ -30,12 +31,15 @@ class SavedRun:
         The maps; `with_min_rows` chooses among them anew.
     choice : SavedScheme or None
         The scheme that calibrated in place of the maps.
+    applied : bool
+        Whether the maps calibrate; a scheme of many trees takes their place.
     """
 
     partition: Partition
     cells: SavedCells
     calibrator: LeafCalibrator
     choice: SavedScheme | None = None
+    applied: bool = True
 
     @cached_property
     def ways(self) -> Ways:
@@ -82,8 +86,11 @@ def saved_run(artifact: Artifact, min_rows: int) -> SavedRun:
     """Take up a run where it was saved, with any least number of rows for a map."""
     if artifact.cells is None:
         raise no_sketches(artifact.version)
-    calibrator = artifact.cells.calibrator.with_min_rows(min_rows)
-    return SavedRun(artifact.partition, artifact.cells, calibrator, artifact.choice)
+    calibrator, applied = artifact.cells.calibrator.with_min_rows(min_rows), True
+    if artifact.scheme is not None:
+        applied = composed_maps(artifact.scheme, artifact.partition) is not None
+        calibrator = with_scheme(calibrator, artifact.scheme, artifact.partition)
+    return SavedRun(artifact.partition, artifact.cells, calibrator, artifact.choice, applied)
 
 
 def no_sketches(version: str) -> ArtifactError:

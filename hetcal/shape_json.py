@@ -5,23 +5,38 @@ from collections.abc import Callable
 from dataclasses import asdict, fields
 from itertools import pairwise
 
-from hetcal.map_shapes import Affine, Beta, Knots, Shape, Steps
+from hetcal.map_shapes import Affine, Beta, Knots, Shape, Steps, Tamed
 from hetcal.strict_json import Fields, JsonError
 
-KINDS: dict[str, type[Shape]] = {"affine": Affine, "beta": Beta, "steps": Steps, "knots": Knots}
+KINDS: dict[str, type[Shape]] = {
+    "affine": Affine,
+    "tamed": Tamed,
+    "beta": Beta,
+    "steps": Steps,
+    "knots": Knots,
+}
 MOST_POINTS = 2**20
 
 
 def shape_document(shape: Shape) -> dict[str, object]:
-    """Return what is written of a shape; every number can be read back bit for bit."""
+    """Return what is written of a shape; every number can be read back bit for bit.
+
+    A standard error that is not known is null.
+    """
     kind = next(name for name, each in KINDS.items() if isinstance(shape, each))
-    return {"kind": kind, **asdict(shape)}
+    numbers = asdict(shape).items()
+    return {"kind": kind} | {name: _written(each) for name, each in numbers}
+
+
+def _written(value: object) -> object:
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def read_shape(document: Fields) -> Shape:
     """Read a shape back; anything else is a `JsonError`."""
     readers: dict[str, Callable[[Fields], Shape]] = {
         "affine": read_affine,
+        "tamed": _read_tamed,
         "beta": _read_beta,
         "steps": _read_steps,
         "knots": _read_knots,
@@ -38,9 +53,19 @@ def read_affine(document: Fields) -> Affine:
     return Affine(
         slope=document.number("slope"),
         intercept=document.number("intercept"),
-        slope_se=document.number("slope_se", 0.0, math.inf),
-        intercept_se=document.number("intercept_se", 0.0, math.inf),
+        slope_se=_read_error(document, "slope_se"),
+        intercept_se=_read_error(document, "intercept_se"),
     )
+
+
+def _read_error(document: Fields, name: str) -> float:
+    return math.nan if document.is_null(name) else document.number(name, 0.0, math.inf)
+
+
+def _read_tamed(document: Fields) -> Tamed:
+    low = document.number("low")
+    high = document.number("high", low, math.inf)
+    return Tamed(document.number("slope"), document.number("intercept"), low, high)
 
 
 def _read_beta(document: Fields) -> Beta:

@@ -10,7 +10,7 @@ from hetcal.calibration_figures import map_words
 from hetcal.figures import NOT_DIMMED, Part, colour, draw, scatter, translucent
 from hetcal.label_places import Mark, axis_ranges, label_places
 from hetcal.leaf_map import LeafMap
-from hetcal.map_shapes import Affine
+from hetcal.map_shapes import Line
 
 # A 95 % interval is this many standard errors to each side.
 NORMAL_95 = 1.96
@@ -30,10 +30,10 @@ def slope_intercept_figure(
     at slope 1 and intercept 0. Maps that are not straight have no place here. Where leaves
     lie so close that a label has no room, the leaf is named on hover alone.
     """
-    maps = [each for each in maps if isinstance(each.shape, Affine)]
+    maps = [each for each in maps if isinstance(each.shape, Line)]
     own = [each for each in maps if each.fallback is None]
     fallback = [each for each in maps if each.fallback is not None]
-    straight = [pooled] if isinstance(pooled.shape, Affine) else []
+    straight = [pooled] if isinstance(pooled.shape, Line) else []
     sizes = _sizes(own)
     labelled = _labelled(own, fallback, selected, sizes)
     drawn = [*labelled.values(), Mark(1, 0, CROSS), *(_mark(each, DIAMOND) for each in straight)]
@@ -86,6 +86,11 @@ def _errors(leaf_map: LeafMap) -> tuple[float, float]:
     return (0.0, 0.0) if leaf_map.fallback else (leaf_map.slope_se, leaf_map.intercept_se)
 
 
+def _unsure(maps: Sequence[LeafMap]) -> bool:
+    """Tell whether no standard error is known, so that no interval is drawn."""
+    return all(math.isnan(each.slope_se) for each in maps)
+
+
 def _model_marker() -> Part:
     return scatter(
         x=[1.0],
@@ -102,7 +107,7 @@ def _own_markers(
 ) -> Part:
     trace = _markers(maps, selected)
     return trace | {
-        "name": "leaf, 95 % interval",
+        "name": "leaf" if _unsure(maps) else "leaf, 95 % interval",
         "text": [_number(each, selected) if places[each.leaf] else "" for each in maps],
         "textposition": [places[each.leaf] or "top right" for each in maps],
         "marker": trace["marker"]

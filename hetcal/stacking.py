@@ -4,7 +4,8 @@ import numpy as np
 from scipy.special import expit
 
 from hetcal.arrays import Floats, Ints
-from hetcal.stages import PooledStage, tame
+from hetcal.map_shapes import tame
+from hetcal.stages import PooledStage
 
 MAX_STEPS = 100
 PRECISION = 1e-9  # largest last step, in deviations of a column

@@ -10,23 +10,10 @@ from hetcal.ensemble_kernels import nest
 from hetcal.errors import CalibrationError
 from hetcal.kernels import compiled, use_compiled
 from hetcal.leaf_map import map_logits
+from hetcal.map_shapes import tame
 from hetcal.partition import Partition
 from hetcal.progress import Progress, silent
 from hetcal.tree_ensemble import TreeEnsemble
-
-
-def tame(scores: Floats, low: float, high: float) -> Floats:
-    """Let scores beyond the limits grow by their logarithm only; the order stays.
-
-    Examples
-    --------
-    >>> tame(np.array([-1.0, 0.0, 2.0]), -3.0, 1.0).round(4).tolist()
-    [-1.0, 0.0, 1.6931]
-    """
-    scores = np.asarray(scores, dtype=np.float64)
-    with np.errstate(invalid="ignore", over="ignore"):
-        beyond = np.log1p(np.maximum(scores - high, 0)) - np.log1p(np.maximum(low - scores, 0))
-        return np.clip(scores, low, high) + beyond
 
 
 @dataclass(frozen=True)

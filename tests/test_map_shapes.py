@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from hetcal.map_shapes import Affine, Beta, Knots, Steps
+from hetcal.map_shapes import Affine, Beta, Knots, Steps, Tamed
 from hetcal.shape_json import read_shape, shape_document
 from hetcal.strict_json import Fields, JsonError
 
@@ -15,6 +15,7 @@ SHAPES = [
     Steps((-1.0, 0.0, 2.5), (-2.0, 0.3, -0.4, 1.5)),
     Steps((), (0.25,)),
     Knots((-1.0, 0.5, 3.0), (0.1, 0.4, 0.9)),
+    Tamed(-0.5, 0.25, -1.5, 2.0),
 ]
 
 
@@ -43,6 +44,8 @@ def test_a_shape_is_read_back_bit_for_bit(shape):
         {"kind": "spline"},
         {"kind": "affine", "slope": 1, "intercept": 0, "slope_se": -1, "intercept_se": 0},
         {"kind": "affine", "slope": 1, "intercept": 0, "slope_se": 0},
+        {"kind": "tamed", "slope": 1, "intercept": 0, "low": 2, "high": 1},
+        {"kind": "tamed", "slope": 1, "intercept": 0, "low": None, "high": 1},
         {"kind": "beta", "a": -1, "b": 1, "c": 0, "a_se": 0, "b_se": 0, "c_se": 0},
         {"kind": "steps", "edges": [0, 1], "logits": [0, 1]},
         {"kind": "steps", "edges": [1, 1], "logits": [0, 1, 2]},
@@ -70,6 +73,17 @@ def test_equal_beta_parameters_are_a_straight_line():
     assert Beta(0.7, 0.7, 0.1).logit(scores) == pytest.approx(0.7 * scores + 0.1)
 
 
+def test_a_tamed_map_is_straight_between_its_limits_and_slow_beyond():
+    logits = Tamed(2.0, 1.0, -1.0, 3.0).logit(np.array([-1.0, 0.5, 3.0, 3.0 + np.e - 1]))
+    assert np.allclose(logits, [-1.0, 2.0, 7.0, 9.0], rtol=1e-15)
+
+
+def test_a_standard_error_that_is_not_known_is_null():
+    document = shape_document(Affine(1.5, 0.5, np.nan, np.nan))
+    assert document["slope_se"] is None
+    assert repr(read_shape(Fields(document, "it"))) == repr(Affine(1.5, 0.5, np.nan, np.nan))
+
+
 def test_a_score_at_an_edge_lies_above_it():
     assert SHAPES[3].logit(np.array([-1.0, -1.1, 9.0])).tolist() == [0.3, -2.0, 1.5]
 
@@ -87,10 +101,11 @@ def test_words_say_the_map():
         "4 steps from 0.12 to 0.82",
         "0.56 for every score",
         "3 points from 0.1 to 0.9",
+        "−0.50 · s + 0.25, straight from −1.50 to 2.00",
     ]
 
 
 def test_maps_that_do_not_rise_say_so():
-    assert [each.rises for each in SHAPES] == [True, False, True, True, True, True]
+    assert [each.rises for each in SHAPES] == [True, False, True, True, True, True, False]
     assert not Steps((0.0,), (1.0, -1.0)).rises
     assert not Beta(0.0, 0.0, 1.0).rises

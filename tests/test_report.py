@@ -35,7 +35,8 @@ def test_the_result_has_every_promised_number(finished):
     assert result["lift"]["auc"] == pytest.approx(result["after"]["auc"] - result["before"]["auc"])
     for leaf in result["leaves"]:
         assert set(leaf) == {
-            "id", "rule", "rows", "positive_rate", "slope", "intercept", "map", "fallback"
+            "id", "rule", "rows", "positive_rate", "slope", "intercept", "limits", "map", "applied",
+            "fallback",
         }  # fmt: skip
     assert sum(leaf["rows"]["test"] for leaf in result["leaves"]) == result["rows"]["test"]
 

@@ -7,8 +7,9 @@ import pytest
 from hetcal.boosted_partition import BoostedPartition
 from hetcal.errors import CalibrationError, HetcalError
 from hetcal.forest_partition import ForestPartition
+from hetcal.map_shapes import tame
 from hetcal.scheme import Scheme
-from hetcal.stages import ForestStage, LeafMapsStage, PooledStage, tame
+from hetcal.stages import ForestStage, LeafMapsStage, PooledStage
 from hetcal.tree_partition import TreePartition
 
 

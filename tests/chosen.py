@@ -1,0 +1,50 @@
+"""A choice among schemes without the time that it takes: the tests say what is chosen."""
+
+import numpy as np
+
+from hetcal.auto import Choice
+from hetcal.auto_words import candidate_table
+from hetcal.candidates import IDENTITY, POOLED, Candidate, named_candidate
+from hetcal.cross_fitting import cross_fit, draw_folds, gain_between
+from hetcal.ensembles import SCORE_TREES
+from hetcal.parts import PlainLeavesPart, PooledPart, ShrunkenLeavesPart
+from hetcal.progress import silent
+from hetcal.scheme_rows import SchemeRows
+from hetcal.tree_partition import TreePartition
+
+OF_ONE_PARTITION = ("tree", "shrunken tree", "auc-gain", "instability")
+
+
+def chosen(name):
+    """Return what takes the place of `fit_ensemble`, and chooses the scheme of this name."""
+
+    def fit(table, scores, split, settings, progress=silent):
+        def rows(*roles):
+            at = np.concatenate([getattr(split, role) for role in roles])
+            return SchemeRows(table.X.iloc[at], table.y[at], scores.logit[at])
+
+        training, held = rows("train"), rows("calibration", "validation")
+        found = _candidate(name, training, held)
+        candidates = [IDENTITY, POOLED] + [found] * (found not in (IDENTITY, POOLED))
+        fold = draw_folds(held.y, 2, 0, None)
+        tried = [cross_fit(each, held, fold) for each in candidates]
+        gains = [gain_between(tried[0], each, held, fold) for each in tried]
+        at = candidates.index(found)
+        scheme = found.scheme(held, tried[at].strength)
+        return Choice(scheme, name, f"Told to take {name}.", candidate_table(tried, gains, at), 0)
+
+    return fit
+
+
+def _candidate(name, training, held):
+    tree = TreePartition(2, min_samples_leaf=100).fit(training.X, training.y).partition_
+    parts = tree, tree.apply(held.X)
+    known = (
+        IDENTITY,
+        POOLED,
+        Candidate("tree", "", (PlainLeavesPart(*parts),)),
+        Candidate("shrunken tree", "", (PooledPart(), ShrunkenLeavesPart(*parts)), (5.0,)),
+        *SCORE_TREES,
+    )
+    found = (each for each in known if each.name == name)
+    return next(found, None) or named_candidate(name, training, held, 0)
