@@ -8,6 +8,8 @@ import pandas as pd
 from hetcal.arrays import Floats
 from hetcal.cross_fitting import Gain
 
+LEAST_SHOWN = 5e-5  # a smaller lift is written as 0
+
 
 class Named(Protocol):
     """What was tried, before it is fitted."""
@@ -71,8 +73,10 @@ def lift_reason(
 def no_lift_reason(
     said: str, tried: Sequence[Tried], gains: Sequence[Gain], measure: str = "AUC"
 ) -> str:
-    """Add to why nothing was chosen for its lift how large the largest lift is."""
+    """Add to why nothing was chosen for its lift how large the largest lift is, if there is one."""
     best = max(range(1, len(gains)), key=lambda i: gains[i].auc)
+    if gains[best].auc < LEAST_SHOWN:
+        return f"{said} None has a higher {measure}."
     largest = f"{_shown(gains[best], measure)} ({tried[best].candidate.name})"
     return f"{said} The largest lift is {largest}."
 

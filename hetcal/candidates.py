@@ -99,7 +99,7 @@ def standard_candidates(
     return [
         IDENTITY,
         POOLED,
-        Candidate("tree", "Algorithm 1", (PlainLeavesPart(tree, leaf),)),
+        Candidate("tree", "one tree, a map in every leaf", (PlainLeavesPart(tree, leaf),)),
         Candidate(
             "shrunken tree",
             "a tree, its maps drawn to one for all",

@@ -8,9 +8,11 @@ from sklearn.metrics import roc_auc_score
 
 from hetcal import auto, candidates
 from hetcal.auto import choose_scheme
+from hetcal.auto_words import no_lift_reason
 from hetcal.boosted_partition import BoostedPartition
 from hetcal.candidates import Candidate
 from hetcal.cross_fitting import (
+    CrossFit,
     Gain,
     cross_fit,
     draw_folds,
@@ -74,6 +76,24 @@ def test_a_perfect_model_is_left_as_it_is(seed):
     assert choice.chosen == "identity"
     assert choice.scheme.stages == ()
     assert "Leave the model as it is" in choice.why
+
+
+@pytest.mark.parametrize(
+    ("lifts", "words"),
+    [
+        ([0.0, 0.0, -0.01], "Nothing. None has a higher AUC."),
+        ([0.0, 0.00004, -0.01], "Nothing. None has a higher AUC."),
+        (
+            [0.0, 0.0, 0.003],
+            "Nothing. The largest lift is +0.0030 AUC (-0.0166 to +0.0226) (tree).",
+        ),
+    ],
+)
+def test_a_lift_of_nothing_is_not_called_the_largest(lifts, words):
+    candidates = [Candidate(name, "") for name in ("identity", "pooled", "tree")]
+    tried = [CrossFit(each, 0.0, *[np.zeros(1)] * 3, 0.0) for each in candidates]
+    gains = [Gain(each, 0.01) for each in lifts]
+    assert no_lift_reason("Nothing.", tried, gains) == words
 
 
 def test_a_model_that_misses_a_column_gets_what_the_column_tells(choice):
