@@ -9,6 +9,7 @@ from hetcal.algorithm import readable
 from hetcal.artifact_zip import inputs_document, library_versions, model_entry, zipped
 from hetcal.class_artifacts import ClassArtifact
 from hetcal.columns import FeatureKind, column_kind
+from hetcal.composed_maps import maps_apply
 from hetcal.finished_run import Run
 from hetcal.joint_sketch import joint_sketch
 from hetcal.leaf_calibrator import LeafCalibrator
@@ -51,7 +52,7 @@ class Artifact:
         What can be explored without the rows; None in artifacts of format 1, and in those of
         a scheme that were written without a joint sketch.
     scheme : Scheme or None
-        What calibrates in place of the maps of the leaves.
+        What calibrates; the maps of the leaves do if there is none.
     choice : SavedScheme or None
         Why it does, where the run can be explored.
     """
@@ -67,6 +68,11 @@ class Artifact:
     cells: SavedCells | None = None
     scheme: Scheme | None = None
     choice: SavedScheme | None = None
+
+    @property
+    def applied(self) -> bool:
+        """Whether the maps of the leaves calibrate; a scheme of many trees takes their place."""
+        return maps_apply(self.scheme, self.partition)
 
 
 def artifact_bytes(run: Run, scoring: Scoring) -> bytes:

@@ -31,6 +31,11 @@ def composed_maps(scheme: Scheme, partition: Partition) -> tuple[Line, ...] | No
     return _lines(slope, intercept, scheme)
 
 
+def maps_apply(scheme: Scheme | None, partition: Partition) -> bool:
+    """Tell whether the maps of leaves calibrate: many trees take their place."""
+    return scheme is None or composed_maps(scheme, partition) is not None
+
+
 def with_scheme(calibrator: LeafCalibrator, scheme: Scheme, partition: Partition) -> LeafCalibrator:
     """Put the maps that the scheme amounts to in the place of those that the leaves ask for."""
     maps = composed_maps(scheme, partition)

@@ -8,7 +8,7 @@ import numpy as np
 from hetcal.arrays import Floats, Ints
 from hetcal.auto import Choice
 from hetcal.cells import Cells
-from hetcal.composed_maps import composed_maps
+from hetcal.composed_maps import maps_apply
 from hetcal.digests import text_digest
 from hetcal.evaluation import Evaluation, evaluate
 from hetcal.exactness import evaluate_sketch
@@ -94,8 +94,7 @@ class Run:
     @property
     def applied(self) -> bool:
         """Whether the maps of the leaves calibrate; a scheme of many trees takes their place."""
-        choice = self.choice
-        return choice is None or composed_maps(choice.scheme, self.partition) is not None
+        return maps_apply(None if self.choice is None else self.choice.scheme, self.partition)
 
     @property
     def exactness(self) -> str:

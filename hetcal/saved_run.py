@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hetcal.artifacts import Artifact
-from hetcal.composed_maps import composed_maps, with_scheme
+from hetcal.composed_maps import with_scheme
 from hetcal.errors import ArtifactError
 from hetcal.evaluation import Evaluation
 from hetcal.exactness import evaluate_sketch
@@ -86,11 +86,11 @@ def saved_run(artifact: Artifact, min_rows: int) -> SavedRun:
     """Take up a run where it was saved, with any least number of rows for a map."""
     if artifact.cells is None:
         raise no_sketches(artifact.version)
-    calibrator, applied = artifact.cells.calibrator.with_min_rows(min_rows), True
+    calibrator = artifact.cells.calibrator.with_min_rows(min_rows)
     if artifact.scheme is not None:
-        applied = composed_maps(artifact.scheme, artifact.partition) is not None
         calibrator = with_scheme(calibrator, artifact.scheme, artifact.partition)
-    return SavedRun(artifact.partition, artifact.cells, calibrator, artifact.choice, applied)
+    parts = artifact.partition, artifact.cells, calibrator, artifact.choice
+    return SavedRun(*parts, artifact.applied)
 
 
 def no_sketches(version: str) -> ArtifactError:

@@ -20,9 +20,14 @@ def outcome(lift: Lift) -> Outcome:
         return "backwards"
     if lift.low > 0:
         return "gain"
-    if lift.auc == 0 and lift.se == 0:
+    if same_order(lift):
         return "same"
     return "harm" if lift.high < 0 else "unclear"
+
+
+def same_order(lift: Lift) -> bool:
+    """Tell whether no pair of rows changed places, so that there is no lift to speak of."""
+    return lift.auc == 0 and lift.se == 0
 
 
 def verdict(lift: Lift, rows: int, one_map: bool = False, groups: int | None = None) -> str:

@@ -3,15 +3,18 @@
 import streamlit as st
 
 from hetcal.calibration_figures import maps_figure
+from hetcal.candidates import IDENTITY
 from hetcal.maps_table import maps_table
 from hetcal.slope_figure import slope_intercept_figure
 from pages.shared.class_results import class_method_controls
 from pages.shared.frame import need_results, open_page
-from pages.shared.map_controls import map_controls
+from pages.shared.map_controls import map_controls, say_untouched
 from pages.shared.messages import plain
 from pages.shared.shown_class import ShownClass
-from pages.shared.tables import map_columns
+from pages.shared.tables import errors_known, map_columns
 from pages.shared.widgets import chart, definitions, leaf_picker, leaf_rows
+
+BARS = "Bars: 95 % intervals; hollow leaves use the pooled map. "
 
 open_page(
     "Calibration",
@@ -24,6 +27,9 @@ leaf = leaf_picker(flow.partition)
 if isinstance(flow, ShownClass):
     class_method_controls(flow)
 else:
+    if flow.choice is not None and flow.choice.chosen == IDENTITY.name:
+        say_untouched(flow)
+        st.stop()
     map_controls(flow)
 calibrator = flow.run.calibrator
 if calibrator.shrinkage_table_ is not None:
@@ -51,8 +57,8 @@ with right:
         slope_intercept_figure(calibrator.pooled_, calibrator.maps_, leaf or None),
         key="calibration_plane",
         alt="Slope and intercept of every leaf with 95 % intervals",
-        how="Slope 1 and intercept 0 keep the network as it is; slope 0 is the tree alone. Bars: "
-        "95 % intervals; hollow leaves use the pooled map. Point at a leaf to read its numbers.",
+        how="Slope 1 and intercept 0 keep the network as it is; slope 0 is the tree alone. "
+        f"{BARS if errors_known(calibrator) else ''}Point at a leaf to read its numbers.",
     )
 definitions("Slope and intercept", "Standard error")
 table = maps_table(calibrator, flow.partition)

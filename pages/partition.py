@@ -12,6 +12,7 @@ from pages.shared.frame import need_scores, need_table, open_page, shown_errors
 from pages.shared.messages import plain
 from pages.shared.partition_controls import (
     class_partition_controls,
+    grown_words,
     partition_controls,
     show_tree_words,
     undecided,
@@ -71,12 +72,13 @@ if choice is not None:
     with st.expander("The candidates in numbers"):
         draw_table(choice.candidates, CANDIDATES, NO_STRENGTH)
     show_tree_words(choice)
+grown = grown_words(partition, leaves, None if choice is None else choice.chosen)
 leaf_chart(
     tree_figure(partition, leaf),
     key="partition_tree",
     alt="Tree of the partition: split rules, and for each leaf its rows and positive rate",
     how="Read from the top: each indent asks one more question. Leaves far from the base rate are "
-    "the heterogeneity that an over-confident model under-uses.",
+    f"the heterogeneity that an over-confident model under-uses.{grown}",
 )
 st.subheader(f"{len(partition.leaves)} leaves", anchor=False)
 leaf_rows(leaves, key="partition_leaves", columns=leaf_columns(leaves), undefined=NO_ROWS)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from hetcal.candidates import in_words
+from hetcal.candidates import IDENTITY, in_words
 from hetcal.definitions import DEFINITIONS
 from hetcal.evaluation import metrics_table
 from hetcal.operating_points import points_in_words
@@ -13,10 +13,10 @@ from hetcal.result_figures import (
     reliability_figure,
     roc_figure,
 )
-from hetcal.verdict import p_in_words, verdict
+from hetcal.verdict import p_in_words, same_order, verdict
 from pages.shared.class_results import show_class_results, show_shown_class
 from pages.shared.frame import need_results, open_page
-from pages.shared.messages import plain, show_scheme, show_verdict
+from pages.shared.messages import order_words, plain, show_scheme, show_verdict
 from pages.shared.shown_class import ShownClass
 from pages.shared.tables import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
 from pages.shared.widgets import (
@@ -65,12 +65,13 @@ definitions(
     "Calibration error, debiased",
     "Share of the lift",
 )
-chart(
-    lift_figure(lift, evaluation.rows),
-    key="results_lift",
-    alt=verdict(lift, evaluation.rows, one_map, evaluation.groups),
-    how="The bar is the 95 % interval of the lift. Only a bar clear of zero is a gain.",
-)
+if not same_order(lift):
+    chart(
+        lift_figure(lift, evaluation.rows),
+        key="results_lift",
+        alt=verdict(lift, evaluation.rows, one_map, evaluation.groups),
+        how="The bar is the 95 % interval of the lift. Only a bar clear of zero is a gain.",
+    )
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     rate = st.number_input(
@@ -116,13 +117,16 @@ with left:
     )
 with right:
     st.subheader("Where the lift comes from", anchor=False)
-    leaf_chart(
-        leaf_lift_figure(evaluation.leaves, leaf or None),
-        key="results_leaves",
-        alt="Share of the AUC lift of every leaf",
-        how="A leaf's share counts the pairs with one row in it; the shares add up to the lift. "
-        "Thin lines: 95 % intervals.",
-    )
+    if same_order(lift):
+        st.markdown("The order of the rows is as it was, so no leaf has a share of a lift.")
+    else:
+        leaf_chart(
+            leaf_lift_figure(evaluation.leaves, leaf or None),
+            key="results_leaves",
+            alt="Share of the AUC lift of every leaf",
+            how="A leaf's share counts the pairs with one row in it; the shares add up to the "
+            "lift. Thin lines: 95 % intervals.",
+        )
 
 st.subheader("Against simpler ways", anchor=False)
 table = metrics_table(evaluation, chosen)
@@ -135,16 +139,10 @@ how_to_read(
 )
 st.subheader("Leaf by leaf", anchor=False)
 leaf_rows(evaluation.leaves, key="results_table", columns=LEAF_RESULTS, undefined=ONE_LABEL)
-if isinstance(flow, ShownClass):
+if isinstance(flow, ShownClass) and not same_order(lift):
     inside = "A map moves all classes at once, so the order inside a leaf can change, too."
-elif flow.run.choice is None:
-    inside = (
-        "Within a leaf the order of the rows stays, so its own AUC does too: the lift is the new "
-        "order between leaves."
-    )
 else:
-    inside = (
-        "The scheme divides the rows more finely than these leaves, so the order inside them "
-        "changes, too."
-    )
-how_to_read(f"{inside} The log-loss shows how much better the probabilities have become.")
+    inside = order_words(flow.run, lift)
+changed = flow.choice is None or flow.choice.chosen != IDENTITY.name
+log_loss = " The log-loss shows how much better the probabilities have become." if changed else ""
+how_to_read(f"{inside}{log_loss}")

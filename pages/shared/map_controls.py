@@ -5,8 +5,10 @@ from dataclasses import replace
 import streamlit as st
 
 from hetcal.candidates import in_words
+from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.leaf_methods import METHODS
 from hetcal.map_families import FAMILIES
+from hetcal.map_shapes import Tamed
 from pages.shared.flow import Flow
 from pages.shared.messages import plain
 from pages.shared.saved import SavedFlow
@@ -31,12 +33,17 @@ STRENGTHS = {
     float("inf"): "endless (one map)",
 }
 
+UNUSED = (
+    "The maps here are those that the leaves of the tree shown ask for: they tell where the score "
+    "is wrong, and do not calibrate in this run."
+)
+
 
 def map_controls(flow: Flow | SavedFlow) -> None:
     """Let the user choose the kind of map, its shrinkage and the fewest rows of a leaf."""
     saved = isinstance(flow, SavedFlow)
     if flow.choice is not None:
-        _tell_scheme(in_words(flow.choice.chosen), saved)
+        _tell_scheme(flow, saved)
     settings, scheme = workspace().settings, flow.choice is not None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         if not saved:
@@ -70,18 +77,36 @@ def map_controls(flow: Flow | SavedFlow) -> None:
         )
 
 
-def _tell_scheme(chosen: str, saved: bool) -> None:
+def say_untouched(flow: Flow | SavedFlow) -> None:
+    """Say that there are no maps where the model is left as it is, and where to look instead."""
+    st.info(
+        f"Nothing is calibrated: every score keeps its probability. {plain(flow.choice.why)}",
+        icon=":material/info:",
+    )
+    st.page_link(
+        "pages/overconfidence.py",
+        label="See how sure the model is in every leaf",
+        icon=":material/arrow_forward:",
+    )
+
+
+def _tell_scheme(flow: Flow | SavedFlow, saved: bool) -> None:
     """Say that a scheme calibrates, and what the maps are for."""
     where = "" if saved else ", see Partition"
-    use = (
-        "do not calibrate in this run"
-        if saved
-        else "calibrate only where the partition is One tree (Algorithm 1)"
-    )
-    st.info(
-        f"The scheme in use is '{plain(chosen)}'{where}. The maps here are those that the leaves "
-        f"of the tree shown ask for: they tell where the score is wrong, and {use}.",
-        icon=":material/info:",
+    use = _applied_words(flow.run.calibrator) if flow.run.applied else UNUSED
+    chosen = plain(in_words(flow.choice.chosen))
+    st.info(f"The scheme in use is '{chosen}'{where}. {use}", icon=":material/info:")
+
+
+def _applied_words(calibrator: LeafCalibrator) -> str:
+    """Say that the maps shown are those of the scheme, and where they are straight."""
+    told = "The maps here are those that it applies, fitted on validation and calibration rows."
+    shape = calibrator.maps_[0].shape
+    if not isinstance(shape, Tamed):
+        return told
+    return (
+        f"{told} They are straight for scores from {shape.low:.2f} to {shape.high:.2f}, and scores "
+        "beyond, about one row in a hundred, count by their logarithm only."
     )
 
 

@@ -7,7 +7,9 @@ from hetcal.checks import Finding
 from hetcal.delong import Lift
 from hetcal.errors import HetcalError
 from hetcal.evaluation import Evaluation
-from hetcal.verdict import outcome, verdict
+from hetcal.finished_run import Run
+from hetcal.saved_run import SavedRun
+from hetcal.verdict import outcome, same_order, verdict
 
 MARKDOWN_SIGNS = "\\`*_{}[]<>#$~|:"
 
@@ -38,6 +40,23 @@ def show_scheme(chosen: str, why: str, *, at_length: bool = True) -> None:
         st.markdown(f"{named} {reason}")
     else:
         st.markdown(named, help=reason)
+
+
+def order_words(run: Run | SavedRun, lift: Lift) -> str:
+    """Say what became of the order of the rows inside each leaf."""
+    if not run.applied:
+        return (
+            "The scheme divides the rows more finely than these leaves, so the order inside them "
+            "changes, too."
+        )
+    if same_order(lift):
+        return "The order of all rows stays, in every leaf and between leaves."
+    if all(each.shape.rises for each in run.calibrator.maps_):
+        return (
+            "Within a leaf the order of the rows stays, so its own AUC does too: the lift is the "
+            "new order between leaves."
+        )
+    return "A map that falls turns the order inside its leaf round; where maps rise, it stays."
 
 
 def show_finding(finding: Finding) -> None:

@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
+import pandas as pd
 import streamlit as st
 
 from hetcal.auto import Choice
+from hetcal.candidates import IDENTITY, POOLED
 from hetcal.class_auto import ClassChoice
 from hetcal.columns import column_kind
+from hetcal.partition import Partition
 from hetcal.scoring import ModelScoring
 from hetcal.settings import FOR_CLASSES, TREE_SIZES
 from hetcal.tree_partition import default_min_leaf
@@ -57,6 +60,12 @@ SIZES = {
     "cv": "by cross-validation",
     "pruned": "pruned by cross-validation",
 }
+UNDIVIDED = {
+    IDENTITY.name: "The model is left as it is, so no leaf has a map.",
+    POOLED.name: "All rows have one map, so no leaf has one of its own.",
+}
+STILL = "The leaves show how the rows differ, and Over-confidence how sure the model is in each."
+OF_TRAIN_ROWS = ("tree", "shrunken tree")
 WITH_DEPTH = ("tree", "auc-gain", "instability", "layer")
 
 
@@ -103,13 +112,16 @@ def show_tree_words(choice: Choice | ClassChoice) -> None:
     """Say what the tree that is shown has to do with what was chosen."""
     several = isinstance(choice, ClassChoice)
     if choice.divided if several else choice.scheme.partition is not None:
-        title, words = "The tree", "These are the leaves of the chosen scheme."
+        title = "The tree"
+        words = "These are the leaves of the chosen scheme; Calibration shows the map of each."
     elif several:
         title = "The tree that was tried"
         words = (
             "No leaf needs a map of its own. The leaves still show how the classes differ, and "
             "where the model is over-confident."
         )
+    elif choice.chosen in UNDIVIDED:
+        title, words = "A tree of these rows", f"{UNDIVIDED[choice.chosen]} {STILL}"
     else:
         title = "The tree that stands for it"
         words = (
@@ -118,6 +130,19 @@ def show_tree_words(choice: Choice | ClassChoice) -> None:
         )
     st.subheader(title, anchor=False)
     st.markdown(words)
+
+
+def grown_words(partition: Partition, leaves: pd.DataFrame, chosen: str | None) -> str:
+    """Say which rows the picture counts where these are not the train rows of the table."""
+    grown, train = partition.nodes[0].rows, int(leaves["rows_train"].sum())
+    if grown == train:
+        return ""
+    if chosen in OF_TRAIN_ROWS:
+        return (
+            f" The tree was grown on a sample of {grown:,} of {train:,} train rows, which the "
+            "picture counts; the table counts all rows."
+        )
+    return f" The picture counts the {grown:,} rows that the tree was grown on; the table all rows."
 
 
 def _offered(kinds: list[str], kind: str, words: dict[str, str] = WORDS) -> bool:

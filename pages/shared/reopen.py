@@ -54,6 +54,7 @@ def _show(artifact: Artifact) -> None:
     st.caption(f"Saved by hetcal {plain(artifact.version)}; measured when it was saved.")
     if artifact.choice is not None:
         show_scheme(artifact.choice.chosen, artifact.choice.why)
+    if not artifact.applied:
         st.caption(
             "The tree below stands for the scheme: its maps tell where the score is wrong, and do "
             "not calibrate."

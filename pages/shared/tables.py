@@ -1,5 +1,6 @@
 """How the tables of the pages name and write their columns."""
 
+import math
 from typing import Any
 
 import pandas as pd
@@ -7,6 +8,7 @@ import streamlit as st
 
 from hetcal.definitions import DEFINITIONS
 from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.map_shapes import Line
 from pages.shared.table_sizes import RULE_WIDTH, WIDE_RULE, Columns
 
 _number = st.column_config.NumberColumn
@@ -114,14 +116,22 @@ MAPS: Columns = {
 }
 
 
+def errors_known(calibrator: LeafCalibrator) -> bool:
+    """Tell whether the slopes of leaves have standard errors; those of a scheme have none."""
+    return any(math.isfinite(each.slope_se) for each in calibrator.maps_)
+
+
 def map_columns(calibrator: LeafCalibrator) -> Columns:
     """Name the columns of maps, which are written once: as numbers if straight, or in words.
 
-    Why a leaf has the pooled map is a column only where one has.
+    Standard errors are columns only where they are known, and why a leaf has the pooled map only
+    where one has.
     """
-    left_out = (
-        {"map"} if calibrator.straight else {"slope", "slope_se", "intercept", "intercept_se"}
-    )
+    maps = (calibrator.pooled_, *calibrator.maps_)
+    straight = all(isinstance(each.shape, Line) for each in maps)
+    left_out = {"map"} if straight else {"slope", "intercept"}
+    if not straight or not errors_known(calibrator):
+        left_out |= {"slope_se", "intercept_se"}
     if not any(each.fallback for each in calibrator.maps_):
         left_out.add("fallback")
     return {name: column for name, column in MAPS.items() if name not in left_out}
