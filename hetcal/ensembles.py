@@ -80,6 +80,20 @@ def fit_roles(
     return fit_scheme(name, *roles, seed=seed, progress=progress)
 
 
+def sample_note(table: Table, split: Split) -> str | None:
+    """Say how many rows of a large table the scheme was fitted on; None if it was on all."""
+    held = np.concatenate([split.calibration, split.validation])
+    parts = []
+    for rows, most, role in (
+        (split.train, MAX_TRAINING, "train"),
+        (held, MAX_HELD, "validation and calibration"),
+    ):
+        count = rows.size if table.weight is None else int((table.weight[rows] > 0).sum())
+        if count > most:
+            parts.append(f"{most:,} of {count:,} {role} rows")
+    return f"The scheme was fitted on {' and '.join(parts)}, drawn at random." if parts else None
+
+
 def _rows(table: Table, scores: Scores, rows: Ints, most: int, seed: int) -> SchemeRows:
     """Draw rows before their columns are copied: a large table is not copied as a whole."""
     use = scores.usable[rows]

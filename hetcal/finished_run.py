@@ -10,6 +10,7 @@ from hetcal.auto import Choice
 from hetcal.cells import Cells
 from hetcal.composed_maps import maps_apply
 from hetcal.digests import text_digest
+from hetcal.ensembles import sample_note
 from hetcal.evaluation import Evaluation, evaluate
 from hetcal.exactness import evaluate_sketch
 from hetcal.exactness_words import exactness, exactness_details
@@ -143,7 +144,8 @@ class Run:
             (scores.clipped, "have a probability of 0 or 1, pulled in by 1e-7"),
         )
         told = tuple(f"{n:,} of {scores.logit.size:,} rows {what}." for n, what in counted if n)
-        return (scores.how, *told, *self.calibrator.notes_)
+        drawn = None if self.choice is None else sample_note(self.table, self.split)
+        return (scores.how, *told, *([drawn] if drawn else []), *self.calibrator.notes_)
 
     @property
     def digest(self) -> str:

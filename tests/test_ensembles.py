@@ -1,3 +1,6 @@
+import json
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,8 +11,9 @@ from hetcal import ensembles
 from hetcal.algorithm import run, split_table
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import artifact_bytes, score_with_artifact
-from hetcal.ensembles import fit_ensemble
+from hetcal.ensembles import fit_ensemble, sample_note
 from hetcal.errors import CalibrationError
+from hetcal.report import result_json
 from hetcal.roles import Roles
 from hetcal.scheme_rows import SchemeRows, joined, sampled
 from hetcal.scores import make_scores
@@ -83,6 +87,41 @@ def test_an_artifact_scores_new_rows_bit_for_bit(chosen, tmp_path):
     scored = score_with_artifact(artifact, chosen.table.frame, "digest")
     assert np.array_equal(scored["after"], expit(chosen.after))
     assert set(artifact.kinds) >= chosen.choice.scheme.column_names
+
+
+@pytest.mark.parametrize(
+    ("training", "held", "told"),
+    [
+        (10_000, 10_000, None),
+        (2_000, 10_000, "on 2,000 of {train:,} train rows, drawn"),
+        (10_000, 500, "on 500 of {held:,} validation and calibration rows, drawn"),
+        (2_000, 500, "on 2,000 of {train:,} train rows and 500 of {held:,} validation and"),
+    ],
+)
+def test_a_run_says_how_many_rows_of_a_large_table_its_scheme_read(
+    chosen, monkeypatch, training, held, told
+):
+    monkeypatch.setattr(ensembles, "MAX_TRAINING", training)
+    monkeypatch.setattr(ensembles, "MAX_HELD", held)
+    notes = [each for each in chosen.notes if "drawn at random" in each]
+    assert len(notes) == (told is not None)
+    counts = chosen.split.counts
+    held = counts["validation"] + counts["calibration"]
+    assert told is None or told.format(train=counts["train"], held=held) in notes[0]
+    assert json.loads(result_json(chosen))["notes"] == list(chosen.notes)
+
+
+def test_rows_without_weight_are_not_counted_among_those_to_draw_from(monkeypatch):
+    table, _ = drawn(blind=True)
+    weighted = make_table(
+        table.frame.assign(w=np.arange(table.rows) % 2.0), replace(table.roles, weight="w"), ""
+    )
+    split = split_table(weighted, Settings(fractions=SHARES))
+    count = int((weighted.weight[split.train] > 0).sum())
+    monkeypatch.setattr(ensembles, "MAX_TRAINING", count)
+    assert sample_note(weighted, split) is None
+    monkeypatch.setattr(ensembles, "MAX_TRAINING", count - 1)
+    assert f"{count - 1:,} of {count:,} train rows" in sample_note(weighted, split)
 
 
 def test_rows_are_drawn_as_from_copies_of_all_roles(monkeypatch):
