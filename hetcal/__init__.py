@@ -38,7 +38,8 @@ A `Scheme` is a sequence of stages, each of which turns a logit and a row's colu
 logit: one map for all rows, the maps of one partition, their mean over a forest, or nested maps
 along boosted trees. `auto` tries schemes on rows that they were not fitted on and keeps the
 simplest that is as good as the best, or none; `class_auto` does so for the maps of more than two
-classes. Their logits are not those of a leaf and a bin, so rows stay rows there.
+classes. Their logits are not those of a leaf and a bin, so rows stay rows there. Where a scheme
+has one partition, its stages amount to one map per leaf (`composed_maps`), which is then shown.
 
 numpy is the reference. Where numba is installed the passes over rows are compiled, with equal
 results; the variable HETCAL_COMPILED=0 switches that off.

@@ -123,6 +123,7 @@ def _scheme(run: Run) -> dict[str, object]:
 
 def _leaves(run: Run) -> list[dict[str, object]]:
     table = run.table
+    applied = run.applied
     counts = leaf_table(run.partition, run.leaf, table.y, run.split, table.weight).set_index("leaf")
     return [
         {
@@ -134,7 +135,7 @@ def _leaves(run: Run) -> list[dict[str, object]]:
             "intercept": each.intercept,
             "limits": _limits(each),
             "map": each.shape.words,
-            "applied": run.applied,
+            "applied": applied,
             "fallback": each.fallback,
         }
         for each in run.calibrator.maps_

@@ -27,7 +27,7 @@ def slope_intercept_figure(
     """Draw slope against intercept of each leaf with 95 % intervals.
 
     A leaf without a map of its own has a hollow marker; the model as it is sits
-    at slope 1 and intercept 0. Maps that are not straight have no place here. Where leaves
+    at slope 1 and intercept 0. Maps without a slope have no place here. Where leaves
     lie so close that a label has no room, the leaf is named on hover alone.
     """
     maps = [each for each in maps if isinstance(each.shape, Line)]

@@ -15,6 +15,7 @@ from pages.shared.tables import errors_known, map_columns
 from pages.shared.widgets import chart, definitions, leaf_picker, leaf_rows
 
 BARS = "Bars: 95 % intervals; hollow leaves use the pooled map. "
+NO_BARS = "The maps of a scheme come without intervals. "
 
 open_page(
     "Calibration",
@@ -58,7 +59,7 @@ with right:
         key="calibration_plane",
         alt="Slope and intercept of every leaf with 95 % intervals",
         how="Slope 1 and intercept 0 keep the network as it is; slope 0 is the tree alone. "
-        f"{BARS if errors_known(calibrator) else ''}Point at a leaf to read its numbers.",
+        f"{BARS if errors_known(calibrator) else NO_BARS}Point at a leaf to read its numbers.",
     )
 definitions("Slope and intercept", "Standard error")
 table = maps_table(calibrator, flow.partition)

@@ -1,7 +1,9 @@
+import math
+
 import pytest
 
 from hetcal.leaf_map import LeafMap
-from hetcal.map_shapes import Affine, Steps
+from hetcal.map_shapes import Affine, Steps, Tamed
 from hetcal.slope_figure import slope_intercept_figure
 
 POOLED = LeafMap(0, Affine(0.8, 0.1, 0.05, 0.02), 5000, 1000, None)
@@ -48,6 +50,15 @@ def test_the_model_and_the_pooled_map_are_marked():
 def test_without_fallbacks_there_is_no_legend_entry_for_them():
     names = [each.name for each in slope_intercept_figure(POOLED, MAPS[:2]).data]
     assert names == ["as the model says", "leaf, 95 % interval", "one map for all rows"]
+
+
+def test_maps_without_standard_errors_are_drawn_without_the_promise_of_intervals():
+    maps = [
+        LeafMap(1, Affine(0.5, 0.65, math.nan, math.nan), 400, 90),
+        LeafMap(2, Tamed(0.7, -0.2, -2.0, 2.0), 300, 50),
+    ]
+    own = trace(slope_intercept_figure(POOLED, maps), "leaf")
+    assert (list(own.x), list(own.y)) == ([0.5, 0.7], [0.65, -0.2])
 
 
 def test_only_straight_maps_have_slope_and_intercept():

@@ -100,13 +100,16 @@ def _tell_scheme(flow: Flow | SavedFlow, saved: bool) -> None:
 
 def _applied_words(calibrator: LeafCalibrator) -> str:
     """Say that the maps shown are those of the scheme, and where they are straight."""
-    told = "The maps here are those that it applies, fitted on validation and calibration rows."
+    told = (
+        "The maps of the leaves are those that it applies, fitted on validation and calibration "
+        "rows; the map for all rows is there to compare."
+    )
     shape = calibrator.maps_[0].shape
     if not isinstance(shape, Tamed):
         return told
     return (
-        f"{told} They are straight for scores from {shape.low:.2f} to {shape.high:.2f}, and scores "
-        "beyond, about one row in a hundred, count by their logarithm only."
+        f"{told} They are straight for scores from {shape.low:.2f} to {shape.high:.2f}; the few "
+        "scores beyond count by their logarithm only."
     )
 
 

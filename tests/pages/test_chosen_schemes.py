@@ -37,6 +37,19 @@ def visit(segments, monkeypatch):
     return open_with
 
 
+@pytest.fixture
+def runs(monkeypatch):
+    """The runs that the pages finish."""
+    found, finish = [], compute.finish_run
+
+    def finishing(*args):
+        found.append(finish(*args))
+        return found[-1]
+
+    monkeypatch.setattr(compute, "finish_run", finishing)
+    return found
+
+
 def everything(app):
     return " ".join(said([*app.markdown, *app.caption, *app.info]))
 
@@ -46,9 +59,7 @@ def charts(app):
 
 
 @pytest.mark.parametrize("name", OF_ONE_PARTITION)
-def test_the_maps_of_one_tree_are_those_that_calibrate(visit, monkeypatch, name):
-    runs, finish = [], compute.finish_run
-    monkeypatch.setattr(compute, "finish_run", lambda *args: runs.append(finish(*args)) or runs[-1])
+def test_the_maps_of_one_tree_are_those_that_calibrate(visit, runs, name):
     app = visit(name)
     assert "the leaves of the chosen scheme; Calibration shows the map" in everything(app)
     app = calm(go(app, "pages/calibration.py"))
@@ -103,9 +114,7 @@ def test_one_map_for_all_rows_has_no_shares_of_a_lift_but_better_probabilities(v
     assert "how much better the probabilities have become" in everything(app)
 
 
-def test_a_saved_run_of_one_tree_has_its_maps_too(visit, monkeypatch):
-    runs, finish = [], compute.finish_run
-    monkeypatch.setattr(compute, "finish_run", lambda *args: runs.append(finish(*args)) or runs[-1])
+def test_a_saved_run_of_one_tree_has_its_maps_too(visit, runs):
     calm(go(visit("tree"), "pages/calibration.py"))
     data = artifact_bytes(runs[-1], ColumnScoring("score", "logit"))
     app = upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", data)
@@ -114,6 +123,17 @@ def test_a_saved_run_of_one_tree_has_its_maps_too(visit, monkeypatch):
     shown = table_with(app, "slope")["slope"].tolist()[1:]
     assert shown == [each.slope for each in runs[-1].calibrator.maps_]
     assert "those that it applies" in everything(app)
+
+
+def test_a_saved_run_that_left_the_model_as_it_is_says_so(visit, runs):
+    calm(go(visit("identity"), "pages/calibration.py"))
+    data = artifact_bytes(runs[-1], ColumnScoring("score", "logit"))
+    app = upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", data)
+    app = calm(press(calm(app), "Explore this run"))
+    assert charts(app) & {"results_lift", "results_leaves"} == set()
+    app = calm(go(app, "pages/calibration.py"))
+    assert "Nothing is calibrated" in everything(app)
+    assert not charts(app)
 
 
 def test_a_tree_of_sampled_rows_says_that_the_picture_counts_the_sample(segments, monkeypatch):
