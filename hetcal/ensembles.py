@@ -91,7 +91,7 @@ def sample_note(table: Table, split: Split) -> str | None:
         count = rows.size if table.weight is None else int((table.weight[rows] > 0).sum())
         if count > most:
             parts.append(f"{most:,} of {count:,} {role} rows")
-    return f"The scheme was fitted on {' and '.join(parts)}, drawn at random." if parts else None
+    return f"Schemes were fitted on {' and '.join(parts)}, drawn at random." if parts else None
 
 
 def _rows(table: Table, scores: Scores, rows: Ints, most: int, seed: int) -> SchemeRows:
