@@ -4,7 +4,7 @@ import streamlit as st
 
 from hetcal.definitions import DEFINITIONS
 from hetcal.result_figures import lift_figure
-from hetcal.verdict import verdict
+from hetcal.verdict import same_order, verdict
 from pages.shared.class_results import show_class_lifts, show_class_verdict
 from pages.shared.demo_controls import demo_buttons, demo_files
 from pages.shared.frame import need_results, open_page
@@ -52,12 +52,13 @@ else:
         *((leaves,) if flow.choice is None else ()),  # a scheme is more than the tree shown
         ("Test rows", f"{evaluation.rows:,}"),
     )
-    chart(
-        lift_figure(lift, evaluation.rows),
-        key="overview_lift",
-        alt=verdict(lift, evaluation.rows, groups=evaluation.groups),
-        how="The bar is the 95 % interval of the lift. Only a bar clear of zero is a gain.",
-    )
+    if not same_order(lift):
+        chart(
+            lift_figure(lift, evaluation.rows),
+            key="overview_lift",
+            alt=verdict(lift, evaluation.rows, groups=evaluation.groups),
+            how="The bar is the 95 % interval of the lift. Only a bar clear of zero is a gain.",
+        )
     definitions("AUC", "Lift", "p-value")
 for page, label in NEXT:
     st.page_link(page, label=label, icon=":material/arrow_forward:")

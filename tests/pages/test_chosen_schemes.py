@@ -102,6 +102,7 @@ def test_a_model_that_is_left_as_it_is_has_neither_maps_nor_shares_of_a_lift(vis
     assert "have become" not in everything(app)
     assert charts(app) & {"results_lift", "results_leaves"} == set()
     assert "results_reliability" in charts(app)
+    assert not charts(calm(go(app, "app.py")))
 
 
 def test_one_map_for_all_rows_has_no_shares_of_a_lift_but_better_probabilities(visit):
