@@ -20,27 +20,23 @@ from hetcal.class_artifacts import class_artifact_bytes
 from hetcal.class_auto import MEASURE
 from hetcal.class_checks import check_classes
 from hetcal.class_report import class_result_json, class_scored_test_rows
-from hetcal.class_scoring import (
-    ClassColumnScoring,
-    ClassModelScoring,
-    ClassScoring,
-    guess_class_kind,
-    score_classes,
-)
+from hetcal.class_scoring import score_classes
 from hetcal.class_table import has_many_classes, make_class_table
-from hetcal.command_options import given, names, parse_options, refuse_unused
+from hetcal.command_choices import (
+    class_scoring_of,
+    partition_of,
+    roles_of,
+    scoring_of,
+    settings_of,
+)
+from hetcal.command_options import names, parse_options, refuse_unused
 from hetcal.demo import write_demo
-from hetcal.errors import HetcalError, ModelError, PartitionError, TableError
-from hetcal.model_file import ModelFile, inspect_model
-from hetcal.model_scores import InputColumns, matrix_input, suggest_inputs
-from hetcal.partition import Partition
+from hetcal.errors import HetcalError, TableError
 from hetcal.progress import between
 from hetcal.progress_line import progress_line
 from hetcal.report import require_table_name, result_json, scored_test_rows, table_bytes
 from hetcal.score_checks import check_scores, check_training
-from hetcal.scores import guess_kind
-from hetcal.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
-from hetcal.settings import PARTITIONS, Settings
+from hetcal.scoring import score_rows
 from hetcal.sources import Source, from_path
 from hetcal.table import Roles, make_table
 from hetcal.verdict import class_verdict, verdict
@@ -77,17 +73,17 @@ def run_command(options: argparse.Namespace) -> None:
     """Calibrate a table leaf by leaf and write result, artifact and scored test rows."""
     _refuse_file(options.out)
     source = from_path(options.table)
-    roles = _roles(options, source)
+    roles = roles_of(options, source)
     many = has_many_classes(source.frame, roles)
     refuse_unused(options, rows_have_roles=source.split_column is not None, many_classes=many)
     if many:
         _run_classes(options, source, roles)
         return
     table = make_table(source.frame, roles, source.digest)
-    settings, scoring = _settings(options), _scoring(options, source.frame)
+    settings, scoring = settings_of(options), scoring_of(options, source.frame)
     with progress_line(sys.stderr) as told:
         scores = score_rows(table.frame, scoring, table.digest, told)
-        finished = run(table, scores, settings, _partition(options), told)
+        finished = run(table, scores, settings, partition_of(options), told)
     _write(
         options.out,
         result_json(finished),
@@ -164,10 +160,10 @@ def _run_classes(options: argparse.Namespace, source: Source, roles: Roles) -> N
     columns = () if options.score is None else names(options.score)
     roles = replace(roles, score=None, class_scores=columns)
     table = make_class_table(source.frame, roles, source.digest, options.classes)
-    scoring = _class_scoring(options, source.frame, columns)
+    scoring = class_scoring_of(options, source.frame, columns)
     with progress_line(sys.stderr) as told:
         scores = score_classes(table.table.frame, scoring, table.classes, table.digest, told)
-        finished = run_classes(table, scores, _settings(options), _partition(options), told)
+        finished = run_classes(table, scores, settings_of(options), partition_of(options), told)
     _write(
         options.out,
         class_result_json(finished),
@@ -193,94 +189,6 @@ def _write(out: Path, result: str, artifact: bytes, scored: pd.DataFrame) -> Non
     (out / "result.json").write_text(result, encoding="utf-8")
     (out / "artifact.zip").write_bytes(artifact)
     (out / "scored.parquet").write_bytes(table_bytes(scored, "scored.parquet"))
-
-
-def _roles(options: argparse.Namespace, source: Source) -> Roles:
-    return Roles(
-        label=options.label,
-        positive=options.positive,
-        features=options.features,
-        ignore=options.ignore,
-        group=options.group,
-        weight=options.weight,
-        split=options.split or source.split_column,
-        score=options.score,
-        drop_unlabelled=options.drop_unlabelled,
-    )
-
-
-def _settings(options: argparse.Namespace) -> Settings:
-    return Settings(
-        seed=options.seed,
-        **given(
-            partition=options.partition if options.partition in PARTITIONS else None,
-            fractions=options.fractions,
-            max_depth=options.max_depth,
-            min_leaf=options.min_leaf,
-            tree_size=options.tree_size,
-            segments=options.columns,
-            bins=options.bins,
-            calibrator=options.calibrator,
-            shrinkage=options.shrinkage,
-            min_rows=options.min_rows,
-        ),
-    )
-
-
-def _scoring(options: argparse.Namespace, frame: pd.DataFrame) -> Scoring:
-    if options.score is not None:
-        known = options.score in frame
-        kind = options.score_kind or (guess_kind(frame[options.score]) if known else "logit")
-        return ColumnScoring(options.score, kind)
-    model = inspect_model(options.model)
-    inputs = _inputs(options, model, list(frame.columns))
-    more = given(positive_unit=options.positive_unit, layer=options.layer)
-    return ModelScoring(model, inputs, options.output, **more)
-
-
-def _class_scoring(
-    options: argparse.Namespace, frame: pd.DataFrame, columns: tuple[str, ...]
-) -> ClassScoring:
-    if options.score is not None:
-        kind = options.score_kind or guess_class_kind(frame, columns)
-        return ClassColumnScoring(columns, kind)
-    model = inspect_model(options.model)
-    return ClassModelScoring(model, _inputs(options, model, list(frame.columns)), options.output)
-
-
-def _inputs(options: argparse.Namespace, model: ModelFile, columns: list[str]) -> InputColumns:
-    if options.inputs is not None:
-        return matrix_input(model, options.inputs)
-    suggested = suggest_inputs(model, columns)
-    if suggested is not None:
-        return suggested
-    absent = [each.name for each in model.inputs if each.name not in columns]
-    if len(model.inputs) > 1:
-        raise ModelError(
-            f"The table has no column for {', '.join(map(repr, absent))}, which the model "
-            f"'{model.name}' takes.",
-            "Each input of the model must have a column of its name.",
-            "Add the column, or name it like the input.",
-        )
-    width = "some" if model.inputs[0].width is None else f"{model.inputs[0].width:,}"
-    raise ModelError(
-        f"The model '{model.name}' takes {width} columns as one matrix, and nothing says which.",
-        "hetcal never guesses the order of the columns.",
-        "Name the columns in the model's own order: --inputs c1,c2,…",
-    )
-
-
-def _partition(options: argparse.Namespace) -> Partition | None:
-    if options.partition in PARTITIONS:
-        return None
-    path = Path(options.partition)
-    if not path.exists():
-        raise PartitionError(
-            f"There is no partition called '{path}', and no such file.",
-            f"A partition is one of {', '.join(PARTITIONS)}, or a file that hetcal saved.",
-            "Choose one of these.",
-        )
-    return Partition.from_json(path.read_bytes())
 
 
 def _refuse_file(out: Path) -> None:

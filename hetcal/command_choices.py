@@ -1,0 +1,116 @@
+"""What the options of `run` stand for: roles, settings, scores and a partition."""
+
+import argparse
+from pathlib import Path
+
+import pandas as pd
+
+from hetcal.class_scoring import (
+    ClassColumnScoring,
+    ClassModelScoring,
+    ClassScoring,
+    guess_class_kind,
+)
+from hetcal.command_options import given
+from hetcal.errors import ModelError, PartitionError
+from hetcal.model_file import ModelFile, inspect_model
+from hetcal.model_scores import InputColumns, matrix_input, suggest_inputs
+from hetcal.partition import Partition
+from hetcal.scores import guess_kind
+from hetcal.scoring import ColumnScoring, ModelScoring, Scoring
+from hetcal.settings import PARTITIONS, Settings
+from hetcal.sources import Source
+from hetcal.table import Roles
+
+
+def roles_of(options: argparse.Namespace, source: Source) -> Roles:
+    """Return the roles that the options give the columns."""
+    return Roles(
+        label=options.label,
+        positive=options.positive,
+        features=options.features,
+        ignore=options.ignore,
+        group=options.group,
+        weight=options.weight,
+        split=options.split or source.split_column,
+        score=options.score,
+        drop_unlabelled=options.drop_unlabelled,
+    )
+
+
+def settings_of(options: argparse.Namespace) -> Settings:
+    """Return the settings of a run."""
+    return Settings(
+        seed=options.seed,
+        **given(
+            partition=options.partition if options.partition in PARTITIONS else None,
+            fractions=options.fractions,
+            max_depth=options.max_depth,
+            min_leaf=options.min_leaf,
+            tree_size=options.tree_size,
+            segments=options.columns,
+            bins=options.bins,
+            calibrator=options.calibrator,
+            shrinkage=options.shrinkage,
+            min_rows=options.min_rows,
+        ),
+    )
+
+
+def scoring_of(options: argparse.Namespace, frame: pd.DataFrame) -> Scoring:
+    """Return where the scores of two classes come from."""
+    if options.score is not None:
+        known = options.score in frame
+        kind = options.score_kind or (guess_kind(frame[options.score]) if known else "logit")
+        return ColumnScoring(options.score, kind)
+    model = inspect_model(options.model)
+    inputs = _inputs(options, model, list(frame.columns))
+    more = given(positive_unit=options.positive_unit, layer=options.layer)
+    return ModelScoring(model, inputs, options.output, **more)
+
+
+def class_scoring_of(
+    options: argparse.Namespace, frame: pd.DataFrame, columns: tuple[str, ...]
+) -> ClassScoring:
+    """Return where the scores of more than two classes come from."""
+    if options.score is not None:
+        kind = options.score_kind or guess_class_kind(frame, columns)
+        return ClassColumnScoring(columns, kind)
+    model = inspect_model(options.model)
+    return ClassModelScoring(model, _inputs(options, model, list(frame.columns)), options.output)
+
+
+def _inputs(options: argparse.Namespace, model: ModelFile, columns: list[str]) -> InputColumns:
+    if options.inputs is not None:
+        return matrix_input(model, options.inputs)
+    suggested = suggest_inputs(model, columns)
+    if suggested is not None:
+        return suggested
+    absent = [each.name for each in model.inputs if each.name not in columns]
+    if len(model.inputs) > 1:
+        raise ModelError(
+            f"The table has no column for {', '.join(map(repr, absent))}, which the model "
+            f"'{model.name}' takes.",
+            "Each input of the model must have a column of its name.",
+            "Add the column, or name it like the input.",
+        )
+    width = "some" if model.inputs[0].width is None else f"{model.inputs[0].width:,}"
+    raise ModelError(
+        f"The model '{model.name}' takes {width} columns as one matrix, and nothing says which.",
+        "hetcal never guesses the order of the columns.",
+        "Name the columns in the model's own order: --inputs c1,c2,…",
+    )
+
+
+def partition_of(options: argparse.Namespace) -> Partition | None:
+    """Return the partition of a file; None if the settings name one to be grown."""
+    if options.partition in PARTITIONS:
+        return None
+    path = Path(options.partition)
+    if not path.exists():
+        raise PartitionError(
+            f"There is no partition called '{path}', and no such file.",
+            f"A partition is one of {', '.join(PARTITIONS)}, or a file that hetcal saved.",
+            "Choose one of these.",
+        )
+    return Partition.from_json(path.read_bytes())
