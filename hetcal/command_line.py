@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-import pandas as pd
-
 from hetcal.algorithm import run, split_table
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import READ_SHARE, artifact_bytes, score_with_artifact
@@ -29,12 +27,21 @@ from hetcal.command_choices import (
     scoring_of,
     settings_of,
 )
+from hetcal.command_files import (
+    refusal,
+    require_artifact,
+    require_file,
+    require_folder,
+    require_model,
+    require_table_file,
+    write_results,
+)
 from hetcal.command_options import names, parse_options, refuse_unused
 from hetcal.demo import write_demo
-from hetcal.errors import HetcalError, TableError
+from hetcal.errors import HetcalError
 from hetcal.progress import between
 from hetcal.progress_line import progress_line
-from hetcal.report import require_table_name, result_json, scored_test_rows, table_bytes
+from hetcal.report import result_json, scored_test_rows, table_bytes
 from hetcal.score_checks import check_scores, check_training
 from hetcal.scoring import score_rows
 from hetcal.sources import Source, from_path
@@ -61,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"hetcal: {error}", sys.stderr)
         return BAD_INPUT
     except OSError as error:
-        _say(f"hetcal: {error.filename or 'a file'}: {error.strerror}.", sys.stderr)
+        _say(f"hetcal: {refusal(error)}", sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         _say("hetcal: stopped.", sys.stderr)
@@ -71,7 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_command(options: argparse.Namespace) -> None:
     """Calibrate a table leaf by leaf and write result, artifact and scored test rows."""
-    _refuse_file(options.out)
+    require_folder(options.out)
+    require_model(options.model)
     source = from_path(options.table)
     roles = roles_of(options, source)
     many = has_many_classes(source.frame, roles)
@@ -84,9 +92,10 @@ def run_command(options: argparse.Namespace) -> None:
     with progress_line(sys.stderr) as told:
         scores = score_rows(table.frame, scoring, table.digest, told)
         finished = run(table, scores, settings, partition_of(options), told)
-    _write(
+    written = write_results(
         options.out,
         result_json(finished),
+        finished.partition.to_json(),
         artifact_bytes(finished, scoring),
         scored_test_rows(finished),
     )
@@ -102,12 +111,13 @@ def run_command(options: argparse.Namespace) -> None:
         _say(candidate_lines(finished.choice.candidates))
         _say(finished.choice.why)
     _say(verdict(evaluation.lift, evaluation.rows, groups=evaluation.groups))
-    _say(f"Written to {options.out}: result.json, artifact.zip, scored.parquet")
+    _say(written)
 
 
 def score_command(options: argparse.Namespace) -> None:
     """Score the rows of a table with a saved artifact."""
-    require_table_name(options.out.name)
+    require_table_file(options.out)
+    require_artifact(options.artifact)
     with tempfile.TemporaryDirectory() as directory, progress_line(sys.stderr) as told:
         artifact = open_artifact(options.artifact.read_bytes(), Path(directory))
         reading, scoring = between(told, 0.0, READ_SHARE), between(told, READ_SHARE, 1.0)
@@ -119,6 +129,7 @@ def score_command(options: argparse.Namespace) -> None:
 
 def demo_command(options: argparse.Namespace) -> None:
     """Write the files of the demo, ready to be uploaded or run."""
+    require_folder(options.out)
     for path in write_demo(options.out):
         _say(str(path))
 
@@ -128,6 +139,7 @@ def speed_command(options: argparse.Namespace) -> None:
     from hetcal.speed import measure_speed
     from hetcal.speed_table import NOTES, Measured, heading, table_line, to_json
 
+    require_file(options.json)
     measured: list[Measured] = []
     _say(heading())
     for each in measure_speed(options.rows, compiled=options.compiled):
@@ -144,6 +156,7 @@ def benchmark_command(options: argparse.Namespace) -> None:
     from hetcal.benchmark import Plan, run_benchmark
     from hetcal.benchmark_table import model_table, summary_table
 
+    require_file(options.save)
     plan = Plan(
         options.data, options.datasets, options.models, options.seed, options.scores, options.save
     )
@@ -164,9 +177,10 @@ def _run_classes(options: argparse.Namespace, source: Source, roles: Roles) -> N
     with progress_line(sys.stderr) as told:
         scores = score_classes(table.table.frame, scoring, table.classes, table.digest, told)
         finished = run_classes(table, scores, settings_of(options), partition_of(options), told)
-    _write(
+    written = write_results(
         options.out,
         class_result_json(finished),
+        finished.partition.to_json(),
         class_artifact_bytes(finished, scoring),
         class_scored_test_rows(finished),
     )
@@ -181,23 +195,7 @@ def _run_classes(options: argparse.Namespace, source: Source, roles: Roles) -> N
         _say(choice.why)
     one_map = choice is not None and not choice.divided
     _say(class_verdict(found.lift, found.rows, one_map, found.groups))
-    _say(f"Written to {options.out}: result.json, artifact.zip, scored.parquet")
-
-
-def _write(out: Path, result: str, artifact: bytes, scored: pd.DataFrame) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "result.json").write_text(result, encoding="utf-8")
-    (out / "artifact.zip").write_bytes(artifact)
-    (out / "scored.parquet").write_bytes(table_bytes(scored, "scored.parquet"))
-
-
-def _refuse_file(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise TableError(
-            f"The output '{out}' is a file.",
-            "The results are written into a folder.",
-            "Name a folder; it is made if there is none.",
-        )
+    _say(written)
 
 
 def _say(text: str, stream: TextIO | None = None) -> None:
