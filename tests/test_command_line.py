@@ -83,8 +83,8 @@ def test_a_saved_partition_can_be_used_again(table, tmp_path):
     first, second = tmp_path / "first", tmp_path / "second"
     assert run_command(table, first, *SCORED, "--max-depth", "2") == 0
     with zipfile.ZipFile(first / "artifact.zip") as archive:
-        archive.extract("partition.json", tmp_path)
-    partition = str(tmp_path / "partition.json")
+        assert archive.read("partition.json") == (first / "partition.json").read_bytes()
+    partition = str(first / "partition.json")
     assert run_command(table, second, *SCORED, "--partition", partition) == 0
     assert (first / "result.json").read_bytes() == (second / "result.json").read_bytes()
 
@@ -94,7 +94,7 @@ def test_equal_commands_write_equal_bytes(table, tmp_path):
                  "--fractions", "0.4,0.1,0.25,0.25")  # fmt: skip
     for name in ("one", "two"):
         assert run_command(table, tmp_path / name, *arguments) == 0
-    for name in ("result.json", "artifact.zip", "scored.parquet"):
+    for name in ("result.json", "artifact.zip", "partition.json", "scored.parquet"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
