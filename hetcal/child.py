@@ -161,12 +161,12 @@ class Child:
             return ModelError(
                 f"The model did not finish within {self._limits.seconds:,} s.",
                 "A model must finish within its time limit.",
-                "Use fewer rows or a smaller model, or upload a score column instead.",
+                "Use fewer rows or a smaller model, or use a score column instead.",
             )
         return ModelError(
             "The process that ran the model ended unexpectedly.",
             f"It may use at most {self._limits.memory / GIB:.1f} GiB of memory.",
-            "Use a smaller model or fewer rows, or upload a score column instead.",
+            "Use a smaller model or fewer rows, or use a score column instead.",
         )
 
 

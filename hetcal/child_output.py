@@ -105,7 +105,7 @@ def unusable(why: str) -> ModelError:
     return ModelError(
         f"The process that ran the model left no usable result: {why}.",
         "A model must load, run and end as Keras provides for.",
-        "Start it again; if it happens again, use another model, or upload a score column instead.",
+        "Start it again; if it happens again, use another model, or use a score column instead.",
     )
 
 

@@ -56,7 +56,7 @@ def score_classes(
             raise ScoreError(
                 f"The table has no score column '{column}'.",
                 f"Its columns are {', '.join(map(repr, frame.columns[:12]))}.",
-                "Choose some of them, or upload a table that has the scores.",
+                "Choose some of them, or choose a table that has the scores.",
             )
     return class_scores_from_columns(frame, scoring.columns, scoring.kind, digest)
 

@@ -13,7 +13,7 @@ from hetcal.keras_allowed import ACTIVATIONS, MODELS, PLAIN_VALUES, is_allowed
 
 MAX_CONFIG_BYTES = 8 * 2**20
 MAX_DEPTH = 60
-INSTEAD = "or upload a score column instead, which needs no model"
+INSTEAD = "or use a score column instead, which needs no model"
 
 
 def parse_config(text: bytes, name: str) -> dict[str, Any]:

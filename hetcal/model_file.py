@@ -232,5 +232,5 @@ def _broken(name: str) -> ModelError:
     return ModelError(
         f"The model file '{name}' is damaged or incomplete.",
         _NEEDED,
-        f"Upload it again or save the model again, {INSTEAD}.",
+        f"Copy it again or save the model again, {INSTEAD}.",
     )

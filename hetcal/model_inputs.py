@@ -134,7 +134,7 @@ def as_numbers(column: pd.Series, used_by: str) -> Floats:
         f"'{used_by}' takes numbers.",
         "Each column of a number input must hold numbers.",
         "Choose another column, turn this one into numbers as it was done for training, or "
-        "upload a score column instead.",
+        "use a score column instead.",
     )
 
 

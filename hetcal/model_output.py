@@ -91,7 +91,7 @@ def _exact(output: Floats, stripped: Floats, activation: str | None, unit: int) 
         raise ModelError(
             "The model ends in a softmax over a single unit, which is 1 for every row.",
             "A single unit needs a sigmoid or no activation; a softmax needs two units.",
-            "Correct the model's last layer, or upload a score column instead.",
+            "Correct the model's last layer, or use a score column instead.",
         )
     if activation == "softmax":
         logit = stripped[:, unit] - stripped[:, 1 - unit]
@@ -123,7 +123,7 @@ def _inverted(output: Floats, activation: str | None) -> Logits:
             f"The model ends in the activation '{activation}' and gives values outside 0 to 1, "
             f"such as {outside[0]:.6g}.",
             "The output must be a probability (sigmoid, softmax) or a logit (linear).",
-            "Change the last layer's activation, or upload a score column instead.",
+            "Change the last layer's activation, or use a score column instead.",
         )
     clipped = int(((finite < CLIP) | (finite > 1 - CLIP)).sum())
     logit = np.where(np.isfinite(output), to_logits(output), np.nan)
@@ -152,7 +152,7 @@ def to_class_logits(given: ModelOutput) -> tuple[Floats, str]:
             f"The model ends in the activation '{given.activation}', and its {own.shape[1]} "
             "outputs of a row do not add up to 1.",
             "One probability per class (softmax) or one logit per class (linear) is needed.",
-            "Change the last layer's activation, or upload score columns instead.",
+            "Change the last layer's activation, or use score columns instead.",
         )
     how = f"The model's probabilities, kept above {CLIP:g}, were turned into logarithms."
     return np.log(np.maximum(own, CLIP)), how

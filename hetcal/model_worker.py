@@ -26,7 +26,7 @@ Batch = dict[str, NDArray[Any]]
 
 BATCH = 1024
 _TRACE = ("File ", "Detected at", "Stack trace", "[[{{", "<stack", "The above")
-_MORE = "Use a smaller model or fewer rows, or upload a score column instead."
+_MORE = "Use a smaller model or fewer rows, or use a score column instead."
 
 
 def main() -> None:
@@ -140,7 +140,7 @@ def explain(error: Exception, name: str) -> ModelError:
         f"Keras could not use the model '{name}': {shorten(str(error))}",
         "A model that loads and predicts with the installed version of Keras is needed.",
         "Check that the chosen columns are those the model was trained on, save the model again "
-        "with a current Keras, or upload a score column instead.",
+        "with a current Keras, or use a score column instead.",
     )
 
 
@@ -181,7 +181,7 @@ def _check_units(units: int, request: dict[str, Any]) -> None:
         raise ModelError(
             f"{given}.",
             "One number per row is needed, or two for a two-class softmax.",
-            "Use a model for two classes, or upload a score column instead.",
+            "Use a model for two classes, or use a score column instead.",
         )
     if classes is not None and units != classes:
         raise ModelError(

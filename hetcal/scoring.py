@@ -60,6 +60,6 @@ def score_rows(
         raise ScoreError(
             f"The table has no score column '{scoring.column}'.",
             f"Its columns are {', '.join(map(repr, frame.columns[:12]))}.",
-            "Choose one of them, or upload a table that has the score.",
+            "Choose one of them, or choose a table that has the score.",
         )
     return scores_from_column(frame[scoring.column], scoring.kind, digest)

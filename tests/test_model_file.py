@@ -152,7 +152,7 @@ def test_what_could_run_code_or_read_files_is_refused_by_name(write_keras, write
     for path in (write_keras(sequential(part, DENSE)), write_h5(sequential(part, DENSE))):
         with pytest.raises(ModelError, match=named) as caught:
             inspect_model(path)
-        assert "upload a score column instead" in caught.value.remedy
+        assert "use a score column instead" in caught.value.remedy
 
 
 def test_lambda_users_are_told_what_to_save_instead(write_keras):

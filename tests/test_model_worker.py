@@ -70,7 +70,7 @@ def test_an_error_of_tensorflow_is_told_by_its_last_line():
 def test_an_error_of_keras_becomes_three_sentences():
     error = explain(RuntimeError(LONG), "mine.keras")
     assert "'mine.keras'" in error.wrong
-    assert "upload a score column instead" in error.remedy
+    assert "use a score column instead" in error.remedy
     assert len(str(error)) < 700
 
 
