@@ -19,7 +19,10 @@ from hetcal.header import column_names
 from hetcal.text_file import broken_gzip, open_text
 
 _KEPT_BAD_ROWS = 1000
-_SKIP_HINT = "Correct the file, or tick 'skip bad rows' to leave such rows out."
+_SKIP_HINT = (
+    "Correct the file, or tick 'skip bad rows' (--skip-bad-rows on the command line) to leave "
+    "such rows out."
+)
 
 
 @dataclass
@@ -57,11 +60,7 @@ def read_delimited(path: Path, dialect: Dialect, name: str) -> tuple[pa.Table, l
     if bad.count:
         notes.append(_skipped(bad, rows, path, dialect, name))
     if not rows.num_rows:
-        raise TableError(
-            f"'{name}' has a row of column names but no rows of values.",
-            "A table needs at least one row of values.",
-            "Choose another file, or export this one again.",
-        )
+        raise _no_rows(name)
     return rows.rename_columns(names), notes
 
 
@@ -86,7 +85,7 @@ def _check_dialect(dialect: Dialect) -> None:
         raise TableError(
             f"The delimiter {dialect.delimiter!r} cannot be used.",
             "The delimiter must be one character other than a quote or a line end.",
-            "Choose comma, semicolon, tab or bar.",
+            "Choose comma, semicolon, tab or bar (--delimiter on the command line).",
         )
     if dialect.decimal not in (".", ","):
         raise TableError(
@@ -114,12 +113,23 @@ def _told_errors(dialect: Dialect, name: str) -> Iterator[None]:
     except pa.ArrowInvalid as error:
         if "invalid UTF8" in str(error):
             raise wrong_encoding(dialect, name) from error
+        if "Empty CSV file" in str(error):  # one line without an end
+            raise _no_rows(name) from error
         raise TableError(
             f"'{name}' could not be read as text with delimiter {dialect.delimiter!r} "
             f"({str(error).splitlines()[0].rstrip('.')}).",
             "Every row must have the same number of fields and every quote must be closed.",
-            "Check the delimiter, or export the table again.",
+            "Choose another delimiter (--delimiter on the command line), or export the table "
+            "again.",
         ) from error
+
+
+def _no_rows(name: str) -> TableError:
+    return TableError(
+        f"'{name}' has a row of column names but no rows of values.",
+        "A table needs at least one row of values.",
+        "Choose another file, or export this one again.",
+    )
 
 
 class WrongEncodingError(TableError):
@@ -131,7 +141,8 @@ def wrong_encoding(dialect: Dialect, name: str) -> WrongEncodingError:
     return WrongEncodingError(
         f"'{name}' contains bytes that are not text in the encoding '{dialect.encoding}'.",
         "The encoding must be the one the file was written in.",
-        "Choose another encoding, for instance cp1252 (Western Windows) or utf-16.",
+        "Choose another encoding, for instance cp1252 (Western Windows) or utf-16 (--encoding on "
+        "the command line).",
     )
 
 

@@ -21,6 +21,7 @@ _FOREIGN = {
     b"\x28\xb5\x2f\xfd": "a zstd archive",
     b"%PDF": "a PDF document",
 }
+_JSON = re.compile(rb"\s*(\{\s*[\"}]|\[\s*[\[{])")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _DECIMAL_POINT = re.compile(r"[+-]?\d+\.\d+")
 
@@ -84,6 +85,8 @@ def _encoding(sample: bytes, name: str) -> str:
     for magic, what in _FOREIGN.items():
         if sample.startswith(magic):
             raise not_text(name, what)
+    if _JSON.match(sample.removeprefix(codecs.BOM_UTF8)):
+        raise not_text(name, "JSON")
     if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if b"\x00" in sample:

@@ -28,7 +28,8 @@ def column_names(fields: pa.Table, dialect: Dialect, name: str) -> tuple[list[st
     if 2 * len(numbers) >= len(names):
         notes.append(
             f"The first row of '{name}' looks like values, not names ('{numbers[0]}'). "
-            "If it is, say that the file has no row of column names."
+            "If it is, say that the file has no row of column names (no tick at 'First row holds "
+            "the names'; --no-header on the command line)."
         )
     return names, notes
 
@@ -48,5 +49,5 @@ def _check_one_column(header: str, dialect: Dialect, name: str) -> None:
                 f"With delimiter {dialect.delimiter!r} the file '{name}' has a single column, "
                 f"named '{header}'.",
                 f"The delimiter must be the character between the columns, here perhaps {other!r}.",
-                "Choose another delimiter.",
+                "Choose another delimiter (--delimiter on the command line).",
             )

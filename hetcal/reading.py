@@ -1,7 +1,8 @@
 """Read one file into a table, with a record of what was decided on the way."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -103,7 +104,8 @@ def read_file(
         _check_names(list(frame.columns), name, "")
     else:
         reading(0.0, "Reading the text")
-        dialect, table, notes = _read_text(path, dialect, name)
+        with _no_parquet(name):
+            dialect, table, notes = _read_text(path, dialect, name)
         columns = [known_column(c, table[c], dialect.decimal, kinds) for c in table.column_names]
         notes += [column.note for column in columns if column.note is not None]
         table = pa.table([c.values for c in columns], names=table.column_names)
@@ -132,6 +134,21 @@ def _read_text(
     return used, table, notes
 
 
+@contextmanager
+def _no_parquet(name: str) -> Iterator[None]:
+    """Say what a file with the ending of Parquet is not, where it is no text table either."""
+    try:
+        yield
+    except TableError as error:
+        if not name.lower().endswith(".parquet"):
+            raise
+        raise TableError(
+            f"'{name}' is no Parquet file, whatever its name says, and no table in text form.",
+            "A Parquet file begins with the letters PAR1.",
+            "Export the table again as Parquet or as CSV.",
+        ) from error
+
+
 def _dialect_for(path: Path, dialect: Dialect | None, name: str) -> Dialect:
     """Detect the dialect, or check that the file is text at all and use the given one."""
     if dialect is None:
@@ -142,7 +159,12 @@ def _dialect_for(path: Path, dialect: Dialect | None, name: str) -> Dialect:
 
 
 def _header_hint(dialect: Dialect) -> str:
-    return ", or say that the first row holds no column names" if dialect.header else ""
+    if not dialect.header:
+        return ""
+    return (
+        ", or say that the first row holds none (no tick at 'First row holds the names'; "
+        "--no-header on the command line)"
+    )
 
 
 def _check_names(names: Sequence[str], name: str, hint: str) -> None:
@@ -161,7 +183,7 @@ def _detection_notes(dialect: Dialect, name: str) -> list[str]:
     if dialect.encoding in ("cp1252", "latin-1"):
         notes.append(
             f"'{name}' is not UTF-8 and was read as {dialect.encoding} (Western); "
-            "check the accented letters in the preview."
+            "check the accented letters."
         )
     if dialect.decimal == ",":
         notes.append(f"Numbers in '{name}' were read with a decimal comma.")

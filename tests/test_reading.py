@@ -202,6 +202,28 @@ def test_a_header_without_rows_is_refused(written):
     assert "no rows of values" in refusal(written("a,b\n")).wrong
 
 
+def test_a_line_without_an_end_has_no_rows(written):
+    assert "no rows of values" in refusal(written("hello")).wrong
+
+
+@pytest.mark.parametrize("content", ["hello", '[{"a": 1}]', "", b"\x89HDF", "a,b\n1,2,3\n4,5\n"])
+def test_what_is_named_parquet_and_is_no_table_is_said_to_be_no_parquet(written, content):
+    assert "'a.parquet' is no Parquet file" in refusal(written(content, "a.parquet")).wrong
+
+
+def test_a_text_table_named_parquet_is_read_all_the_same(written):
+    assert read_file(written(PEOPLE, "a.parquet")).frame["age"].tolist()[:2] == [31, 45]
+
+
+@pytest.mark.parametrize("content", ['{"a": 1}\n{"a": 2}\n', ' [\n{"a": 1}]', "[[1, 2]]", "{}"])
+def test_json_is_refused(written, content):
+    assert "'people.csv' is JSON" in refusal(written(content)).wrong
+
+
+def test_names_in_brackets_are_not_json(written):
+    assert list(read_file(written("[a],{b}\n1,2\n")).frame) == ["[a]", "{b}"]
+
+
 def test_a_workbook_named_csv_is_refused_under_the_users_name(written):
     error = refusal(written(b"PK\x03\x04" + b"\x00" * 50, "5f2a"), name="sales.csv")
     assert error.wrong.startswith("'sales.csv' is a zip archive or an Excel workbook")
