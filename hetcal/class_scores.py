@@ -88,5 +88,6 @@ def _require_sums_of_one(values: Floats, listed: str) -> None:
             f"The probabilities in {listed} add up to {sums[away[0]]:.4g} in row "
             f"{away[0] + 1:,}, and in {away.size:,} rows not to 1.",
             "The probabilities of all classes of a row add up to 1.",
-            "Choose one column per class, or say that the columns hold logits.",
+            "Choose one column per class, or say that the columns hold logits (--score-kind logit "
+            "on the command line).",
         )

@@ -11,8 +11,8 @@ from hetcal.class_scoring import (
     ClassScoring,
     guess_class_kind,
 )
-from hetcal.command_options import given
-from hetcal.errors import ModelError, PartitionError
+from hetcal.command_options import given, names
+from hetcal.errors import ModelError, PartitionError, ScoreError
 from hetcal.model_file import ModelFile, inspect_model
 from hetcal.model_scores import InputColumns, matrix_input, suggest_inputs
 from hetcal.partition import Partition
@@ -67,6 +67,24 @@ def scoring_of(options: argparse.Namespace, frame: pd.DataFrame) -> Scoring:
     inputs = _inputs(options, model, list(frame.columns))
     more = given(positive_unit=options.positive_unit, layer=options.layer)
     return ModelScoring(model, inputs, options.output, **more)
+
+
+def refuse_several(options: argparse.Namespace, frame: pd.DataFrame) -> None:
+    """Refuse a score column per class where one value of the label stands against the rest."""
+    columns = () if options.score is None else names(options.score)
+    if options.score in frame or len(columns) < 2 or not set(columns) <= set(frame.columns):
+        return
+    why = "with --positive" if options.positive is not None else "as the label has two values"
+    all_classes = (
+        ", or leave --positive out to calibrate all classes together"
+        if options.positive is not None
+        else ""
+    )
+    raise ScoreError(
+        f"--score names {len(columns)} columns ({', '.join(columns)}), and {why} one is used.",
+        "A comma divides the score columns of more than two classes, one for each.",
+        f"Name the column of the positive value, such as --score {columns[-1]}{all_classes}.",
+    )
 
 
 def class_scoring_of(

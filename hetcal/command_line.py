@@ -23,6 +23,7 @@ from hetcal.class_table import has_many_classes, make_class_table
 from hetcal.command_choices import (
     class_scoring_of,
     partition_of,
+    refuse_several,
     roles_of,
     scoring_of,
     settings_of,
@@ -37,6 +38,7 @@ from hetcal.command_files import (
     write_results,
 )
 from hetcal.command_options import names, parse_options, refuse_unused
+from hetcal.command_tables import read_table
 from hetcal.demo import write_demo
 from hetcal.errors import HetcalError
 from hetcal.progress import between
@@ -44,7 +46,7 @@ from hetcal.progress_line import progress_line
 from hetcal.report import result_json, scored_test_rows, table_bytes
 from hetcal.score_checks import check_scores, check_training
 from hetcal.scoring import score_rows
-from hetcal.sources import Source, from_path
+from hetcal.sources import Source
 from hetcal.table import Roles, make_table
 from hetcal.verdict import class_verdict, verdict
 
@@ -80,13 +82,14 @@ def run_command(options: argparse.Namespace) -> None:
     """Calibrate a table leaf by leaf and write result, artifact and scored test rows."""
     require_folder(options.out)
     require_model(options.model)
-    source = from_path(options.table)
+    source = read_table(options)
     roles = roles_of(options, source)
     many = has_many_classes(source.frame, roles)
     refuse_unused(options, rows_have_roles=source.split_column is not None, many_classes=many)
     if many:
         _run_classes(options, source, roles)
         return
+    refuse_several(options, source.frame)
     table = make_table(source.frame, roles, source.digest)
     settings, scoring = settings_of(options), scoring_of(options, source.frame)
     with progress_line(sys.stderr) as told:
@@ -121,7 +124,7 @@ def score_command(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as directory, progress_line(sys.stderr) as told:
         artifact = open_artifact(options.artifact.read_bytes(), Path(directory))
         reading, scoring = between(told, 0.0, READ_SHARE), between(told, READ_SHARE, 1.0)
-        source = from_path(options.table, kinds=artifact.kinds, progress=reading)
+        source = read_table(options, artifact.kinds, reading)
         scored = score_with_artifact(artifact, source.frame, source.digest, scoring)
     options.out.write_bytes(table_bytes(scored, options.out.name))
     _say(f"{len(scored):,} {'row' if len(scored) == 1 else 'rows'} scored: {options.out}")

@@ -68,6 +68,8 @@ def refuse_unused(
     options: argparse.Namespace, *, rows_have_roles: bool, many_classes: bool
 ) -> None:
     """Refuse options of `run` that another option makes useless: none is ignored in silence."""
+    _require_counts(options)
+    _require_names(options)
     no_model = options.model is None
     kind = options.partition
     tree, other = kind in GROWN, f"the partition is {kind}"
@@ -116,9 +118,35 @@ def refuse_unused(
         )
 
 
+def _require_counts(options: argparse.Namespace) -> None:
+    for name in ("max_depth", "min_leaf", "bins"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise HetcalError(
+                f"The option --{name.replace('_', '-')} is {value}.",
+                "It has to be a whole number of at least 1.",
+                "Choose such a number, or leave the option out.",
+            )
+
+
+def _require_names(options: argparse.Namespace) -> None:
+    """Refuse a partition that needs the name of what it divides, and is given none."""
+    for kind, needed, what in (
+        ("columns", "--columns c1,c2,…", "columns of the table"),
+        ("layer", "--layer NAME", "a layer of the model"),
+    ):
+        if options.partition == kind and not getattr(options, kind):
+            raise HetcalError(
+                f"The partition '{kind}' is asked for, and --{kind} is missing.",
+                f"It divides the rows by {what}.",
+                f"Add {needed}, or choose another partition.",
+            )
+
+
 def _add_run(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("table", type=Path, metavar="TABLE", help="CSV, TSV or Parquet file, or a folder")
+    _add_reading(parser)
     add("--label", required=True, help="column of the label")
     add("--positive", help="value of the label that counts as positive, against all others")
     add("--classes", type=names, metavar="v1,v2,…", help="more than two: order of the outputs")
@@ -168,7 +196,17 @@ def _add_scores(parser: argparse.ArgumentParser) -> None:
 def _add_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("artifact", type=Path, metavar="ARTIFACT")
     parser.add_argument("table", type=Path, metavar="TABLE")
+    _add_reading(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help=".csv or .parquet")
+
+
+def _add_reading(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--delimiter", metavar="CHARACTER", help="between two columns, or tab; else detected")
+    add("--encoding", metavar="NAME", help="such as utf-8, cp1252; else detected")
+    add("--decimal", choices=(".", ","), help="the decimal mark; else detected")
+    add("--no-header", action="store_true", help="the first row holds no column names")
+    add("--skip-bad-rows", action="store_true", help="leave out rows of too many or few fields")
 
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:

@@ -91,7 +91,7 @@ def _grow_segments(table: Table, rows: Ints, settings: Settings) -> Partition:
         raise PartitionError(
             "No columns are named to divide the rows by.",
             "A partition by columns needs at least one.",
-            "Name the columns of your segments.",
+            "Name the columns of your segments (--columns on the command line).",
         )
     names = list(settings.segments)
     for name in names:
@@ -115,7 +115,8 @@ def _grow_on_layer(
         raise PartitionError(
             "The partition 'layer' reads a layer of the model, and none was computed.",
             "The scores have to come from a Keras model, with the layer named.",
-            "Upload a model and choose one of its layers, or choose another partition.",
+            "Score the rows with a model and choose one of its layers (--model and --layer on the "
+            "command line), or choose another partition.",
         )
     layer = scores.activations
     tree = LayerPartition(layer.layer, tree=_tree(settings, rows.size))

@@ -108,7 +108,8 @@ def label_codes(column: pd.Series, drop_unlabelled: bool) -> tuple[Ints, list[st
         raise TableError(
             f"The label column '{column.name}' is empty in {missing:,} of {row_count(codes.size)}.",
             "Every row needs a label.",
-            "Tick 'leave rows without a label out', or fill these labels in.",
+            "Tick 'leave rows without a label out' (--drop-unlabelled on the command line), or "
+            "fill these labels in.",
         )
     return codes, values
 

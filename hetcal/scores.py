@@ -154,5 +154,6 @@ def _refuse_improbable(values: Floats, name: str) -> None:
             "A probability lies between 0 and 1.",
             "Divide it by 100 if it holds percentages, or choose another column."
             if percent
-            else "Say that the column holds logits, or choose another column.",
+            else "Say that the column holds logits (--score-kind logit on the command line), or "
+            "choose another column.",
         )

@@ -93,11 +93,7 @@ def from_path(
     path = Path(os.path.expanduser(path))
     if not os.path.isdir(path):
         return one_file(read_file(path, dialect, kinds=kinds, progress=progress))
-    files = sorted(
-        file
-        for file in path.iterdir()
-        if file.is_file() and file.name.lower().endswith(ENDINGS) and file.name[0] not in "._"
-    )
+    files = table_files(path)
     if not files:
         raise TableError(
             f"The folder '{path}' holds no tables.",
@@ -109,6 +105,17 @@ def from_path(
         readings = _read_all(by_role, dialect, kinds, progress)
         return _with_notes(file_per_role(readings), _unused_note(files, by_role.values()))
     return _parts(_read_all({file.name: file for file in files}, dialect, kinds, progress))
+
+
+def table_files(path: Path) -> list[Path]:
+    """Return the tables of a folder in the order of their names; of a file, the file."""
+    if not os.path.isdir(path):
+        return [path]
+    return sorted(
+        file
+        for file in path.iterdir()
+        if file.is_file() and file.name.lower().endswith(ENDINGS) and file.name[0] not in "._"
+    )
 
 
 def _read_all(

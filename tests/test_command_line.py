@@ -142,14 +142,19 @@ def test_a_leaf_without_test_rows_has_no_test_rate(segments, tmp_path):
         (lambda f: f, (*SCORED, "--score-kind", "probability"), "outside 0 to 1"),
         (lambda f: f.assign(label=f["size"].round(-1)), SCORED, "label"),
         (lambda f: f.assign(label="yes"), SCORED, "label"),
-        (lambda f: f.assign(label=f["label"].where(f.index > 3)), SCORED, "label"),
+        (lambda f: f.assign(label=f["label"].where(f.index > 3)), SCORED, "(--drop-unlabelled"),
         (lambda f: f[f["split"] != "calibration"], SCORED, "calibration"),
         (lambda f: f.assign(split="elsewhere"), SCORED, "elsewhere"),
         (lambda f: f.assign(score=0.25), SCORED, "All scores are equal"),
         (lambda f: f.assign(score="high"), SCORED, "high"),
         (lambda f: f.head(0), SCORED, "table.csv"),
         (lambda f: f, (*SCORED, "--seed", "-1"), "seed"),
-        (lambda f: f, (*SCORED, "--max-depth", "0"), "max_depth"),
+        (lambda f: f, (*SCORED, "--max-depth", "0"), "--max-depth is 0"),
+        (lambda f: f, (*SCORED, "--min-leaf", "0"), "--min-leaf is 0"),
+        (lambda f: f, (*SCORED, "--columns", "segment", "--bins", "-1"), "--bins is -1"),
+        (lambda f: f, (*SCORED, "--delimiter", ";"), "--delimiter on the command line"),
+        (lambda f: f, (*SCORED, "--delimiter", "ab"), "--delimiter on the command line"),
+        (lambda f: f, (*SCORED, "--encoding", "utf-16"), "--encoding on the command line"),
         (lambda f: f, (*SCORED, "--inputs", "size"), "--inputs has no effect"),
         (lambda f: f, (*SCORED, "--partition", "p.json", "--max-depth", "2"), "--max-depth has no"),
     ],
@@ -177,6 +182,50 @@ def test_files_that_are_no_tables_are_refused(tmp_path, capsys, content):
 def test_a_missing_table_is_named(tmp_path, capsys):
     assert run_command(tmp_path / "nowhere.csv", tmp_path / "out", *SCORED) == 2
     assert "nowhere.csv" in capsys.readouterr().err
+
+
+def test_several_score_columns_for_one_positive_value_are_explained(segments, tmp_path, capsys):
+    path = tmp_path / "table.csv"
+    segments.assign(p0=-segments["score"], p1=segments["score"]).to_csv(path, index=False)
+    options = ("--label", "label", "--score", "p0,p1", "--split", "split")
+    for more, words in (
+        ((), "as the label has two values"),
+        (("--positive", "yes"), "leave --pos"),
+    ):
+        assert run_command(path, tmp_path / "out", *options, *more) == 2
+        said = capsys.readouterr().err
+        assert "--score names 2 columns (p0, p1)" in said
+        assert "such as --score p1" in said
+        assert words in said
+
+
+def test_the_options_say_how_text_is_read(segments, tmp_path, capsys):
+    plain, odd = tmp_path / "table.csv", tmp_path / "odd.csv"
+    segments.to_csv(plain, index=False)
+    lines = plain.read_text().splitlines()
+    widest = "*".join("a" for _ in lines[0].split(","))
+    odd.write_text("\n".join([line.replace(",", "*") for line in lines[1:]] + [widest + "*b"]))
+    columns = [f"column {i}" for i in range(1, len(segments.columns) + 1)]
+    names = dict(zip(segments.columns, columns, strict=True))
+    read = ("--delimiter", "*", "--no-header", "--skip-bad-rows", "--decimal", ".")
+    roles = ("--label", names["label"], "--score", names["score"], "--split", names["split"])
+    assert run_command(plain, tmp_path / "plain", *SCORED, "--max-depth", "2") == 0
+    capsys.readouterr()
+    assert run_command(odd, tmp_path / "odd", *roles, *read, "--max-depth", "2") == 0
+    assert "1 row was left out" in capsys.readouterr().err
+    expected = pd.read_parquet(tmp_path / "plain" / "scored.parquet")
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "odd" / "scored.parquet"), expected)
+    out = str(tmp_path / "again.parquet")
+    assert main(["score", str(tmp_path / "odd/artifact.zip"), str(odd), *read, "--out", out]) == 0
+    again = pd.read_parquet(out).set_index("row").loc[expected["row"]]
+    assert again["after"].tolist() == expected["after"].tolist()
+
+
+def test_options_for_text_are_refused_for_parquet(segments, tmp_path, capsys):
+    path = tmp_path / "table.parquet"
+    segments.to_parquet(path)
+    assert run_command(path, tmp_path / "out", *SCORED, "--skip-bad-rows") == 2
+    assert "is Parquet, and an option says how to read text" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("fractions", ["0.5,0.5", "0.9,0.1,0.1,0.1", "a,b,c,d"])
@@ -292,7 +341,9 @@ def test_every_partition_can_be_asked_for(table, tmp_path, options, partition):
         (("--partition", "auto", "--max-depth", "2"), "--max-depth has no effect"),
         (("--partition", "forest", "--calibrator", "beta"), "--calibrator has no effect"),
         (("--partition", "tree", "--columns", "segment"), "--columns has no effect"),
-        (("--partition", "layer"), "none was computed"),
+        (("--partition", "layer"), "Add --layer NAME"),
+        (("--layer", "dense"), "none was computed"),
+        (("--partition", "columns"), "Add --columns c1"),
         (("--columns", "nowhere"), "nowhere"),
         (("--calibrator", "vector"), "vector"),
         (("--calibrator", "isotonic", "--shrinkage", "cv"), "shr"),
