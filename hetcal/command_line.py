@@ -3,7 +3,7 @@
 import argparse
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
@@ -20,6 +20,7 @@ from hetcal.class_checks import check_classes
 from hetcal.class_report import class_result_json, class_scored_test_rows
 from hetcal.class_scoring import score_classes
 from hetcal.class_table import has_many_classes, make_class_table
+from hetcal.columns import row_count
 from hetcal.command_choices import (
     class_scoring_of,
     partition_of,
@@ -41,6 +42,7 @@ from hetcal.command_options import names, parse_options, refuse_unused
 from hetcal.command_tables import read_table
 from hetcal.demo import write_demo
 from hetcal.errors import HetcalError
+from hetcal.new_rows import new_row_notes, scored_count
 from hetcal.progress import between
 from hetcal.progress_line import progress_line
 from hetcal.report import result_json, scored_test_rows, table_bytes
@@ -107,8 +109,7 @@ def run_command(options: argparse.Namespace) -> None:
         *check_scores(table, scores),
         *check_table(table, split_table(table, settings)),
     )
-    for note in (*source.notes, *(each.message for each in findings), *finished.notes):
-        _say(f"note: {note}", sys.stderr)
+    _say_notes((*source.notes, *(each.message for each in findings), *finished.notes))
     evaluation = finished.evaluation
     if finished.choice is not None:
         _say(candidate_lines(finished.choice.candidates))
@@ -127,7 +128,9 @@ def score_command(options: argparse.Namespace) -> None:
         source = read_table(options, artifact.kinds, reading)
         scored = score_with_artifact(artifact, source.frame, source.digest, scoring)
     options.out.write_bytes(table_bytes(scored, options.out.name))
-    _say(f"{len(scored):,} {'row' if len(scored) == 1 else 'rows'} scored: {options.out}")
+    _say_notes((*source.notes, *new_row_notes(artifact, source.frame, scored)))
+    done, rows = scored_count(scored), row_count(len(scored))
+    _say(f"{rows if done == len(scored) else f'{done:,} of {rows}'} scored: {options.out}")
 
 
 def demo_command(options: argparse.Namespace) -> None:
@@ -190,8 +193,7 @@ def _run_classes(options: argparse.Namespace, source: Source, roles: Roles) -> N
     findings = *check_training(roles), *check_classes(table, finished.split)
     notes = *source.notes, *(each.message for each in findings), *finished.notes
     assumed = () if options.classes else ("No --classes: ascending order is assumed.",)
-    for note in (*notes, *assumed):
-        _say(f"note: {note}", sys.stderr)
+    _say_notes((*notes, *assumed))
     choice, found = finished.choice, finished.evaluation
     if choice is not None:
         _say(candidate_lines(choice.candidates, MEASURE))
@@ -199,6 +201,11 @@ def _run_classes(options: argparse.Namespace, source: Source, roles: Roles) -> N
     one_map = choice is not None and not choice.divided
     _say(class_verdict(found.lift, found.rows, one_map, found.groups))
     _say(written)
+
+
+def _say_notes(notes: Iterable[str]) -> None:
+    for note in notes:
+        _say(f"note: {note}", sys.stderr)
 
 
 def _say(text: str, stream: TextIO | None = None) -> None:

@@ -13,6 +13,7 @@ from hetcal.arrays import Floats, Ints
 from hetcal.ensemble_json import ensemble_fields, read_ensemble
 from hetcal.errors import CalibrationError
 from hetcal.feature_values import named_columns
+from hetcal.nodes import Feature
 from hetcal.partition import Partition
 from hetcal.partition_json import read_tree_fields, tree_fields
 from hetcal.progress import Progress, between, silent
@@ -88,15 +89,20 @@ class Scheme:
         return logits
 
     @property
-    def column_names(self) -> set[str]:
-        """The columns that the scheme reads."""
-        names: set[str] = set()
+    def features(self) -> tuple[Feature, ...]:
+        """The columns that the stages read, one stage after the other."""
+        features: list[Feature] = []
         for stage in self.stages:
             if isinstance(stage, LeafMapsStage):
-                names |= {each.name for each in stage.partition.features}
+                features += stage.partition.features
             elif isinstance(stage, ForestStage | NestedStage):
-                names |= {each.name for each in stage.trees.columns.features}
-        return names
+                features += stage.trees.columns.features
+        return tuple(features)
+
+    @property
+    def column_names(self) -> set[str]:
+        """The columns that the scheme reads."""
+        return {each.name for each in self.features}
 
     @property
     def partition(self) -> Partition | None:
