@@ -38,6 +38,8 @@ from hetcal.splits import (
 )
 from hetcal.table import Table
 
+DEFAULTS = Settings()
+
 
 @dataclass(frozen=True)
 class FirstPass:
@@ -77,13 +79,39 @@ class FirstPass:
 def run(
     table: Table,
     scores: Scores,
-    settings: Settings,
+    settings: Settings = DEFAULTS,
     partition: Partition | None = None,
     progress: Progress = silent,
 ) -> Run:
-    """Carry out what the settings ask for; a given partition takes the place of theirs.
+    """Carry out what the settings ask for.
 
     Every row is a cell of its own here, so that all numbers are exact at any size.
+
+    Parameters
+    ----------
+    table : Table
+        Rows whose columns have their roles, see `make_table`.
+    scores : Scores
+        One logit per row of the table, see `scores_from_column`.
+    settings : Settings, optional
+        How to divide and calibrate the rows; by default the paper's Algorithm 1.
+        `Settings(partition="auto")` lets hetcal choose, as the command line does.
+    partition : Partition, optional
+        Takes the place of the one that the settings ask for.
+    progress : callable, optional
+        Is told how far the work has come, a share and a text; what it raises ends the run.
+
+    Returns
+    -------
+    Run
+        `evaluation` has the test rows before and after, and the lift; `verdict` says it in
+        words. `after` is the calibrated logit of every row of the table, `partition`,
+        `calibrator` and `choice` are what was fitted, and `artifact_bytes` saves it all.
+
+    Raises
+    ------
+    HetcalError
+        When the rows cannot be divided, scored or calibrated.
     """
     split, choice = split_table(table, settings), None
     if partition is None:

@@ -97,12 +97,13 @@ def artifact_bytes(run: Run, scoring: Scoring) -> bytes:
 def score_with_artifact(
     artifact: Artifact | ClassArtifact,
     frame: pd.DataFrame,
-    digest: str,
+    digest: str = "",
     progress: Progress = silent,
 ) -> pd.DataFrame:
     """Score every row of a table; columns as in `scored_rows` or `class_scored_rows`.
 
-    What `progress` raises ends the work, also that of a model.
+    `digest` may stand for the rows; the result does not depend on it. What
+    `progress` raises ends the work, also that of a model.
     """
     if isinstance(artifact, ClassArtifact):
         return artifact.score(frame, digest, progress)

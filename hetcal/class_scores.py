@@ -9,6 +9,7 @@ from scipy.special import log_softmax
 
 from hetcal.arrays import Bools, Floats
 from hetcal.class_metrics import one_against_rest
+from hetcal.digests import frame_digest
 from hetcal.errors import ScoreError
 from hetcal.scores import CLIP, ScoreKind, Scores, make_scores, scores_from_column
 
@@ -63,9 +64,13 @@ def make_class_scores(logits: Floats, how: str, *, digest: str, clipped: int = 0
 
 
 def class_scores_from_columns(
-    frame: pd.DataFrame, columns: Sequence[str], kind: ScoreKind, digest: str
+    frame: pd.DataFrame, columns: Sequence[str], kind: ScoreKind, digest: str | None = None
 ) -> ClassScores:
-    """Read one column per class of probabilities or of logits, in the order of the classes."""
+    """Read one column per class of probabilities or of logits, in the order of the classes.
+
+    Arguments as in `hetcal.scores.scores_from_column`.
+    """
+    digest = f"{frame_digest(frame[list(columns)])} {kind}" if digest is None else digest
     listed = ", ".join(f"'{name}'" for name in columns)
     values = np.column_stack(
         [scores_from_column(frame[name], "logit", digest).logit for name in columns]

@@ -56,7 +56,10 @@ class ClassTable:
 
 
 def make_class_table(
-    source_frame: pd.DataFrame, roles: Roles, digest: str, classes: tuple[str, ...] | None = None
+    source_frame: pd.DataFrame,
+    roles: Roles,
+    digest: str | None = None,
+    classes: tuple[str, ...] | None = None,
 ) -> ClassTable:
     """Give the columns of a table their roles.
 
@@ -66,8 +69,8 @@ def make_class_table(
         The rows; not changed.
     roles : Roles
         What the user chose; a positive value in it is of no account.
-    digest : str
-        Digest of the source.
+    digest : str, optional
+        As in `hetcal.table.make_table`.
     classes : tuple of str, optional
         The values of the label in the order of the model's outputs; ascending by default.
 

@@ -3,6 +3,8 @@
 import hashlib
 from pathlib import Path
 
+import pandas as pd
+
 from hetcal.progress import Progress, silent
 
 BLOCK = 2**25  # bytes at a time
@@ -15,6 +17,16 @@ def file_digest(path: Path, progress: Progress = silent) -> str:
         while block := file.read(BLOCK):
             digest.update(block)
             progress(min(file.tell() / size, 1.0), "Taking the fingerprint of the file")
+    return digest.hexdigest()
+
+
+def frame_digest(frame: pd.DataFrame) -> str:
+    """SHA-256 of the names and values of a table, in hexadecimal; the index does not matter."""
+    digest = hashlib.sha256(repr(list(frame.columns)).encode())
+    for i in range(frame.shape[1]):
+        column = frame.iloc[:, i]
+        digest.update(str(column.dtype).encode())
+        digest.update(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes())
     return digest.hexdigest()
 
 

@@ -11,6 +11,7 @@ from scipy.special import logit
 from hetcal.activations import Activations
 from hetcal.arrays import Bools, Floats
 from hetcal.columns import counted
+from hetcal.digests import frame_digest
 from hetcal.errors import ScoreError
 
 ScoreKind = Literal["logit", "probability"]
@@ -82,8 +83,19 @@ def guess_kind(column: pd.Series) -> ScoreKind:
     return "probability" if inside else "logit"
 
 
-def scores_from_column(column: pd.Series, kind: ScoreKind, digest: str) -> Scores:
-    """Read the scores from a column of logits or probabilities."""
+def scores_from_column(column: pd.Series, kind: ScoreKind, digest: str | None = None) -> Scores:
+    """Read the scores from a column of logits or probabilities.
+
+    Parameters
+    ----------
+    column : Series
+        One score per row of the table.
+    kind : {"logit", "probability"}
+        What the scores are.
+    digest : str, optional
+        Stands for them, where what is worked out is kept; by default that of their values.
+    """
+    digest = f"{frame_digest(column.to_frame())} {kind}" if digest is None else digest
     name = str(column.name)
     values = _numbers(column, name)
     if kind == "logit":

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.columns import column_kind, describe_columns, row_count
-from hetcal.digests import text_digest
+from hetcal.digests import frame_digest, text_digest
 from hetcal.errors import TableError
 from hetcal.labels import encode_label, guess_positive, label_values, positive_rate
 from hetcal.roles import Roles, check_roles, feature_names
@@ -79,7 +79,7 @@ class Table:
         return len(self.frame)
 
 
-def make_table(source_frame: pd.DataFrame, roles: Roles, digest: str) -> Table:
+def make_table(source_frame: pd.DataFrame, roles: Roles, digest: str | None = None) -> Table:
     """Give the columns of a table their roles.
 
     Parameters
@@ -88,8 +88,8 @@ def make_table(source_frame: pd.DataFrame, roles: Roles, digest: str) -> Table:
         The rows; not changed.
     roles : Roles
         What the user chose.
-    digest : str
-        Digest of the source.
+    digest : str, optional
+        Stands for the rows, where what is worked out is kept; by default that of their values.
 
     Raises
     ------
@@ -97,10 +97,13 @@ def make_table(source_frame: pd.DataFrame, roles: Roles, digest: str) -> Table:
         When a column cannot play its role.
     """
     check_roles(source_frame, roles)
+    digest = frame_digest(source_frame) if digest is None else digest
     y, labelled, positive = encode_label(
         source_frame[roles.label], roles.positive, roles.drop_unlabelled
     )
     frame = source_frame
+    if not frame.index.equals(pd.RangeIndex(len(frame))):
+        frame = frame.reset_index(drop=True)
     if not labelled.all():
         frame, y = frame[labelled].reset_index(drop=True), y[labelled]
     resolved = replace(roles, positive=positive, features=feature_names(frame, roles))
