@@ -1,9 +1,7 @@
 """Look a table over for what would make its results misleading."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import combinations
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -11,6 +9,8 @@ from numpy.typing import NDArray
 from pandas.api import types
 
 from hetcal.columns import column_kind, counted, distinct_count
+from hetcal.finding import Finding, warnings_first
+from hetcal.label_checks import label_findings
 from hetcal.leakage import MAX_ROWS, separation
 from hetcal.progress import Progress, silent
 from hetcal.splits import ROLES, Split
@@ -27,34 +27,16 @@ HASHED = 2**19  # rows at a time
 _RUNNING_NUMBER_ROWS = 1000  # in a short table whole numbers may all differ by chance
 
 
-@dataclass(frozen=True)
-class Finding:
-    """Something the user should know about the table.
-
-    Parameters
-    ----------
-    level : {"warning", "note"}
-        A warning puts the results in doubt.
-    column : str or None
-        The column it is about.
-    message : str
-        Full sentences that name the column and say what to do.
-    """
-
-    level: Literal["warning", "note"]
-    column: str | None
-    message: str
-
-
 def check_table(table: Table, split: Split, progress: Progress = silent) -> tuple[Finding, ...]:
-    """Look for leaks, repeated rows, split groups, small roles and useless features.
+    """Look for odd labels, leaks, repeated rows, split groups, small roles and useless features.
 
     Returns
     -------
     tuple of Finding
         Warnings first.
     """
-    found = *_small_roles(table, split), *_leaks(table, split)
+    labels = label_findings(table, table.roles.positive)
+    found = *labels, *_small_roles(table, split), *_leaks(table, split)
     return warnings_first((*found, *row_findings(table, split, progress)))
 
 
@@ -65,11 +47,6 @@ def row_findings(table: Table, split: Split, progress: Progress = silent) -> Ite
     yield from _few_groups(table, split)
     yield from _odd_features(table, split)
     yield from _unused(table, split)
-
-
-def warnings_first(found: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Put what casts doubt on the results before what is good to know."""
-    return tuple(sorted(found, key=lambda finding: finding.level != "warning"))
 
 
 def _small_roles(table: Table, split: Split) -> Iterator[Finding]:

@@ -7,14 +7,14 @@ import numpy as np
 from hetcal.checks import (
     MIN_CLASS_ROWS,
     MIN_ROWS,
-    Finding,
     leak,
     row_findings,
     separating_columns,
-    warnings_first,
 )
 from hetcal.class_table import ClassTable
 from hetcal.columns import counted
+from hetcal.finding import Finding, warnings_first
+from hetcal.label_checks import label_findings
 from hetcal.progress import Progress, silent
 from hetcal.splits import Split
 
@@ -25,7 +25,8 @@ def check_classes(
     table: ClassTable, split: Split, progress: Progress = silent
 ) -> tuple[Finding, ...]:
     """Look for what `hetcal.checks.check_table` looks for, class by class."""
-    found = *_small_classes(table, split), *_leaks(table, split)
+    labels = label_findings(table.table, None)
+    found = *labels, *_small_classes(table, split), *_leaks(table, split)
     return warnings_first((*found, *row_findings(table.table, split, progress)))
 
 

@@ -19,6 +19,7 @@ def class_result_json(run: ClassRun) -> str:
     document = {
         "rows": run.split.counts,
         "groups": found.groups,
+        "label": {"column": run.table.table.roles.label, "positive": None},
         "classes": list(run.table.classes),
         "before": asdict(found.before),
         "pooled": asdict(found.pooled),

@@ -8,6 +8,7 @@ import pandas as pd
 from hetcal.class_scores import ClassScores, class_scores_from_columns
 from hetcal.columns import counted
 from hetcal.errors import ScoreError
+from hetcal.labels import alike_values
 from hetcal.model_file import ModelFile
 from hetcal.model_scores import InputColumns, start_class_scoring
 from hetcal.progress import Progress, silent
@@ -66,13 +67,15 @@ def require_column_per_class(columns: Sequence[str], classes: Sequence[str]) -> 
     if len(columns) != len(classes) or len(set(columns)) < len(columns):
         listed = ", ".join(f"'{name}'" for name in columns)
         twice = len(set(columns)) < len(columns)
+        alike = [" and ".join(f"'{value}'" for value in group) for group in alike_values(classes)]
         raise ScoreError(
             f"The label has {counted(len(classes), 'value')} ({', '.join(classes[:8])}"
             f"{', …' if len(classes) > 8 else ''}), and {counted(len(columns), 'score column')} "
             f"{'is' if len(columns) == 1 else 'are'} named ({listed})"
             f"{', one of them twice' if twice else ''}.",
             "Each class needs a score column of its own.",
-            "Name one column per class, or a positive value to set it against all others.",
+            "Name one column per class, or a positive value to set it against all others."
+            + (f" If {alike[0]} mean the same, write them alike in the file." if alike else ""),
         )
 
 

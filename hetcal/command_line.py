@@ -110,6 +110,10 @@ def run_command(options: argparse.Namespace) -> None:
         *check_table(table, split_table(table, settings)),
     )
     _say_notes((*source.notes, *(each.message for each in findings), *finished.notes))
+    _say(
+        f"The label '{table.roles.label}' is positive where it is '{table.roles.positive}': "
+        f"{int(table.y.sum()):,} of {row_count(table.rows)}."
+    )
     evaluation = finished.evaluation
     if finished.choice is not None:
         _say(candidate_lines(finished.choice.candidates))

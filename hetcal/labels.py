@@ -20,6 +20,20 @@ def label_values(column: pd.Series) -> list[str]:
     return value_codes(column)[1]
 
 
+def alike_values(values: Sequence[str]) -> list[list[str]]:
+    """Return the groups of values that differ only in case or in spaces.
+
+    Examples
+    --------
+    >>> alike_values(["No", "Yes", "yes "])
+    [['Yes', 'yes ']]
+    """
+    groups: dict[str, list[str]] = {}
+    for value in values:
+        groups.setdefault(" ".join(value.split()).casefold(), []).append(value)
+    return [group for group in groups.values() if len(group) > 1]
+
+
 def guess_positive(values: Sequence[str]) -> str | None:
     """Guess which of two label values is the positive one.
 

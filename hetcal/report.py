@@ -30,6 +30,7 @@ def result_json(run: Run) -> str:
     lift = evaluation.lift
     document = {
         "rows": run.split.counts,
+        "label": {"column": run.table.roles.label, "positive": run.table.roles.positive},
         "before": asdict(evaluation.before),
         "pooled": asdict(evaluation.pooled),
         "tree": asdict(evaluation.tree),

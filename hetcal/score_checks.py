@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hetcal.checks import Finding
+from hetcal.finding import Finding
 from hetcal.labels import positive_rate
 from hetcal.roles import Roles
 from hetcal.scores import Scores

@@ -33,3 +33,13 @@ def test_a_column_that_gives_one_class_away_is_named_once(kinds):
     (found,) = findings(kinds.assign(told=told))
     assert found.column == "told"
     assert "almost separates the class 'cow' from the others" in found.message
+
+
+def test_a_class_that_is_written_in_two_ways_is_named(kinds):
+    kind = kinds["kind"].copy()
+    kind.iloc[np.flatnonzero(kind == "ant")[::2]] = "Ant"
+    frame = kinds.assign(kind=kind, p_Ant=kinds["p_ant"])
+    roles = Roles("kind", split="split", class_scores=(*COLUMNS, "p_Ant"))
+    table = make_class_table(frame, roles, "digest")
+    found = check_classes(table, split_table(table.table, Settings(), table.y))
+    assert any("differ only in case or spaces: 'Ant' in" in each.message for each in found)
