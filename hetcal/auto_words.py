@@ -109,13 +109,15 @@ def candidate_table(tried: Sequence[Tried], gains: Sequence[Gain], chosen: int) 
 
 
 def candidate_lines(candidates: pd.DataFrame, measure: str = "AUC") -> str:
-    """Write the candidates as a table of text, the simplest first."""
+    """Write the candidates as a table of text, the simplest first, and what was chosen."""
     wide = max(map(len, candidates["name"]))
     lines = [f"  {'candidate':{wide}} {measure} lift (95 % interval), cross-fitted"]
     for each in candidates.itertuples():
         mark = ">" if each.chosen else " "
         interval = f"{each.low:+.4f} to {each.high:+.4f}"
         lines.append(f"{mark} {each.name:{wide}} {each.lift:+.4f} ({interval})")
+    chosen = candidates[candidates["chosen"]]
+    lines += [f"Chosen: {each.name} ({each.words})." for each in chosen.itertuples()]
     return "\n".join(lines)
 
 

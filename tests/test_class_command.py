@@ -53,8 +53,9 @@ def test_maps_are_chosen_and_the_candidates_are_told(table, tmp_path, capsys):
         mark = ">" if each["chosen"] else " "
         interval = f"{each['lift']:+.4f} ({each['low']:+.4f} to {each['high']:+.4f})"
         assert line == f"{mark} {each['name']:18} {interval}"
-    assert said[8] == scheme["why"]
-    assert said[9].startswith("Heterogeneous calibration helps")
+    (words,) = (each["words"] for each in scheme["candidates"] if each["chosen"])
+    assert said[8:10] == [f"Chosen: {scheme['chosen']} ({words}).", scheme["why"]]
+    assert said[10].startswith("Heterogeneous calibration helps")
     assert scheme["chosen"] == "tree vector"
 
 

@@ -316,6 +316,8 @@ def test_the_recommended_scheme_is_the_default(table, tmp_path, capsys):
     out = capsys.readouterr().out
     assert f"> {scheme['chosen']}" in out
     assert scheme["why"] in out
+    (words,) = [each["words"] for each in scheme["candidates"] if each["chosen"]]
+    assert f"\nChosen: {scheme['chosen']} ({words}).\n" in out
 
 
 @pytest.mark.parametrize(

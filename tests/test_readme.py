@@ -1,10 +1,12 @@
 """The README says only what works."""
 
+import json
 import re
 import shlex
 from pathlib import Path
 
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from hetcal.command_line import main
 
@@ -28,12 +30,37 @@ def test_files_that_it_shows_exist():
 
 
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
-def test_the_python_example_runs_and_gives_probabilities():
+def test_the_python_examples_give_probabilities_and_a_verdict(capsys):
     names = {}
     exec(blocks("python")[0], names)
     probability = names["probability"]
     assert len(probability) == len(names["test"])
     assert ((probability > 0) & (probability < 1)).all()
+    exec(blocks("python")[1], names)
+    lift = names["finished"].evaluation.lift
+    assert lift.before == pytest.approx(
+        roc_auc_score(names["y"][names["test"]], names["frame"]["p"].iloc[names["test"]])
+    )
+    assert f"AUC {lift.before:.4f} before and {lift.after:.4f} after" in capsys.readouterr().out
+
+
+def test_every_candidate_is_explained(segments, tmp_path):
+    table, out = tmp_path / "table.csv", tmp_path / "out"
+    segments.to_csv(table, index=False)
+    options = ("--label", "label", "--score", "score", "--split", "split", "--out", str(out))
+    assert main(["run", str(table), *options]) == 0
+    tried = json.loads((out / "result.json").read_text())["scheme"]["candidates"]
+    section = README[README.index("| candidate |") : README.index("`--calibrator` is")]
+    assert [each["name"] for each in tried] == re.findall(r"^\| `(.*?)` \|", section, re.MULTILINE)
+
+
+def test_the_files_of_a_run_are_named(segments, tmp_path):
+    table, out = tmp_path / "table.csv", tmp_path / "out"
+    segments.to_csv(table, index=False)
+    options = ("--label", "label", "--score", "score", "--split", "split", "--partition", "tree")
+    assert main(["run", str(table), *options, "--out", str(out)]) == 0
+    named = re.findall(r"^- `(.*?)`", README, re.MULTILINE)
+    assert sorted(path.name for path in out.iterdir()) == sorted(named)
 
 
 @pytest.mark.network
