@@ -119,12 +119,12 @@ def refuse_unused(
 
 
 def _require_counts(options: argparse.Namespace) -> None:
-    for name in ("max_depth", "min_leaf", "bins"):
+    for name, least in (("max_depth", 1), ("min_leaf", 1), ("bins", 1), ("min_rows", 0)):
         value = getattr(options, name)
-        if value is not None and value < 1:
+        if value is not None and value < least:
             raise HetcalError(
                 f"The option --{name.replace('_', '-')} is {value}.",
-                "It has to be a whole number of at least 1.",
+                f"It has to be a whole number of at least {least}.",
                 "Choose such a number, or leave the option out.",
             )
 
@@ -133,7 +133,7 @@ def _require_names(options: argparse.Namespace) -> None:
     """Refuse a partition that needs the name of what it divides, and is given none."""
     for kind, needed, what in (
         ("columns", "--columns c1,c2,…", "columns of the table"),
-        ("layer", "--layer NAME", "a layer of the model"),
+        ("layer", "--layer NAME, with --model FILE", "a layer of the model"),
     ):
         if options.partition == kind and not getattr(options, kind):
             raise HetcalError(

@@ -152,6 +152,7 @@ def test_a_leaf_without_test_rows_has_no_test_rate(segments, tmp_path):
         (lambda f: f, (*SCORED, "--max-depth", "0"), "--max-depth is 0"),
         (lambda f: f, (*SCORED, "--min-leaf", "0"), "--min-leaf is 0"),
         (lambda f: f, (*SCORED, "--columns", "segment", "--bins", "-1"), "--bins is -1"),
+        (lambda f: f, (*SCORED, "--min-rows", "-1"), "--min-rows is -1"),
         (lambda f: f, (*SCORED, "--delimiter", ";"), "--delimiter on the command line"),
         (lambda f: f, (*SCORED, "--delimiter", "ab"), "--delimiter on the command line"),
         (lambda f: f, (*SCORED, "--encoding", "utf-16"), "--encoding on the command line"),
