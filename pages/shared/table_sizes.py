@@ -19,7 +19,7 @@ MOST_LINES = 8  # of a text, as far as it is seen without a double click
 HEAD_HEIGHT = 38  # pixels, with the frame
 SHOWN_ROWS = 10.4  # the part of a row tells that there are more
 RULE_WIDTH = 390  # pixels: about three questions of a tree, which is how deep it is by default
-WIDE_RULE = 450  # where a table has few other columns
+WIDE_RULE = 490  # where a table has few other columns
 
 
 def fitted(columns: Columns, table: pd.DataFrame) -> Columns:
