@@ -62,6 +62,7 @@ def test_tables_of_high_rows_show_ten_of_them():
 def test_advice_on_a_slope_stands_on_one_line():
     slopes, errors = (*CHANGES, -0.5, 0.05, 0.95, 1.04, 7), (0.01, 0.3, 3)
     said = [in_brief(scale_words(0.93 * slope, se)) for slope in slopes for se in errors]
+    said += [in_brief(scale_words(slope, 0.01, -3.0)) for slope in CHANGES]
     assert "too few test rows to judge the size of the scores" in said
     proto = drawn(pd.DataFrame({"leaf": 1, "brief": said}), "DIAGNOSIS")
     assert not proto.HasField("row_height")
