@@ -127,7 +127,7 @@ def describe_columns(frame: pd.DataFrame, progress: Progress = silent) -> pd.Dat
     -------
     DataFrame
         Columns: column, kind, missing (count), distinct (count, without missing values)
-        and example (the first value, as text).
+        and example (the first value, as text; fractions have six digits).
     """
     rows = []
     for i, name in enumerate(frame.columns):
@@ -147,4 +147,8 @@ def describe_columns(frame: pd.DataFrame, progress: Progress = silent) -> pd.Dat
 
 def _example(column: pd.Series) -> str:
     first = column.first_valid_index()
-    return "" if first is None else value_text(column.loc[first])
+    if first is None:
+        return ""
+    value = column.loc[first]
+    broken = isinstance(value, float | np.floating) and not value.is_integer()
+    return f"{value:.6g}" if broken else value_text(value)

@@ -50,3 +50,9 @@ def test_the_description_counts_missing_and_distinct_values():
         ["c", "category", 1, 2, "u"],
         ["empty", "number", 3, 0, ""],
     ]
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32"])
+def test_the_first_value_of_a_column_is_written_in_few_digits_unless_it_is_whole(kind):
+    frame = pd.DataFrame({"a": [0.4671611072370462, 1], "b": [12345678.0, 1]}, dtype=kind)
+    assert describe_columns(frame)["example"].tolist() == ["0.467161", "12345678"]
