@@ -100,6 +100,7 @@ def fit_family(
     return shrink(name, rows, len(leaves), pooled, strength)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # maps beyond all numbers have not converged
 def shrink(
     name: str, rows: GroupedRows, count: int, pooled: Floats | None, strength: float
 ) -> FamilyFit:

@@ -464,7 +464,6 @@ def test_maps_of_cells_are_close_to_those_of_their_rows(many_rows, method):
     assert np.mean(off) < (1e-5 if method in FAMILIES else 2e-3)
 
 
-@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")
 def test_maps_of_wild_scores_are_numbers_or_those_of_all_rows():
     rng = np.random.default_rng(0)
     scores, leaf = rng.normal(size=600), np.arange(600) % 2 + 1

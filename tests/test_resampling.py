@@ -32,6 +32,13 @@ def test_cells_without_rows_stay_empty():
     assert np.all(drawn[:, 1] > 0)
 
 
+def test_rows_whose_squared_weights_vanish_are_drawn_as_none():
+    amounts = Amounts(np.array([1e-200, 400.0]), np.array([1e-200**2, 400.0]))
+    drawn = amounts.draw(10, np.random.default_rng(0))
+    assert np.all(drawn[:, 0] == 0)
+    assert np.all(drawn[:, 1] > 0)
+
+
 def test_equal_seeds_draw_equal_rows():
     amounts = Amounts(np.array([3.0, 50.0]), np.array([3.0, 50.0]))
     one, other = (amounts.draw(5, np.random.default_rng(7)) for _ in range(2))

@@ -254,7 +254,6 @@ def test_wide_scores_have_maps_in_every_family(strength):
 
 
 @pytest.mark.parametrize("strength", [0.0, 10.0])
-@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")
 def test_scores_whose_squares_are_no_numbers_have_no_maps(strength):
     scores, y, leaf, _ = sample(400)
     cells = Cells.of_rows(1e200 * scores, y, leaf)
