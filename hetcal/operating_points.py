@@ -68,8 +68,9 @@ def at_false_positive_rate(
 ) -> OperatingPoint:
     """Return the operating point with this false positive rate.
 
-    Where positive rows lie between two negative ones, every threshold between these has the
-    same false positive rate; the lowest is taken, which passes the most positive rows.
+    Where positive rows lie between two negative ones, or below all of them, every threshold
+    between these has the same false positive rate; the lowest is taken, which passes the most
+    positive rows.
     """
     return point_of_rate(*rank_classes(y, scores, weight), rate)
 
@@ -78,14 +79,15 @@ def point_of_rate(positive: RankedClass, negative: RankedClass, rate: float) -> 
     """Do what `at_false_positive_rate` does for classes that are already ranked."""
     if not positive.total * negative.total:
         return OperatingPoint(float("nan"), float("nan"), float("nan"), float("nan"))
+    if rate >= 1:
+        return _all_pass(positive.scores[0], negative.scores[0])
     # The weight that scores more than each negative row falls along the ascending scores.
     above = negative.above(negative.scores)
     place = int(np.searchsorted(-above, -rate * negative.total, "left"))
     place = min(place, negative.scores.size - 1)
     threshold = float(negative.scores[place])
     tied = float(negative.at_or_above(negative.scores[place : place + 1])[0] - above[place])
-    # Without weight, next to far heavier ones, they may pass or not.
-    share = float(np.clip((rate * negative.total - above[place]) / tied, 0.0, 1.0)) if tied else 1.0
+    share = float(np.clip((rate * negative.total - above[place]) / tied, 0.0, 1.0))
     true = _rate(positive, threshold, share)
     return OperatingPoint(threshold, share, true, _rate(negative, threshold, share))
 
@@ -94,6 +96,8 @@ def point_of_rows(positive: Floats, negative: Floats, rate: float) -> OperatingP
     """Do what `at_false_positive_rate` does for scores of rows that count once, unsorted."""
     if not positive.size * negative.size:
         return OperatingPoint(float("nan"), float("nan"), float("nan"), float("nan"))
+    if rate >= 1:
+        return _all_pass(positive.min(), negative.min())
     passed = rate * negative.size
     from_top = min(int(passed), negative.size - 1)
     place = negative.size - 1 - from_top
@@ -103,6 +107,11 @@ def point_of_rows(positive: Floats, negative: Floats, rate: float) -> OperatingP
     more, equal = _counts(positive, threshold)
     true = (more + share * equal) / positive.size
     return OperatingPoint(threshold, share, true, (above + share * tied) / negative.size)
+
+
+def _all_pass(*lowest: float) -> OperatingPoint:
+    """Return the point that passes every row, given the lowest score of either class."""
+    return OperatingPoint(float(min(lowest)), 1.0, 1.0, 1.0)
 
 
 def _counts(scores: Floats, threshold: float) -> tuple[int, int]:

@@ -68,6 +68,13 @@ def test_the_true_positive_rate_averaged_over_false_positive_rates_is_the_auc(dr
     assert np.sum(heights * width) == pytest.approx(roc_auc_score(y, scores, sample_weight=weight))
 
 
+@pytest.mark.parametrize("weight", [None, np.array([1.0, 2.0, 0.5, 3.0])])
+def test_a_false_positive_rate_of_one_passes_every_row(weight):
+    y, scores = np.array([0, 0, 1, 1]), np.array([-1.0, 0.5, -3.0, 2.0])
+    assert at_false_positive_rate(y, scores, 1.0, weight) == OperatingPoint(-3.0, 1.0, 1.0, 1.0)
+    assert point_of_rows(scores[2:], scores[:2], 1.0) == OperatingPoint(-3.0, 1.0, 1.0, 1.0)
+
+
 def test_rows_too_light_to_be_counted_next_to_heavy_ones_have_rates():
     y, scores = np.array([0, 0, 1, 1]), np.array([-1.0, 2.0, 0.0, 1.0])
     point = at_false_positive_rate(y, scores, 1.0, np.array([1e-20, 1.0, 1.0, 3.0]))
