@@ -131,7 +131,7 @@ def _weight(column: pd.Series) -> Floats:
     needed = f"Weights must be 0, though not all of them, or numbers from {least:g} to {most:g}."
     remedy = "Correct these values, or choose another weight column."
     if column_kind(column) != "number":
-        raise TableError(f"{name} holds text.", needed, remedy)
+        raise TableError(f"{name} holds text or other values that are not numbers.", needed, remedy)
     weight = column.to_numpy(dtype=np.float64, na_value=np.nan)
     for bad, what in (
         (np.isnan(weight), "missing"),
