@@ -3,7 +3,6 @@
 import pandas as pd
 
 from hetcal.algorithm import split_table
-from hetcal.checks import Finding
 from hetcal.class_algorithm import choose_maps, finish_classes, grow_class_partition
 from hetcal.class_auto import ClassChoice
 from hetcal.class_checks import check_classes
@@ -12,6 +11,7 @@ from hetcal.class_run import ClassRun
 from hetcal.class_scores import ClassScores
 from hetcal.class_scoring import ClassColumnScoring, score_classes
 from hetcal.class_table import ClassTable, has_many_classes, make_class_table
+from hetcal.finding import Finding
 from hetcal.finished_run import Run
 from hetcal.histograms import ScoreHistograms, score_histograms
 from hetcal.leaves import leaf_table

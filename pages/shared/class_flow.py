@@ -5,12 +5,12 @@ from functools import cached_property
 
 import pandas as pd
 
-from hetcal.checks import Finding
 from hetcal.class_auto import ClassChoice
 from hetcal.class_run import ClassRun
 from hetcal.class_scores import ClassScores
 from hetcal.class_scoring import ClassColumnScoring, ClassModelScoring
 from hetcal.class_table import ClassTable, classes_by_role
+from hetcal.finding import Finding
 from hetcal.finished_run import Run
 from hetcal.histograms import ScoreHistograms
 from hetcal.partition import Partition

@@ -17,9 +17,10 @@ from hetcal.arrays import Ints
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import READ_SHARE, Artifact, score_with_artifact
 from hetcal.auto import Choice
-from hetcal.checks import Finding, check_table
+from hetcal.checks import check_table
 from hetcal.class_artifacts import ClassArtifact
 from hetcal.ensembles import fit_ensemble
+from hetcal.finding import Finding
 from hetcal.finished_run import Run
 from hetcal.growing import grow_partition
 from hetcal.histograms import ScoreHistograms, score_histograms

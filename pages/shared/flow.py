@@ -6,7 +6,7 @@ from functools import cached_property
 import pandas as pd
 
 from hetcal.auto import Choice
-from hetcal.checks import Finding
+from hetcal.finding import Finding
 from hetcal.finished_run import Run
 from hetcal.histograms import ScoreHistograms
 from hetcal.partition import Partition

@@ -3,10 +3,10 @@
 import streamlit as st
 
 from hetcal.candidates import in_words
-from hetcal.checks import Finding
 from hetcal.delong import Lift
 from hetcal.errors import HetcalError
 from hetcal.evaluation import Evaluation
+from hetcal.finding import Finding
 from hetcal.finished_run import Run
 from hetcal.saved_run import SavedRun
 from hetcal.verdict import outcome, same_order, verdict
