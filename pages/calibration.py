@@ -1,4 +1,4 @@
-"""Calibration: one Platt map per leaf, fitted on the calibration rows."""
+"""Calibration: one map per leaf, fitted on held-out rows."""
 
 import streamlit as st
 
@@ -20,8 +20,9 @@ NO_BARS = "The maps of a scheme come without intervals. "
 open_page(
     "Calibration",
     "In every leaf a map turns the logit *s* into a probability; Platt's is "
-    "σ(slope · *s* + intercept). It is fitted on the **calibration rows**, which the tree has not "
-    "seen and the network should not have.",
+    "σ(slope · *s* + intercept). It is fitted on **held-out rows**, which the tree has not seen "
+    "and the network should not have: the calibration rows and, where a scheme is chosen, the "
+    "validation rows.",
 )
 flow = need_results()
 leaf = leaf_picker(flow.partition)
