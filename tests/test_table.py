@@ -127,7 +127,7 @@ def test_missing_groups_are_counted(frame):
         ([1, 1e-101, 0, 1], "is too small in 1 row"),
         ([0, 0, 0, 0], "is 0 in every row"),
         (["a", "b", "c", "d"], "holds text"),
-        ([True, True, False, True], "other values that are not numbers"),
+        ([True, True, False, True], "holds text or other values that are not numbers"),
     ],
 )
 def test_weights_that_are_none_are_refused(frame, values, words):
