@@ -1,8 +1,11 @@
 """The maps of all leaves as a table."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from hetcal.leaf_calibrator import LeafCalibrator
+from hetcal.leaf_map import LeafMap
 from hetcal.partition import Partition
 from hetcal.rules import ALL_ROWS
 
@@ -31,4 +34,16 @@ def maps_table(calibrator: LeafCalibrator, partition: Partition) -> pd.DataFrame
             **{name: [getattr(each, name) for each in maps] for name in numbers},
             "fallback": [each.fallback or "" for each in maps],
         }
+    )
+
+
+def fallback_words(maps: Sequence[LeafMap]) -> str:
+    """Name the leaves that have the map of all rows, by the reason; empty if there are none."""
+    leaves: dict[str, list[str]] = {}
+    for each in maps:
+        if each.fallback is not None:
+            leaves.setdefault(each.fallback, []).append(str(each.leaf))
+    return "; ".join(
+        f"{'leaf' if len(ids) == 1 else 'leaves'} {', '.join(ids)} ({reason})"
+        for reason, ids in leaves.items()
     )

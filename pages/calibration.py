@@ -4,7 +4,7 @@ import streamlit as st
 
 from hetcal.calibration_figures import maps_figure
 from hetcal.candidates import IDENTITY
-from hetcal.maps_table import maps_table
+from hetcal.maps_table import fallback_words, maps_table
 from hetcal.slope_figure import slope_intercept_figure
 from pages.shared.class_results import class_method_controls
 from pages.shared.frame import need_results, open_page
@@ -38,10 +38,9 @@ if calibrator.shrinkage_table_ is not None:
     st.caption(f"Cross-validation chose the shrinkage {calibrator.shrinkage_:g}.")
 for note in calibrator.notes_:
     st.warning(plain(note), icon=":material/warning:")
-flagged = [each for each in calibrator.maps_ if each.fallback]
-if flagged:
-    names = ", ".join(f"leaf {each.leaf} ({each.fallback})" for each in flagged)
-    st.warning(f"Uses the pooled map: {names}.", icon=":material/flag:")
+fallbacks = fallback_words(calibrator.maps_)
+if fallbacks:
+    st.warning(f"Uses the pooled map: {fallbacks}.", icon=":material/flag:")
 
 left, right = st.columns(2, gap="medium")
 with left:
