@@ -56,7 +56,7 @@ def main(rows: int) -> None:
     with launched(provide_chromium()) as browser:
         with visited(browser) as (visitor, _):
             visitor.press("Run the demo")
-            expect(visitor.page.get_by_text("AUC before")).to_be_visible()
+            expect(visitor.page.get_by_text("AUC before", exact=True)).to_be_visible()
             say("The demo")
             time_controls(visitor, [each for each in CONTROLS if not each.of_maps])
             visitor.grow_one_tree()

@@ -56,7 +56,7 @@ def arrive(browser: Browser, address: str, theme: str, width: int) -> Visitor:
 def run_demo(visitor: Visitor) -> None:
     """Load the demo and wait for its verdict."""
     visitor.press("Run the demo")
-    expect(visitor.page.get_by_text("AUC before")).to_be_visible()
+    expect(visitor.page.get_by_text("AUC before", exact=True)).to_be_visible()
     visitor.settle()
 
 

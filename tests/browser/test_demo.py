@@ -27,7 +27,7 @@ def test_no_number_is_cut_off_in_a_narrow_window(visitor):
     visitor.page.set_viewport_size(NARROW)
     visitor.open()
     visitor.press("The paper's example")
-    expect(visitor.page.get_by_text("AUC before")).to_be_visible()
+    expect(visitor.page.get_by_text("AUC before", exact=True)).to_be_visible()
     for name, count in (("Overview", 3), ("Scores", 3), ("Over-confidence", 4), ("Results", 4)):
         visitor.walk_to(name)
         cards = visitor.page.get_by_test_id("stMetric")

@@ -66,7 +66,7 @@ def confirm_columns(visitor):
 
 def score(visitor):
     visitor.press("Score the rows")
-    expect(visitor.page.get_by_test_id("stAlert")).to_contain_text("sigmoid")
+    expect(visitor.page.get_by_test_id("stAlert").filter(has_text="sigmoid")).to_be_visible()
     visitor.settle()
 
 
