@@ -42,7 +42,7 @@ from hetcal.command_options import names, parse_options, refuse_unused
 from hetcal.command_tables import read_table
 from hetcal.demo import write_demo
 from hetcal.errors import HetcalError
-from hetcal.new_rows import new_row_notes, scored_count
+from hetcal.new_rows import new_row_notes, scored_rows_in_words
 from hetcal.progress import between
 from hetcal.progress_line import progress_line
 from hetcal.report import result_json, scored_test_rows, table_bytes
@@ -133,8 +133,7 @@ def score_command(options: argparse.Namespace) -> None:
         scored = score_with_artifact(artifact, source.frame, source.digest, scoring)
     options.out.write_bytes(table_bytes(scored, options.out.name))
     _say_notes((*source.notes, *new_row_notes(artifact, source.frame, scored)))
-    done, rows = scored_count(scored), row_count(len(scored))
-    _say(f"{rows if done == len(scored) else f'{done:,} of {rows}'} scored: {options.out}")
+    _say(f"{scored_rows_in_words(scored)} scored: {options.out}")
 
 
 def demo_command(options: argparse.Namespace) -> None:

@@ -19,6 +19,12 @@ def scored_count(scored: pd.DataFrame) -> int:
     return int(scored["after" if "after" in scored else "top_after"].notna().sum())
 
 
+def scored_rows_in_words(scored: pd.DataFrame) -> str:
+    """Say how many rows got a probability, and of how many if not all did."""
+    done, rows = scored_count(scored), row_count(len(scored))
+    return rows if done == len(scored) else f"{done:,} of {rows}"
+
+
 def new_row_notes(
     artifact: Artifact | ClassArtifact, frame: pd.DataFrame, scored: pd.DataFrame
 ) -> list[str]:

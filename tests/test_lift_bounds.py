@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from scipy.special import expit
 
 from hetcal.cells import Cells
 from hetcal.delong import lift_of
@@ -9,21 +8,7 @@ from hetcal.grid import Grid
 from hetcal.lift_bounds import lift_se_bound
 from hetcal.rank_bounds import rank_cells
 from hetcal.sketch import sketch_rows
-
-LEAVES = [1, 2, 3]
-
-
-def mapped(scores, leaf):
-    return np.array([0, 0.4, 1.0, 1.7])[leaf] * scores + np.array([0, -1.0, 0.0, 0.5])[leaf]
-
-
-def sample(seed, rows=3_000):
-    rng = np.random.default_rng(seed)
-    leaf = rng.choice([1, 2, 3], rows, p=[0.6, 0.39, 0.01])
-    scores = rng.normal(scale=[0.01, 1.5, 30][seed % 3], size=rows)
-    if seed % 2:
-        scores = np.round(scores, 1)
-    return scores, rng.binomial(1, expit(mapped(scores, leaf))), leaf
+from tests.three_leaves import LEAVES, mapped, sample
 
 
 def of_cells(before, after):

@@ -26,6 +26,7 @@ from hetcal.growing import grow_partition
 from hetcal.histograms import ScoreHistograms, score_histograms
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.leaves import leaf_table
+from hetcal.new_rows import new_row_notes
 from hetcal.overconfidence import diagnose
 from hetcal.partition import Partition
 from hetcal.progress import Progress, between, silent
@@ -194,9 +195,10 @@ def artifact_of(path: Path) -> Artifact | ClassArtifact:
 @once
 def scored_by_artifact(
     artifact: Path, table: Path, name: str, _progress: Progress = silent
-) -> pd.DataFrame:
-    """Score the rows of a file with an artifact, both kept under their digests."""
+) -> tuple[pd.DataFrame, list[str]]:
+    """Score the rows of a file with an artifact, both kept under their digests, with notes."""
     opened = artifact_of(artifact)
     reading, scoring = between(_progress, 0.0, READ_SHARE), between(_progress, READ_SHARE, 1.0)
     rows = read_file(table, name=name, kinds=opened.kinds, progress=reading)
-    return score_with_artifact(opened, rows.frame, rows.digest, scoring)
+    scored = score_with_artifact(opened, rows.frame, rows.digest, scoring)
+    return scored, [*rows.notes, *new_row_notes(opened, rows.frame, scored)]

@@ -10,6 +10,7 @@ from hetcal.class_figures import class_maps_table
 from hetcal.definitions import DEFINITIONS
 from hetcal.errors import HetcalError
 from hetcal.maps_table import maps_table
+from hetcal.new_rows import scored_rows_in_words
 from hetcal.partition import Partition
 from hetcal.report import table_bytes
 from hetcal.tree_figure import tree_figure
@@ -128,11 +129,16 @@ def _score(artifact: Path) -> None:
         return
     try:
         with shown_progress() as progress:
-            scored = scored_by_artifact(artifact, keep(table.getvalue()), table.name, progress)
+            scored, notes = scored_by_artifact(
+                artifact, keep(table.getvalue()), table.name, progress
+            )
     except HetcalError as error:
         show_error(error)
         return
-    st.success(f"{len(scored):,} rows of {plain(table.name)} scored.", icon=":material/check:")
+    done = f"{scored_rows_in_words(scored)} of {plain(table.name)} scored."
+    st.success(done, icon=":material/check:")
+    for note in notes:
+        st.caption(plain(note))
     scored_head(scored)
     with st.container(horizontal=True):
         for name in ("scored.csv", "scored.parquet"):

@@ -112,6 +112,14 @@ def test_an_artifact_scores_new_rows_bit_for_bit_and_once(segments, finished, ar
     assert len(scored) == 1
 
 
+def test_rows_that_get_no_probability_are_counted(segments, artifact):
+    app = upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", artifact)
+    holes = segments.assign(score=segments["score"].where(segments.index >= 3))
+    upload(app, "reopen_table", "new.parquet", holes.to_parquet(index=False))
+    assert said(calm(app).success) == ["2,397 of 2,400 rows of new.parquet scored."]
+    assert any("3 of 2,400 rows have no finite score" in each for each in said(app.caption))
+
+
 def test_an_artifact_lends_its_partition_to_the_table_at_hand(segments, finished, artifact):
     app = upload(go(with_table(segments), "pages/export.py"), "reopen_artifact", "a.zip", artifact)
     press(app, "Use its partition for the table at hand")
