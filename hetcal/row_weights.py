@@ -7,7 +7,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from hetcal.arrays import Floats
 
-LARGEST = 1e100  # squares of sums of such weights are finite
+LARGEST = 1e100  # squares of sums of such weights are finite, and of its inverse above 0
 
 
 def row_weights(sample_weight: Any, X: Any, *, may_vanish: bool = False) -> Floats:

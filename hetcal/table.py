@@ -12,11 +12,11 @@ from hetcal.digests import frame_digest, text_digest
 from hetcal.errors import TableError
 from hetcal.labels import encode_label, guess_positive, label_values, positive_rate
 from hetcal.roles import Roles, check_roles, feature_names
+from hetcal.row_weights import LARGEST
 from hetcal.splits import ROLES, Split
 from hetcal.stratified import Groups
 
 ALL_ROWS = slice(None)
-LARGEST_WEIGHT = 1e100  # squares of sums are finite, and above 0
 
 __all__ = [
     "Roles",
@@ -127,7 +127,7 @@ def _check_group(column: pd.Series) -> None:
 
 def _weight(column: pd.Series) -> Floats:
     name = f"The weight column '{column.name}'"
-    most, least = LARGEST_WEIGHT, 1 / LARGEST_WEIGHT
+    most, least = LARGEST, 1 / LARGEST
     needed = f"Weights must be 0, though not all of them, or numbers from {least:g} to {most:g}."
     remedy = "Correct these values, or choose another weight column."
     if column_kind(column) != "number":
