@@ -67,8 +67,6 @@ from hetcal.class_auto import ClassChoice
 from hetcal.class_calibrator import ClassCalibrator
 from hetcal.class_partition import ClassPartition
 from hetcal.class_run import ClassRun
-from hetcal.class_scores import ClassScores, class_scores_from_columns
-from hetcal.class_table import ClassTable, make_class_table
 from hetcal.columns_partition import ColumnsPartition
 from hetcal.errors import HetcalError
 from hetcal.evaluation import Evaluation, evaluate
@@ -83,7 +81,7 @@ from hetcal.model_scores import InputColumns, score_model
 from hetcal.partition import Partition
 from hetcal.scheme import Scheme
 from hetcal.scheme_rows import SchemeRows
-from hetcal.scores import Scores, scores_from_column
+from hetcal.scores import Scores, scores_from_column, scores_from_columns
 from hetcal.settings import Settings
 from hetcal.sources import from_path
 from hetcal.table import Roles, Table, make_table
@@ -105,8 +103,6 @@ __all__ = [
     "ClassChoice",
     "ClassPartition",
     "ClassRun",
-    "ClassScores",
-    "ClassTable",
     "ColumnsPartition",
     "Evaluation",
     "ForestPartition",
@@ -135,11 +131,9 @@ __all__ = [
     "artifact_bytes",
     "choose_scheme",
     "class_artifact_bytes",
-    "class_scores_from_columns",
     "evaluate",
     "from_path",
     "inspect_model",
-    "make_class_table",
     "make_table",
     "open_artifact",
     "run",
@@ -147,5 +141,6 @@ __all__ = [
     "score_model",
     "score_with_artifact",
     "scores_from_column",
+    "scores_from_columns",
     "verdict",
 ]

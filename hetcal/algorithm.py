@@ -208,22 +208,18 @@ def finish_run(
     return Run(table, scores, settings, *parts, choice=choice)
 
 
-def split_table(table: Table, settings: Settings, y: Ints | None = None) -> Split:
-    """Divide the rows by the split column, or else by seeded fractions.
-
-    `y` takes the place of the table's own labels, where there are more than two classes.
-    """
-    labels = table.y if y is None else y
+def split_table(table: Table, settings: Settings) -> Split:
+    """Divide the rows by the split column, or else by seeded fractions."""
     roles = table.roles
     if roles.split is not None:
         split = split_by_column(table.frame[roles.split])
     else:
         group = None if roles.group is None else table.frame[roles.group]
-        split = split_by_fraction(labels, settings.fractions, settings.seed, group)
+        split = split_by_fraction(table.y, settings.fractions, settings.seed, group)
     if settings.partition in READ_SCORES:
         split = lend_rows(split, table.y, settings.seed, table.group(split.calibration))
-    require_both_classes(split, labels)
-    require_weight(table, split, y)
+    require_both_classes(split, table.y)
+    require_weight(table, split)
     return split
 
 

@@ -92,7 +92,7 @@ def _choice(manifest: Fields) -> SavedScheme:
 def _scoring(manifest: Fields, archive: zipfile.ZipFile, directory: Path) -> Scoring:
     scoring = manifest.fields("scoring")
     if "column" in scoring:
-        return ColumnScoring(scoring.text("column"), read_score_kind(scoring))
+        return ColumnScoring((scoring.text("column"),), read_score_kind(scoring))
     return ModelScoring(
         read_model(manifest, archive, directory),
         read_inputs(scoring),

@@ -108,7 +108,7 @@ def score_with_artifact(
     if isinstance(artifact, ClassArtifact):
         return artifact.score(frame, digest, progress)
     scored = MODEL_SHARE if isinstance(artifact.scoring, ModelScoring) else 0.0
-    scores = score_rows(frame, artifact.scoring, digest, between(progress, 0.0, scored))
+    scores = score_rows(frame, artifact.scoring, (), digest, between(progress, 0.0, scored))
     calibrating = between(progress, scored, 1.0)
     calibrating(0.0, "Finding the leaf of every row")
     leaf = artifact.partition.apply(readable(artifact.partition, frame, scores))
@@ -138,7 +138,7 @@ def _manifest(run: Run, scoring: Scoring) -> dict[str, object]:
 
 def _scoring_document(scoring: Scoring) -> dict[str, object]:
     if isinstance(scoring, ColumnScoring):
-        return {"column": scoring.column, "kind": scoring.kind}
+        return {"column": scoring.columns[0], "kind": scoring.kind}
     return {
         "model": model_entry(scoring.model),
         "inputs": inputs_document(scoring.inputs),
@@ -151,5 +151,5 @@ def _scoring_document(scoring: Scoring) -> dict[str, object]:
 def _kinds(run: Run, scoring: Scoring) -> dict[str, str]:
     needed = {each.name for each in run.partition.features if each.name in run.table.frame}
     needed |= run.choice.scheme.column_names if run.choice is not None else set()
-    needed |= set(scoring.inputs.needed if isinstance(scoring, ModelScoring) else [scoring.column])
+    needed |= set(scoring.inputs.needed if isinstance(scoring, ModelScoring) else scoring.columns)
     return {name: column_kind(run.table.frame[name]) for name in sorted(needed)}

@@ -17,7 +17,6 @@ from hetcal.errors import ScoreError
 from hetcal.model_file import inspect_model
 from hetcal.model_scores import ScoringJob, start_scoring, suggest_inputs
 from hetcal.network import NetworkSettings
-from hetcal.scores import Scores
 from hetcal.splits import split_by_column, split_by_fraction
 from hetcal.training import start_training
 
@@ -117,7 +116,7 @@ def _train(
     ]
 
 
-def _start_scoring(table: BenchmarkTable, content: bytes, path: Path) -> ScoringJob[Scores]:
+def _start_scoring(table: BenchmarkTable, content: bytes, path: Path) -> ScoringJob:
     path.write_bytes(content)
     model = inspect_model(path)
     inputs = suggest_inputs(model, list(table.X.columns))

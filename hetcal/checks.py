@@ -23,6 +23,7 @@ MIN_ROWS = 50
 MIN_CLASS_ROWS = 10
 MIN_GROUPS = 20
 ID_SHARE = 0.5
+MOST_LOOKED_AT = 10  # classes, the most common ones
 HASHED = 2**19  # rows at a time
 _RUNNING_NUMBER_ROWS = 1000  # in a short table whole numbers may all differ by chance
 
@@ -35,18 +36,18 @@ def check_table(table: Table, split: Split, progress: Progress = silent) -> tupl
     tuple of Finding
         Warnings first.
     """
-    labels = label_findings(table, table.roles.positive)
-    found = *labels, *_small_roles(table, split), *_leaks(table, split)
-    return warnings_first((*found, *row_findings(table, split, progress)))
-
-
-def row_findings(table: Table, split: Split, progress: Progress = silent) -> Iterator[Finding]:
-    """Look for what does not depend on the label."""
-    yield from _repeated_rows(table, split, progress)
-    yield from _divided_groups(table, split)
-    yield from _few_groups(table, split)
-    yield from _odd_features(table, split)
-    yield from _unused(table, split)
+    small = _small_classes if table.classes else _small_roles
+    found = (
+        *label_findings(table),
+        *small(table, split),
+        *_leaks(table, split),
+        *_repeated_rows(table, split, progress),
+        *_divided_groups(table, split),
+        *_few_groups(table, split),
+        *_odd_features(table, split),
+        *_unused(table, split),
+    )
+    return warnings_first(found)
 
 
 def _small_roles(table: Table, split: Split) -> Iterator[Finding]:
@@ -66,12 +67,39 @@ def _small_roles(table: Table, split: Split) -> Iterator[Finding]:
             )
 
 
+def _small_classes(table: Table, split: Split) -> Iterator[Finding]:
+    for role, rows in split.counts.items():
+        if role == "validation":
+            continue  # needed only by a network trained here
+        of_class = np.bincount(table.y[split.of(role)], minlength=len(table.classes))
+        fewest = int(of_class.argmin())
+        if rows < MIN_ROWS or of_class[fewest] < MIN_CLASS_ROWS:
+            yield Finding(
+                "warning",
+                None,
+                f"There {'is' if rows == 1 else 'are'} only {counted(rows, f'{role} row')}, "
+                f"{of_class[fewest]:,} of them of the class '{table.classes[fewest]}'. At least "
+                f"{MIN_ROWS} rows and {MIN_CLASS_ROWS} of each class are needed for steady "
+                f"results. Give {role} more rows, or join rare classes.",
+            )
+
+
 def _leaks(table: Table, split: Split) -> Iterator[Finding]:
-    for name, auc in separating_columns(table, split):
-        yield leak(name, "the classes", auc)
+    """Look for features that tell the classes apart, or one of the most common from the rest."""
+    if not table.classes:
+        for name, auc in _separating_columns(table, split):
+            yield _leak(name, "the classes", auc)
+        return
+    rows = np.bincount(table.y[split.train], minlength=len(table.classes))
+    told = set()
+    for number in np.argsort(-rows, kind="stable")[:MOST_LOOKED_AT].tolist():
+        for name, auc in _separating_columns(table.view(number), split):
+            if name not in told:
+                told.add(name)
+                yield _leak(name, f"the class '{table.classes[number]}' from the others", auc)
 
 
-def separating_columns(table: Table, split: Split) -> Iterator[tuple[str, float]]:
+def _separating_columns(table: Table, split: Split) -> Iterator[tuple[str, float]]:
     """Find the features that tell positive from negative train rows, and their AUC."""
     rows = split.train
     if rows.size > MAX_ROWS:
@@ -83,8 +111,7 @@ def separating_columns(table: Table, split: Split) -> Iterator[tuple[str, float]
             yield name, auc
 
 
-def leak(name: str, what: str, auc: float) -> Finding:
-    """Warn of a feature that may hold the answer."""
+def _leak(name: str, what: str, auc: float) -> Finding:
     return Finding(
         "warning",
         name,

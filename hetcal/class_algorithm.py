@@ -9,19 +9,19 @@ from hetcal.class_map import METHODS, ClassMethod
 from hetcal.class_partition import ClassPartition
 from hetcal.class_rows import ClassRows
 from hetcal.class_run import ClassRun
-from hetcal.class_scores import ClassScores
-from hetcal.class_table import ClassTable
 from hetcal.growing import grow_partition
 from hetcal.partition import Partition
 from hetcal.progress import Progress, between, silent
-from hetcal.run_checks import refuse_role_columns, require_scored_labels
+from hetcal.run_checks import refuse_role_columns, require_scored_classes
+from hetcal.scores import Scores
 from hetcal.settings import Settings
 from hetcal.splits import Split
+from hetcal.table import Table
 
 
 def run_classes(
-    table: ClassTable,
-    scores: ClassScores,
+    table: Table,
+    scores: Scores,
     settings: Settings,
     partition: Partition | None = None,
     progress: Progress = silent,
@@ -30,7 +30,7 @@ def run_classes(
 
     With the partition `auto` of the settings, and none given, the maps are chosen.
     """
-    split, choice = split_table(table.table, settings, table.y), None
+    split, choice = split_table(table, settings), None
     chosen = partition is None and settings.partition == "auto"
     if partition is None:
         partition = grow_class_partition(table, split, settings, progress)
@@ -40,8 +40,8 @@ def run_classes(
 
 
 def choose_maps(
-    table: ClassTable,
-    scores: ClassScores,
+    table: Table,
+    scores: Scores,
     split: Split,
     settings: Settings,
     partition: Partition,
@@ -50,16 +50,16 @@ def choose_maps(
     """Choose among maps on the validation and calibration rows, with the leaves of a tree."""
     split = scored_rows(table, scores, split)
     held = np.append(split.calibration, split.validation)
-    leaf = partition.apply(table.table.frame.iloc[held])
-    parts = scores.logs[held], table.y[held], leaf, table.weight(held), table.table.group(held)
+    leaf = partition.apply(table.frame.iloc[held])
+    parts = scores.logit[held], table.y[held], leaf, table.weight_of(held), table.group(held)
     rows = ClassRows(*parts)
     leaves = tuple(each.id for each in partition.leaves)
     return choose_class_maps(rows, leaves, seed=settings.seed, progress=progress)
 
 
 def finish_classes(
-    table: ClassTable,
-    scores: ClassScores,
+    table: Table,
+    scores: Scores,
     split: Split,
     settings: Settings,
     partition: Partition,
@@ -67,39 +67,39 @@ def finish_classes(
     progress: Progress = silent,
 ) -> ClassRun:
     """Calibrate by what was chosen, or by the maps of the settings in every leaf."""
-    refuse_role_columns(partition, table.table)
+    refuse_role_columns(partition, table)
     split = scored_rows(table, scores, split)
-    leaf = partition.apply(table.table.frame)
+    leaf = partition.apply(table.frame)
     calibrator = None if choice is None else choice.calibrator
     if calibrator is None:
         progress(0.5, "Fitting the maps of all classes")
         rows = split.calibration
         calibrator = ClassCalibrator(class_method(settings), random_state=settings.seed)
-        parts = scores.logs[rows], table.y[rows], leaf[rows], table.weight(rows)
+        parts = scores.logit[rows], table.y[rows], leaf[rows], table.weight_of(rows)
         ids = [each.id for each in partition.leaves]
-        calibrator.fit(*parts, ids, groups=table.table.group(rows))
+        calibrator.fit(*parts, ids, groups=table.group(rows))
     return ClassRun(table, scores, settings, split, partition, leaf, calibrator, choice)
 
 
-def scored_rows(table: ClassTable, scores: ClassScores, split: Split) -> Split:
+def scored_rows(table: Table, scores: Scores, split: Split) -> Split:
     """Leave out the rows without finite scores; every role that needs classes keeps several."""
     split = usable_rows(split, scores.usable)
-    require_scored_labels(table.y, scores.excluded, split)
+    require_scored_classes(table, scores, split)
     return split
 
 
 def grow_class_partition(
-    table: ClassTable, split: Split, settings: Settings, progress: Progress = silent
+    table: Table, split: Split, settings: Settings, progress: Progress = silent
 ) -> Partition:
     """Grow the tree on the training rows alone, or divide by the columns that were chosen."""
     if settings.partition == "columns":
-        return grow_partition(table.table, split, settings, progress=progress)
+        return grow_partition(table.view(0), split, settings, progress=progress)
     rows = split.train
     tree = ClassPartition(
         settings.max_depth, min_samples_leaf=settings.min_leaf, random_state=settings.seed
     )
     progress(0.0, "Growing the tree")
-    parts = table.table.X.iloc[rows], table.y[rows], table.weight(rows)
+    parts = table.X.iloc[rows], table.y[rows], table.weight_of(rows)
     return tree.fit(*parts).partition_
 
 

@@ -26,19 +26,19 @@ from hetcal.class_calibrator import ClassCalibrator
 from hetcal.class_evaluation_reading import read_class_evaluation
 from hetcal.class_report import class_result_json, class_scored_rows
 from hetcal.class_run import ClassRun
-from hetcal.class_scoring import (
-    ClassColumnScoring,
-    ClassModelScoring,
-    ClassScoring,
-    score_classes,
-)
-from hetcal.class_table import MOST_CLASSES
 from hetcal.columns import FeatureKind, column_kind
 from hetcal.evaluation_json import SHARE
+from hetcal.labels import MOST_CLASSES
 from hetcal.partition import Partition
 from hetcal.progress import Progress, silent
 from hetcal.report import to_json
 from hetcal.saved_classes import SavedClasses, class_entries, read_class_cells
+from hetcal.scoring import (
+    ColumnScoring,
+    ModelScoring,
+    Scoring,
+    score_rows,
+)
 from hetcal.strict_json import Fields, JsonError
 from hetcal.version import __version__
 
@@ -74,7 +74,7 @@ class ClassArtifact:
 
     version: str
     classes: tuple[str, ...]
-    scoring: ClassScoring
+    scoring: Scoring
     partition: Partition
     calibrator: ClassCalibrator
     auc_before: float
@@ -87,13 +87,13 @@ class ClassArtifact:
 
     def score(self, frame: pd.DataFrame, digest: str, progress: Progress = silent) -> pd.DataFrame:
         """Score every row of a table; columns as in `class_scored_rows`."""
-        scores = score_classes(frame, self.scoring, self.classes, digest, progress)
+        scores = score_rows(frame, self.scoring, self.classes, digest, progress)
         leaf = self.partition.apply(frame)
-        after = self.calibrator.predict_logits(scores.logs, leaf)
-        return class_scored_rows(np.arange(len(frame)), leaf, scores.logs, after, self.classes)
+        after = self.calibrator.predict_logits(scores.logit, leaf)
+        return class_scored_rows(np.arange(len(frame)), leaf, scores.logit, after, self.classes)
 
 
-def class_artifact_bytes(run: ClassRun, scoring: ClassScoring) -> bytes:
+def class_artifact_bytes(run: ClassRun, scoring: Scoring) -> bytes:
     """Pack a run into the bytes of a zip."""
     sketched = class_entries(run)
     entries = {
@@ -104,7 +104,7 @@ def class_artifact_bytes(run: ClassRun, scoring: ClassScoring) -> bytes:
     }
     for each in sketched.values():
         entries |= each
-    if isinstance(scoring, ClassModelScoring):
+    if isinstance(scoring, ModelScoring):
         entries[model_entry(scoring.model)] = scoring.model.path.read_bytes()
     return zipped(entries)
 
@@ -169,21 +169,19 @@ def _require_maps(calibrator: ClassCalibrator, partition: Partition, classes: in
         raise JsonError("its maps are not those of its classes")
 
 
-def _scoring(
-    manifest: Fields, archive: zipfile.ZipFile, directory: Path, classes: int
-) -> ClassScoring:
+def _scoring(manifest: Fields, archive: zipfile.ZipFile, directory: Path, classes: int) -> Scoring:
     scoring = manifest.fields("scoring")
     if "columns" not in scoring:
         model = read_model(manifest, archive, directory)
-        return ClassModelScoring(model, read_inputs(scoring), read_output(scoring))
+        return ModelScoring(model, read_inputs(scoring), read_output(scoring))
     columns = scoring.texts("columns")
     if len(columns) != classes:
         raise JsonError("its score columns are not those of its classes")
-    return ClassColumnScoring(columns, read_score_kind(scoring))
+    return ColumnScoring(columns, read_score_kind(scoring))
 
 
-def _manifest(run: ClassRun, scoring: ClassScoring, sketched: tuple[int, ...]) -> dict[str, object]:
-    model = scoring.model.digest if isinstance(scoring, ClassModelScoring) else None
+def _manifest(run: ClassRun, scoring: Scoring, sketched: tuple[int, ...]) -> dict[str, object]:
+    model = scoring.model.digest if isinstance(scoring, ModelScoring) else None
     return {
         "kind": KIND,
         "format": FORMAT,
@@ -191,7 +189,7 @@ def _manifest(run: ClassRun, scoring: ClassScoring, sketched: tuple[int, ...]) -
         "libraries": library_versions(),
         "digests": {"table": run.table.digest, "model": model},
         "classes": list(run.table.classes),
-        "roles": asdict(run.table.table.roles) | {"positive": None},
+        "roles": asdict(run.table.roles),
         "settings": asdict(run.settings) | {"calibrator": run.calibrator.method},
         "chosen": None if run.choice is None else run.choice.chosen,
         "why": None if run.choice is None else run.choice.why,
@@ -203,8 +201,8 @@ def _manifest(run: ClassRun, scoring: ClassScoring, sketched: tuple[int, ...]) -
     }
 
 
-def _scoring_document(scoring: ClassScoring) -> dict[str, object]:
-    if isinstance(scoring, ClassColumnScoring):
+def _scoring_document(scoring: Scoring) -> dict[str, object]:
+    if isinstance(scoring, ColumnScoring):
         return {"columns": list(scoring.columns), "kind": scoring.kind}
     return {
         "model": model_entry(scoring.model),
@@ -213,9 +211,7 @@ def _scoring_document(scoring: ClassScoring) -> dict[str, object]:
     }
 
 
-def _kinds(run: ClassRun, scoring: ClassScoring) -> dict[str, str]:
-    needed = set(
-        scoring.columns if isinstance(scoring, ClassColumnScoring) else scoring.inputs.needed
-    )
+def _kinds(run: ClassRun, scoring: Scoring) -> dict[str, str]:
+    needed = set(scoring.columns if isinstance(scoring, ColumnScoring) else scoring.inputs.needed)
     needed |= {each.name for each in run.partition.features}
-    return {name: column_kind(run.table.table.frame[name]) for name in sorted(needed)}
+    return {name: column_kind(run.table.frame[name]) for name in sorted(needed)}

@@ -10,7 +10,7 @@ from hetcal.class_run import ClassRun
 from hetcal.reliability import ReliabilityCurve
 from hetcal.report import to_json, with_roles
 from hetcal.splits import ROLES
-from hetcal.table import ALL_ROWS
+from hetcal.table import ALL_ROWS, class_shares
 
 
 def class_result_json(run: ClassRun) -> str:
@@ -19,7 +19,7 @@ def class_result_json(run: ClassRun) -> str:
     document = {
         "rows": run.split.counts,
         "groups": found.groups,
-        "label": {"column": run.table.table.roles.label, "positive": None},
+        "label": {"column": run.table.roles.label, "positive": None},
         "classes": list(run.table.classes),
         "before": asdict(found.before),
         "pooled": asdict(found.pooled),
@@ -63,16 +63,16 @@ def class_scored_rows(
 
 def class_scored_table(run: ClassRun, rows: slice = ALL_ROWS) -> pd.DataFrame:
     """Score rows of a run; columns as in `class_scored_rows`, with `role` and `label`."""
-    table = run.table.table
-    parts = run.leaf[rows], run.scores.logs[rows], run.after[rows]
+    table = run.table
+    parts = run.leaf[rows], run.scores.logit[rows], run.after[rows]
     scored = class_scored_rows(table.row_numbers(rows), *parts, run.table.classes)
     return with_roles(scored, table, run.split, rows)
 
 
 def class_scored_test_rows(run: ClassRun) -> pd.DataFrame:
     """Score the test rows of a run; columns as in `class_scored_rows`."""
-    rows, numbers = run.split.test, run.table.table.row_numbers()
-    logs = run.scores.logs[rows], run.after[rows]
+    rows, numbers = run.split.test, run.table.row_numbers()
+    logs = run.scores.logit[rows], run.after[rows]
     return class_scored_rows(numbers[rows], run.leaf[rows], *logs, run.table.classes)
 
 
@@ -100,28 +100,18 @@ def _scheme(run: ClassRun) -> dict[str, object]:
 
 def _leaves(run: ClassRun) -> list[dict[str, object]]:
     """Tell of each leaf its rows, the share of every class in them, and its map."""
+    of_role = [(role, run.split.of(role)) for role in ROLES]
     return [
         {
             "id": leaf.id,
             "rule": leaf.rule,
-            "rows": {role: int(np.sum(run.leaf[run.split.of(role)] == leaf.id)) for role in ROLES},
-            "shares": {role: _shares(run, leaf.id, role) for role in ROLES},
+            "rows": {role: int(np.sum(run.leaf[rows] == leaf.id)) for role, rows in of_role},
+            "shares": {
+                role: class_shares(run.table, rows[run.leaf[rows] == leaf.id])
+                for role, rows in of_role
+            },
             "weights": run.calibrator.maps_[leaf.id].weights.tolist(),
             "bias": run.calibrator.maps_[leaf.id].bias.tolist(),
         }
         for leaf in run.partition.leaves
     ]
-
-
-def _shares(run: ClassRun, leaf: int, role: str) -> dict[str, float]:
-    rows = run.split.of(role)
-    rows = rows[run.leaf[rows] == leaf]
-    weight = run.table.table.weight
-    counts = np.bincount(
-        run.table.y[rows],
-        None if weight is None else weight[rows],
-        minlength=len(run.table.classes),
-    )
-    total = counts.sum()
-    share = counts / total if total else np.full(counts.size, np.nan)
-    return dict(zip(run.table.classes, share.tolist(), strict=True))

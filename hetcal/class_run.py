@@ -18,8 +18,6 @@ from hetcal.class_metrics import (
     top_label_curve,
 )
 from hetcal.class_partition import with_rates
-from hetcal.class_scores import ClassScores
-from hetcal.class_table import ClassTable
 from hetcal.delong import Lift
 from hetcal.digests import text_digest
 from hetcal.finished_run import Run
@@ -27,9 +25,11 @@ from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
 from hetcal.reliability import ReliabilityCurve
 from hetcal.role_cells import role_cells
+from hetcal.scores import Scores
 from hetcal.settings import Settings
 from hetcal.splits import Split
 from hetcal.stratified import count_groups
+from hetcal.table import Table
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ class ClassRun:
         What it was chosen from.
     """
 
-    table: ClassTable
-    scores: ClassScores
+    table: Table
+    scores: Scores
     settings: Settings
     split: Split
     partition: Partition
@@ -104,15 +104,15 @@ class ClassRun:
     @cached_property
     def after(self) -> Floats:
         """Calibrated log-probabilities of every row of the table."""
-        return self.calibrator.predict_logits(self.scores.logs, self.leaf)
+        return self.calibrator.predict_logits(self.scores.logit, self.leaf)
 
     @cached_property
     def evaluation(self) -> ClassEvaluation:
         """What the calibration is worth on the test rows."""
         rows = self.split.test
-        y, weight = self.table.y[rows], self.table.weight(rows)
-        group = self.table.table.group(rows)
-        before, after = self.scores.logs[rows], self.after[rows]
+        y, weight = self.table.y[rows], self.table.weight_of(rows)
+        group = self.table.group(rows)
+        before, after = self.scores.logit[rows], self.after[rows]
         one_map = self.calibrator.pooled_ if self.choice is None else self.choice.pooled
         lifts = class_lifts(y, before, after, weight, group)
         return ClassEvaluation(
@@ -172,7 +172,7 @@ class ClassRun:
         table, scores = self.table.view(number), self.scores.view(number)
         rows = self.split.train
         partition = with_rates(
-            self.partition, table.X.iloc[rows], table.y[rows], self.table.weight(rows)
+            self.partition, table.X.iloc[rows], table.y[rows], self.table.weight_of(rows)
         )
         leaves = [each.id for each in partition.leaves]
         cells = role_cells(table, scores, self.split, self.leaf, leaves, table.rows)

@@ -5,25 +5,25 @@ from pathlib import Path
 
 import pandas as pd
 
-from hetcal.class_scoring import (
-    ClassColumnScoring,
-    ClassModelScoring,
-    ClassScoring,
-    guess_class_kind,
-)
 from hetcal.command_options import given, names
 from hetcal.errors import ModelError, PartitionError, ScoreError
 from hetcal.model_file import ModelFile, inspect_model
 from hetcal.model_scores import InputColumns, matrix_input, suggest_inputs
 from hetcal.partition import Partition
-from hetcal.scores import guess_kind
-from hetcal.scoring import ColumnScoring, ModelScoring, Scoring
+from hetcal.scoring import ColumnScoring, ModelScoring, Scoring, guess_kind_of
 from hetcal.settings import PARTITIONS, Settings
 from hetcal.sources import Source
 from hetcal.table import Roles
 
 
-def roles_of(options: argparse.Namespace, source: Source) -> Roles:
+def score_columns(options: argparse.Namespace, many_classes: bool) -> tuple[str, ...]:
+    """Return the score columns that are named: one, or one per class."""
+    if options.score is None:
+        return ()
+    return names(options.score) if many_classes else (options.score,)
+
+
+def roles_of(options: argparse.Namespace, source: Source, many_classes: bool) -> Roles:
     """Return the roles that the options give the columns."""
     return Roles(
         label=options.label,
@@ -33,7 +33,8 @@ def roles_of(options: argparse.Namespace, source: Source) -> Roles:
         group=options.group,
         weight=options.weight,
         split=options.split or source.split_column,
-        score=options.score,
+        score=None if many_classes else options.score,
+        class_scores=score_columns(options, True) if many_classes else (),
         drop_unlabelled=options.drop_unlabelled,
     )
 
@@ -57,12 +58,12 @@ def settings_of(options: argparse.Namespace) -> Settings:
     )
 
 
-def scoring_of(options: argparse.Namespace, frame: pd.DataFrame) -> Scoring:
-    """Return where the scores of two classes come from."""
-    if options.score is not None:
-        known = options.score in frame
-        kind = options.score_kind or (guess_kind(frame[options.score]) if known else "logit")
-        return ColumnScoring(options.score, kind)
+def scoring_of(
+    options: argparse.Namespace, frame: pd.DataFrame, columns: tuple[str, ...]
+) -> Scoring:
+    """Return where the scores come from: from columns that are named, or from a model."""
+    if columns:
+        return ColumnScoring(columns, options.score_kind or guess_kind_of(frame, columns))
     model = inspect_model(options.model)
     inputs = _inputs(options, model, list(frame.columns))
     more = given(positive_unit=options.positive_unit, layer=options.layer)
@@ -85,17 +86,6 @@ def refuse_several(options: argparse.Namespace, frame: pd.DataFrame) -> None:
         "A comma divides the score columns of more than two classes, one for each.",
         f"Name the column of the positive value, such as --score {columns[-1]}{all_classes}.",
     )
-
-
-def class_scoring_of(
-    options: argparse.Namespace, frame: pd.DataFrame, columns: tuple[str, ...]
-) -> ClassScoring:
-    """Return where the scores of more than two classes come from."""
-    if options.score is not None:
-        kind = options.score_kind or guess_class_kind(frame, columns)
-        return ClassColumnScoring(columns, kind)
-    model = inspect_model(options.model)
-    return ClassModelScoring(model, _inputs(options, model, list(frame.columns)), options.output)
 
 
 def _inputs(options: argparse.Namespace, model: ModelFile, columns: list[str]) -> InputColumns:

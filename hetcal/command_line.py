@@ -4,7 +4,6 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -16,16 +15,13 @@ from hetcal.checks import check_table
 from hetcal.class_algorithm import run_classes
 from hetcal.class_artifacts import class_artifact_bytes
 from hetcal.class_auto import MEASURE
-from hetcal.class_checks import check_classes
 from hetcal.class_report import class_result_json, class_scored_test_rows
-from hetcal.class_scoring import score_classes
-from hetcal.class_table import has_many_classes, make_class_table
 from hetcal.columns import row_count
 from hetcal.command_choices import (
-    class_scoring_of,
     partition_of,
     refuse_several,
     roles_of,
+    score_columns,
     scoring_of,
     settings_of,
 )
@@ -38,7 +34,7 @@ from hetcal.command_files import (
     require_table_file,
     write_results,
 )
-from hetcal.command_options import names, parse_options, refuse_unused
+from hetcal.command_options import parse_options, refuse_unused
 from hetcal.command_tables import read_table
 from hetcal.demo import write_demo
 from hetcal.errors import HetcalError
@@ -49,7 +45,7 @@ from hetcal.report import result_json, scored_test_rows, table_bytes
 from hetcal.score_checks import check_scores, check_training
 from hetcal.scoring import score_rows
 from hetcal.sources import Source
-from hetcal.table import Roles, make_table
+from hetcal.table import Roles, has_many_classes, make_table
 from hetcal.verdict import class_verdict, verdict
 
 BAD_INPUT = 2
@@ -85,17 +81,20 @@ def run_command(options: argparse.Namespace) -> None:
     require_folder(options.out)
     require_model(options.model)
     source = read_table(options)
-    roles = roles_of(options, source)
-    many = has_many_classes(source.frame, roles)
+    many = has_many_classes(source.frame, Roles(options.label, options.positive))
+    roles = roles_of(options, source, many)
     refuse_unused(options, rows_have_roles=source.split_column is not None, many_classes=many)
     if many:
         _run_classes(options, source, roles)
         return
     refuse_several(options, source.frame)
     table = make_table(source.frame, roles, source.digest)
-    settings, scoring = settings_of(options), scoring_of(options, source.frame)
+    settings, scoring = (
+        settings_of(options),
+        scoring_of(options, source.frame, score_columns(options, False)),
+    )
     with progress_line(sys.stderr) as told:
-        scores = score_rows(table.frame, scoring, table.digest, told)
+        scores = score_rows(table.frame, scoring, table.classes, table.digest, told)
         finished = run(table, scores, settings, partition_of(options), told)
     written = write_results(
         options.out,
@@ -179,12 +178,10 @@ def benchmark_command(options: argparse.Namespace) -> None:
 
 def _run_classes(options: argparse.Namespace, source: Source, roles: Roles) -> None:
     """Do the same for a label of more than two values."""
-    columns = () if options.score is None else names(options.score)
-    roles = replace(roles, score=None, class_scores=columns)
-    table = make_class_table(source.frame, roles, source.digest, options.classes)
-    scoring = class_scoring_of(options, source.frame, columns)
+    table = make_table(source.frame, roles, source.digest, options.classes)
+    scoring = scoring_of(options, source.frame, roles.class_scores)
     with progress_line(sys.stderr) as told:
-        scores = score_classes(table.table.frame, scoring, table.classes, table.digest, told)
+        scores = score_rows(table.frame, scoring, table.classes, table.digest, told)
         finished = run_classes(table, scores, settings_of(options), partition_of(options), told)
     written = write_results(
         options.out,
@@ -193,7 +190,7 @@ def _run_classes(options: argparse.Namespace, source: Source, roles: Roles) -> N
         class_artifact_bytes(finished, scoring),
         class_scored_test_rows(finished),
     )
-    findings = *check_training(roles), *check_classes(table, finished.split)
+    findings = *check_training(roles), *check_table(table, finished.split)
     notes = *source.notes, *(each.message for each in findings), *finished.notes
     assumed = () if options.classes else ("No --classes: ascending order is assumed.",)
     _say_notes((*notes, *assumed))

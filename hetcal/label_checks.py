@@ -10,12 +10,9 @@ from hetcal.labels import alike_values
 from hetcal.table import Table
 
 
-def label_findings(table: Table, positive: str | None) -> Iterator[Finding]:
-    """Look for values of the label that seem to be one, typed in several ways.
-
-    `positive` is the value that stands against all others; None if each is a class.
-    """
-    column = table.frame[table.roles.label]
+def label_findings(table: Table) -> Iterator[Finding]:
+    """Look for values of the label that seem to be one, typed in several ways."""
+    column, positive = table.frame[table.roles.label], table.roles.positive
     if column_kind(column) != "category":
         return
     codes, values = value_codes(column)

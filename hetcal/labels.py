@@ -1,18 +1,42 @@
-"""The label column: its values, and which of them is positive."""
+"""The label column: its values, and which of them is positive or what number each has."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from hetcal.arrays import Bools, Floats, Ints
-from hetcal.columns import column_kind, row_count, value_codes, value_text
+from hetcal.columns import column_kind, counted, row_count, value_codes, value_text
 from hetcal.errors import TableError
 
 _POSITIVE = {"yes", "y", "true", "t", "positive", "pos", "+", "event", "case", "bad"}
 _NEGATIVE = {"no", "n", "false", "f", "negative", "neg", "-", "none", "control", "good"}
 _SHOWN_VALUES = 5
+MOST_CLASSES = 100
+
+
+@dataclass(frozen=True)
+class Label:
+    """A label column as numbers.
+
+    Parameters
+    ----------
+    y : array
+        int8, 1 where the label is positive; with `classes`, the number of each row's class.
+    labelled : bool array
+        Rows whose label is not missing.
+    positive : str or None
+        The positive value that was used; None where each value is a class.
+    classes : tuple of str
+        The values in the order of their numbers; empty where one is positive.
+    """
+
+    y: Ints
+    labelled: Bools
+    positive: str | None
+    classes: tuple[str, ...] = ()
 
 
 def label_values(column: pd.Series) -> list[str]:
@@ -78,33 +102,43 @@ def positive_rate(y: NDArray[np.integer], weight: Floats | None = None) -> float
 
 
 def encode_label(
-    column: pd.Series, positive: str | None, drop_unlabelled: bool
-) -> tuple[NDArray[np.int8], Bools, str]:
-    """Turn a label column into zeros and ones.
+    column: pd.Series,
+    positive: str | None,
+    drop_unlabelled: bool,
+    classes: Sequence[str] | None = None,
+) -> Label:
+    """Turn a label column into numbers.
 
-    A positive value that is named stands against all other values together.
+    A positive value that is named stands against all other values together. If none is named
+    and there are more than two values, each of them is a class.
 
-    Returns
-    -------
-    y : int8 array
-        1 where the label is positive, for every row of the column.
-    labelled : bool array
-        Rows whose label is not missing.
-    positive : str
-        The positive value that was used.
+    Parameters
+    ----------
+    column : Series
+        The labels.
+    positive : str or None
+        The positive value; guessed if there are two.
+    drop_unlabelled : bool
+        Whether labels may be missing.
+    classes : sequence of str, optional
+        All values in the order of the model's outputs, where each is a class; ascending by
+        default.
 
     Raises
     ------
     TableError
-        When the column has one value, or more than two and no positive one is named, or
-        lacks some.
+        When the column has one value, or too many, or lacks some, or the classes are others.
     """
     codes, values = label_codes(column, drop_unlabelled)
     labelled = codes >= 0
-    if len(values) < 2 or positive is None:
-        _check_two(str(column.name), values, np.bincount(codes[labelled], minlength=len(values)))
+    if positive is None and len(values) > 2:
+        _check_not_too_many(str(column.name), values, codes[labelled])
+        order = _class_order(str(column.name), classes or values, values)
+        number = np.array([order.index(value) for value in values])
+        return Label(number[codes], labelled, None, order)
+    _check_several(str(column.name), values, codes)
     chosen = _chosen_positive(str(column.name), values, positive)
-    return (codes == values.index(chosen)).astype(np.int8), labelled, chosen
+    return Label((codes == values.index(chosen)).astype(np.int8), labelled, chosen)
 
 
 def label_codes(column: pd.Series, drop_unlabelled: bool) -> tuple[Ints, list[str]]:
@@ -142,34 +176,42 @@ def _check_fractions(column: pd.Series) -> None:
         )
 
 
-def _check_two(name: str, values: Sequence[str], rows: NDArray[np.int64]) -> None:
-    if len(values) == 2:
+def _check_several(name: str, values: Sequence[str], codes: Ints) -> None:
+    if len(values) > 1:
         return
-    if not values:
-        wrong = f"The label column '{name}' has no values at all."
-    elif len(values) == 1:
-        wrong = (
-            f"The label column '{name}' has a single value ('{values[0]}' in {row_count(rows[0])})."
-        )
-    else:
-        wrong = (
-            f"The label column '{name}' has {len(values):,} distinct values "
-            f"({_counts(values, rows)})."
-        )
-    many = len(values) > 2
+    rows = row_count(int((codes >= 0).sum()))
     raise TableError(
-        wrong,
-        "Two classes are needed" + (", or one that stands against all others." if many else "."),
-        ("Name a positive value, choose" if many else "Choose")
-        + " another label column, or recode this one to 0 and 1.",
+        f"The label column '{name}' has a single value ('{values[0]}' in {rows})."
+        if values
+        else f"The label column '{name}' has no values at all.",
+        "Two classes are needed.",
+        "Choose another label column, or recode this one to 0 and 1.",
     )
 
 
-def _counts(values: Sequence[str], rows: NDArray[np.int64]) -> str:
-    """List values with their rows, the most frequent first."""
-    order = np.argsort(-rows, kind="stable")[:_SHOWN_VALUES]
-    shown = ", ".join(f"'{values[i]}' in {row_count(rows[i])}" for i in order)
-    return shown if len(values) <= _SHOWN_VALUES else f"{shown}, …"
+def _check_not_too_many(name: str, values: Sequence[str], codes: Ints) -> None:
+    if len(values) <= MOST_CLASSES:
+        return
+    rows = np.bincount(codes, minlength=len(values))
+    often = np.argsort(-rows, kind="stable")[:_SHOWN_VALUES]
+    shown = ", ".join(f"'{values[i]}' in {row_count(rows[i])}" for i in often)
+    raise TableError(
+        f"The label column '{name}' has {len(values):,} distinct values ({shown}, …).",
+        f"Up to {MOST_CLASSES} classes can be calibrated.",
+        "Choose another label column, or name a positive value to set it against all others.",
+    )
+
+
+def _class_order(name: str, named: Sequence[str], values: Sequence[str]) -> tuple[str, ...]:
+    unknown = sorted(set(named) ^ set(values))
+    if unknown or len(set(named)) < len(named):
+        raise TableError(
+            f"The classes {', '.join(named)} are not the values of the label column '{name}'"
+            + (f" ({unknown[0]} is on one side only)." if unknown else ": one is named twice."),
+            f"The column has {counted(len(values), 'value')}: {', '.join(values)}.",
+            "Name each of these once, in the order of the model's outputs.",
+        )
+    return tuple(named)
 
 
 def _chosen_positive(name: str, values: Sequence[str], positive: str | None) -> str:

@@ -11,7 +11,6 @@ import pandas as pd
 from hetcal.activations import allowed_width
 from hetcal.arrays import Floats
 from hetcal.child import Child, Limits, new_directory
-from hetcal.class_scores import ClassScores, make_class_scores
 from hetcal.columns import counted
 from hetcal.digests import file_digest
 from hetcal.errors import ModelError
@@ -34,7 +33,6 @@ __all__ = [
     "ScoringProgress",
     "matrix_input",
     "score_model",
-    "start_class_scoring",
     "start_scoring",
     "suggest_inputs",
 ]
@@ -45,11 +43,12 @@ def start_scoring(
     frame: pd.DataFrame,
     inputs: InputColumns,
     *,
+    classes: int = 0,
     output: str | None = None,
     positive_unit: int = 1,
     layer: str | None = None,
     limits: Limits | None = None,
-) -> ScoringJob[Scores]:
+) -> ScoringJob:
     """Check the columns and start to score every row of a frame.
 
     Parameters
@@ -60,6 +59,8 @@ def start_scoring(
         The table; only the columns of `inputs` are read.
     inputs : InputColumns
         Which columns feed which input, in which order.
+    classes : int, default=0
+        Number of classes where there are more than two: the model has an output for each.
     output : str, optional
         The output to use, where the model has several.
     positive_unit : {0, 1}
@@ -69,9 +70,13 @@ def start_scoring(
     limits : Limits, optional
         Default: room for TensorFlow, three times the model and the data.
     """
-    child, notes = _start(model, frame, inputs, output, None, limits, layer)
+    child, notes = _start(model, frame, inputs, output, classes or None, limits, layer)
 
     def finish(given: ModelOutput) -> Scores:
+        if classes:
+            logits, how = to_class_logits(given)
+            digest = _digest(model, inputs, output, classes, logits)
+            return make_scores(logits, " ".join([how, *notes]), digest=digest)
         found = to_logit(given.own, given.stripped, given.activation, positive_unit)
         return make_scores(
             found.logit,
@@ -81,27 +86,8 @@ def start_scoring(
             largest_difference=found.largest_difference,
         )
 
-    return ScoringJob(child, len(frame), (1, 2), finish, layer)
-
-
-def start_class_scoring(
-    model: ModelFile,
-    frame: pd.DataFrame,
-    inputs: InputColumns,
-    classes: int,
-    *,
-    output: str | None = None,
-    layer: str | None = None,
-) -> ScoringJob[ClassScores]:
-    """Start to score every row with a model of several classes; see `start_scoring`."""
-    child, notes = _start(model, frame, inputs, output, classes, None, layer)
-
-    def finish(given: ModelOutput) -> ClassScores:
-        logits, how = to_class_logits(given)
-        digest = _digest(model, inputs, output, classes, logits)
-        return make_class_scores(logits, " ".join([how, *notes]), digest=digest)
-
-    return ScoringJob(child, len(frame), (classes,), finish, layer)
+    units = (classes,) if classes else (1, 2)
+    return ScoringJob(child, len(frame), units, finish, layer)
 
 
 def _digest(

@@ -1,9 +1,7 @@
 """What a run needs of its table, its scores and its partition."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hetcal.arrays import Ints
 from hetcal.columns import row_count
 from hetcal.errors import PartitionError, ScoreError, SplitError
 from hetcal.partition import Partition
@@ -27,52 +25,38 @@ def refuse_role_columns(partition: Partition, table: Table) -> None:
 
 def require_scored_classes(table: Table, scores: Scores, split: Split) -> None:
     """Refuse calibration or test rows of which too few have a finite score."""
-    require_scored_labels(table.y, scores.excluded, split, "Positive and negative")
-
-
-def require_scored_labels(
-    y: NDArray[np.integer], excluded: int, split: Split, needed: str = "Several classes of"
-) -> None:
-    """Refuse the same for labels of any number of classes."""
+    needed = "Several classes of" if table.classes else "Positive and negative"
     for role in ("calibration", "test"):
         rows = split.of(role)
-        if np.unique(y[rows]).size < 2:
+        if np.unique(table.y[rows]).size < 2:
             raise ScoreError(
                 f"Too few {role} rows have a finite score: of the {rows.size:,} that are left, "
                 "none or only one class.",
                 f"{needed} {role} rows with a score are needed; "
-                f"there is none for {row_count(excluded)} of the table.",
+                f"there is none for {row_count(scores.excluded)} of the table.",
                 "Fill the missing scores, or divide the rows otherwise.",
             )
 
 
-def require_weight(table: Table, split: Split, y: Ints | None = None) -> None:
-    """Refuse weights that leave a class of some role without any.
-
-    Where `y` tells more than two classes, two of them are enough.
-    """
+def require_weight(table: Table, split: Split) -> None:
+    """Refuse weights that leave less than two classes of some role with any."""
     if table.weight is None:
         return
-    if y is not None:
-        _require_two_weighted(table, split, y)
-        return
     for role in NEEDED_ROLES:
         rows = split.of(role)
-        for kind, label in (("negative", 0), ("positive", 1)):
-            if not table.weight[rows[table.y[rows] == label]].sum() > 0:
-                raise SplitError(
-                    f"All {kind} {role} rows have the weight 0.",
-                    f"Both classes need some weight among the {role} rows.",
-                    f"Check the weight column '{table.roles.weight}', or the split.",
-                )
-
-
-def _require_two_weighted(table: Table, split: Split, y: Ints) -> None:
-    for role in NEEDED_ROLES:
-        rows = split.of(role)
-        if table.weight is not None and np.unique(y[rows[table.weight[rows] > 0]]).size < 2:
+        weighted = set(np.unique(table.y[rows[table.weight[rows] > 0]]).tolist())
+        if len(weighted) > 1:
+            continue
+        remedy = f"Check the weight column '{table.roles.weight}', or the split."
+        if table.classes:
             raise SplitError(
                 f"The weight is 0 for all {role} rows but those of one class, or for all.",
                 f"Several classes need some weight among the {role} rows.",
-                f"Check the weight column '{table.roles.weight}', or the split.",
+                remedy,
             )
+        kind = "positive" if 0 in weighted else "negative"
+        raise SplitError(
+            f"All {kind} {role} rows have the weight 0.",
+            f"Both classes need some weight among the {role} rows.",
+            remedy,
+        )

@@ -13,7 +13,9 @@ LARGEST_PERCENTAGE = 100
 
 
 def check_scores(table: Table, scores: Scores) -> tuple[Finding, ...]:
-    """Look for percentages that were taken for logits."""
+    """Look for percentages that were taken for the logits of two classes."""
+    if table.classes:
+        return ()
     rows = scores.usable
     logits, rate = scores.logit[rows], positive_rate(table.y[rows])
     if not logits.size or logits.min() < 0 or logits.max() > LARGEST_PERCENTAGE:

@@ -1,15 +1,17 @@
-"""Scores: beyond this module a score is a logit."""
+"""Scores: beyond this module a score is a logit, or one log-probability per class."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import logit
+from scipy.special import log_softmax, logit
 
 from hetcal.activations import Activations
 from hetcal.arrays import Bools, Floats
+from hetcal.class_metrics import one_against_rest
 from hetcal.columns import counted
 from hetcal.digests import frame_digest
 from hetcal.errors import ScoreError
@@ -18,16 +20,19 @@ ScoreKind = Literal["logit", "probability"]
 
 # Probabilities are pulled this far away from 0 and 1, where the logit is infinite.
 CLIP = 1e-7
+# Probabilities written with few digits add up to one only about.
+MOST_AWAY_FROM_ONE = 0.02
 
 
 @dataclass(frozen=True)
 class Scores:
-    """One logit per row of the table, and how it was obtained.
+    """The scores of every row of the table, and how they were obtained.
 
     Parameters
     ----------
     logit : array of float
-        The score before the sigmoid; NaN where the row has no finite score.
+        For two classes the score before the sigmoid, one per row; for more the logarithms of
+        the model's probabilities, rows x classes. NaN where the row has no finite score.
     how : str
         One sentence for the page: where the logits come from.
     clipped : int
@@ -53,8 +58,15 @@ class Scores:
 
     @property
     def usable(self) -> Bools:
-        """True for the rows whose score is finite."""
-        return np.isfinite(self.logit)
+        """True for the rows whose scores are finite."""
+        finite = np.isfinite(self.logit)
+        return finite if finite.ndim == 1 else np.asarray(finite.all(axis=1))
+
+    def view(self, number: int) -> "Scores":
+        """Return the logit of one of several classes against all others."""
+        how = f"{self.how} Shown: class number {number + 1} against all others."
+        logits = one_against_rest(self.logit, number)
+        return make_scores(logits, how, digest=f"{self.digest} {number}")
 
     def seen(self, activations: Activations | None) -> "Scores":
         """Return the scores next to what a layer gives for the same rows."""
@@ -106,6 +118,34 @@ def scores_from_column(column: pd.Series, kind: ScoreKind, digest: str | None = 
     return make_scores(to_logits(values), how, clipped=clipped, digest=digest)
 
 
+def scores_from_columns(
+    frame: pd.DataFrame, columns: Sequence[str], kind: ScoreKind, digest: str | None = None
+) -> Scores:
+    """Read the scores of more than two classes from a column for each, in their order.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows of the table.
+    columns : sequence of str
+        One column per class.
+    kind, digest
+        As in `scores_from_column`.
+    """
+    digest = f"{frame_digest(frame[list(columns)])} {kind}" if digest is None else digest
+    listed = ", ".join(f"'{name}'" for name in columns)
+    values = np.column_stack([_numbers(frame[name], name) for name in columns])
+    values[~np.isfinite(values)] = np.nan
+    if kind == "logit":
+        return make_scores(values, f"Logits as they stand in {listed}.", digest=digest)
+    for place, name in enumerate(columns):
+        _refuse_improbable(values[:, place], name)
+    _require_sums_of_one(values, listed)
+    clipped = int((values < CLIP).sum())
+    how = f"Probabilities of {listed}, as logarithms."
+    return make_scores(np.log(np.maximum(values, CLIP)), how, digest=digest, clipped=clipped)
+
+
 def make_scores(
     logits: Floats,
     how: str,
@@ -114,13 +154,19 @@ def make_scores(
     clipped: int = 0,
     largest_difference: float | None = None,
 ) -> Scores:
-    """Set scores that are not finite aside."""
-    usable = np.isfinite(logits)
+    """Set scores that are not finite aside; those of several classes become log-probabilities."""
+    finite = np.isfinite(logits)
+    usable = finite if finite.ndim == 1 else finite.all(axis=1)
+    if logits.ndim == 1:
+        kept = np.where(usable, logits, np.nan)
+    else:
+        kept = np.full(logits.shape, np.nan)
+        kept[usable] = log_softmax(np.asarray(logits[usable], dtype=np.float64), axis=1)
     return Scores(
-        logit=np.where(usable, logits, np.nan),
+        logit=kept,
         how=how,
         clipped=clipped,
-        excluded=int(logits.size - usable.sum()),
+        excluded=int(usable.size - usable.sum()),
         largest_difference=largest_difference,
         digest=digest,
     )
@@ -128,6 +174,8 @@ def make_scores(
 
 def require_ranking(scores: Scores) -> None:
     """Refuse scores that rank no row above another: there is nothing to calibrate."""
+    if scores.logit.ndim > 1:  # of several classes, any may have an order of its own
+        return
     finite = scores.logit[scores.usable]
     if finite.size == 0:
         raise ScoreError(
@@ -168,4 +216,17 @@ def _refuse_improbable(values: Floats, name: str) -> None:
             if percent
             else "Say that the column holds logits (--score-kind logit on the command line), or "
             "choose another column.",
+        )
+
+
+def _require_sums_of_one(values: Floats, listed: str) -> None:
+    sums = values.sum(axis=1)
+    away = np.flatnonzero(np.abs(sums - 1) > MOST_AWAY_FROM_ONE)
+    if away.size:
+        raise ScoreError(
+            f"The probabilities in {listed} add up to {sums[away[0]]:.4g} in row "
+            f"{away[0] + 1:,}, and in {away.size:,} rows not to 1.",
+            "The probabilities of all classes of a row add up to 1.",
+            "Choose one column per class, or say that the columns hold logits (--score-kind logit "
+            "on the command line).",
         )

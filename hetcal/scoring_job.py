@@ -4,18 +4,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
 
 from hetcal.activations import Activations, read_activations
 from hetcal.child import Child
 from hetcal.child_output import last_numbers, read_object, read_outputs, unusable
 from hetcal.model_output import ModelOutput
 from hetcal.progress import Progress
+from hetcal.scores import Scores
 
 PAUSE = 0.1  # seconds between two reports
 
-Found = TypeVar("Found")
-Finish = Callable[[ModelOutput], Any]
+Finish = Callable[[ModelOutput], Scores]
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,8 @@ class ScoringProgress:
         return self.rows_done / self.rows
 
 
-class ScoringJob(Generic[Found]):
-    """Scoring at work; made by `start_scoring` or `start_class_scoring`."""
+class ScoringJob:
+    """Scoring at work; made by `start_scoring`."""
 
     def __init__(
         self,
@@ -48,7 +47,7 @@ class ScoringJob(Generic[Found]):
         self._units = units
         self._finish = finish
         self._layer = layer
-        self._scores: Found | None = None
+        self._scores: Scores | None = None
         self._activations: Activations | None = None
 
     @property
@@ -84,7 +83,7 @@ class ScoringJob(Generic[Found]):
             self.cancel()
             raise
 
-    def result(self) -> Found:
+    def result(self) -> Scores:
         """Wait for the scores, or raise what went wrong."""
         if self._scores is None:
             self._scores = self._read(self._child.finish())
@@ -96,7 +95,7 @@ class ScoringJob(Generic[Found]):
         self.result()
         return self._activations
 
-    def _read(self, directory: Path) -> Found:
+    def _read(self, directory: Path) -> Scores:
         said = read_object(directory / "output.json")
         if self._layer is not None:
             self._activations = read_activations(

@@ -1,13 +1,13 @@
 """A table whose columns have their roles: label, features, group, weight, score."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from hetcal.arrays import Bools, Floats, Ints
-from hetcal.columns import column_kind, describe_columns, row_count
+from hetcal.columns import column_kind, describe_columns, distinct_count, row_count
 from hetcal.digests import frame_digest, text_digest
 from hetcal.errors import TableError
 from hetcal.labels import encode_label, guess_positive, label_values, positive_rate
@@ -25,6 +25,7 @@ __all__ = [
     "column_kind",
     "describe_columns",
     "guess_positive",
+    "has_many_classes",
     "label_values",
     "make_table",
 ]
@@ -32,30 +33,34 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Table:
-    """Rows with labels.
+    """Rows with labels of two classes or more.
 
     Parameters
     ----------
     frame : DataFrame
         All original columns, rows in file order and numbered from 0.
     roles : Roles
-        With `positive` and `features` filled in.
-    y : int8 array
-        1 where the label is positive.
+        With `features` filled in, and with `positive` unless there are `classes`.
+    y : int array
+        1 where the label is positive, or the number of each row's class.
     weight : float array or None
         Row weights.
     digest : str
         Equal for equal content and roles.
     labelled : bool array
         Which rows of the source are in the table: those without a label may be left out.
+    classes : tuple of str
+        The values of the label in the order of the model's outputs, where there are more than
+        two; empty where one value stands against the rest.
     """
 
     frame: pd.DataFrame
     roles: Roles
-    y: NDArray[np.int8]
+    y: Ints
     weight: Floats | None
     digest: str
     labelled: Bools
+    classes: tuple[str, ...] = ()
 
     @property
     def X(self) -> pd.DataFrame:  # noqa: N802
@@ -73,14 +78,35 @@ class Table:
         name = self.roles.group
         return None if name is None else self.frame[name].iloc[rows].to_numpy()
 
+    def weight_of(self, rows: Ints) -> Floats | None:
+        """Return the weights of some rows; None if they have none."""
+        return None if self.weight is None else self.weight[rows]
+
+    def view(self, number: int) -> "Table":
+        """Return the rows with one of several classes against all others."""
+        return replace(
+            self,
+            roles=replace(self.roles, positive=self.classes[number]),
+            y=(self.y == number).astype(np.int8),
+            digest=text_digest(f"{self.digest} {number}"),
+            classes=(),
+        )
+
     @property
     def rows(self) -> int:
         """Number of rows."""
         return len(self.frame)
 
 
-def make_table(source_frame: pd.DataFrame, roles: Roles, digest: str | None = None) -> Table:
+def make_table(
+    source_frame: pd.DataFrame,
+    roles: Roles,
+    digest: str | None = None,
+    classes: Sequence[str] | None = None,
+) -> Table:
     """Give the columns of a table their roles.
+
+    A label of more than two values, none of which is named as positive, has as many classes.
 
     Parameters
     ----------
@@ -90,28 +116,38 @@ def make_table(source_frame: pd.DataFrame, roles: Roles, digest: str | None = No
         What the user chose.
     digest : str, optional
         Stands for the rows, where what is worked out is kept; by default that of their values.
+    classes : sequence of str, optional
+        The values of the label in the order of the model's outputs, where there are more than
+        two; ascending by default.
 
     Raises
     ------
     TableError
-        When a column cannot play its role.
+        When a column cannot play its role, or the classes are not those of the label.
     """
     check_roles(source_frame, roles)
     digest = frame_digest(source_frame) if digest is None else digest
-    y, labelled, positive = encode_label(
-        source_frame[roles.label], roles.positive, roles.drop_unlabelled
-    )
-    frame = source_frame
+    column, frame = source_frame[roles.label], source_frame
+    label = encode_label(column, roles.positive, roles.drop_unlabelled, classes)
     if not frame.index.equals(pd.RangeIndex(len(frame))):
         frame = frame.reset_index(drop=True)
-    if not labelled.all():
-        frame, y = frame[labelled].reset_index(drop=True), y[labelled]
-    resolved = replace(roles, positive=positive, features=feature_names(frame, roles))
+    y = label.y
+    if not label.labelled.all():
+        frame, y = frame[label.labelled].reset_index(drop=True), y[label.labelled]
+    resolved = replace(roles, positive=label.positive, features=feature_names(frame, roles))
     if roles.group is not None:
         _check_group(frame[roles.group])
     weight = None if roles.weight is None else _weight(frame[roles.weight])
-    fingerprint = text_digest(f"{digest}\n{resolved!r}")
-    return Table(frame, resolved, y, weight, fingerprint, labelled)
+    named = f"\n{label.classes}" if label.classes else ""
+    fingerprint = text_digest(f"{digest}\n{resolved!r}{named}")
+    return Table(frame, resolved, y, weight, fingerprint, label.labelled, label.classes)
+
+
+def has_many_classes(frame: pd.DataFrame, roles: Roles) -> bool:
+    """Tell whether the label has more than two values and none is named as positive."""
+    return (
+        roles.positive is None and roles.label in frame and distinct_count(frame[roles.label]) > 2
+    )
 
 
 def _check_group(column: pd.Series) -> None:
@@ -148,27 +184,32 @@ def _weight(column: pd.Series) -> Floats:
 
 
 def class_balance(table: Table, split: Split) -> pd.DataFrame:
-    """Count rows and positives per role.
+    """Count rows and classes per role.
 
     Returns
     -------
     DataFrame
-        Columns: role, rows, positives (both count rows), positive_rate (by weight where
-        rows have one; NaN without rows or weight) and share_of_rows (of all rows of the
-        table).
+        Columns: role, rows, share_of_rows (of all rows of the table); for two classes also
+        positives (rows) and positive_rate, for more a column `class <value>` for each: its
+        share of the rows of the role. Shares of classes are by weight where rows have one, and
+        NaN without rows or weight.
     """
-    rows = np.array([split.of(role).size for role in ROLES])
-    positives = np.array([int(table.y[split.of(role)].sum()) for role in ROLES])
-    rate = [
-        positive_rate(table.y[each], None if table.weight is None else table.weight[each])
-        for each in map(split.of, ROLES)
-    ]
-    return pd.DataFrame(
-        {
-            "role": list(ROLES),
-            "rows": rows,
-            "positives": positives,
-            "positive_rate": rate,
-            "share_of_rows": rows / max(table.rows, 1),
-        }
-    )
+    parts = [split.of(role) for role in ROLES]
+    rows = np.array([each.size for each in parts])
+    balance = pd.DataFrame({"role": list(ROLES), "rows": rows})
+    balance["share_of_rows"] = rows / max(table.rows, 1)
+    if table.classes:
+        shares = pd.DataFrame([class_shares(table, each) for each in parts])
+        return balance.join(shares.rename(columns="class {}".format))
+    balance.insert(2, "positives", [int(table.y[each].sum()) for each in parts])
+    rate = [positive_rate(table.y[each], table.weight_of(each)) for each in parts]
+    balance.insert(3, "positive_rate", rate)
+    return balance
+
+
+def class_shares(table: Table, rows: Ints) -> dict[str, float]:
+    """Return the share of every class among some rows, by weight where rows have one."""
+    mass = np.bincount(table.y[rows], table.weight_of(rows), minlength=len(table.classes))
+    total = mass.sum()
+    share = mass / total if total else np.full(mass.size, np.nan)
+    return dict(zip(table.classes, share.tolist(), strict=True))

@@ -29,7 +29,7 @@ def packed(segments):
     table = make_table(segments, Roles(label="label", split="split", score="score"), "digest")
     scores = scores_from_column(segments["score"], "logit", "digest")
     finished = run(table, scores, Settings(max_depth=2))
-    return artifact_bytes(finished, ColumnScoring("score", "logit"))
+    return artifact_bytes(finished, ColumnScoring(("score",), "logit"))
 
 
 def repacked(data, **changes):

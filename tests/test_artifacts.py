@@ -14,7 +14,7 @@ from hetcal.scoring import ColumnScoring
 from hetcal.settings import Settings
 from hetcal.table import Roles, make_table
 
-SCORING = ColumnScoring("score", "logit")
+SCORING = ColumnScoring(("score",), "logit")
 
 
 @pytest.fixture

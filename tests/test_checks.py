@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 
 from hetcal import checks
+from hetcal.algorithm import split_table
 from hetcal.checks import check_table
 from hetcal.demo import toy_table
+from hetcal.settings import Settings
 from hetcal.splits import PAPER_FRACTIONS, Split, split_by_column, split_by_fraction
 from hetcal.table import Roles, make_table
 
@@ -184,3 +186,42 @@ def test_warnings_come_first(frame):
     frame["country"] = "DE"
     frame["result"] = frame["y"] + frame["x"] / 100
     assert [finding.level for finding in found(frame)] == ["warning", "note"]
+
+
+COLUMNS = ("p_ant", "p_bee", "p_cow")
+
+
+def class_findings(frame):
+    table = make_table(frame, Roles("kind", split="split", class_scores=COLUMNS), "digest")
+    return check_table(table, split_table(table, Settings()))
+
+
+def test_a_sound_table_gives_no_findings(kinds):
+    assert class_findings(kinds) == ()
+
+
+def test_a_class_with_few_rows_is_named_with_its_role(kinds):
+    few = kinds[(kinds["kind"] != "bee") | (kinds["split"] != "test") | (kinds["x"] > 2)]
+    rows = ((few["kind"] == "bee") & (few["split"] == "test")).sum()
+    assert 0 < rows < 10
+    (found,) = class_findings(few.reset_index(drop=True))
+    assert f"{rows} of them of the class 'bee'" in found.message
+    assert "Give test more rows" in found.message
+
+
+def test_a_column_that_gives_one_class_away_is_named_once(kinds):
+    rng = np.random.default_rng(1)
+    told = np.where(kinds["kind"] == "cow", 1.0, 0.0) + rng.normal(scale=0.01, size=len(kinds))
+    (found,) = class_findings(kinds.assign(told=told))
+    assert found.column == "told"
+    assert "almost separates the class 'cow' from the others" in found.message
+
+
+def test_a_class_that_is_written_in_two_ways_is_named(kinds):
+    kind = kinds["kind"].copy()
+    kind.iloc[np.flatnonzero(kind == "ant")[::2]] = "Ant"
+    frame = kinds.assign(kind=kind, p_Ant=kinds["p_ant"])
+    roles = Roles("kind", split="split", class_scores=(*COLUMNS, "p_Ant"))
+    table = make_table(frame, roles, "digest")
+    found = check_table(table, split_table(table, Settings()))
+    assert any("differ only in case or spaces: 'Ant' in" in each.message for each in found)

@@ -13,23 +13,23 @@ from hetcal.artifacts import score_with_artifact
 from hetcal.class_algorithm import run_classes
 from hetcal.class_artifacts import ClassArtifact, class_artifact_bytes
 from hetcal.class_report import class_scored_table, class_scored_test_rows
-from hetcal.class_scores import class_scores_from_columns
-from hetcal.class_scoring import ClassColumnScoring
-from hetcal.class_table import make_class_table
 from hetcal.errors import HetcalError
 from hetcal.partition import Partition
 from hetcal.roles import Roles
+from hetcal.scores import scores_from_columns
+from hetcal.scoring import ColumnScoring
 from hetcal.settings import Settings
+from hetcal.table import make_table
 
 COLUMNS = ("p_ant", "p_bee", "p_cow")
-SCORING = ClassColumnScoring(COLUMNS, "probability")
+SCORING = ColumnScoring(COLUMNS, "probability")
 
 
 @pytest.fixture(scope="module")
 def finished(kinds):
     roles = Roles("kind", split="split", class_scores=COLUMNS)
-    table = make_class_table(kinds, roles, "digest")
-    scores = class_scores_from_columns(kinds, COLUMNS, "probability", "digest")
+    table = make_table(kinds, roles, "digest")
+    scores = scores_from_columns(kinds, COLUMNS, "probability", "digest")
     return run_classes(table, scores, Settings(max_depth=2, calibrator="dirichlet"))
 
 

@@ -11,18 +11,18 @@ from hetcal.class_figures import (
     class_metrics_table,
     top_label_figure,
 )
-from hetcal.class_scores import class_scores_from_columns
-from hetcal.class_table import make_class_table
 from hetcal.roles import Roles
+from hetcal.scores import scores_from_columns
 from hetcal.settings import Settings
+from hetcal.table import make_table
 
 COLUMNS = ("p_ant", "p_bee", "p_cow")
 
 
 @pytest.fixture(scope="module")
 def finished(kinds):
-    table = make_class_table(kinds, Roles("kind", split="split", class_scores=COLUMNS), "digest")
-    scores = class_scores_from_columns(kinds, COLUMNS, "probability", "digest")
+    table = make_table(kinds, Roles("kind", split="split", class_scores=COLUMNS), "digest")
+    scores = scores_from_columns(kinds, COLUMNS, "probability", "digest")
     return run_classes(table, scores, Settings(max_depth=1))
 
 

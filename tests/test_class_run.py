@@ -8,12 +8,12 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from hetcal.class_algorithm import class_method, run_classes
 from hetcal.class_metrics import macro_lift, one_against_rest
-from hetcal.class_scores import make_class_scores
-from hetcal.class_table import make_class_table
 from hetcal.delong import paired_delong
 from hetcal.errors import CalibrationError
 from hetcal.roles import Roles
+from hetcal.scores import make_scores
 from hetcal.settings import Settings
+from hetcal.table import make_table
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +25,8 @@ def finished():
     chance = softmax(known + np.where(x[:, None] > 0, [1.5, 0, 0], [0, 0, 1.5]), axis=1)
     y = (rng.random((12_000, 1)) > np.cumsum(chance, axis=1)).sum(axis=1)
     frame = pd.DataFrame({"x": x, "z": z, "kind": np.array(["p", "q", "r"])[y]})
-    table = make_class_table(frame, Roles("kind"), "digest")
-    scores = make_class_scores(2.5 * known, "made up", digest="scores")
+    table = make_table(frame, Roles("kind"), "digest")
+    scores = make_scores(2.5 * known, "made up", digest="scores")
     return run_classes(table, scores, Settings(fractions=(0.4, 0.0, 0.3, 0.3)))
 
 
@@ -50,7 +50,7 @@ def test_a_view_measures_one_class_against_the_rest(finished):
     view = finished.view(1)
     rows = finished.split.test
     y = finished.table.y[rows] == 1
-    logs = finished.scores.logs[rows, 1]
+    logs = finished.scores.logit[rows, 1]
     assert view.evaluation.before.auc == pytest.approx(roc_auc_score(y, logs), abs=1e-12)
     assert view.evaluation.lift.after == pytest.approx(
         roc_auc_score(y, finished.after[rows, 1]), abs=1e-12
@@ -99,7 +99,7 @@ def test_the_cross_fitted_lift_foretells_that_of_the_test_rows(chosen):
 
 
 def test_a_model_that_is_right_is_left_as_it_is(finished):
-    logs = finished.scores.logs
+    logs = finished.scores.logit
     u = np.random.default_rng(3).random((len(logs), 1))
     y = (u > np.cumsum(np.exp(logs), axis=1)).sum(axis=1).clip(0, 2)
     table = replace(finished.table, y=y)
@@ -113,14 +113,14 @@ def test_a_model_that_is_right_is_left_as_it_is(finished):
 
 
 def test_intervals_count_groups(finished):
-    site = np.arange(finished.table.table.rows) // 3
-    inner = finished.table.table
+    site = np.arange(finished.table.rows) // 3
+    inner = finished.table
     grouped = replace(
         inner, frame=inner.frame.assign(site=site), roles=replace(inner.roles, group="site")
     )
-    found = replace(finished, table=replace(finished.table, table=grouped)).evaluation
+    found = replace(finished, table=grouped).evaluation
     rows = finished.split.test
-    parts = finished.table.y[rows], finished.scores.logs[rows], finished.after[rows]
+    parts = finished.table.y[rows], finished.scores.logit[rows], finished.after[rows]
     assert found.groups == np.unique(site[rows]).size
     assert found.lift == macro_lift(*parts, group=site[rows])
     assert found.lift.se != finished.evaluation.lift.se
@@ -146,17 +146,17 @@ def test_the_digest_tells_maps_that_were_chosen_from_those_that_were_not(chosen)
 
 def test_classes_too_rare_to_count_are_named(finished):
     rows = finished.split.calibration
-    logits = finished.scores.logs.copy()
+    logits = finished.scores.logit.copy()
     logits[rows[finished.table.y[rows] == 1][15:]] = np.nan
-    scores = make_class_scores(logits, "made up", digest="rare")
+    scores = make_scores(logits, "made up", digest="rare")
     found = run_classes(finished.table, scores, replace(finished.settings, partition="auto"))
     assert "With too few rows for their AUC to count in the choice: q." in found.notes
 
 
 def test_rows_without_finite_scores_take_no_part(finished):
-    logits = finished.scores.logs.copy()
+    logits = finished.scores.logit.copy()
     logits[:100] = np.nan
-    scores = make_class_scores(logits, "made up", digest="gaps")
+    scores = make_scores(logits, "made up", digest="gaps")
     found = run_classes(finished.table, scores, finished.settings)
     assert not np.isin(np.arange(100), np.concatenate([*vars(found.split).values()])).any()
     assert any("100 rows have no finite scores" in note for note in found.notes)
@@ -168,11 +168,11 @@ def test_the_settings_name_the_map():
 
 
 def test_maps_are_tried_on_groups_that_they_were_not_fitted_on(finished):
-    frame = finished.table.table.frame
+    frame = finished.table.frame
     role = finished.split.names(len(frame))
     for group, expected in ((np.arange(len(frame)) % 50, True), (role, False)):
         roles = Roles("kind", features=("x", "z"), group="group", split="split")
-        table = make_class_table(frame.assign(group=group, split=role), roles, "digest")
+        table = make_table(frame.assign(group=group, split=role), roles, "digest")
         if expected:
             assert run_classes(table, finished.scores, Settings(partition="auto")).choice.divided
             continue

@@ -24,7 +24,7 @@ from hetcal.tree_partition import TreePartition
 from tests.chosen import OF_ONE_PARTITION, chosen
 
 ONE_MAP_PER_LEAF = ("identity", "pooled", *OF_ONE_PARTITION)
-SCORING = ColumnScoring("score", "logit")
+SCORING = ColumnScoring(("score",), "logit")
 
 
 @pytest.fixture

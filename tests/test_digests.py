@@ -5,11 +5,9 @@ import pandas as pd
 import pytest
 
 from hetcal.algorithm import run
-from hetcal.class_scores import class_scores_from_columns
-from hetcal.class_table import make_class_table
 from hetcal.digests import frame_digest
 from hetcal.roles import Roles
-from hetcal.scores import scores_from_column
+from hetcal.scores import scores_from_column, scores_from_columns
 from hetcal.settings import Settings
 from hetcal.table import make_table
 
@@ -53,9 +51,9 @@ def test_tables_of_many_classes_do_so_too(kinds):
     columns = ("p_ant", "p_bee", "p_cow")
     roles = Roles("kind", split="split", class_scores=columns)
     other = kinds.iloc[::-1]
-    assert make_class_table(kinds, roles).digest == make_class_table(kinds.copy(), roles).digest
-    assert make_class_table(kinds, roles).digest != make_class_table(other, roles).digest
-    of = [class_scores_from_columns(each, columns, "probability").digest for each in (kinds, other)]
+    assert make_table(kinds, roles).digest == make_table(kinds.copy(), roles).digest
+    assert make_table(kinds, roles).digest != make_table(other, roles).digest
+    of = [scores_from_columns(each, columns, "probability").digest for each in (kinds, other)]
     assert of[0] != of[1]
 
 

@@ -82,7 +82,7 @@ def test_test_rows_do_not_change_the_scheme(chosen):
 
 
 def test_an_artifact_scores_new_rows_bit_for_bit(chosen, tmp_path):
-    data = artifact_bytes(chosen, ColumnScoring("score", "logit"))
+    data = artifact_bytes(chosen, ColumnScoring(("score",), "logit"))
     artifact = open_artifact(data, tmp_path)
     scored = score_with_artifact(artifact, chosen.table.frame, "digest")
     assert np.array_equal(scored["after"], expit(chosen.after))

@@ -68,23 +68,25 @@ def test_other_numbers_of_values_have_no_positive_one(values):
     ],
 )
 def test_the_positive_value_becomes_one(values, positive, y):
-    encoded, labelled, _ = encode_label(pd.Series(values, name="grade"), positive, False)
-    assert encoded.dtype == np.int8
-    assert encoded.tolist() == y
-    assert labelled.all()
+    found = encode_label(pd.Series(values, name="grade"), positive, False)
+    assert found.y.dtype == np.int8
+    assert found.y.tolist() == y
+    assert found.labelled.all()
+    assert found.classes == ()
 
 
-def test_three_values_are_refused_with_their_counts():
-    error = refusal(list("abcaab"))
-    assert "3 distinct values ('a' in 3 rows, 'b' in 2 rows, 'c' in 1 row)" in error.wrong
-    assert error.needed == "Two classes are needed, or one that stands against all others."
-    assert error.remedy.startswith("Name a positive value, choose another label column")
+def test_more_than_two_values_are_classes_unless_one_is_named():
+    found = encode_label(pd.Series(list("cbacab"), name="kind"), None, False)
+    assert found.classes == ("a", "b", "c")
+    assert found.y.tolist() == [2, 1, 0, 2, 0, 1]
+    assert found.positive is None
 
 
-def test_of_many_values_only_the_most_frequent_are_shown():
-    wrong = refusal(["x", "x", *(f"v{i}" for i in range(1000))]).wrong
-    assert "1,001 distinct values ('x' in 2 rows, " in wrong
-    assert wrong.endswith(", …).")
+def test_of_too_many_values_only_the_most_frequent_are_shown():
+    error = refusal(["x", "x", *(f"v{i}" for i in range(1000))])
+    assert "1,001 distinct values ('x' in 2 rows, " in error.wrong
+    assert error.wrong.endswith(", …).")
+    assert "name a positive value" in error.remedy
 
 
 def test_one_value_is_refused():
@@ -109,10 +111,10 @@ def test_missing_labels_are_counted():
 
 
 def test_missing_labels_may_be_left_out():
-    y, labelled, positive = encode_label(pd.Series([1.0, np.nan, 0.0], name="grade"), None, True)
-    assert y[labelled].tolist() == [1, 0]
-    assert labelled.tolist() == [True, False, True]
-    assert positive == "1"
+    found = encode_label(pd.Series([1.0, np.nan, 0.0], name="grade"), None, True)
+    assert found.y[found.labelled].tolist() == [1, 0]
+    assert found.labelled.tolist() == [True, False, True]
+    assert found.positive == "1"
 
 
 def test_a_positive_value_that_does_not_occur_is_refused():
@@ -134,7 +136,7 @@ def test_a_positive_value_that_does_not_occur_is_refused():
     ],
 )
 def test_a_positive_value_may_be_written_otherwise(values, written, meant):
-    assert encode_label(pd.Series(values, name="grade"), written, False)[2] == meant
+    assert encode_label(pd.Series(values, name="grade"), written, False).positive == meant
 
 
 def test_a_positive_value_that_could_be_either_is_refused():
@@ -142,10 +144,10 @@ def test_a_positive_value_that_could_be_either_is_refused():
 
 
 def test_a_named_value_stands_against_all_others():
-    y, labelled, positive = encode_label(pd.Series(list("abcaab"), name="kind"), "b", False)
-    assert y.tolist() == [0, 1, 0, 0, 0, 1]
-    assert labelled.all()
-    assert positive == "b"
+    found = encode_label(pd.Series(list("abcaab"), name="kind"), "b", False)
+    assert found.y.tolist() == [0, 1, 0, 0, 0, 1]
+    assert found.labelled.all()
+    assert found.positive == "b"
 
 
 def test_a_named_value_must_be_one_of_many():

@@ -13,7 +13,6 @@ from hetcal.model_scores import (
     InputColumns,
     matrix_input,
     score_model,
-    start_class_scoring,
     start_scoring,
     suggest_inputs,
 )
@@ -188,11 +187,11 @@ def test_errors_inside_the_child_reach_the_person(files, rows):
 def test_a_model_of_three_classes_gives_logarithms_of_its_probabilities(files, rows):
     three = inspect_model(files / "three.keras")
     matrix = matrix_input(three, ["a", "b", "c"])
-    jobs = [start_class_scoring(three, rows, matrix, classes) for classes in (3, 4)]
+    jobs = [start_scoring(three, rows, matrix, classes=n) for n in (3, 4)]
     found = jobs[0].result()
     with np.load(files / "found.npz") as stored:
         own = stored["three.keras own"].astype(np.float64)
-    assert np.exp(found.logs[: len(own)]) == pytest.approx(own, abs=1e-6)
+    assert np.exp(found.logit[: len(own)]) == pytest.approx(own, abs=1e-6)
     assert "softmax was removed exactly" in found.how
     with pytest.raises(ModelError, match="gives 3 numbers per row, and the label has 4 values"):
         jobs[1].result()

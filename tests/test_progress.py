@@ -88,7 +88,7 @@ def test_large_passes_tell_of_every_block(parts, told, progress, monkeypatch):
 def test_scoring_with_an_artifact_tells_of_every_stage(segments, parts, told, progress, tmp_path):
     table, scores, _ = parts
     finished = run(table, scores, Settings(partition="forest"))
-    artifact = open_artifact(artifact_bytes(finished, ColumnScoring("score", "logit")), tmp_path)
+    artifact = open_artifact(artifact_bytes(finished, ColumnScoring(("score",), "logit")), tmp_path)
     scored = score_with_artifact(artifact, segments, "digest", progress)
     assert scored.equals(score_with_artifact(artifact, segments, "digest"))
     assert rises(told)

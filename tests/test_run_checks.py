@@ -5,10 +5,8 @@ import pytest
 
 from hetcal.algorithm import run
 from hetcal.class_algorithm import run_classes
-from hetcal.class_scores import class_scores_from_columns
-from hetcal.class_table import make_class_table
 from hetcal.errors import PartitionError, ScoreError, SplitError
-from hetcal.scores import scores_from_column
+from hetcal.scores import scores_from_column, scores_from_columns
 from hetcal.settings import Settings
 from hetcal.table import Roles, make_table
 
@@ -63,8 +61,8 @@ def test_of_many_classes_two_need_weight_in_every_role(kinds, role):
         none = (frame["split"] == role) & ~frame["kind"].isin(left)
         weighted = frame.assign(w=np.where(none, 0.0, 1.0))
         roles = Roles("kind", split="split", weight="w", class_scores=columns)
-        table = make_class_table(weighted, roles, "digest")
-        scores = class_scores_from_columns(weighted, columns, "probability", "digest")
+        table = make_table(weighted, roles, "digest")
+        scores = scores_from_columns(weighted, columns, "probability", "digest")
         if enough:
             assert run_classes(table, scores, Settings(partition="tree")).evaluation.rows
             continue

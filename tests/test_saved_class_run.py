@@ -17,20 +17,20 @@ from hetcal.artifact_reading import open_artifact
 from hetcal.bounds import bounded_metrics
 from hetcal.class_algorithm import run_classes
 from hetcal.class_artifacts import class_artifact_bytes
-from hetcal.class_scores import class_scores_from_columns
-from hetcal.class_scoring import ClassColumnScoring
-from hetcal.class_table import make_class_table
 from hetcal.errors import ArtifactError, HetcalError
 from hetcal.histograms import score_histograms
 from hetcal.overconfidence import diagnose
 from hetcal.result_curves import result_curves
 from hetcal.roles import Roles
 from hetcal.saved_class_run import saved_class_run
+from hetcal.scores import scores_from_columns
+from hetcal.scoring import ColumnScoring
 from hetcal.settings import Settings
+from hetcal.table import make_table
 
 CLASSES = ("ant", "bee", "cow")
 COLUMNS = tuple(f"p_{name}" for name in CLASSES)
-SCORING = ClassColumnScoring(COLUMNS, "probability")
+SCORING = ColumnScoring(COLUMNS, "probability")
 ROLES = ("train", "calibration", "test")
 SETTINGS = Settings(max_depth=2)
 EIGHT = [{"id": each} for each in range(1, 9)]
@@ -38,8 +38,8 @@ EIGHT = [{"id": each} for each in range(1, 9)]
 
 def finished(frame, settings=SETTINGS, **roles):
     roles = Roles("kind", split="split", class_scores=COLUMNS, **roles)
-    scores = class_scores_from_columns(frame, COLUMNS, "probability", "digest")
-    return run_classes(make_class_table(frame, roles, "digest"), scores, settings)
+    scores = scores_from_columns(frame, COLUMNS, "probability", "digest")
+    return run_classes(make_table(frame, roles, "digest"), scores, settings)
 
 
 def reopened(run, directory):
@@ -87,11 +87,11 @@ def test_cells_however_coarse_tell_the_auc_of_the_rows_within_their_bounds(
 ):
     monkeypatch.setattr(saved_classes, "_filled", lambda _: 200)
     saved, rows = reopened(run, tmp_path), run.split.test
-    weight = run.table.weight(rows)
+    weight = run.table.weight_of(rows)
     for number in range(3):
         ways = saved.view(number, 50).ways
         assert ways.before.rows.size <= 200
-        for cells, logs in ((ways.before, run.scores.logs), (ways.after, run.after)):
+        for cells, logs in ((ways.before, run.scores.logit), (ways.after, run.after)):
             found = bounded_metrics(cells).auc
             expected = roc_auc_score(
                 run.table.y[rows] == number, logs[rows, number], sample_weight=weight

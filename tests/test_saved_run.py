@@ -18,7 +18,7 @@ from hetcal.scoring import ColumnScoring
 from hetcal.settings import Settings
 from hetcal.table import Roles, make_table
 
-SCORING = ColumnScoring("score", "logit")
+SCORING = ColumnScoring(("score",), "logit")
 SETTINGS = Settings(max_depth=2, min_rows=60)
 ROLES = ("train", "calibration", "test")
 

@@ -22,7 +22,7 @@ from hetcal.settings import Settings
 from hetcal.table import Roles, make_table
 from tests.test_artifact_reading import manifest_with, repacked
 
-SCORING = ColumnScoring("score", "logit")
+SCORING = ColumnScoring(("score",), "logit")
 
 
 def finished(frame, weight=None, **settings):

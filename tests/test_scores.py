@@ -3,9 +3,17 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import logit, softmax
 
 from hetcal.errors import ScoreError
-from hetcal.scores import guess_kind, require_ranking, scores_from_column, to_logits
+from hetcal.scores import (
+    guess_kind,
+    make_scores,
+    require_ranking,
+    scores_from_column,
+    scores_from_columns,
+    to_logits,
+)
 
 
 def column(*values):
@@ -77,3 +85,48 @@ def test_scores_that_rank_nothing_cannot_be_calibrated(values, words):
     scores = scores_from_column(column(*values), "logit", "d")
     with pytest.raises(ScoreError, match=words):
         require_ranking(scores)
+
+
+LOGITS = np.array([[1.0, 0.0, -1.0], [0.0, 3.0, 0.0], [2.0, np.nan, 0.0]])
+
+
+def columns(values):
+    return pd.DataFrame(values, columns=["a", "b", "c"])
+
+
+def test_logits_become_logarithms_of_the_softmax():
+    found = make_scores(LOGITS, "how", digest="d")
+    assert np.exp(found.logit[:2]) == pytest.approx(softmax(LOGITS[:2], axis=1))
+    assert np.isnan(found.logit[2]).all()
+    assert found.excluded == 1
+    assert found.usable.tolist() == [True, True, False]
+
+
+def test_probabilities_are_the_same_scores_as_their_logits():
+    chance = columns(softmax(LOGITS[:2], axis=1))
+    found = scores_from_columns(chance, ["a", "b", "c"], "probability", "d")
+    assert found.logit == pytest.approx(make_scores(LOGITS[:2], "", digest="d").logit)
+
+
+def test_a_view_is_the_logit_of_one_probability():
+    found = make_scores(LOGITS, "how", digest="d").view(1)
+    assert found.logit[:2] == pytest.approx(logit(softmax(LOGITS[:2], axis=1)[:, 1]))
+    assert found.excluded == 1
+
+
+def test_probabilities_that_do_not_add_up_are_refused():
+    with pytest.raises(ScoreError, match=r"add up to 1.2 in row 2"):
+        scores_from_columns(
+            columns([[0.2, 0.3, 0.5], [0.5, 0.5, 0.2]]), ["a", "b", "c"], "probability", "d"
+        )
+
+
+def test_a_probability_of_zero_is_pulled_in_and_counted():
+    found = scores_from_columns(columns([[0.0, 0.5, 0.5]]), ["a", "b", "c"], "probability", "d")
+    assert found.clipped == 1
+    assert np.isfinite(found.logit).all()
+
+
+def test_values_outside_zero_to_one_are_no_probabilities():
+    with pytest.raises(ScoreError, match="outside 0 to 1"):
+        scores_from_columns(columns([[-1.0, 1.5, 0.5]]), ["a", "b", "c"], "probability", "d")

@@ -4,12 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hetcal.class_scoring import ClassColumnScoring, score_classes
-from hetcal.class_table import make_class_table
 from hetcal.errors import TableError
 from hetcal.scoring import ColumnScoring, score_rows
 from hetcal.splits import Split
-from hetcal.table import Roles, class_balance, make_table
+from hetcal.table import Roles, class_balance, has_many_classes, make_table
 
 
 @pytest.fixture
@@ -165,8 +163,76 @@ def test_names_that_several_columns_share_are_refused(frame):
     twice = pd.concat([frame, frame[["w", "job"]]], axis=1)
     assert refusal(twice, Roles("y")).wrong == "The table has more than one column named 'w'."
     with pytest.raises(TableError, match="more than one column named 'w'"):
-        score_rows(twice, ColumnScoring("w", "logit"), "digest")
+        score_rows(twice, ColumnScoring(("w",), "logit"), (), "digest")
     with pytest.raises(TableError, match="more than one column named 'w'"):
-        score_classes(twice, ClassColumnScoring(("w", "y"), "logit"), ("a", "b"), "digest")
+        score_rows(twice, ColumnScoring(("w", "y"), "logit"), ("a", "b"), "digest")
     with pytest.raises(TableError, match="more than one column named 'w'"):
-        make_class_table(twice, Roles("w"), "digest")
+        make_table(twice, Roles("w"), "digest")
+
+
+KINDS = pd.DataFrame({"x": range(6), "kind": list("bacabc")})
+
+
+def test_classes_are_the_values_of_the_label_in_order():
+    found = make_table(KINDS, Roles("kind"), "digest")
+    assert found.classes == ("a", "b", "c")
+    assert found.y.tolist() == [1, 0, 2, 0, 1, 2]
+    assert found.roles.features == ("x",)
+
+
+def test_classes_can_be_put_in_the_order_of_the_outputs():
+    found = make_table(KINDS, Roles("kind"), "digest", ("c", "a", "b"))
+    assert found.y.tolist() == [2, 1, 0, 1, 2, 0]
+
+
+def test_a_view_sets_one_class_against_all_others():
+    found = make_table(KINDS, Roles("kind"), "digest")
+    view = found.view(2)
+    assert view.y.tolist() == [0, 0, 1, 0, 0, 1]
+    assert view.roles.positive == "c"
+    assert view.digest != found.view(1).digest
+
+
+def test_rows_without_a_label_are_left_out_if_that_is_asked_for():
+    frame = KINDS.assign(kind=["b", None, "c", "a", "b", "c"])
+    found = make_table(frame, Roles("kind", drop_unlabelled=True), "digest")
+    assert found.y.tolist() == [1, 2, 0, 1, 2]
+    assert found.row_numbers().tolist() == [0, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("classes", [("a", "b"), ("a", "b", "c", "d"), ("a", "a", "b", "c")])
+def test_classes_that_are_not_those_of_the_label_are_refused(classes):
+    with pytest.raises(TableError, match="are not the values of the label column 'kind'"):
+        make_table(KINDS, Roles("kind"), "digest", classes)
+
+
+def test_a_label_with_too_many_values_is_refused():
+    frame = pd.DataFrame({"x": range(200), "kind": [f"k{i}" for i in range(200)]})
+    with pytest.raises(TableError, match="200 distinct values"):
+        make_table(frame, Roles("kind"), "digest")
+
+
+def test_a_label_that_does_not_exist_is_refused_by_name():
+    with pytest.raises(TableError, match="no column 'kin'"):
+        make_table(KINDS, Roles("kin"), "digest")
+
+
+def test_shares_of_classes_are_counted_by_role_and_weight():
+    frame = KINDS.assign(w=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    table = make_table(frame, Roles("kind", weight="w"), "digest")
+    rows = np.arange(6)
+    found = class_balance(table, Split(rows[:4], rows[:0], rows[4:5], rows[5:]))
+    assert found["rows"].tolist() == [4, 0, 1, 1]
+    assert found["share_of_rows"].tolist() == pytest.approx([4 / 6, 0, 1 / 6, 1 / 6])
+    kinds = KINDS["kind"].tolist()[:4]
+    for name in "abc":
+        mass = sum(w for w, kind in zip(frame["w"], kinds, strict=False) if kind == name)
+        assert found.at[0, f"class {name}"] == pytest.approx(mass / 10)
+    assert found.loc[1].filter(like="class ").isna().all()
+
+
+def test_more_than_two_values_without_a_positive_one_are_many_classes():
+    assert has_many_classes(KINDS, Roles("kind"))
+    assert not has_many_classes(KINDS, Roles("kind", positive="a"))
+    assert not has_many_classes(KINDS[KINDS["kind"] != "c"], Roles("kind"))
+    assert not has_many_classes(KINDS, Roles("nothing"))

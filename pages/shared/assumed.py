@@ -32,7 +32,7 @@ def assume_roles(source: Source) -> None:
     update(roles=roles, guessed=tuple((name, each) for name, each in columns.items() if each))
     if roles.score is not None:
         kind = guess_kind(source.frame[roles.score])
-        update(scoring=ColumnScoring(roles.score, kind))
+        update(scoring=ColumnScoring((roles.score,), kind))
 
 
 def assume_positive(source: Source) -> list[str]:

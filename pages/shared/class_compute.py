@@ -3,14 +3,11 @@
 import pandas as pd
 
 from hetcal.algorithm import split_table
+from hetcal.checks import check_table
 from hetcal.class_algorithm import choose_maps, finish_classes, grow_class_partition
 from hetcal.class_auto import ClassChoice
-from hetcal.class_checks import check_classes
 from hetcal.class_partition import with_rates
 from hetcal.class_run import ClassRun
-from hetcal.class_scores import ClassScores
-from hetcal.class_scoring import ClassColumnScoring, score_classes
-from hetcal.class_table import ClassTable, has_many_classes, make_class_table
 from hetcal.finding import Finding
 from hetcal.finished_run import Run
 from hetcal.histograms import ScoreHistograms, score_histograms
@@ -22,7 +19,7 @@ from hetcal.scores import Scores
 from hetcal.settings import Settings
 from hetcal.sources import Source
 from hetcal.splits import Split
-from hetcal.table import Roles, Table
+from hetcal.table import Roles, Table, has_many_classes, make_table
 from pages.shared.once import once
 
 
@@ -37,45 +34,37 @@ def many_classes(source: Source, label: str) -> bool:
 
 
 @once
-def classes_of(source: Source, roles: Roles, classes: tuple[str, ...] | None) -> ClassTable:
-    return make_class_table(source.frame, roles, source.digest, classes)
+def classes_of(source: Source, roles: Roles, classes: tuple[str, ...] | None) -> Table:
+    return make_table(source.frame, roles, source.digest, classes)
 
 
 @once
-def class_view_of(whole: ClassTable | ClassScores, number: int) -> Table | Scores:
+def class_view_of(whole: Table | Scores, number: int) -> Table | Scores:
     return whole.view(number)
 
 
 @once
-def class_split_of(table: ClassTable, settings: Settings, _progress: Progress = silent) -> Split:
+def class_split_of(table: Table, settings: Settings, _progress: Progress = silent) -> Split:
     _progress(0.0, "Dividing the rows")
-    return split_table(table.table, settings, table.y)
+    return split_table(table, settings)
 
 
 @once
 def class_findings_of(
-    table: ClassTable, settings: Settings, _progress: Progress = silent
+    table: Table, settings: Settings, _progress: Progress = silent
 ) -> tuple[Finding, ...]:
-    return check_classes(table, class_split_of(table, settings), _progress)
+    return check_table(table, class_split_of(table, settings), _progress)
 
 
 @once
-def class_column_scores_of(table: ClassTable, scoring: ClassColumnScoring) -> ClassScores:
-    digest = f"{table.digest} {scoring}"
-    return score_classes(table.table.frame, scoring, table.classes, digest)
-
-
-@once
-def class_partition_of(
-    table: ClassTable, settings: Settings, _progress: Progress = silent
-) -> Partition:
+def class_partition_of(table: Table, settings: Settings, _progress: Progress = silent) -> Partition:
     split = class_split_of(table, class_division(settings))
     return grow_class_partition(table, split, settings, _progress)
 
 
 @once
 def shown_partition_of(
-    table: ClassTable, number: int, partition: Partition, settings: Settings
+    table: Table, number: int, partition: Partition, settings: Settings
 ) -> Partition:
     view, rows = class_view_of(table, number), class_split_of(table, settings).train
     weight = None if view.weight is None else view.weight[rows]
@@ -84,7 +73,7 @@ def shown_partition_of(
 
 @once
 def class_leaves_of(
-    table: ClassTable, number: int, partition: Partition, settings: Settings
+    table: Table, number: int, partition: Partition, settings: Settings
 ) -> pd.DataFrame:
     view, split = class_view_of(table, number), class_split_of(table, settings)
     leaf = partition.apply(view.frame)
@@ -93,8 +82,8 @@ def class_leaves_of(
 
 @once
 def class_choice_of(
-    table: ClassTable,
-    scores: ClassScores,
+    table: Table,
+    scores: Scores,
     settings: Settings,
     partition: Partition,
     _progress: Progress = silent,
@@ -105,8 +94,8 @@ def class_choice_of(
 
 @once
 def class_run_of(
-    table: ClassTable,
-    scores: ClassScores,
+    table: Table,
+    scores: Scores,
     settings: Settings,
     partition: Partition,
     choice: ClassChoice | None,

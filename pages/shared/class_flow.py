@@ -7,21 +7,18 @@ import pandas as pd
 
 from hetcal.class_auto import ClassChoice
 from hetcal.class_run import ClassRun
-from hetcal.class_scores import ClassScores
-from hetcal.class_scoring import ClassColumnScoring, ClassModelScoring
-from hetcal.class_table import ClassTable, classes_by_role
 from hetcal.finding import Finding
 from hetcal.finished_run import Run
 from hetcal.histograms import ScoreHistograms
 from hetcal.partition import Partition
 from hetcal.progress import Progress, silent
 from hetcal.scores import Scores
+from hetcal.scoring import ModelScoring
 from hetcal.settings import FOR_CLASSES, Settings
 from hetcal.splits import Split
-from hetcal.table import Table
+from hetcal.table import Table, class_balance
 from pages.shared.class_compute import (
     class_choice_of,
-    class_column_scores_of,
     class_diagnosis_of,
     class_division,
     class_findings_of,
@@ -36,11 +33,11 @@ from pages.shared.class_compute import (
     run_view_of,
     shown_partition_of,
 )
-from pages.shared.compute import source_of
+from pages.shared.compute import column_scores_of, source_of
 from pages.shared.flow import Flow
 from pages.shared.jobs import finished_scores
 from pages.shared.shown_class import ShownClass
-from pages.shared.state import Workspace, workspace
+from pages.shared.state import Workspace, is_column_scoring, workspace
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ class ClassFlow(ShownClass, Flow):
     """The results for several classes; what `Flow` names are those of the class shown."""
 
     @cached_property
-    def classes(self) -> ClassTable:
+    def classes(self) -> Table:
         """The rows with all classes."""
         return classes_of(self.source, self.workspace.roles, self.workspace.classes)
 
@@ -80,15 +77,15 @@ class ClassFlow(ShownClass, Flow):
     @cached_property
     def balance(self) -> pd.DataFrame:
         """Rows and classes per role."""
-        return classes_by_role(self.classes, self.split)
+        return class_balance(self.classes, self.split)
 
     @cached_property
-    def class_scores(self) -> ClassScores | None:
+    def class_scores(self) -> Scores | None:
         """Log-probabilities of every row; None while a model has not been run on the rows."""
         scoring = self.workspace.scoring
-        if isinstance(scoring, ClassColumnScoring):
-            return class_column_scores_of(self.classes, scoring)
-        if isinstance(scoring, ClassModelScoring):
+        if is_column_scoring(scoring, len(self.class_names)):
+            return column_scores_of(self.classes, scoring)
+        if isinstance(scoring, ModelScoring):
             return finished_scores(self.rows_digest, scoring)
         return None
 

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import streamlit as st
 
-from hetcal.class_scoring import ClassColumnScoring, ClassModelScoring, guess_class_kind
 from hetcal.columns import column_kind
 from hetcal.model_file import ModelFile
+from hetcal.scoring import ColumnScoring, ModelScoring, guess_kind_of
 from pages.shared.class_flow import ClassFlow, current_flow
-from pages.shared.jobs import job_running, start_class_scoring_job
+from pages.shared.jobs import job_running, start_scoring_job
 from pages.shared.messages import plain
 from pages.shared.score_controls import confirmed_inputs, uploaded_model
-from pages.shared.state import bound, update, workspace
+from pages.shared.state import bound, is_column_scoring, update, workspace
 from pages.shared.widgets import cards
 
 BOXES = 3
@@ -19,10 +19,10 @@ BOXES = 3
 
 def class_column_controls(flow: ClassFlow) -> None:
     """Let the user choose the score column of every class."""
-    frame, classes = flow.classes.table.frame, flow.classes.classes
+    frame, classes = flow.classes.frame, flow.classes.classes
     numbers = [name for name in frame.columns if column_kind(frame[name]) == "number"]
     scoring = workspace().scoring
-    chosen = scoring if isinstance(scoring, ClassColumnScoring) else None
+    chosen = scoring if is_column_scoring(scoring, len(classes)) else None
     preset = _guessed(numbers, classes) if chosen is None else chosen.columns
     grid = st.columns(min(len(classes), BOXES))
     columns = [
@@ -37,9 +37,9 @@ def class_column_controls(flow: ClassFlow) -> None:
         for i, name in enumerate(classes)
     ]
     if st.button("Use these columns", type="primary", disabled=None in columns):
-        kind = guess_class_kind(frame, columns)
+        kind = guess_kind_of(frame, columns)
         update(
-            scoring=ClassColumnScoring(tuple(columns), kind),
+            scoring=ColumnScoring(tuple(columns), kind),
             roles=replace(workspace().roles, score=None, class_scores=tuple(columns)),
             classes=None,
         )
@@ -85,11 +85,11 @@ def class_model_controls(flow: ClassFlow) -> None:
     whole = len(order) == len(flow.classes.classes)
     ready = inputs is not None and whole and not job_running()
     if st.button("Score the rows", type="primary", disabled=not ready):
-        scoring = ClassModelScoring(model, inputs, output)
+        scoring = ModelScoring(model, inputs, output)
         roles = replace(workspace().roles, class_scores=())
         update(scoring=scoring, classes=order, roles=roles)
         here = current_flow()
-        start_class_scoring_job(here.table, here.rows_digest, scoring, len(order))
+        start_scoring_job(here.classes, here.rows_digest, scoring)
         st.rerun()
 
 
@@ -114,7 +114,7 @@ def show_class_scores(flow: ClassFlow) -> None:
     st.success(plain(scores.how), icon=":material/check:")
     cards(
         ("Classes", f"{len(flow.classes.classes)}"),
-        ("Rows with scores", f"{len(scores.logs) - scores.excluded:,}"),
+        ("Rows with scores", f"{len(scores.logit) - scores.excluded:,}"),
         ("Left out", f"{scores.excluded:,}", "Rows with a score that is missing or infinite"),
         ("Clipped", f"{scores.clipped:,}", "Probabilities below 1e-7, pulled up to that"),
     )

@@ -33,8 +33,8 @@ from hetcal.progress import Progress, between, silent
 from hetcal.reading import read_file
 from hetcal.result_curves import Curves, result_curves
 from hetcal.role_cells import SKETCHED_FROM
-from hetcal.scores import Scores, require_ranking, scores_from_column
-from hetcal.scoring import ColumnScoring
+from hetcal.scores import Scores, require_ranking
+from hetcal.scoring import ColumnScoring, score_rows
 from hetcal.settings import Settings
 from hetcal.sources import Source, file_per_role, from_path, one_file
 from hetcal.splits import Split
@@ -80,9 +80,7 @@ def findings_of(
 
 @once
 def column_scores_of(table: Table, scoring: ColumnScoring) -> Scores:
-    return scores_from_column(
-        table.frame[scoring.column], scoring.kind, f"{table.digest} {scoring}"
-    )
+    return score_rows(table.frame, scoring, table.classes, f"{table.digest} {scoring}")
 
 
 @once

@@ -82,5 +82,5 @@ def _start_toy() -> None:
     start(TableFile(path, "toy.csv", path.name))
     update(
         roles=Roles(label="y", positive="1", split="split", score="score"),
-        scoring=ColumnScoring("score", "logit"),
+        scoring=ColumnScoring(("score",), "logit"),
     )

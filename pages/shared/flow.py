@@ -14,7 +14,7 @@ from hetcal.progress import Progress, silent
 from hetcal.result_curves import Curves
 from hetcal.score_checks import check_scores, check_training
 from hetcal.scores import Scores
-from hetcal.scoring import ColumnScoring, ModelScoring
+from hetcal.scoring import ModelScoring
 from hetcal.settings import ENSEMBLES, Settings
 from hetcal.sources import Source
 from hetcal.splits import Split
@@ -37,7 +37,7 @@ from pages.shared.compute import (
 )
 from pages.shared.jobs import finished_scores
 from pages.shared.settings_used import NEED_SCORES, division, ensemble, growth
-from pages.shared.state import Workspace
+from pages.shared.state import Workspace, is_column_scoring
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Flow:
     def scores(self) -> Scores | None:
         """One logit per row; None while a model has not been run on the rows."""
         scoring, scores = self.workspace.scoring, None
-        if isinstance(scoring, ColumnScoring):
+        if is_column_scoring(scoring, 1):
             scores = column_scores_of(self.table, scoring)
         if isinstance(scoring, ModelScoring):
             scores = finished_scores(self.rows_digest, scoring)

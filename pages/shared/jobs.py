@@ -6,11 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from hetcal.class_scores import ClassScores
-from hetcal.class_scoring import ClassModelScoring
 from hetcal.errors import HetcalError
 from hetcal.model_file import inspect_model
-from hetcal.model_scores import ScoringJob, start_class_scoring, start_scoring, suggest_inputs
+from hetcal.model_scores import ScoringJob, start_scoring, suggest_inputs
 from hetcal.network import NetworkSettings
 from hetcal.scores import Scores
 from hetcal.scoring import ModelScoring
@@ -29,21 +27,19 @@ SECONDS_BETWEEN_LOOKS = 0.5
 class Watched:
     """A job, how to draw its progress, and what to do with its result."""
 
-    job: ScoringJob[Any] | TrainingJob
+    job: ScoringJob | TrainingJob
     draw: Callable[[Any], None]
     finish: Callable[[Any], None]
     cancel_label: str
 
 
 @st.cache_resource(scope="session", show_spinner=False)
-def _known_scores() -> dict[object, Scores | ClassScores]:
+def _known_scores() -> dict[object, Scores]:
     """Scores of this session, computed once per model, columns and table content."""
     return {}
 
 
-def finished_scores(
-    rows_digest: str, scoring: ModelScoring | ClassModelScoring
-) -> Scores | ClassScores | None:
+def finished_scores(rows_digest: str, scoring: ModelScoring) -> Scores | None:
     """Return the model's scores of the rows, if it has been run on them."""
     return _known_scores().get((rows_digest, scoring))
 
@@ -57,6 +53,7 @@ def start_scoring_job(table: Table, rows_digest: str, scoring: ModelScoring) -> 
         scoring.model,
         table.frame,
         scoring.inputs,
+        classes=len(table.classes),
         output=scoring.output,
         positive_unit=scoring.positive_unit,
         layer=scoring.layer,
@@ -67,20 +64,6 @@ def start_scoring_job(table: Table, rows_digest: str, scoring: ModelScoring) -> 
         known[key] = scores.seen(job.activations())
 
     _watch(Watched(job, _draw_scoring, finish, "Cancel"))
-
-
-def start_class_scoring_job(
-    table: Table, rows_digest: str, scoring: ClassModelScoring, classes: int
-) -> None:
-    """Run a model with one output per class on every row, unless its scores are known."""
-    key = (rows_digest, scoring)
-    if key in _known_scores():
-        return
-    job = start_class_scoring(
-        scoring.model, table.frame, scoring.inputs, classes, output=scoring.output
-    )
-    known = _known_scores()
-    _watch(Watched(job, _draw_scoring, lambda scores: known.update({key: scores}), "Cancel"))
 
 
 def start_training_job(
@@ -146,7 +129,7 @@ def _watch(watched: Watched) -> None:
     st.session_state["job"] = watched
 
 
-def _draw_scoring(job: ScoringJob[Any]) -> None:
+def _draw_scoring(job: ScoringJob) -> None:
     progress = job.progress()
     if progress is None:
         st.progress(0.0, "Starting the model in a process of its own …")

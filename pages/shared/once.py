@@ -10,8 +10,6 @@ import streamlit as st
 from hetcal.auto import Choice
 from hetcal.class_auto import ClassChoice
 from hetcal.class_run import ClassRun
-from hetcal.class_scores import ClassScores
-from hetcal.class_table import ClassTable
 from hetcal.finished_run import Run
 from hetcal.freed_memory import give_back_freed_memory
 from hetcal.partition import Partition
@@ -21,7 +19,7 @@ from hetcal.table import Table
 
 HASHES: dict[Any, Callable[[Any], Any]] = dict.fromkeys(
     (
-        *(Choice, ClassChoice, ClassRun, ClassScores, ClassTable),
+        *(Choice, ClassChoice, ClassRun),
         *(Partition, Run, Scores, Source, Table),
     ),
     attrgetter("digest"),

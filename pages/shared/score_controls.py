@@ -18,7 +18,7 @@ from pages.shared.files import keep
 from pages.shared.flow import Flow
 from pages.shared.jobs import job_running, start_scoring_job, start_training_job
 from pages.shared.messages import plain, show_error
-from pages.shared.state import bound, update, workspace
+from pages.shared.state import bound, is_column_scoring, update, workspace
 from pages.shared.widgets import chart
 
 LEARNING_RATES = (5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
@@ -30,12 +30,12 @@ def column_controls(flow: Flow) -> None:
     frame = flow.table.frame
     numbers = [name for name in frame.columns if column_kind(frame[name]) == "number"]
     scoring = workspace().scoring
-    chosen = scoring if isinstance(scoring, ColumnScoring) else None
+    chosen = scoring if is_column_scoring(scoring, 1) else None
 
     def choose(column: str | None) -> None:
         # Streamlit keeps this function for long: it must not hold the rows.
         rows = current_flow().table.frame
-        kind = None if column is None else ColumnScoring(column, guess_kind(rows[column]))
+        kind = None if column is None else ColumnScoring((column,), guess_kind(rows[column]))
         update(scoring=kind, roles=replace(workspace().roles, score=column, class_scores=()))
 
     left, right = st.columns([2, 1], vertical_alignment="bottom")
@@ -44,7 +44,7 @@ def column_controls(flow: Flow) -> None:
         numbers,
         None,
         placeholder="choose a column",
-        **bound("scores_column", chosen.column if chosen else None, choose),
+        **bound("scores_column", chosen.columns[0] if chosen else None, choose),
     )
     if chosen is not None:
         right.segmented_control(

@@ -8,11 +8,10 @@ from typing import Any
 import streamlit as st
 
 from hetcal.class_map import ClassMethod
-from hetcal.class_scoring import ClassScoring
 from hetcal.model_file import ModelFile
 from hetcal.partition import Partition
 from hetcal.reading import Dialect
-from hetcal.scoring import Scoring
+from hetcal.scoring import ColumnScoring, Scoring
 from hetcal.settings import Settings
 from hetcal.table import Roles
 from hetcal.training import TrainedNetwork
@@ -68,7 +67,7 @@ class Workspace:
         An uploaded or trained Keras model.
     network : TrainedNetwork or None
         What training here produced; its model is `model`.
-    scoring : Scoring, ClassScoring or None
+    scoring : Scoring or None
         Where the scores come from.
     partition : Partition or None
         A loaded partition, in place of the tree.
@@ -93,7 +92,7 @@ class Workspace:
     settings: Settings = field(default_factory=lambda: RECOMMENDED)
     model: ModelFile | None = None
     network: TrainedNetwork | None = None
-    scoring: Scoring | ClassScoring | None = None
+    scoring: Scoring | None = None
     partition: Partition | None = None
     leaf: int = ALL_ROWS
     classes: tuple[str, ...] | None = None
@@ -101,6 +100,11 @@ class Workspace:
     class_method: ClassMethod = "vector"
     saved: TableFile | None = None
     behind: "Workspace | None" = None
+
+
+def is_column_scoring(scoring: Scoring | None, columns: int) -> bool:
+    """Tell whether scores come from so many columns of the table."""
+    return isinstance(scoring, ColumnScoring) and len(scoring.columns) == columns
 
 
 def workspace() -> Workspace:

@@ -9,7 +9,6 @@ import pandas as pd
 from hetcal.artifacts import artifact_bytes
 from hetcal.class_artifacts import class_artifact_bytes
 from hetcal.class_report import class_result_json, class_scored_table
-from hetcal.class_scoring import ClassModelScoring
 from hetcal.progress import Progress
 from hetcal.report import result_json, scored_table
 from hetcal.scoring import ModelScoring
@@ -47,7 +46,7 @@ class Takeaway:
 def to_take(flow: Flow) -> Takeaway:
     """Return what the run at hand gives, for two classes or for more."""
     scoring = flow.workspace.scoring
-    model = " and the model" if isinstance(scoring, ModelScoring | ClassModelScoring) else ""
+    model = " and the model" if isinstance(scoring, ModelScoring) else ""
     also = f", sketches of the scores{model}"
     if isinstance(flow, ClassFlow):
         run = flow.class_run
@@ -57,7 +56,7 @@ def to_take(flow: Flow) -> Takeaway:
             lambda: class_result_json(run),
             lambda _: None,
             partial(class_scored_table, run),
-            run.table.table.rows,
+            run.table.rows,
             also,
         )
     return Takeaway(

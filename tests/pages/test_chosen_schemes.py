@@ -117,7 +117,7 @@ def test_one_map_for_all_rows_has_no_shares_of_a_lift_but_better_probabilities(v
 
 def test_a_saved_run_of_one_tree_has_its_maps_too(visit, runs):
     calm(go(visit("tree"), "pages/calibration.py"))
-    data = artifact_bytes(runs[-1], ColumnScoring("score", "logit"))
+    data = artifact_bytes(runs[-1], ColumnScoring(("score",), "logit"))
     app = upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", data)
     assert "stands for the scheme" not in everything(calm(app))
     app = calm(go(press(app, "Explore this run"), "pages/calibration.py"))
@@ -128,7 +128,7 @@ def test_a_saved_run_of_one_tree_has_its_maps_too(visit, runs):
 
 def test_a_saved_run_that_left_the_model_as_it_is_says_so(visit, runs):
     calm(go(visit("identity"), "pages/calibration.py"))
-    data = artifact_bytes(runs[-1], ColumnScoring("score", "logit"))
+    data = artifact_bytes(runs[-1], ColumnScoring(("score",), "logit"))
     app = upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", data)
     app = calm(press(calm(app), "Explore this run"))
     assert charts(app) & {"results_lift", "results_leaves"} == set()

@@ -8,11 +8,11 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from hetcal.class_algorithm import run_classes
 from hetcal.class_artifacts import class_artifact_bytes
 from hetcal.class_report import class_scored_table
-from hetcal.class_scores import class_scores_from_columns
-from hetcal.class_scoring import ClassColumnScoring
-from hetcal.class_table import make_class_table
 from hetcal.roles import Roles
+from hetcal.scores import scores_from_columns
+from hetcal.scoring import ColumnScoring
 from hetcal.settings import Settings
+from hetcal.table import make_table
 from tests.model_files import model_files
 from tests.pages.visit import (
     button,
@@ -56,15 +56,15 @@ def show_class(app, name):
 @pytest.fixture(scope="module")
 def finished(kinds):
     """The run of the same table, by the core alone."""
-    table = make_class_table(kinds, Roles("kind", split="split", class_scores=COLUMNS), "")
-    scores = class_scores_from_columns(kinds, COLUMNS, "probability", "")
+    table = make_table(kinds, Roles("kind", split="split", class_scores=COLUMNS), "")
+    scores = scores_from_columns(kinds, COLUMNS, "probability", "")
     return run_classes(table, scores, Settings())
 
 
 def probabilities(finished):
     rows = finished.split.test
     y = np.array(CLASSES)[finished.table.y[rows]]
-    return y, np.exp(finished.scores.logs[rows]), np.exp(finished.after[rows])
+    return y, np.exp(finished.scores.logit[rows]), np.exp(finished.after[rows])
 
 
 def test_the_data_page_offers_all_classes_first_and_each_value(kinds):
@@ -263,7 +263,7 @@ def test_the_export_page_gives_the_run_of_all_classes(kinds, finished):
 
 
 def test_an_artifact_comes_back_and_scores_rows(kinds, finished):
-    artifact = class_artifact_bytes(finished, ClassColumnScoring(COLUMNS, "probability"))
+    artifact = class_artifact_bytes(finished, ColumnScoring(COLUMNS, "probability"))
     app = calm(upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", artifact))
     shown = metrics(app)
     assert shown["Macro AUC after"] == f"{finished.evaluation.after.macro_auc:.4f}"

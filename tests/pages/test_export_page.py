@@ -45,7 +45,7 @@ def finished(segments):
 
 @pytest.fixture
 def artifact(finished):
-    return artifact_bytes(finished, ColumnScoring("score", "logit"))
+    return artifact_bytes(finished, ColumnScoring(("score",), "logit"))
 
 
 def repacked(artifact, **changes):

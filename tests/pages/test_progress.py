@@ -51,7 +51,7 @@ def test_scoring_with_an_artifact_has_its_bar_until_it_is_done(segments, drawn):
     roles = Roles(label="label", positive="yes", split="split", score="score")
     scores = scores_from_column(segments["score"], "logit", "")
     finished = run(make_table(segments, roles, ""), scores, Settings(max_depth=2))
-    artifact = artifact_bytes(finished, ColumnScoring("score", "logit"))
+    artifact = artifact_bytes(finished, ColumnScoring(("score",), "logit"))
     app = upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", artifact)
     assert not drawn
     upload(app, "reopen_table", "new.csv", segments)

@@ -5,22 +5,22 @@ import pytest
 
 from hetcal.class_algorithm import run_classes
 from hetcal.class_artifacts import class_artifact_bytes
-from hetcal.class_scores import class_scores_from_columns
-from hetcal.class_scoring import ClassColumnScoring
-from hetcal.class_table import make_class_table
 from hetcal.roles import Roles
+from hetcal.scores import scores_from_columns
+from hetcal.scoring import ColumnScoring
 from hetcal.settings import Settings
+from hetcal.table import make_table
 from tests.pages.test_classes import COLUMNS, show_class, with_class_scores
 from tests.pages.test_saved_run import banner, explore
 from tests.pages.visit import calm, figure, go, metrics, open_page, press, said, table_with, upload
 from tests.test_saved_class_run import as_format_1, without
 
-SCORING = ClassColumnScoring(COLUMNS, "probability")
+SCORING = ColumnScoring(COLUMNS, "probability")
 
 
 def packed(frame, **settings):
-    table = make_class_table(frame, Roles("kind", split="split", class_scores=COLUMNS), "")
-    scores = class_scores_from_columns(frame, COLUMNS, "probability", "")
+    table = make_table(frame, Roles("kind", split="split", class_scores=COLUMNS), "")
+    scores = scores_from_columns(frame, COLUMNS, "probability", "")
     return class_artifact_bytes(run_classes(table, scores, Settings(**settings)), SCORING)
 
 

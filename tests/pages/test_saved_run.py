@@ -41,7 +41,7 @@ def finished(segments):
 
 @pytest.fixture
 def artifact(finished):
-    return artifact_bytes(finished, ColumnScoring("score", "logit"))
+    return artifact_bytes(finished, ColumnScoring(("score",), "logit"))
 
 
 def explore(app, artifact):
@@ -69,7 +69,7 @@ def test_a_saved_run_opens_on_its_results(app, finished):
 
 def test_a_saved_scheme_shows_what_the_scheme_gives_and_why(segments):
     forest = run_of(segments, Settings(max_depth=1, partition="forest"))
-    data = artifact_bytes(forest, ColumnScoring("score", "logit"))
+    data = artifact_bytes(forest, ColumnScoring(("score",), "logit"))
     app = upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", data)
     assert any(each.startswith("Scheme: forest. ") for each in said(calm(app).markdown))
     assert any("stands for the scheme" in each for each in said(app.caption))
