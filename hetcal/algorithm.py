@@ -19,14 +19,10 @@ from hetcal.progress import Progress, silent
 from hetcal.role_cells import (
     SKETCHED_FROM,
     RoleCells,
-    ScoredRows,
     grouped_rows,
-    groups_of,
     role_cells,
     row_cells,
-    scored_rows,
 )
-from hetcal.row_answers import RowAnswers
 from hetcal.run_checks import refuse_role_columns, require_scored_classes, require_weight
 from hetcal.scores import Scores, require_ranking
 from hetcal.settings import ENSEMBLES, READ_SCORES, Settings
@@ -57,11 +53,6 @@ class FirstPass:
         The scores of each role.
     role_rows : callable or None
         Gives the rows of a role, for maps that are exact; None if rows are cells.
-    scored_rows : callable or None
-        Gives labels, scores and weights of a role, or only of one of its leaves, for numbers
-        that are exact; None if rows are cells.
-    rows : RowAnswers or None
-        The test rows, for what their cells are too coarse for; None if rows are cells.
     folds : callable
         Divides the calibration rows by their groups, given a seed, see `grouped_rows`.
     """
@@ -71,8 +62,6 @@ class FirstPass:
     leaves: tuple[int, ...]
     cells: RoleCells
     role_rows: Callable[[str], Cells] | None
-    scored_rows: Callable[[str, int | None], ScoredRows] | None
-    rows: RowAnswers | None
     folds: Callable[[int], tuple[Cells, ...] | None]
 
 
@@ -166,17 +155,12 @@ def first_pass(
     cells = role_cells(table, scores, split, leaf, leaves, sketched_from, progress)
     folds = partial(grouped_rows, table, scores, split.calibration, leaf)
     if cells.exact:
-        return FirstPass(split, leaf, leaves, cells, None, None, None, folds)
+        return FirstPass(split, leaf, leaves, cells, None, folds)
 
     def role_rows(role: str) -> Cells:
         return row_cells(table, scores, split.of(role), leaf)
 
-    def plain_rows(role: str, only: int | None) -> ScoredRows:
-        return scored_rows(table, scores, split.of(role), leaf, only)
-
-    groups = groups_of(table, split.test)
-    rows = RowAnswers(partial(role_rows, "test"), cells.calibration, groups)
-    return FirstPass(split, leaf, leaves, cells, role_rows, plain_rows, rows, folds)
+    return FirstPass(split, leaf, leaves, cells, role_rows, folds)
 
 
 def fit_maps(passed: FirstPass, settings: Settings) -> LeafCalibrator:
@@ -204,7 +188,7 @@ def finish_run(
     """Put the parts of a run together; the maps of a scheme that has one per leaf are shown."""
     if choice is not None:
         calibrator = with_scheme(calibrator, choice.scheme, partition)
-    parts = passed.split, partition, passed.leaf, passed.cells, calibrator, passed.rows
+    parts = passed.split, partition, passed.leaf, passed.cells, calibrator
     return Run(table, scores, settings, *parts, choice=choice)
 
 

@@ -41,18 +41,6 @@ class BinGaps:
         return float(np.sqrt(self._debiased_square))
 
     @property
-    def debiased_se(self) -> float:
-        """Half of what the debiased error moves by if its square moves by a standard error.
-
-        The square moves both ways. That of a normal gap with variance v has the variance
-        `2 v² + 4 v gap²`.
-        """
-        spread = 2 * self._noise**2 + 4 * self._noise * self._square
-        moved = np.sqrt(np.sum(self.mass**2 * spread)) / self.mass.sum()
-        low, high = max(self._debiased_square - moved, 0), self._debiased_square + moved
-        return float(np.sqrt(high) - np.sqrt(low)) / 2
-
-    @property
     def _square(self) -> Floats:
         return (self.gap / self.mass) ** 2
 

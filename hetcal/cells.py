@@ -82,6 +82,11 @@ class Cells:
             return self.low
         return np.where(self.low == self.high, self.low, self.low / 2 + self.high / 2)
 
+    @property
+    def sketched(self) -> bool:
+        """Whether a cell may hold rows with different scores."""
+        return self.low is not self.high and not np.array_equal(self.low, self.high)
+
     @cached_property
     def order(self) -> Ints:
         """The cells in ascending order of their centres."""
@@ -127,11 +132,7 @@ class Cells:
         """Return the cells of one leaf."""
         return self.chosen(self.leaf == leaf)
 
-    def mapped(
-        self,
-        logit: Callable[[Floats, Ints], Floats],
-        reach: Callable[[Floats, Floats, Ints], tuple[Floats, Floats]] | None = None,
-    ) -> "Cells":
+    def mapped(self, logit: Callable[[Floats, Ints], Floats]) -> "Cells":
         """Return the cells with other scores.
 
         Parameters
@@ -139,19 +140,13 @@ class Cells:
         logit : callable
             Takes scores and leaves and gives logits, for example
             `LeafCalibrator.predict_logit`. The mean score of a cell becomes the mean of its
-            logits where the map is a straight line.
-        reach : callable, optional
-            Takes the ends of intervals and leaves and gives the lowest and the highest logit
-            between them; needed unless `logit` is monotone in every leaf.
+            logits where the map is linear.
         """
         if self.low is self.score is self.high:  # rows: one pass over them is enough
             score = logit(self.score, self.leaf)
             return replace(self, score=score, low=score, high=score)
-        if reach is None:
-            one, other = logit(self.low, self.leaf), logit(self.high, self.leaf)
-            low, high = np.minimum(one, other), np.maximum(one, other)
-        else:
-            low, high = reach(self.low, self.high, self.leaf)
+        one, other = logit(self.low, self.leaf), logit(self.high, self.leaf)
+        low, high = np.minimum(one, other), np.maximum(one, other)
         score = np.clip(logit(self.score, self.leaf), low, high)
         return replace(self, score=score, low=low, high=high)
 

@@ -178,7 +178,7 @@ class ClassRun:
         cells = role_cells(table, scores, self.split, self.leaf, leaves, table.rows)
         calibrator = LeafCalibrator(min_rows=fewest)
         calibrator.fit_cells(cells.calibration, leaves)
-        parts = self.split, partition, self.leaf, cells, calibrator, None
+        parts = self.split, partition, self.leaf, cells, calibrator
         calibrated = one_against_rest(self.after, number)
         return Run(table, scores, replace(self.settings, min_rows=fewest), *parts, calibrated)
 

@@ -61,13 +61,6 @@ def lift_contributions(
     return _table(*numbers)
 
 
-def moved_to(table: pd.DataFrame, contribution: Floats) -> pd.DataFrame:
-    """Put other contributions in a table, with intervals of the same width."""
-    off = contribution - table["contribution"]
-    ends = {name: table[name] + off for name in ("contribution_low", "contribution_high")}
-    return table.assign(contribution=contribution, **ends)
-
-
 class _Gains:
     """How many of the other class the cells of one class have come to stand above."""
 

@@ -25,7 +25,8 @@ DEFINITIONS = {
     "This precision is that of classes of equal weight, so that it does not depend on how common "
     "positive rows are. Higher is better; 0.5 ranks like a coin.",
     "Log-loss": "Mean of −log of the probability that was given to the label that came true. "
-    "No maps of the score reach a lower one than perfectly calibrated leaves. Lower is better.",
+    "Given the partition, perfect calibration in every leaf gives the lowest possible log-loss. "
+    "Lower is better.",
     "Brier score": "Mean squared difference of probability and label. Lower is better.",
     "Calibration error": "The paper's expected calibration error: the root of the mean squared "
     "gap between t(s) and the share of positive rows with that score, here over 15 bins of equal "
@@ -41,6 +42,6 @@ DEFINITIONS = {
     "Slope and intercept": "The map t(s) = σ(slope · s + intercept) that the labels ask for. "
     "Slope 1 and intercept 0 leave the score as it is; slope 0.5 halves it, and slope 0 is the "
     "tree alone.",
-    "Standard error": "How far an estimate from as many rows is typically off by chance alone; "
-    "19 of 20 are off by less than two of it.",
+    "Standard error": "Typical sampling error; about 95 % of estimates lie within two standard "
+    "errors of the truth.",
 }

@@ -8,40 +8,10 @@ import pandas as pd
 from hetcal.cells import Cells
 from hetcal.contributions import lift_contributions
 from hetcal.delong import Lift, paired_delong
-from hetcal.doubts import Doubt
 from hetcal.leaf_measures import leaf_areas, leaf_counts, leaf_losses
 from hetcal.metrics import Metrics, measure_cells
 from hetcal.stratified import Groups, count_groups
 from hetcal.ways import Ways
-
-
-@dataclass(frozen=True)
-class Errors:
-    """How far numbers from cells are off at most; 0 for numbers from rows.
-
-    Parameters
-    ----------
-    before, pooled, tree, after : Metrics
-        Bounds of the fields of the same name in `Evaluation`.
-    lift : float
-        Bound of the lift in AUC.
-    lift_se : float
-        Bound of its standard error.
-    leaves : Doubt
-        Largest bounds of the numbers of a leaf.
-    wide : tuple of str
-        Measures whose bound is not below their standard error, for there were no rows to ask;
-        `lift_se` where that may be off by a tenth.
-    """
-
-    before: Metrics
-    pooled: Metrics
-    tree: Metrics
-    after: Metrics
-    lift: float
-    lift_se: float
-    leaves: Doubt
-    wide: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,8 +34,8 @@ class Evaluation:
         One row per leaf, see `evaluate_leaves`.
     rows : int
         Number of test rows.
-    errors : Errors or None
-        How far the numbers are off at most; None if all are exact.
+    sketched : bool
+        Whether the numbers come from a sketch of the rows; if not, they are exact.
     groups : int or None
         Number of groups of the test rows, which intervals count; None if rows are on their own.
     """
@@ -77,12 +47,12 @@ class Evaluation:
     lift: Lift
     leaves: pd.DataFrame
     rows: int
-    errors: Errors | None = None
+    sketched: bool = False
     groups: int | None = None
 
 
 def evaluate(ways: Ways, leaves: Sequence[int], group: Groups | None = None) -> Evaluation:
-    """Compare four logits of the same test rows.
+    """Compare four logits of the same test rows, or of the same cells of a sketch.
 
     Parameters
     ----------
@@ -94,13 +64,14 @@ def evaluate(ways: Ways, leaves: Sequence[int], group: Groups | None = None) -> 
         Group of each test row: those of one group are not independent.
     """
     return Evaluation(
-        before=measure_cells(ways.before),
-        pooled=measure_cells(ways.pooled),
-        tree=measure_cells(ways.tree),
+        before=ways.before.once(measure_cells),
+        pooled=ways.pooled.once(measure_cells),
+        tree=ways.tree.once(measure_cells),
         after=measure_cells(ways.after),
         lift=lift_of_cells(ways.before, ways.after, group),
         leaves=evaluate_leaves(ways.before, ways.after, leaves, group),
         rows=int(ways.before.rows.sum()),
+        sketched=ways.before.sketched,
         groups=count_groups(group),
     )
 

@@ -12,17 +12,15 @@ from hetcal.composed_maps import maps_apply
 from hetcal.digests import text_digest
 from hetcal.ensembles import sample_note
 from hetcal.evaluation import Evaluation, evaluate
-from hetcal.exactness import evaluate_sketch
-from hetcal.exactness_words import exactness, exactness_details
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.operating_points import OperatingPoint
 from hetcal.partition import Partition
 from hetcal.progress import Progress, between, silent
 from hetcal.result_curves import points_of_rate
 from hetcal.role_cells import RoleCells, groups_of
-from hetcal.row_answers import RowAnswers
 from hetcal.scores import Scores
 from hetcal.settings import Settings
+from hetcal.sketch import computed_on
 from hetcal.splits import Split
 from hetcal.table import Table
 from hetcal.ways import Ways, score_in_four_ways
@@ -48,8 +46,6 @@ class Run:
         The scores of each role.
     calibrator : LeafCalibrator
         Fitted on the calibration rows, with the maps of the scheme if it has one for each leaf.
-    rows : RowAnswers or None
-        The test rows, for what their cells are too coarse for; None if rows are cells.
     calibrated : array or None
         Calibrated logit of every row, where it is given; rows are cells then.
     choice : Choice or None
@@ -65,7 +61,6 @@ class Run:
     leaf: Ints
     cells: RoleCells
     calibrator: LeafCalibrator
-    rows: RowAnswers | None
     calibrated: Floats | None = None
     choice: Choice | None = None
 
@@ -83,14 +78,12 @@ class Run:
     @cached_property
     def evaluation(self) -> Evaluation:
         """What the ways are worth."""
-        if self.rows is None:
-            groups = groups_of(self.table, self.split.test)
-            return evaluate(self.ways, [each.leaf for each in self.calibrator.maps_], groups)
-        return evaluate_sketch(self.ways, self.rows, self.calibrator)
+        groups = groups_of(self.table, self.split.test)
+        return evaluate(self.ways, [each.leaf for each in self.calibrator.maps_], groups)
 
     def points(self, rate: float) -> tuple[OperatingPoint, OperatingPoint]:
         """Return the operating points before and after with this false positive rate."""
-        return points_of_rate(self.ways, rate, self.rows, self.calibrator)
+        return points_of_rate(self.ways, rate)
 
     @property
     def applied(self) -> bool:
@@ -98,14 +91,9 @@ class Run:
         return maps_apply(None if self.choice is None else self.choice.scheme, self.partition)
 
     @property
-    def exactness(self) -> str:
-        """How exact the numbers of the evaluation are, in a sentence."""
-        return exactness(self.evaluation.errors)
-
-    @property
-    def exactness_details(self) -> str:
-        """How exact each of them is, in sentences."""
-        return exactness_details(self.evaluation.errors)
+    def computed_on(self) -> str:
+        """Whether the numbers come from all rows or from a sketch, in a sentence."""
+        return computed_on(self.evaluation.sketched)
 
     @cached_property
     def after(self) -> Floats:
@@ -149,6 +137,6 @@ class Run:
 
     @property
     def digest(self) -> str:
-        """Changes when anything that the run was given changes."""
+        """Changes when anything that the run was given changes, or how it is computed."""
         parts = (self.table.digest, self.scores.digest, self.partition.digest, self.settings)
-        return text_digest(repr(parts))
+        return text_digest(repr((*parts, self.cells.exact)))

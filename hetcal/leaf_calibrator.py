@@ -22,7 +22,7 @@ from hetcal.leaf_map import (
     read_maps,
     write_maps,
 )
-from hetcal.leaf_mapping import are_straight, map_intervals, map_scores
+from hetcal.leaf_mapping import are_straight, map_scores
 from hetcal.leaf_methods import fit_leaves, require_method, shrink_leaves
 from hetcal.map_shapes import Affine, Shape
 from hetcal.ranking import Labels
@@ -249,11 +249,6 @@ class LeafCalibrator(BaseEstimator):
         check_is_fitted(self, "maps_")
         check_consistent_length(scores, leaf)
         return map_scores(self.maps_, self.pooled_, scores, whole_ids(leaf))
-
-    def reach(self, low: Floats, high: Floats, leaf: Ints) -> tuple[Floats, Floats]:
-        """Return the lowest and the highest calibrated logit between two scores of a leaf."""
-        check_is_fitted(self, "maps_")
-        return map_intervals(self.maps_, self.pooled_, low, high, leaf)
 
     def predict(self, scores: Floats, leaf: Ints) -> Floats:
         """Return calibrated probabilities; NaN where a score is not finite."""

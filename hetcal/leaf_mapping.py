@@ -33,17 +33,6 @@ def map_scores(maps: Sequence[LeafMap], pooled: LeafMap, scores: Floats, leaf: I
     return found
 
 
-def map_intervals(
-    maps: Sequence[LeafMap], pooled: LeafMap, low: Floats, high: Floats, leaf: Ints
-) -> tuple[Floats, Floats]:
-    """Return the lowest and the highest calibrated logit between two finite scores of a leaf."""
-    position = leaf_positions(np.asarray(leaf), [each.leaf for each in maps])
-    lowest, highest = np.empty(len(position)), np.empty(len(position))
-    for each, rows in _rows_of_maps(position, (*maps, pooled)):
-        lowest[rows], highest[rows] = each.shape.reach(low[rows], high[rows])
-    return lowest, highest
-
-
 def _rows_of_maps(position: Ints, maps: Sequence[LeafMap]) -> Iterator[tuple[LeafMap, Ints]]:
     """Yield every map that is used, with the numbers of its rows; the last has position -1."""
     position = position % len(maps)

@@ -1,8 +1,7 @@
 """Shapes of a map from the logit to the calibrated logit: plain data that can be saved.
 
-Every shape has the same three methods. `logit` maps scores. `reach` gives lowest and highest
-calibrated logit of all scores in an interval. `words` says the map to a person. `rises` tells
-whether higher scores can get higher logits at all.
+`logit` maps scores, `words` says the map to a person, and `rises` tells whether higher scores can
+get higher logits at all.
 """
 
 import math
@@ -37,11 +36,6 @@ class Affine:
         """Return the calibrated logits."""
         return self.slope * scores + self.intercept
 
-    def reach(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Return the lowest and the highest logit between two scores."""
-        one, other = self.logit(low), self.logit(high)
-        return np.minimum(one, other), np.maximum(one, other)
-
     @property
     def words(self) -> str:
         """The map for a person."""
@@ -68,11 +62,6 @@ class Tamed:
     def logit(self, scores: Floats) -> Floats:
         """Return the calibrated logits."""
         return self.slope * tame(scores, self.low, self.high) + self.intercept
-
-    def reach(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Return the lowest and the highest logit between two scores."""
-        one, other = self.logit(low), self.logit(high)
-        return np.minimum(one, other), np.maximum(one, other)
 
     @property
     def words(self) -> str:
@@ -106,10 +95,6 @@ class Beta:
         low, high = beta_features(scores)
         return self.a * low + self.b * high + self.c
 
-    def reach(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Return the lowest and the highest logit between two scores."""
-        return self.logit(low), self.logit(high)
-
     @property
     def words(self) -> str:
         """The map for a person."""
@@ -140,15 +125,6 @@ class Steps:
     def logit(self, scores: Floats) -> Floats:
         """Return the calibrated logits."""
         return np.asarray(self.logits)[self._bin(scores)]
-
-    def reach(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Return the lowest and the highest logit between two scores."""
-        if not len(low):
-            return np.asarray(low), np.asarray(high)
-        padded = np.append(self.logits, self.logits[-1])
-        between = np.stack([self._bin(low), self._bin(high) + 1], axis=1).ravel()
-        lowest, highest = np.minimum.reduceat(padded, between), np.maximum.reduceat(padded, between)
-        return lowest[::2], highest[::2]
 
     def _bin(self, scores: Floats) -> Ints:
         return np.searchsorted(np.asarray(self.edges), scores, "right")
@@ -188,10 +164,6 @@ class Knots:
         # Interpolation between close scores may leave their probabilities by rounding.
         p = np.interp(scores, np.asarray(self.scores), known).clip(known[0], known[-1])
         return to_logit(p)
-
-    def reach(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Return the lowest and the highest logit between two scores."""
-        return self.logit(low), self.logit(high)
 
     @property
     def words(self) -> str:

@@ -97,15 +97,15 @@ def calibration_error(y: Labels, scores: Floats, weight: Floats | None = None) -
     The bins hold equal weight, except that rows with equal scores stay together. This
     is the paper's L2 calibration error.
     """
-    return _calibration_errors(_cells(y, scores, weight))[0]
+    return calibration_errors(_cells(y, scores, weight))[0]
 
 
 def calibration_error_debiased(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
     """Return the calibration error without what chance alone adds, see `hetcal.bin_gaps`."""
-    return _calibration_errors(_cells(y, scores, weight))[1]
+    return calibration_errors(_cells(y, scores, weight))[1]
 
 
-def _calibration_errors(cells: Cells) -> tuple[float, float]:
+def calibration_errors(cells: Cells) -> tuple[float, float]:
     """Return the calibration error of cells, plain and debiased; bins hold whole cells."""
     if not cells.score.size:
         return float("nan"), float("nan")
@@ -127,12 +127,8 @@ def mean_confidence_minus_accuracy(
 
     Above zero is over-confident. A score of exactly 0 counts as half right.
     """
-    return _mean(sigmoid(np.abs(scores)) - rightly_predicted(y, scores), weight)
-
-
-def rightly_predicted(y: Labels, scores: Floats) -> Floats:
-    """Return 1 where the sign of a score tells the label, 0 where not, a half for a score of 0."""
-    return np.where(scores == 0, 0.5, (scores > 0) == (np.asarray(y) == 1))
+    right = np.where(scores == 0, 0.5, (scores > 0) == (np.asarray(y) == 1))
+    return _mean(sigmoid(np.abs(scores)) - right, weight)
 
 
 def measure(y: Labels, scores: Floats, weight: Floats | None = None) -> Metrics:
@@ -144,7 +140,7 @@ def measure_cells(cells: Cells) -> Metrics:
     """Compute every measure of `Metrics`, sorting the scores once per class."""
     ranked = order_of_cells(cells)
     y, score, weight = cells.y, cells.score, cells.given_weight
-    plain, debiased = _calibration_errors(cells)
+    plain, debiased = calibration_errors(cells)
     return Metrics(
         auc=ranked.auc,
         average_precision=ranked.average_precision,
@@ -174,12 +170,6 @@ def equal_mass_bins(scores: Floats, bins: int, weight: Floats | None = None) -> 
         order = ascending_order(scores)
         edges = _edges(scores[order], bins, weight[order])
     return np.searchsorted(edges, scores, "right")
-
-
-def equal_mass_starts(ranked: Floats, bins: int, weight: Floats) -> Ints:
-    """Return where the bins of `equal_mass_bins` that hold rows start in ascending scores."""
-    starts = np.searchsorted(ranked, _edges(ranked, bins, weight), "left")
-    return np.unique(np.append(0, starts))
 
 
 def _edges(ranked: Floats, bins: int, weight: Floats) -> Floats:

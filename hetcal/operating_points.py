@@ -26,15 +26,12 @@ class OperatingPoint:
         The share q of the rows that score exactly the threshold and are called positive.
     true_positive_rate, false_positive_rate : float
         Of the positive and of the negative rows, the share called positive.
-    error : float
-        How far the true positive rate is off at most, if it comes from cells.
     """
 
     threshold: float
     tied_share: float
     true_positive_rate: float
     false_positive_rate: float
-    error: float = 0.0
 
     @property
     def probability(self) -> float:
@@ -57,7 +54,7 @@ def operating_point(
     --------
     >>> operating_point(np.array([0, 0, 1, 1]), np.array([-1.0, 0.5, 0.5, 2.0]), 0.5, 0.25)
     OperatingPoint(threshold=0.5, tied_share=0.25, true_positive_rate=0.625, \
-false_positive_rate=0.125, error=0.0)
+false_positive_rate=0.125)
     """
     true, false = (_rate(each, threshold, tied_share) for each in rank_classes(y, scores, weight))
     return OperatingPoint(threshold, tied_share, true, false)
@@ -127,9 +124,7 @@ def points_in_words(before: OperatingPoint, after: OperatingPoint) -> str:
         f"{100 * point.true_positive_rate:.1f} % {name} (T = {point.probability:.4f})"
         for name, point in (("before", before), ("after", after))
     )
-    told = f"At this false positive rate the true positive rate is {found}."
-    error = max(before.error, after.error)
-    return f"{told} Off by at most {100 * error:.2g} percentage points." if error else told
+    return f"At this false positive rate the true positive rate is {found}."
 
 
 def _rate(ranked: RankedClass, threshold: float, tied_share: float) -> float:

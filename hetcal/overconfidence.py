@@ -1,32 +1,42 @@
 """Where the model is over-confident: train against test, leaf by leaf, in words."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
-from hetcal.doubts import COUNTED, doubt, rounded_up, worst
-from hetcal.leaf_sides import Side, checked_sides, doubt_of_test, fit_on_test
+from hetcal.metrics import (
+    log_loss,
+    mean_confidence_minus_accuracy,
+    order_of_cells,
+    rows_of_leaves,
+)
 from hetcal.partition import Leaf
-from hetcal.platt import PlattFit
-from hetcal.role_cells import ScoredRows
+from hetcal.platt import PlattFit, fit_platt_cells
 from hetcal.scale_words import SURE, is_right, scale_words
 
 SHIFTED = 0.1  # a difference in log-odds worth a word
-ERRORS = "auc", "log_loss", "confidence_gap", "mean_probability", "slope", "intercept"
-"""What has a bound."""
 
 
-def diagnose(
-    train: Cells,
-    test: Cells,
-    leaves: Sequence[Leaf],
-    rows: Callable[[str, int | None], ScoredRows] | None = None,
-) -> pd.DataFrame:
+@dataclass(frozen=True)
+class Side:
+    """The train or the test rows of a leaf."""
+
+    rows: int
+    positives: int
+    auc: float
+    log_loss: float
+    confidence_gap: float
+    mean_probability: float
+    positive_rate: float
+    shift: float  # of the mean probability from the rate of positives, in standard errors
+
+
+def diagnose(train: Cells, test: Cells, leaves: Sequence[Leaf]) -> pd.DataFrame:
     """Compare the scores of train and test rows in each leaf and in all rows.
 
     A model is over-confident where it does worse on test rows than it did on the rows it
@@ -40,9 +50,6 @@ def diagnose(
         The scores of both roles.
     leaves : sequence of Leaf
         The leaves, also those without rows.
-    rows : callable, optional
-        Gives the rows of the role of this name, or only those in one leaf, asked where cells
-        are too coarse.
 
     Returns
     -------
@@ -53,21 +60,11 @@ def diagnose(
         `log_loss_gap` (test minus train), `confidence_gap` (mean confidence minus accuracy,
         test), `mean_probability`, `positive_rate` (test), `slope`, `slope_se`, `intercept`
         (of the Platt map fitted on test rows), `rank` (0 for all rows), `advice` (how test
-        scores should change), `sentence` (the same after both AUCs), `auc_error`,
-        `log_loss_error` (how far those of train and of test are off at most),
-        `confidence_gap_error`, `mean_probability_error`, `slope_error`, `intercept_error`,
-        `unsure` (whether a bound is not below its standard error, with no rows to ask).
+        scores should change), `sentence` (the same after both AUCs).
     """
     ids = [each.id for each in leaves]
-    ask = {role: None if rows is None else partial(rows, role) for role in ("train", "test")}
-    groups = [
-        [*checked_sides(train, ids, ask["train"], doubt)],
-        [*checked_sides(test, ids, ask["test"], doubt_of_test)],
-    ]
-    sides = [(a, b) for (a, _), (b, _) in zip(*groups, strict=True)]
-    fit, of_fit = fit_on_test(test, ids, ask["test"])
-    found = zip(*([each for _, each in group] for group in groups), of_fit, strict=True)
-    doubts = [worst(each) for each in found]
+    sides = list(zip(_sides(train, ids), _sides(test, ids), strict=True))
+    fit = _fit_on_test(test, ids)
     table = pd.DataFrame(_record(a, b) for a, b in sides)
     table.insert(0, "leaf", [0, *ids])
     table.insert(1, "rule", ["all rows", *(each.rule for each in leaves)])
@@ -76,20 +73,39 @@ def diagnose(
     table["advice"] = [_advice(test, fit, i) for i, (_, test) in enumerate(sides)]
     told = zip(sides, table["advice"], strict=True)
     table["sentence"] = [_sentence(*both, advice) for both, advice in told]
-    for name in ERRORS:
-        table[f"{name}_error"] = [each.of(name) for each in doubts]
-    table["unsure"] = [bool(each.wide) for each in doubts]
     return table
 
 
-def diagnosis_exactness(diagnosis: pd.DataFrame) -> str:
-    """Say in a sentence or two how exact the numbers of a diagnosis are."""
-    bounds = diagnosis[[f"{name}_error" for name in ERRORS]].to_numpy()
-    largest = bounds.max(initial=0.0, where=np.isfinite(bounds))
-    told = f"{COUNTED}: no number is off by more than {rounded_up(largest)}." if largest else ""
-    if diagnosis["unsure"].any():
-        told += " Some are perhaps off by more than a standard error, with no rows to ask."
-    return told.strip() or "All numbers are exact."
+def _sides(cells: Cells, ids: Sequence[int]) -> Iterator[Side]:
+    """Yield all leaves together, then each leaf."""
+    yield _side(cells)
+    for inside in rows_of_leaves(cells.leaf, ids):
+        yield _side(cells.chosen(inside))
+
+
+def _side(cells: Cells) -> Side:
+    y, s, w, given = cells.y, cells.score, cells.weight, cells.given_weight
+    probability = expit(s)
+    total = w.sum() if w.any() else np.nan
+    excess = float(np.sum(w * (probability - y)))
+    error = float(np.sqrt(np.sum(cells.squares * probability * (1 - probability))))
+    return Side(
+        rows=int(cells.rows.sum()),
+        positives=int(cells.rows[y == 1].sum()),
+        auc=order_of_cells(cells).auc,
+        log_loss=log_loss(y, s, given),
+        confidence_gap=mean_confidence_minus_accuracy(y, s, given),
+        mean_probability=float(np.sum(w * probability) / total),
+        positive_rate=float(np.sum(w * y) / total),
+        shift=excess / error if error else 0.0,
+    )
+
+
+def _fit_on_test(test: Cells, ids: Sequence[int]) -> PlattFit:
+    """Fit the Platt maps of all test rows (first) and of each leaf."""
+    twice = test.chosen(np.tile(np.arange(test.leaf.size), 2))
+    both = replace(twice, leaf=np.append(np.zeros_like(test.leaf), test.leaf))
+    return fit_platt_cells(both, [0, *ids])
 
 
 def _record(train: Side, test: Side) -> dict[str, float]:
@@ -140,7 +156,7 @@ def _area_words(name: str, kind: str, side: Side) -> str:
 def _change_words(test: Side, fit: PlattFit, i: int) -> str:
     """Say how test scores should change, or why that cannot be told."""
     if fit.separated[i]:
-        return "test scores part the classes completely, so their size cannot be judged"
+        return "test scores separate the classes completely, so their size cannot be judged"
     if fit.constant[i]:
         return "all test scores are equal"
     slope, se = float(fit.slope[i]), float(fit.slope_se[i])

@@ -113,58 +113,6 @@ def replicate_areas(zeros: Any, ones: Any, order: Any) -> Any:
 
 
 @compiled
-def weights_around(ranked: Any, sought: Any, classes: Any) -> Any:
-    """Return the weight of either class at or above each of the values sought, and above it.
-
-    Both are values with the numbers of those that count, in ascending order.
-    """
-    values, order = ranked
-    others, their_order = sought
-    found = np.empty((2, others.size), dtype=np.complex128)
-    i = j = order.size - 1
-    at = above = 0j
-    for k in range(their_order.size - 1, -1, -1):
-        one = their_order[k]
-        while i >= 0 and values[order[i]] >= others[one]:
-            at += classes[order[i]]
-            i -= 1
-        while j >= 0 and values[order[j]] > others[one]:
-            above += classes[order[j]]
-            j -= 1
-        found[0, one], found[1, one] = at, above
-    return found
-
-
-@compiled
-def balanced_area(ones: Any, others: Any, classes: Any, total: complex) -> float:
-    """Return the balanced area of positive cells among negative ones.
-
-    Both are values with numbers in ascending order; `ones` has no number of a negative cell.
-    """
-    values, order = ones
-    their_values, their_order = others
-    i, j = order.size - 1, their_order.size - 1
-    true, false, area = 0.0, 0.0, 0.0
-    while i >= 0:
-        value = values[order[i]]
-        while j >= 0 and their_values[their_order[j]] > value:
-            false += classes[their_order[j]].real
-            j -= 1
-        rise, run = 0.0, 0.0
-        while i >= 0 and values[order[i]] == value:
-            rise += classes[order[i]].imag
-            i -= 1
-        while j >= 0 and their_values[their_order[j]] == value:
-            run += classes[their_order[j]].real
-            j -= 1
-        area += rise * _mean_precision(
-            true / total.imag, rise / total.imag, false / total.real, run / total.real
-        )
-        true, false = true + rise, false + run
-    return area / total.imag
-
-
-@compiled
 def mass_below(leaf: Any, wanted: int, mass: Any, low: Any, high: Any) -> Any:
     """Return the mass of one leaf up to two places of each row, on average."""
     summed, found = np.empty(mass.size + 1), np.empty(low.size)
@@ -174,44 +122,3 @@ def mass_below(leaf: Any, wanted: int, mass: Any, low: Any, high: Any) -> Any:
     for i in range(low.size):
         found[i] = (summed[low[i]] + summed[high[i]]) / 2
     return found
-
-
-@compiled
-def code_classes(
-    scores: Any, y: Any, leaf: Any, position: Any, form: Any, ones: Any, zeros: Any
-) -> None:
-    """Do what `hetcal.leaf_shares` does in several steps, see `part_classes`."""
-    bits, other = form
-    i = 0
-    for k in range(scores.size):
-        p = position[leaf[k]] if 0 <= leaf[k] < position.size else -1
-        code = scores[k] if scores[k] != -(2**63) else 0  # zero has one sign only
-        code ^= (code >> 63) & (2**63 - 1)
-        code = (code >> bits << bits) | (p if p >= 0 else other)
-        ones[i] = code
-        zeros[k - i] = code
-        i += y[k]
-
-
-@compiled
-def pairs_by_leaf(ones: Any, zeros: Any, bits: int, found: Any) -> None:
-    """Add two for every pair in order to the leaf of either row, and one for every tie.
-
-    The last bits of a sorted number are the position of its leaf.
-    """
-    last = (1 << bits) - 1
-    i, j = 0, 0
-    while i < ones.size:
-        value = ones[i] >> bits
-        while j < zeros.size and zeros[j] >> bits < value:
-            found[zeros[j] & last] += 2 * (ones.size - i)
-            j += 1
-        a, b = i, j
-        while a < ones.size and ones[a] >> bits == value:
-            a += 1
-        while b < zeros.size and zeros[b] >> bits == value:
-            found[zeros[b] & last] += 2 * ones.size - a - i
-            b += 1
-        for k in range(i, a):
-            found[ones[k] & last] += j + b
-        i, j = a, b

@@ -44,7 +44,7 @@ def result_json(run: Run) -> str:
             "excluded": run.scores.excluded,
             "largest_difference": run.scores.largest_difference,
         },
-        "notes": [*run.notes, *([] if run.cells.exact else [run.exactness_details])],
+        "notes": [*run.notes, *([] if run.cells.exact else [run.computed_on])],
     }
     return to_json(document)
 

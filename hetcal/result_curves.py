@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from hetcal.cells import Cells
 from hetcal.curves import (
     PrecisionRecallCurve,
@@ -13,12 +11,9 @@ from hetcal.curves import (
     roc_curve,
 )
 from hetcal.evaluation import Evaluation
-from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.metrics import Metrics
 from hetcal.operating_points import OperatingPoint, point_of_rate, point_of_rows
-from hetcal.ranking import rank_classes
 from hetcal.reliability import ReliabilityCurve, reliability_curve
-from hetcal.row_answers import RowAnswers
 from hetcal.ways import Ways
 
 
@@ -59,59 +54,16 @@ class _Drawing:
         )
 
 
-def points_of_rate(
-    ways: Ways,
-    rate: float,
-    rows: RowAnswers | None = None,
-    calibrator: LeafCalibrator | None = None,
-) -> tuple[OperatingPoint, OperatingPoint]:
+def points_of_rate(ways: Ways, rate: float) -> tuple[OperatingPoint, OperatingPoint]:
     """Return the points before and after with this false positive rate.
 
-    Rows of a cell are tied at its centre, so that the points lie on the curves. Where that
-    leaves more doubt than chance does, the rows are asked.
-
-    Parameters
-    ----------
-    ways : Ways
-        The test cells.
-    rate : float
-        The false positive rate.
-    rows : RowAnswers, optional
-        The test rows.
-    calibrator : LeafCalibrator, optional
-        What the ways were made with.
+    Rows of a cell are tied at its centre, so that the points lie on the curves.
     """
-    points = []
-    for name, cells in (("before", ways.before), ("after", ways.after)):
-        point = _PointAt(rate)(cells)
-        if point.error and rows is not None and calibrator is not None:
-            rate_of_ones, ones = point.true_positive_rate, cells.rows[cells.y == 1].sum()
-            if point.error >= np.sqrt(rate_of_ones * (1 - rate_of_ones) / ones):
-                point = rows.answer(_PointAt(rate), name, calibrator)
-        points.append(point)
-    before, after = points
-    return before, after
+    return _point(ways.before, rate), _point(ways.after, rate)
 
 
-@dataclass(frozen=True)
-class _PointAt:
-    """The question for the point with a false positive rate."""
-
-    rate: float
-
-    def __call__(self, cells: Cells) -> OperatingPoint:
+def _point(cells: Cells, rate: float) -> OperatingPoint:
+    if cells.given_weight is None:
         one = cells.y == 1
-        if cells.given_weight is None:
-            return point_of_rows(cells.centre[one], cells.centre[~one], self.rate)
-        point = point_of_rate(*cells.once(ranked), self.rate)
-        if np.array_equal(cells.low, cells.high):
-            return point
-        # No rate of true positives is higher than with positive rows at the upper ends of
-        # their cells and negative ones at the lower ends, and none is lower than vice versa.
-        ends = np.where(one, cells.low, cells.high), np.where(one, cells.high, cells.low)
-        least, most = (
-            point_of_rate(*rank_classes(cells.y, each, cells.weight), self.rate).true_positive_rate
-            for each in ends
-        )
-        found = point.true_positive_rate
-        return replace(point, error=max(most - found, found - least))
+        return point_of_rows(cells.centre[one], cells.centre[~one], rate)
+    return point_of_rate(*cells.once(ranked), rate)

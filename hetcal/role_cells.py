@@ -10,7 +10,6 @@ from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
 from hetcal.grid import Grid, grid_for_most
 from hetcal.progress import Progress, between, silent
-from hetcal.ranking import Labels
 from hetcal.scores import Scores
 from hetcal.shrinkage import group_folds
 from hetcal.sketch import Sketch, sketch_rows
@@ -19,8 +18,8 @@ from hetcal.stratified import Groups
 from hetcal.table import Table
 
 SKETCHED_FROM = 200_000  # rows; up to here they are few enough to be cells themselves
-ScoredRows = tuple[Labels, Floats, Floats | None]
-"""Labels, scores, and weights if there are any."""
+COARSE = 0.005  # of the pairs of rows; normal scores have at most 0.002 on their grid
+SAMPLE = 100_000
 PASSED = ("train", "calibration", "test")
 """The roles whose scores are looked at."""
 
@@ -99,13 +98,18 @@ def role_cells(
     sketched_from: int = SKETCHED_FROM,
     progress: Progress = silent,
 ) -> RoleCells:
-    """Pass over the rows once; tables of more than `sketched_from` rows are sketched."""
-    if table.rows <= sketched_from:
+    """Pass over the rows once; tables of more than `sketched_from` rows are sketched.
+
+    They are not where a sketch would not do: cells do not know the groups of their rows, and bins
+    can be too coarse for scores that crowd in a small part of their range.
+    """
+    grid = grid_for_most(scores.logit)
+    grouped = table.roles.group is not None
+    if table.rows <= sketched_from or grouped or lost_pairs(scores.logit, grid) > COARSE:
         train, calibration, test = (
             partial(row_cells, table, scores, split.of(role), leaf) for role in PASSED
         )
         return RoleCells(train, calibration(), test(), None)
-    grid = grid_for_most(scores.logit)
     sketches = []
     for i, role in enumerate(PASSED):
         rows, part = split.of(role), between(progress, i / len(PASSED), (i + 1) / len(PASSED))
@@ -136,15 +140,23 @@ def groups_of(table: Table, rows: Ints) -> Groups | None:
     return table.group(rows if table.weight is None else rows[table.weight[rows] > 0])
 
 
-def scored_rows(
-    table: Table, scores: Scores, rows: Ints, leaf: Ints, only: int | None
-) -> ScoredRows:
-    """Return labels, scores and weights of some rows, or only of those in one leaf.
+def lost_pairs(scores: Floats, grid: Grid) -> float:
+    """Return the share of pairs of rows whose scores differ but share a bin; a sample tells.
 
-    They take less memory than cells.
+    Examples
+    --------
+    >>> lost_pairs(np.array([0.0, 0.0, 1e-9, 5.0]), Grid())
+    0.25
     """
-    rows = rows if only is None else rows[leaf[rows] == only]
-    return table.y[rows], scores.logit[rows], None if table.weight is None else table.weight[rows]
+    sample = scores
+    if len(scores) > SAMPLE:  # drawn at random, for rows may come in a pattern
+        sample = scores[np.random.default_rng(0).integers(0, len(scores), SAMPLE)]
+    sample = sample[np.isfinite(sample)]
+    in_bin, equal = (
+        np.sum((np.unique(each, return_counts=True)[1] / max(each.size, 1)) ** 2)
+        for each in (grid.bin_of(sample), sample)
+    )
+    return float(in_bin - equal)
 
 
 def _sketch(rows: Cells, leaves: Sequence[int], grid: Grid) -> Sketch:

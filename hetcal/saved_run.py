@@ -3,18 +3,24 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from hetcal.artifacts import Artifact
+from hetcal.cells import Cells
 from hetcal.composed_maps import with_scheme
 from hetcal.errors import ArtifactError
-from hetcal.evaluation import Evaluation
-from hetcal.exactness import evaluate_sketch
-from hetcal.exactness_words import exactness, exactness_details
+from hetcal.evaluation import Evaluation, evaluate
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.operating_points import OperatingPoint
 from hetcal.partition import Partition
+from hetcal.ranking import rank_class
 from hetcal.result_curves import points_of_rate
 from hetcal.saved_cells import SavedCells, SavedScheme
 from hetcal.ways import Ways, score_in_four_ways
+
+FROM_SKETCH = "From the sketch saved with the run; its rows are not here."
+FROM_ROWS = "Computed on all rows before the run was saved; curves come from the saved sketch."
+COARSE = 2e-3  # of an AUC; on their usual grid normal scores have about a tenth
 
 
 @dataclass(frozen=True)
@@ -52,20 +58,25 @@ class SavedRun:
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """What the ways are worth, with the bounds of numbers that are told by cells."""
+        """What the ways are worth."""
         if self.cells.evaluation is not None:
             return self.cells.evaluation
-        measured = () if self.cells.joint is None else ("after",)
-        return evaluate_sketch(self.ways, None, self.calibrator, measured)
+        return evaluate(self.ways, [each.leaf for each in self.calibrator.maps_])
 
     def points(self, rate: float) -> tuple[OperatingPoint, OperatingPoint]:
         """Return the operating points before and after with this false positive rate."""
         return points_of_rate(self.ways, rate)
 
     @property
-    def exactness(self) -> str:
-        """How exact the numbers of the evaluation are, in a sentence."""
-        told = exactness(self.evaluation.errors)
+    def computed_on(self) -> str:
+        """What the numbers were computed on, in sentences."""
+        told = FROM_SKETCH if self.cells.evaluation is None else FROM_ROWS
+        error = largest_auc_error(self.ways.before)
+        if self.cells.evaluation is None and error > COARSE:
+            told += (
+                f" The sketch is coarse for these scores: AUC may be off by up to {error:.1g}, and "
+                "the other measures as well."
+            )
         if self.cells.group is None:
             return told
         return (
@@ -73,13 +84,21 @@ class SavedRun:
             "which a saved run does not hold: they make the lift look surer than it is."
         )
 
-    @property
-    def exactness_details(self) -> str:
-        """How exact each of them is, in sentences."""
-        told = exactness_details(self.evaluation.errors)
-        if self.cells.evaluation is not None:
-            told = f"{told} Curves and points on them are drawn from cells of rows."
-        return f"From a saved run, without its rows. {told}"
+
+def largest_auc_error(cells: Cells) -> float:
+    """Return how far the AUC of the cells of a sketch is off at most.
+
+    It is the share of pairs whose order is not known, for the intervals of their cells overlap.
+    """
+    one, zero = (cells.chosen(cells.y == label) for label in (1, 0))
+    low, high = (rank_class(each, zero.weight) for each in (zero.low, zero.high))
+    unknown = high.at_or_above(one.low) - low.above(one.high)
+    # Rows that are alone in their cells and have equal scores are tied for certain.
+    alone = [each.chosen(each.low == each.high) for each in (one, zero)]
+    ties = rank_class(alone[1].low, alone[1].weight)
+    tied = np.sum(alone[0].weight * (ties.at_or_above(alone[0].low) - ties.above(alone[0].low)))
+    pairs = one.weight.sum() * zero.weight.sum()
+    return float((np.sum(one.weight * unknown) - tied) / pairs)
 
 
 def saved_run(artifact: Artifact, min_rows: int) -> SavedRun:

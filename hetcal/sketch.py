@@ -16,6 +16,13 @@ from hetcal.leaf_ids import leaf_positions, position_table
 from hetcal.progress import Progress, silent
 from hetcal.ranking import Labels
 
+ALL_ROWS = "Computed on all rows."
+# `python -m tests.sketch_error` prints the errors.
+SKETCHED = (
+    "From a sketch: the scores are counted in 4,096 bins for each leaf and label. In trials with a "
+    "million rows AUC, lift and log-loss were off by less than 0.00001, and the other measures by "
+    "less than 0.0005."
+)
 CHUNK = 2**17  # rows per step of the pass: bounds the memory it takes
 
 
@@ -109,6 +116,11 @@ class Sketch:
             low, high = np.where(rows == 1, score, low), np.where(rows == 1, score, high)
         leaf = np.asarray(self.leaves, dtype=np.int64)[position]
         return Cells(score, y, leaf, weight, squares, rows, low, high)
+
+
+def computed_on(sketched: bool) -> str:
+    """Say whether numbers come from all rows or from a sketch, and how far that is off."""
+    return SKETCHED if sketched else ALL_ROWS
 
 
 def sketch_rows(

@@ -4,21 +4,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetcal import bounds
 from hetcal.arrays import Floats, Ints
 from hetcal.auc_gain_partition import AucGainPartition
 from hetcal.bootstrap import BootstrapLift, bootstrap_lift
 from hetcal.cells import Cells
-from hetcal.delong import Lift, lift_of
+from hetcal.delong import Lift
+from hetcal.evaluation import lift_of_cells
 from hetcal.grid import Grid, grid_for
 from hetcal.instability_partition import InstabilityPartition
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.leaf_ids import leaf_positions
 from hetcal.leaf_map import map_leaves
+from hetcal.metrics import brier, calibration_errors, log_loss, measure_cells
 from hetcal.partition import Partition
 from hetcal.platt import PlattFit, fit_platt_cells
 from hetcal.platt_polish import polish
-from hetcal.rank_bounds import rank_cells
 from hetcal.rank_statistics import RankStatistics, rank_statistics
 from hetcal.score_partition import ScorePartition
 from hetcal.sigmoid import sigmoid
@@ -84,7 +84,7 @@ def whole_job(rows: Rows) -> Outcome:
 
 
 def slide(cells: Cells, sketch: Sketch) -> tuple[Outcome, Lift]:
-    """Do all that a moved control asks for: maps, measures with bounds, lift, histograms.
+    """Do all that a moved control asks for: maps, measures, lift, histograms.
 
     As on a page, the cells of the sketch are at hand, and what their raw scores say is
     worked out once and not for every move.
@@ -93,11 +93,9 @@ def slide(cells: Cells, sketch: Sketch) -> tuple[Outcome, Lift]:
     mapped = _mapped(cells, fit)
     measures: list[float] = []
     for each in (cells, mapped):
-        found = each.once(bounds.bounded_metrics)
-        measures += [found.auc.value, found.average_precision.value, found.log_loss.value]
-    before, after = (each.once(rank_cells).placed for each in (cells, mapped))
-    lift = lift_of(cells.y, before, after, cells.weight, cells.squares, cells.rows)
-    return _outcome(fit, measures, cells, sketch), lift
+        found = each.once(measure_cells)
+        measures += [found.auc, found.average_precision, found.log_loss]
+    return _outcome(fit, measures, cells, sketch), lift_of_cells(cells, mapped)
 
 
 def interval(sketch: Sketch, replicates: int) -> BootstrapLift:
@@ -143,9 +141,10 @@ def _mapped(cells: Cells, fit: PlattFit) -> Cells:
 
 
 def _measures(ranked: RankStatistics, cells: Cells) -> list[float]:
-    bounds.brier(cells)  # part of the job, but the rival has no equal number to compare with
-    bounds.calibration_error_debiased(cells)  # and the plain one, which it follows from
-    return [ranked.auc, ranked.average_precision, bounds.log_loss(cells).value]
+    parts = cells.y, cells.score, cells.given_weight
+    brier(*parts)  # part of the job, but the rival has no equal number to compare with
+    calibration_errors(cells)  # and so is this
+    return [ranked.auc, ranked.average_precision, log_loss(*parts)]
 
 
 def _outcome(fit: PlattFit, measures: list[float], cells: Cells, sketch: Sketch) -> Outcome:

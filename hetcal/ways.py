@@ -67,13 +67,7 @@ def score_in(way: str, test: Cells, calibration: Cells, calibrator: LeafCalibrat
         "tree": lambda _, leaf: tree_alone(calibration, leaf),
         "after": calibrator.predict_logit,
     }
-    reaches: dict[str, Callable[[Floats, Floats, Ints], tuple[Floats, Floats]]] = {
-        "pooled": lambda low, high, _: calibrator.pooled_.shape.reach(low, high),
-        "after": calibrator.reach,
-    }
-    if way not in maps:
-        return test
-    return test.mapped(maps[way], None if calibrator.straight else reaches.get(way))
+    return test.mapped(maps[way]) if way in maps else test
 
 
 def tree_alone(calibration: Cells, leaf: Ints) -> Floats:

@@ -3,7 +3,6 @@
 import streamlit as st
 
 from hetcal.definitions import DEFINITIONS
-from hetcal.overconfidence import diagnosis_exactness
 from hetcal.overconfidence_figure import overconfidence_figure
 from hetcal.scale_words import in_brief
 from hetcal.score_figures import leaf_histogram_figure, leaf_multiples_figure
@@ -18,6 +17,7 @@ from pages.shared.widgets import (
     leaf_picker,
     leaf_rows,
     one_of,
+    say_computed_on,
     shown,
 )
 
@@ -58,7 +58,7 @@ chart(
     alt="Score histograms by label of every leaf, train as outline, test filled",
     how="Outline: train rows; filled: test rows. Where they part, the leaf is over-confident.",
 )
-st.subheader("Leaves by what test rows lose", anchor=False)
+st.subheader("Over-confidence by leaf (train minus test)", anchor=False)
 leaf_chart(
     overconfidence_figure(flow.diagnosis, leaf),
     key="overconfidence_rank",
@@ -72,4 +72,4 @@ leaf_rows(
     columns=DIAGNOSIS,
     undefined=ONE_LABEL,
 )
-st.caption(diagnosis_exactness(flow.diagnosis))
+say_computed_on(flow.diagnosis_computed_on)

@@ -16,7 +16,7 @@ from hetcal.result_figures import (
 from hetcal.verdict import p_in_words, same_order, verdict
 from pages.shared.class_results import show_class_results, show_shown_class
 from pages.shared.frame import need_results, open_page
-from pages.shared.messages import order_words, plain, show_scheme, show_verdict
+from pages.shared.messages import order_words, show_scheme, show_verdict
 from pages.shared.shown_class import ShownClass
 from pages.shared.tables import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
 from pages.shared.widgets import (
@@ -28,6 +28,7 @@ from pages.shared.widgets import (
     leaf_chart,
     leaf_picker,
     leaf_rows,
+    say_computed_on,
 )
 
 open_page("Results", "Before and after calibration, on **test rows** that no fit has seen.")
@@ -36,7 +37,8 @@ if isinstance(flow, ShownClass):
     show_class_results(flow)
     show_shown_class(flow)
 leaf = leaf_picker(flow.partition)
-evaluation, curves = flow.run.evaluation, flow.curves
+with st.spinner("Evaluating the test rows"):
+    evaluation, curves = flow.run.evaluation, flow.curves
 lift = evaluation.lift
 chosen = None if flow.choice is None else in_words(flow.choice.chosen)
 one_map = isinstance(flow, ShownClass) and not flow.class_run.divided
@@ -44,8 +46,7 @@ one_map = isinstance(flow, ShownClass) and not flow.class_run.divided
 show_verdict(evaluation, one_map)
 if flow.run.choice is not None:
     show_scheme(flow.choice.chosen, flow.choice.why)
-told, details = flow.run.exactness, flow.run.exactness_details
-st.caption(plain(told), help=None if details == told else details)
+say_computed_on(flow.run.computed_on)
 cards(
     ("AUC before", f"{lift.before:.4f}", DEFINITIONS["AUC"]),
     ("AUC after", f"{lift.after:.4f}", DEFINITIONS["AUC"]),
@@ -128,13 +129,13 @@ with right:
             "lift. Thin lines: 95 % intervals.",
         )
 
-st.subheader("Against simpler ways", anchor=False)
+st.subheader("Compared with simpler schemes", anchor=False)
 table = metrics_table(evaluation, chosen)
 with st.container(horizontal=True):  # side by side, or one below the other in a narrow window
     for columns in (ORDER_METRICS, PROBABILITY_METRICS):
         draw_table(table, columns, width=500)
 how_to_read(
-    "One increasing map for all rows keeps the AUC and mends the probabilities; the tree alone "
+    "One increasing map for all rows keeps the AUC and corrects the probabilities; the tree alone "
     "ignores the model. Maps that differ between leaves join the two."
 )
 st.subheader("Leaf by leaf", anchor=False)

@@ -343,21 +343,6 @@ def test_spoiled_shapes_raise_nothing_but_calibration_errors(two_leaves, method)
     assert refused > 50
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_mapped_interval_of_a_cell_holds_its_mapped_rows(many_rows, method):
-    scores, y, leaf = many_rows
-    cells = sketch_rows(scores, y, leaf, [1, 2, 3], Grid(16.0, 64)).cells()
-    fitted = LeafCalibrator(method=method, min_rows=0).fit_cells(cells, [1, 2, 3])
-    mapped = cells.mapped(fitted.predict_logit, fitted.reach)
-    rows = fitted.predict_logit(scores, leaf)
-    for i in range(0, cells.score.size, 7):
-        inside = (leaf == cells.leaf[i]) & (y == cells.y[i])
-        inside &= (scores >= cells.low[i]) & (scores <= cells.high[i])
-        assert mapped.low[i] - 1e-9 <= rows[inside].min()
-        assert rows[inside].max() <= mapped.high[i] + 1e-9
-        assert mapped.low[i] <= mapped.score[i] <= mapped.high[i]
-
-
 @pytest.mark.parametrize(
     ("method", "scores", "reason"),
     [

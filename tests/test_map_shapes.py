@@ -20,18 +20,6 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda each: type(each).__name__)
-def test_the_reach_of_an_interval_is_that_of_a_fine_grid(shape):
-    rng = np.random.default_rng(0)
-    low, high = np.sort(rng.normal(scale=3, size=(2, 200)), axis=0)
-    low[:20] = high[:20]
-    lowest, highest = shape.reach(low, high)
-    for i in range(200):
-        inside = shape.logit(np.linspace(low[i], high[i], 2_001))
-        assert lowest[i] == pytest.approx(inside.min(), abs=1e-12)
-        assert highest[i] == pytest.approx(inside.max(), abs=1e-12)
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda each: type(each).__name__)
 def test_a_shape_is_read_back_bit_for_bit(shape):
     text = json.dumps(shape_document(shape))
     assert read_shape(Fields(json.loads(text), "it")) == shape

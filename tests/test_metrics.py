@@ -14,7 +14,6 @@ from hetcal.metrics import (
     calibration_error,
     calibration_error_debiased,
     equal_mass_bins,
-    equal_mass_starts,
     log_loss,
     mean_confidence_minus_accuracy,
     measure,
@@ -204,12 +203,3 @@ def test_rows_of_leaves_are_in_order_and_empty_where_a_leaf_has_none():
     leaf = np.array([3, 1, 3, 5, 1])
     found = [rows.tolist() for rows in rows_of_leaves(leaf, [1, 2, 3, 7])]
     assert found == [[1, 4], [], [0, 2], []]
-
-
-@pytest.mark.parametrize("decimals", [0, 1, 8])
-def test_bins_of_equal_mass_start_where_the_number_of_the_bin_changes(decimals):
-    _, scores, weight = sample(2_000, decimals=decimals)
-    order = np.argsort(scores, kind="stable")
-    bins = equal_mass_bins(scores, 15, weight)[order]
-    expected = np.flatnonzero(np.diff(bins, prepend=-1))
-    assert equal_mass_starts(scores[order], 15, weight[order]).tolist() == expected.tolist()

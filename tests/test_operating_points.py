@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -107,10 +105,3 @@ def test_unsorted_rows_have_the_point_of_sorted_ones(digits, rate):
     scores, y = np.round(rng.normal(size=300), digits), np.arange(300) % 3 == 0
     found = point_of_rows(scores[y], scores[~y], rate)
     assert found == at_false_positive_rate(y.astype(int), scores, rate)
-
-
-def test_words_tell_how_far_the_rates_are_off():
-    point = OperatingPoint(0.0, 0.0, 0.5, 0.1)
-    assert "Off by" not in points_in_words(point, point)
-    told = points_in_words(point, replace(point, error=0.0012))
-    assert told.endswith(" Off by at most 0.12 percentage points.")

@@ -1,5 +1,3 @@
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from hetcal.cells import Cells
 from hetcal.grid import Grid
 from hetcal.metrics import auc, log_loss, mean_confidence_minus_accuracy
-from hetcal.overconfidence import diagnose, diagnosis_exactness
+from hetcal.overconfidence import diagnose
 from hetcal.partition import Leaf
 from hetcal.sketch import sketch_rows
 from hetcal.splits import Split
@@ -133,14 +131,14 @@ def test_what_is_not_defined_is_said():
     )
     assert table.at[2, "sentence"] == (
         "train AUC is not defined: no negative training rows; test AUC 1.00; "
-        "test scores part the classes completely, so their size cannot be judged"
+        "test scores separate the classes completely, so their size cannot be judged"
     )
     assert table.at[3, "sentence"] == (
         "train AUC is not defined: no training rows; test AUC is not defined: no test rows"
     )
     assert table["advice"].tolist()[1:] == [
         "test AUC is not defined: no positive test rows",
-        "test scores part the classes completely, so their size cannot be judged",
+        "test scores separate the classes completely, so their size cannot be judged",
         "test AUC is not defined: no test rows",
     ]
     assert np.isnan(table.at[1, "slope"])
@@ -206,44 +204,11 @@ def sketched(bins, rows=30_000):
     return cells, {role: Cells.of_rows(*each) for role, each in parts.items()}
 
 
-def test_rows_are_asked_where_cells_are_too_coarse():
-    cells, rows = sketched(32)
-
-    def asked(role, leaf):
-        its = rows[role] if leaf is None else rows[role].inside(leaf)
-        return its.y, its.score, None
-
-    found = diagnose(*cells, leaves(2), asked)
-    exact = diagnose(rows["train"], rows["test"], leaves(2))
-    shown = "confidence_gap", "mean_probability", "slope", "intercept"
-    for name in ("auc_train", "auc_test", "log_loss_train", "log_loss_test", *shown):
-        assert found[name].tolist() == pytest.approx(exact[name].tolist(), abs=1e-9)
-    coarse = diagnose(*cells, leaves(2))
-    for name in shown:
-        assert found[name].tolist() != pytest.approx(coarse[name].tolist(), abs=1e-6)
-    assert not found.filter(regex="_error$|unsure").to_numpy().any()
-    assert diagnosis_exactness(found) == "All numbers are exact."
-
-
-def test_fine_cells_are_believed_and_say_how_far_they_are_off():
-    cells, rows = sketched(2**14)
-    found = diagnose(*cells, leaves(2), lambda role, leaf: pytest.fail(f"{role} rows were asked"))
-    exact = diagnose(rows["train"], rows["test"], leaves(2))
-    names = {"auc_test": "auc", "log_loss_test": "log_loss"}
-    names |= {each: each for each in ("confidence_gap", "mean_probability", "slope", "intercept")}
-    for column, name in names.items():
-        assert ((found[column] - exact[column]).abs() <= found[f"{name}_error"] + 1e-12).all()
-        assert (found[f"{name}_error"] > 0).all()
-    largest = found.filter(regex="_error$").to_numpy().max()
-    told = re.fullmatch(
-        r"Rows are counted in fine bins of the score: no number is off by more than (.*)\.",
-        diagnosis_exactness(found),
-    )
-    assert largest <= float(told[1]) < 2 * largest
-
-
-def test_coarse_cells_without_rows_are_called_unsure():
-    cells, _ = sketched(32)
+def test_cells_have_nearly_the_numbers_of_their_rows():
+    cells, rows = sketched(4096)
     found = diagnose(*cells, leaves(2))
-    assert found["unsure"].all()
-    assert "with no rows to ask" in diagnosis_exactness(found)
+    exact = diagnose(rows["train"], rows["test"], leaves(2))
+    for name in ("auc_train", "auc_test", "log_loss_test", "confidence_gap", "mean_probability"):
+        assert found[name].tolist() == pytest.approx(exact[name].tolist(), abs=1e-4)
+    for name in ("slope", "intercept"):
+        assert found[name].tolist() == pytest.approx(exact[name].tolist(), abs=1e-4)

@@ -7,9 +7,7 @@ from hetcal.cells import Cells
 from hetcal.evaluation import evaluate
 from hetcal.grid import Grid
 from hetcal.leaf_calibrator import LeafCalibrator
-from hetcal.operating_points import at_false_positive_rate
 from hetcal.result_curves import points_of_rate, result_curves
-from hetcal.row_answers import RowAnswers
 from hetcal.sketch import sketch_rows
 from hetcal.ways import score_in_four_ways
 
@@ -63,45 +61,3 @@ def test_points_lie_on_the_curves_of_rows_and_near_them_for_cells(rate):
         assert point.false_positive_rate == pytest.approx(rate, abs=1e-12)
         assert other.false_positive_rate == pytest.approx(rate, abs=1e-12)
         assert other.true_positive_rate == pytest.approx(point.true_positive_rate, abs=0.01)
-        assert point.error == 0
-        assert abs(other.true_positive_rate - point.true_positive_rate) <= other.error + 1e-12
-
-
-@pytest.mark.parametrize("bins", [2, 16, 256])
-@pytest.mark.parametrize("seed", range(4))
-def test_rates_of_rows_are_within_the_bounds_of_their_cells(seed, bins):
-    rng = np.random.default_rng(seed)
-    leaf, scores = rng.integers(1, 3, 600), np.round(rng.normal(scale=3, size=600), seed % 2)
-    y = rng.binomial(1, expit(leaf * scores / 3))
-    calibrator = LeafCalibrator().fit(scores, y, leaf)
-    rows = Cells.of_rows(scores, y, leaf)
-    cells = sketch_rows(scores, y, leaf, [1, 2], Grid(16.0, bins)).cells()
-    exact, told = (score_in_four_ways(each, rows, calibrator) for each in (rows, cells))
-    for rate in (0.0, 0.003, 0.2, 0.5, 0.98, 1.0):
-        for point, other in zip(
-            points_of_rate(exact, rate), points_of_rate(told, rate), strict=True
-        ):
-            off = abs(point.true_positive_rate - other.true_positive_rate)
-            assert off <= other.error + 1e-12
-
-
-def test_rows_are_asked_for_a_rate_where_cells_are_too_coarse():
-    rng = np.random.default_rng(2)
-    leaf, scores = rng.integers(1, 3, 20_000), rng.normal(size=20_000)
-    y = rng.binomial(1, expit(leaf * scores - 1))
-    calibrator = LeafCalibrator().fit(scores, y, leaf)
-    rows = Cells.of_rows(scores, y, leaf)
-    coarse, fine = (
-        score_in_four_ways(
-            sketch_rows(scores, y, leaf, [1, 2], Grid(16.0, bins)).cells(), rows, calibrator
-        )
-        for bins in (64, 2**16)
-    )
-    asked = points_of_rate(coarse, 0.1, RowAnswers(lambda: rows, rows), calibrator)
-    logits = scores, calibrator.predict_logit(scores, leaf)
-    for point, alone, each in zip(asked, points_of_rate(coarse, 0.1), logits, strict=True):
-        exact = at_false_positive_rate(y, each, 0.1)
-        assert point == exact
-        assert alone.true_positive_rate != exact.true_positive_rate
-    never = RowAnswers(lambda: pytest.fail("the rows were asked"), rows)
-    assert all(0 < point.error < 0.01 for point in points_of_rate(fine, 0.1, never, calibrator))

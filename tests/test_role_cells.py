@@ -6,11 +6,10 @@ import pytest
 from scipy.special import expit
 
 from hetcal.algorithm import finish_run, first_pass, fit_maps, run, split_table
-from hetcal.bounds import bounded_metrics
 from hetcal.cells import Cells
 from hetcal.contributions import lift_contributions
 from hetcal.delong import paired_delong
-from hetcal.metrics import measure
+from hetcal.metrics import measure, measure_cells
 from hetcal.role_cells import role_cells
 from hetcal.scores import scores_from_column
 from hetcal.settings import Settings
@@ -18,7 +17,7 @@ from hetcal.splits import split_by_fraction
 from hetcal.table import Roles, make_table
 
 ROWS = 300_000
-MEASURES = ("auc", "average_precision", "balanced_precision_area", "log_loss", "brier")
+LARGEST_ERRORS = (1e-5, 2e-3, 2e-5, 1e-5, 1e-5, 2e-3, 2e-3)  # of the measures, in their order
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +46,7 @@ def test_rows_of_small_tables_are_cells_themselves(many_rows):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_sketched_rows_have_the_measures_of_the_rows_within_their_bounds(many_rows, weighted):
+def test_sketched_rows_have_nearly_the_measures_of_the_rows(many_rows, weighted):
     table, scores, split, leaf = many_rows
     weight = np.random.default_rng(1).exponential(size=ROWS) if weighted else None
     table = replace(table, weight=weight)
@@ -59,10 +58,10 @@ def test_sketched_rows_have_the_measures_of_the_rows_within_their_bounds(many_ro
         assert found.score.size < rows.size / 2
         assert found.rows.sum() == rows.size
         w = None if weight is None else weight[rows]
-        exact, bounds = measure(table.y[rows], scores.logit[rows], w), bounded_metrics(found)
-        for name in MEASURES:
-            value, bound = getattr(exact, name), getattr(bounds, name)
-            assert bound.low - 1e-12 <= value <= bound.high + 1e-12
+        off = np.subtract(
+            astuple(measure_cells(found)), astuple(measure(table.y[rows], scores.logit[rows], w))
+        )
+        assert np.all(np.abs(off) <= LARGEST_ERRORS)
 
 
 def test_a_sketched_run_has_the_numbers_of_an_exact_one(many_rows):
@@ -74,8 +73,9 @@ def test_a_sketched_run_has_the_numbers_of_an_exact_one(many_rows):
     maps = fit_maps(passed, settings)
     sketched = finish_run(table, scores, settings, exact.partition, passed, maps)
     assert (sketched.cells.exact, exact.cells.exact) == (False, True)
-    assert exact.exactness == "All numbers are exact."
-    assert "no measure is off by more than" in sketched.exactness
+    assert exact.computed_on == "Computed on all rows."
+    assert sketched.computed_on.startswith("From a sketch: the scores are counted in 4,096 bins")
+    assert exact.digest != sketched.digest
     maps = zip(sketched.calibrator.maps_, exact.calibrator.maps_, strict=True)
     for found, expected in maps:
         assert found.slope == pytest.approx(expected.slope, abs=1e-9)
@@ -84,9 +84,10 @@ def test_a_sketched_run_has_the_numbers_of_an_exact_one(many_rows):
     found, expected = sketched.evaluation, exact.evaluation
     for way in ("before", "pooled", "tree", "after"):
         off = np.subtract(astuple(getattr(found, way)), astuple(getattr(expected, way)))
-        assert np.all(np.abs(off[:4]) <= np.array(astuple(getattr(found.errors, way)))[:4] + 1e-9)
-    assert abs(found.lift.auc - expected.lift.auc) <= found.errors.lift + 1e-9
-    assert found.lift.se == pytest.approx(expected.lift.se, rel=0.01)
+        assert np.all(np.abs(off) <= LARGEST_ERRORS)
+    assert (found.sketched, expected.sketched) == (True, False)
+    assert found.lift.auc == pytest.approx(expected.lift.auc, abs=1e-5)
+    assert found.lift.se == pytest.approx(expected.lift.se, rel=1e-3)
     assert found.rows == expected.rows
     counts = ["leaf", "rows", "positives"]
     assert found.leaves[counts].equals(expected.leaves[counts])
@@ -96,7 +97,7 @@ def test_a_sketched_run_has_the_numbers_of_an_exact_one(many_rows):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_intervals_count_groups_in_rows_and_in_sketches(many_rows, weighted):
+def test_intervals_count_groups_so_that_their_rows_are_not_sketched(many_rows, weighted):
     table, scores, _, _ = many_rows
     rng = np.random.default_rng(2)
     frame = table.frame.assign(site=rng.integers(0, 500, ROWS))
@@ -107,20 +108,20 @@ def test_intervals_count_groups_in_rows_and_in_sketches(many_rows, weighted):
     split = split_table(grouped, settings)
     passed = first_pass(grouped, scores, split, exact.partition, exact.leaf)
     maps = fit_maps(passed, settings)
-    sketched = finish_run(grouped, scores, settings, exact.partition, passed, maps)
+    large = finish_run(grouped, scores, settings, exact.partition, passed, maps)
     test = split.test if weight is None else split.test[weight[split.test] > 0]
     w, site = None if weight is None else weight[test], frame["site"].to_numpy()[test]
     parts = table.y[test], scores.logit[test], exact.after[test], w
     lift = paired_delong(*parts, group=site)
     assert lift.se != pytest.approx(paired_delong(*parts).se, rel=1e-3)
-    for found in (exact.evaluation, sketched.evaluation):
+    for found in (exact.evaluation, large.evaluation):
         assert found.lift.se == pytest.approx(lift.se, rel=1e-6)
         assert found.groups == np.unique(site).size
         both = (Cells.of_rows(each, parts[0], exact.leaf[test], w) for each in parts[1:3])
         shares = lift_contributions(*both, found.leaves["leaf"].tolist(), site)
         for name in shares:
             assert found.leaves[name].tolist() == pytest.approx(shares[name].tolist(), abs=1e-9)
-    assert sketched.evaluation.errors.lift_se == 0
+    assert large.cells.exact
 
 
 @pytest.mark.parametrize("change", ["wild", "narrow"])
@@ -131,9 +132,21 @@ def test_cells_stay_fine_whatever_the_scale_of_the_scores(many_rows, change):
         logit[:10] = 1e6
     cells = role_cells(table, replace(scores, logit=logit), split, leaf, [1, 2, 3, 4])
     rows = split.test
-    found, exact = bounded_metrics(cells.test).auc, measure(table.y[rows], logit[rows]).auc
-    assert found.value == pytest.approx(exact, abs=1e-5)
-    assert found.error < 1e-3
+    assert not cells.exact
+    found, exact = measure_cells(cells.test).auc, measure(table.y[rows], logit[rows]).auc
+    assert found == pytest.approx(exact, abs=1e-5)
+
+
+@pytest.mark.parametrize("change", ["peaked", "shifted", "tied"])
+def test_rows_are_not_sketched_where_bins_are_too_coarse_for_their_scores(many_rows, change):
+    table, scores, split, leaf = many_rows
+    changed = {
+        "peaked": np.where(np.arange(ROWS) % 10, scores.logit / 100, scores.logit),
+        "shifted": scores.logit / 100 + 6,
+        "tied": np.round(scores.logit),  # as coarse as their bins
+    }
+    cells = role_cells(table, replace(scores, logit=changed[change]), split, leaf, [1, 2, 3, 4])
+    assert cells.exact == (change != "tied")
 
 
 def test_another_least_number_of_rows_does_not_touch_the_rows(many_rows):

@@ -11,7 +11,6 @@ import pytest
 from hetcal.algorithm import run
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import artifact_bytes
-from hetcal.bounds import bounded_metrics
 from hetcal.errors import ArtifactError
 from hetcal.joint_sketch import joint_sketch
 from hetcal.joint_sketch_file import joint_sketch_bytes
@@ -43,36 +42,28 @@ def packed(forest):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_saved_scheme_has_the_numbers_of_its_run_within_their_bounds(
-    segments, tmp_path, weighted
-):
+def test_a_saved_scheme_has_nearly_the_numbers_of_its_run(segments, tmp_path, weighted):
     weights = np.random.default_rng(1).exponential(size=len(segments))
     exact = finished(segments.assign(w=weights), "w" if weighted else None)
     saved = saved_run(open_artifact(artifact_bytes(exact, SCORING), tmp_path), 50)
     found, expected = saved.evaluation, exact.evaluation
     for way in ("before", "pooled", "tree", "after"):
         off = np.abs(np.subtract(astuple(getattr(found, way)), astuple(getattr(expected, way))))
-        assert np.all(off[:4] <= np.array(astuple(getattr(found.errors, way)))[:4] + 1e-12)
-    assert abs(found.lift.auc - expected.lift.auc) <= found.errors.lift + 1e-12
+        assert np.all(off[:5] <= 1e-3)
+    assert found.lift.auc == pytest.approx(expected.lift.auc, abs=1e-3)
     assert found.lift.se == pytest.approx(expected.lift.se, rel=0.02)
     assert found.rows == expected.rows
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_leaves_of_a_saved_scheme_have_their_numbers_within_bounds(
-    segments, tmp_path, weighted
-):
+def test_the_leaves_of_a_saved_scheme_have_nearly_their_numbers(segments, tmp_path, weighted):
     weights = np.random.default_rng(1).exponential(size=len(segments))
     exact = finished(segments.assign(w=weights), "w" if weighted else None)
     saved = saved_run(open_artifact(artifact_bytes(exact, SCORING), tmp_path), 50)
     found, expected = saved.evaluation.leaves, exact.evaluation.leaves
     for way in ("before", "after"):
-        cells = getattr(saved.ways, way)
-        bounds = [bounded_metrics(cells.inside(leaf)) for leaf in found["leaf"]]
-        for name in ("auc", "log_loss"):
-            most = np.array([getattr(each, name).error for each in bounds])
-            off = np.abs(found[f"{name}_{way}"] - expected[f"{name}_{way}"])
-            assert np.all(off <= most + 1e-12)
+        for name in (f"auc_{way}", f"log_loss_{way}"):
+            assert np.allclose(found[name], expected[name], rtol=0, atol=5e-3)
     off = np.abs(found["contribution"] - expected["contribution"])
     assert np.all(off <= 0.05 * expected["contribution_se"])
     assert np.allclose(found["contribution_se"], expected["contribution_se"], rtol=0.02)
@@ -82,14 +73,6 @@ def test_the_least_rows_of_a_map_do_not_change_what_a_scheme_did(packed, tmp_pat
     artifact = open_artifact(packed, tmp_path)
     few, many = (saved_run(artifact, min_rows).evaluation for min_rows in (10, 10_000))
     assert few.after == many.after
-
-
-def test_bent_maps_leave_the_bounds_of_a_scheme_as_they_are(segments, tmp_path):
-    exact = finished(segments, calibrator="isotonic")
-    saved = saved_run(open_artifact(artifact_bytes(exact, SCORING), tmp_path), 50)
-    errors = saved.evaluation.errors
-    assert np.isinf(errors.pooled.log_loss)
-    assert errors.after.log_loss < 1e-3
 
 
 def test_a_saved_scheme_is_told_by_its_name_and_the_reason(forest, packed, tmp_path):

@@ -139,6 +139,11 @@ class ClassFlow(ShownClass, Flow):
         """How over-confident each leaf is."""
         return class_diagnosis_of(self.run)
 
+    @property
+    def diagnosis_computed_on(self) -> str:
+        """Whether the diagnosis comes from all rows or from a sketch, in a sentence."""
+        return self.run.computed_on
+
     def histograms(self, axis: str, bins: int = 40) -> ScoreHistograms:
         """Score histograms of every leaf by role and label."""
         return class_histograms_of(self.run, axis, bins)

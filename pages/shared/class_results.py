@@ -82,8 +82,8 @@ def show_class_results(flow: ShownClass) -> None:
     ways = class_metrics_table(found, None if choice is None else in_words(choice.chosen))
     draw_table(ways, CLASS_METRICS)
     how_to_read(
-        "One map for all rows mends the probabilities; maps of the leaves also mend the order "
-        "between leaves."
+        "One map for all rows corrects the probabilities; maps of the leaves also correct the "
+        "ranking between leaves."
     )
 
 

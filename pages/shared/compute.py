@@ -126,7 +126,7 @@ def first_pass_of(
     exact: bool,
     _progress: Progress = silent,
 ) -> FirstPass:
-    """Pass over the rows; the logits of a scheme of many trees are those of rows, not of cells."""
+    """Pass over the rows; large tables are sketched unless the numbers are to be exact."""
     split, most = split_of(table, settings), table.rows if exact else SKETCHED_FROM
     leaf = leaf_of(table, scores if scores.activations else None, partition)
     return first_pass(table, scores, split, partition, leaf, most, _progress)
@@ -147,9 +147,9 @@ def run_of(
     settings: Settings,
     partition: Partition,
     choice: Choice | None,
+    exact: bool,
     _progress: Progress = silent,
 ) -> Run:
-    exact = choice is not None
     passed = first_pass_of(table, scores, division(settings), partition, exact, _progress)
     _progress(0.9, "Fitting the map of every leaf")
     calibrator = maps_of(table, scores, maps(settings), partition, exact)
@@ -159,10 +159,10 @@ def run_of(
 
 @once
 def diagnosis_of(
-    table: Table, scores: Scores, settings: Settings, partition: Partition
+    table: Table, scores: Scores, settings: Settings, partition: Partition, exact: bool
 ) -> pd.DataFrame:
-    passed = first_pass_of(table, scores, settings, partition, exact=False)
-    return diagnose(passed.cells.train, passed.cells.test, partition.leaves, passed.scored_rows)
+    cells = first_pass_of(table, scores, settings, partition, exact).cells
+    return diagnose(cells.train, cells.test, partition.leaves)
 
 
 @once
@@ -171,10 +171,11 @@ def histograms_of(
     scores: Scores,
     settings: Settings,
     partition: Partition,
+    exact: bool,
     axis: str,
     bins: int,
 ) -> ScoreHistograms:
-    cells = first_pass_of(table, scores, settings, partition, exact=False).cells
+    cells = first_pass_of(table, scores, settings, partition, exact).cells
     leaves = [each.id for each in partition.leaves]
     return score_histograms(cells.train, cells.test, leaves, axis=axis, bins=bins)
 

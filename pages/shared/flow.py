@@ -16,6 +16,7 @@ from hetcal.score_checks import check_scores, check_training
 from hetcal.scores import Scores
 from hetcal.scoring import ModelScoring
 from hetcal.settings import ENSEMBLES, Settings
+from hetcal.sketch import computed_on
 from hetcal.sources import Source
 from hetcal.splits import Split
 from hetcal.table import Table, class_balance
@@ -26,6 +27,7 @@ from pages.shared.compute import (
     curves_of,
     diagnosis_of,
     findings_of,
+    first_pass_of,
     histograms_of,
     leaves_of,
     partition_of,
@@ -140,18 +142,25 @@ class Flow:
     def run(self) -> Run:
         """The whole run."""
         parts = self.table, self.scores, self.workspace.settings, self.partition
-        return run_of(*parts, self.choice, self.progress)
+        # The logits of a scheme of many trees are those of rows, not of cells.
+        exact = self.workspace.all_rows or self.choice is not None
+        return run_of(*parts, self.choice, exact, self.progress)
 
     @cached_property
-    def _passed(self) -> tuple[Table, Scores | None, Settings, Partition]:
+    def _passed(self) -> tuple[Table, Scores | None, Settings, Partition, bool]:
         """What the pass over the rows depends on."""
         settings = division(self.workspace.settings)
-        return self.table, self.scores, settings, self.partition
+        return self.table, self.scores, settings, self.partition, self.workspace.all_rows
 
     @cached_property
     def diagnosis(self) -> pd.DataFrame:
         """How over-confident each leaf is."""
         return diagnosis_of(*self._passed)
+
+    @property
+    def diagnosis_computed_on(self) -> str:
+        """Whether the diagnosis comes from all rows or from a sketch, in a sentence."""
+        return computed_on(not first_pass_of(*self._passed).cells.exact)
 
     @cached_property
     def score_range(self) -> tuple[float, float]:

@@ -56,7 +56,7 @@ def order_words(run: Run | SavedRun, lift: Lift) -> str:
             "Within a leaf the order of the rows stays, so its own AUC does too: the lift is the "
             "new order between leaves."
         )
-    return "A map that falls turns the order inside its leaf round; where maps rise, it stays."
+    return "A decreasing map reverses the ranking inside its leaf; an increasing one keeps it."
 
 
 def show_finding(finding: Finding) -> None:

@@ -14,7 +14,7 @@ from hetcal.partition import Partition
 from hetcal.result_curves import Curves, result_curves
 from hetcal.saved_cells import SavedScheme
 from hetcal.saved_class_run import SavedClassRun, saved_class_run
-from hetcal.saved_run import SavedRun, saved_run
+from hetcal.saved_run import FROM_SKETCH, SavedRun, saved_run
 from pages.shared.compute import artifact_of
 from pages.shared.messages import plain
 from pages.shared.once import once
@@ -56,6 +56,11 @@ class SavedFlow:
     def diagnosis(self) -> pd.DataFrame:
         """How over-confident each leaf is."""
         return saved_diagnosis_of(*self._view)
+
+    @property
+    def diagnosis_computed_on(self) -> str:
+        """What the diagnosis was computed on, in a sentence."""
+        return FROM_SKETCH
 
     @cached_property
     def score_range(self) -> tuple[float, float]:

@@ -80,6 +80,8 @@ class Workspace:
         The class that every page shows against all others; None means the first.
     class_method : {"temperature", "vector", "dirichlet"}
         Which maps are fitted for more than two classes.
+    all_rows : bool
+        Whether numbers are computed on all rows of a large table, too, instead of a sketch.
     saved : TableFile or None
         An artifact whose run is explored, without a table.
     behind : Workspace or None
@@ -98,6 +100,7 @@ class Workspace:
     classes: tuple[str, ...] | None = None
     class_shown: str | None = None
     class_method: ClassMethod = "vector"
+    all_rows: bool = False
     saved: TableFile | None = None
     behind: "Workspace | None" = None
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from hetcal.definitions import DEFINITIONS
 from hetcal.partition import Partition
+from hetcal.sketch import SKETCHED
 from hetcal.verdict import p_in_words
 from pages.shared.messages import plain, unbroken
 from pages.shared.state import ALL_ROWS, choice, choose_leaf, leaf_choice, update, workspace
@@ -85,6 +86,18 @@ def definitions(*terms: str) -> None:
     with st.popover("What the numbers mean", icon=":material/menu_book:"):
         for term in terms:
             st.markdown(f"**{term}.** {DEFINITIONS[term]}")
+
+
+def say_computed_on(told: str) -> None:
+    """Say what the numbers were computed on; in place of a sketch all rows can be had."""
+    st.caption(plain(told))
+    if told == SKETCHED or workspace().all_rows:
+        st.toggle(
+            "Compute on all rows",
+            help="Gives exact numbers. Every change of the maps then takes several seconds for a "
+            "million test rows.",
+            **choice("all_rows"),
+        )
 
 
 def chart(figure: go.Figure, key: str, alt: str, how: str) -> None:
