@@ -65,7 +65,6 @@ from hetcal.class_algorithm import run_classes
 from hetcal.class_artifacts import ClassArtifact, class_artifact_bytes
 from hetcal.class_auto import ClassChoice
 from hetcal.class_calibrator import ClassCalibrator
-from hetcal.class_partition import ClassPartition
 from hetcal.class_run import ClassRun
 from hetcal.class_scores import ClassScores, class_scores_from_columns
 from hetcal.class_table import ClassTable, make_class_table
@@ -103,7 +102,6 @@ __all__ = [
     "ClassArtifact",
     "ClassCalibrator",
     "ClassChoice",
-    "ClassPartition",
     "ClassRun",
     "ClassScores",
     "ClassTable",
