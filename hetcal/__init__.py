@@ -65,7 +65,6 @@ from hetcal.class_algorithm import run_classes
 from hetcal.class_artifacts import ClassArtifact, class_artifact_bytes
 from hetcal.class_auto import ClassChoice
 from hetcal.class_calibrator import ClassCalibrator
-from hetcal.class_partition import ClassPartition
 from hetcal.class_run import ClassRun
 from hetcal.columns_partition import ColumnsPartition
 from hetcal.errors import HetcalError
@@ -101,7 +100,6 @@ __all__ = [
     "ClassArtifact",
     "ClassCalibrator",
     "ClassChoice",
-    "ClassPartition",
     "ClassRun",
     "ColumnsPartition",
     "Evaluation",

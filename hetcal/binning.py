@@ -22,6 +22,7 @@ Keys = NDArray[np.uint16]
 LARGEST = np.finfo(np.float32).max
 SAMPLE = 1 << 14  # rows that the parts are chosen from
 PARTS = 1 << 12  # most parts of a column, that of the missing values included
+KEY_BITS = 16  # of a part and a label together
 CELLS = 1 << 16  # most entries of a look-up table
 MANY_ROWS, FINER = 2_500_000, 4  # so many rows have four times as much of all these
 BINS = 1 << 8  # bins of a column, that of the missing values included, unless asked for more
@@ -80,7 +81,7 @@ class BinnedRows:
     X : array of float32, rows x columns
         The values.
     keys : array of uint16, rows x columns
-        Twice the number of the part in its column, plus the label.
+        The number of the part in its column, and in the lowest bits the label.
     ends : array of int
         Where the parts of each column start, and where the last ones end.
     only : array of float32, one per part
@@ -89,6 +90,8 @@ class BinnedRows:
         Its column times `bins`, plus its bin.
     bins : int
         Bins of a column.
+    labels : int
+        Labels are 0, 1, … below this.
     """
 
     X: Matrix
@@ -97,6 +100,12 @@ class BinnedRows:
     only: Singles
     place: Ints
     bins: int
+    labels: int
+
+    @property
+    def label_bits(self) -> int:
+        """Bits of a key that hold the label."""
+        return label_bits(self.labels)
 
     @cached_property
     def columns(self) -> list[slice]:
@@ -126,6 +135,17 @@ class BinnedRows:
         binned = np.zeros((*sums.shape[:-1], self.X.shape[1] * self.bins))
         binned[..., self.place[self._first]] = np.add.reduceat(sums, self._first, axis=-1)
         return binned.reshape(*sums.shape[:-1], -1, self.bins)
+
+
+def label_bits(labels: int) -> int:
+    """Return how many bits hold a label.
+
+    Examples
+    --------
+    >>> [label_bits(labels) for labels in (1, 2, 3, 4, 100)]
+    [0, 1, 2, 2, 7]
+    """
+    return (labels - 1).bit_length()
 
 
 def order_codes(values: Singles) -> Codes:
@@ -165,9 +185,12 @@ def bins_for(rows: int) -> int:
     return _scale(rows) * BINS
 
 
-def choose_bins(values: Singles, bins: int = BINS) -> ColumnBins:
-    """Choose the parts of a column, and their bins, from every so many of its rows."""
-    scale = _scale(len(values))
+def choose_bins(values: Singles, bins: int = BINS, labels: int = 2) -> ColumnBins:
+    """Choose the parts of a column, and their bins, from every so many of its rows.
+
+    With many labels there are fewer parts, so that a key holds both.
+    """
+    scale, keys = _scale(len(values)), 1 << (KEY_BITS - label_bits(labels))
     step = len(values) // (scale * SAMPLE) | 1  # odd: rows may take turns
     sample = np.ascontiguousarray(values[::step])  # far apart in memory: to be read once only
     sample = bounded(sample[~np.isnan(sample)])
@@ -177,8 +200,8 @@ def choose_bins(values: Singles, bins: int = BINS) -> ColumnBins:
     shift = next(s for s in range(33) if (high >> s) - (low >> s) < room)
     used, counts, value = _contents((codes >> shift) - (low >> shift), codes)
     if (counts[np.isnan(value)] * (BINS // 2) > codes.size).any():
-        return _searched(sample, bins)
-    number, heavy = _shares(counts, scale * PARTS - 1)
+        return _searched(sample, bins, keys)
+    number, heavy = _shares(counts, min(scale * PARTS, keys) - 1)
     table = _table(used, number, heavy)
     cuts = np.empty(0, dtype=np.float32)
     return ColumnBins(low, high, shift, table, cuts, *_parts(number, counts, value, bins))
@@ -188,12 +211,13 @@ def _scale(rows: int) -> int:
     return FINER if rows >= MANY_ROWS else 1
 
 
-def _searched(sample: Singles, bins: int) -> ColumnBins:
+def _searched(sample: Singles, bins: int, most: int) -> ColumnBins:
     """Choose exact cuts: between equal shares, and below each common value."""
     values, counts = np.unique(sample, return_counts=True)
     last = values[np.flatnonzero(np.diff(_shares(counts, BINS - 1)[0]))]
     with np.errstate(over="ignore"):  # below the lowest number is minus infinity
-        below = np.nextafter(values[counts >= OFTEN], np.float32(-np.inf))
+        often = max(OFTEN, sample.size // (most - BINS) + 1)
+        below = np.nextafter(values[counts >= often], np.float32(-np.inf))
     cuts = np.unique(np.concatenate([last, below]))
     number = np.searchsorted(cuts, values)
     return ColumnBins(0, 0, 0, np.empty(0, np.uint16), cuts, *_parts(number, counts, values, bins))

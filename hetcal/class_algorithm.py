@@ -6,7 +6,6 @@ from hetcal.algorithm import split_table, usable_rows
 from hetcal.class_auto import ClassChoice, choose_class_maps
 from hetcal.class_calibrator import ClassCalibrator
 from hetcal.class_map import METHODS, ClassMethod
-from hetcal.class_partition import ClassPartition
 from hetcal.class_rows import ClassRows
 from hetcal.class_run import ClassRun
 from hetcal.growing import grow_partition
@@ -17,6 +16,7 @@ from hetcal.scores import Scores
 from hetcal.settings import Settings
 from hetcal.splits import Split
 from hetcal.table import Table
+from hetcal.tree_partition import TreePartition
 
 
 def run_classes(
@@ -95,12 +95,10 @@ def grow_class_partition(
     if settings.partition == "columns":
         return grow_partition(table.view(0), split, settings, progress=progress)
     rows = split.train
-    tree = ClassPartition(
-        settings.max_depth, min_samples_leaf=settings.min_leaf, random_state=settings.seed
-    )
-    progress(0.0, "Growing the tree")
-    parts = table.X.iloc[rows], table.y[rows], table.weight_of(rows)
-    return tree.fit(*parts).partition_
+    fewest = None if settings.min_leaf is None else min(settings.min_leaf, rows.size)
+    tree = TreePartition(settings.max_depth, min_samples_leaf=fewest)
+    given = table.X, rows, table.y[rows], table.weight_of(rows)
+    return tree.fit_rows(*given, progress).partition_
 
 
 def class_method(settings: Settings) -> ClassMethod:

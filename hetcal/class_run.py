@@ -17,7 +17,6 @@ from hetcal.class_metrics import (
     one_against_rest,
     top_label_curve,
 )
-from hetcal.class_partition import with_rates
 from hetcal.delong import Lift
 from hetcal.digests import text_digest
 from hetcal.finished_run import Run
@@ -171,9 +170,8 @@ class ClassRun:
         fewest = self.settings.min_rows if min_rows is None else min_rows
         table, scores = self.table.view(number), self.scores.view(number)
         rows = self.split.train
-        partition = with_rates(
-            self.partition, table.X.iloc[rows], table.y[rows], self.table.weight_of(rows)
-        )
+        counted = table.X.iloc[rows], table.y[rows], self.table.weight_of(rows)
+        partition = self.partition.counting(*counted)
         leaves = [each.id for each in partition.leaves]
         cells = role_cells(table, scores, self.split, self.leaf, leaves, table.rows)
         calibrator = LeafCalibrator(min_rows=fewest)

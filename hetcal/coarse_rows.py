@@ -46,8 +46,8 @@ def coarse_rows(X: Singles, columns: Sequence[ColumnBins], passes: Passes) -> Co
     coarse = [_by_bin(column) for column in columns]
     only = np.stack([column.only for column in coarse])
     for j, column in enumerate(coarse):
-        passes.bin_column(X[:, j], no_label, column, only[j], keys)
-        np.right_shift(keys, 1, out=bins[:, j], casting="unsafe")  # twice the bin, plus the label
+        passes.bin_column(X[:, j], no_label, column, only[j], keys, 0)
+        bins[:, j] = keys
     return CoarseRows(X, bins, only)
 
 

@@ -17,7 +17,7 @@ from hetcal.nodes import MAX_LEAVES
 from hetcal.partition_estimator import PartitionEstimator
 from hetcal.ranking import Labels
 from hetcal.row_weights import row_weights
-from hetcal.segment_tree import combine, count_rows
+from hetcal.segment_tree import combine
 from hetcal.segments import Bins, Segments, category_segments, number_segments
 from hetcal.training_rows import two_classes
 from hetcal.tree_encoding import fewest_category_rows
@@ -82,7 +82,7 @@ class ColumnsPartition(PartitionEstimator):
         names = self._names([str(name) for name in frame.columns])
         segments = [self._segments(frame[name]) for name in names]
         self._check_leaves(segments)
-        self.partition_ = count_rows(combine(segments), frame, positive, weight)
+        self.partition_ = combine(segments).counting(frame, positive, weight)
         return self
 
     def _names(self, known: list[str]) -> list[str]:

@@ -78,9 +78,7 @@ def _grow_tree(table: Table, rows: Ints, settings: Settings, progress: Progress)
 def _tree(settings: Settings, rows: int) -> TreePartition:
     fewest = None if settings.min_leaf is None else min(settings.min_leaf, rows)
     if settings.tree_size == "given":
-        return TreePartition(
-            settings.max_depth, min_samples_leaf=fewest, random_state=settings.seed
-        )
+        return TreePartition(settings.max_depth, min_samples_leaf=fewest)
     return SelectedTreePartition(
         min_samples_leaf=fewest, select=settings.tree_size, random_state=settings.seed
     )

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hetcal.arrays import Bools, Floats, Ints, Singles
+from hetcal.arrays import Bools, Floats, Ints
 from hetcal.split_search import Cut
 
 
@@ -28,7 +28,8 @@ class GrownTree:
     rows : array of int
         Training rows of each node.
     rate : array of float
-        Share of positive labels among them, by weight.
+        Share of positive labels among them, by weight; with more than two classes that of the
+        most common one.
     gaps : array of bool or None
         For each column, whether a training row has no value there; None if nobody looked.
     beside : array of float, nodes x 2, or None
@@ -46,11 +47,8 @@ class GrownTree:
     beside: Floats | None = None
 
     @classmethod
-    def from_scikit_learn(cls, tree: Any, X: Singles | None = None) -> Self:
-        """Take over the `tree_` of a `DecisionTreeClassifier` for labels 0 and 1.
-
-        If the training rows `X` are given, they are asked for the values beside thresholds.
-        """
+    def from_scikit_learn(cls, tree: Any) -> Self:
+        """Take over the `tree_` of a `DecisionTreeClassifier` for labels 0 and 1."""
         inner = tree.feature >= 0
         return cls(
             np.where(inner, tree.feature, -1),
@@ -60,7 +58,6 @@ class GrownTree:
             np.where(inner, tree.children_right, 0),
             tree.n_node_samples,
             tree.value[:, 0, 1],
-            beside=None if X is None else _beside(tree, X),
         )
 
     @classmethod
@@ -78,8 +75,9 @@ class GrownTree:
         """
         mass = np.maximum(mass, 0.0)
         total = mass.sum(axis=1)
-        rate = np.full(total.size, mass[0, 1] / total[0])
-        np.divide(mass[:, 1], total, out=rate, where=total > 0)
+        hits = mass[:, 1 if mass.shape[1] == 2 else mass[0].argmax()]
+        rate = np.full(total.size, hits[0] / total[0])
+        np.divide(hits, total, out=rate, where=total > 0)
         pairs = np.array([each or [0, 0] for each in children])
         return cls(
             np.array([-1 if cut is None else cut.feature for cut in cuts]),
@@ -92,16 +90,3 @@ class GrownTree:
             gaps,
             np.array([[np.nan] * 2 if cut is None else [cut.last, cut.next] for cut in cuts]),
         )
-
-
-def _beside(tree: Any, X: Singles) -> Floats:
-    """Return the values next to the threshold of every node of a tree of scikit-learn."""
-    paths = tree.decision_path(X).tocsc()
-    beside = np.full((tree.node_count, 2), np.nan)
-    for node in np.flatnonzero(tree.feature >= 0):
-        rows = paths.indices[paths.indptr[node] : paths.indptr[node + 1]]
-        values = X[rows, tree.feature[node]]
-        left, right = values <= tree.threshold[node], values > tree.threshold[node]
-        low, high = values[left].max(initial=-np.inf), values[right].min(initial=np.inf)
-        beside[node] = low, high
-    return beside

@@ -145,7 +145,7 @@ class HeterogeneousCalibrator(ClassifierMixin, BaseEstimator):
         if isinstance(self.partition, Partition):
             return self.partition
         if self.partition is None:
-            return _fit(TreePartition(random_state=self.random_state), train)
+            return _fit(TreePartition(), train)
         return _fit(clone(self.partition), train)
 
     def _fit_calibrator(self, rows: _Rows) -> LeafCalibrator | None:

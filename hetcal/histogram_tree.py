@@ -22,6 +22,7 @@ from hetcal.runs import Judge, Runs
 from hetcal.split_criteria import Criterion, Gini
 from hetcal.split_search import Cut, Search, best_cuts, search_cut
 
+MOST_CLASSES = 1 << 7  # so that a key holds parts enough
 TOGETHER = 8  # nodes whose children are counted in one pass over the rows
 
 
@@ -60,7 +61,7 @@ def grow_tree(
         NaN where a value is missing; infinite values count as the largest ones. It is copied
         unless in Fortran order.
     y : array of int
-        Labels 0 and 1.
+        Class numbers 0, 1, …, at most `MOST_CLASSES` of them.
     weight : array of float or None
         Row weights, all above 0.
     growth : Growth
@@ -72,8 +73,9 @@ def grow_tree(
     passes = compiled_passes() if compiled else REFERENCE
     X = column_by_column(X)
     bins = bins_for(len(X))
-    columns = [choose_bins(column, bins) for column in X.T]
-    table = bin_rows(X, y.astype(np.uint8, copy=False), columns, passes)
+    labels = max(2, int(y.max()) + 1)
+    columns = [choose_bins(column, bins, labels) for column in X.T]
+    table = bin_rows(X, y.astype(np.uint8, copy=False), columns, passes, labels)
     values = np.empty((0, len(X))) if weight is None else weight[None]
     return _Grower(table, values, growth, passes).grow()
 

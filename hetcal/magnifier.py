@@ -36,7 +36,7 @@ class RowMagnifier:
         skipped = np.cumsum(sizes) - sizes
         parts = np.arange(sizes.sum()) + np.repeat(first - skipped, sizes)
         sums, owner = sums.take(parts, axis=-1), np.repeat(wide, sizes)
-        some = np.flatnonzero(sums[0, 0] + sums[0, 1])
+        some = np.flatnonzero(sums[0].any(axis=0))
         parts, sums = parts[some], sums.take(some, axis=-1)
         return divided(bins, owner[some], sums, self.table.only[parts], parts)
 
@@ -58,8 +58,8 @@ class RowMagnifier:
         value = bounded(self.table.X[rows, feature])
         order = np.argsort((owner << 32) + order_codes(value))
         rows, owner, value = rows[order], owner[order], value[order]
-        label = self.table.keys[rows, feature[order]] & 1
-        sums = np.zeros((1 + len(self.values), 2, rows.size))
+        label = self.table.keys[rows, feature[order]] & ((1 << self.table.label_bits) - 1)
+        sums = np.zeros((1 + len(self.values), self.table.labels, rows.size))
         each = np.arange(rows.size)
         sums[0, label, each] = 1.0
         sums[1:, label, each] = self.values[:, rows]

@@ -1,7 +1,7 @@
 """A partition: plain data that sends every row to one leaf."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hetcal.arrays import Ints, Singles
+from hetcal.arrays import Floats, Ints, Singles
 from hetcal.errors import PartitionError
 from hetcal.feature_values import (
     category_codes,
@@ -19,6 +19,7 @@ from hetcal.feature_values import (
 )
 from hetcal.nodes import Feature, Node, check_tree
 from hetcal.partition_json import read_tree, write_tree
+from hetcal.ranking import Labels
 from hetcal.routing import Routes, Split
 from hetcal.rules import Condition, paths, rule_words, shown
 
@@ -137,6 +138,30 @@ class Partition:
         }
         leaves = {node: number for number, node in enumerate(self._leaf_nodes, start=1)}
         return Routes(splits, leaves).leaf_ids(len(X))
+
+    def counting(self, X: pd.DataFrame, y: Labels, weight: Floats | None = None) -> Self:
+        """Return the partition whose nodes count these rows and the share of their labels 1.
+
+        A node without rows has the rate of its parent.
+        """
+        weight = np.ones(len(X)) if weight is None else weight
+        place, many = np.array(self._leaf_nodes)[self.apply(X) - 1], len(self.nodes)
+        values = None, weight, weight * y
+        sums = np.stack([np.bincount(place, each, many) for each in values]).astype(np.float64)
+        for at, node in reversed(list(enumerate(self.nodes))):
+            if node.feature is not None:
+                sums[:, at] = sums[:, node.left] + sums[:, node.right]
+        rows, mass, hits = sums
+        rate = np.divide(hits, mass, out=np.zeros(many), where=mass > 0)
+        for at, node in enumerate(self.nodes):
+            for child in (node.left, node.right) if node.feature is not None else ():
+                if mass[child] == 0:
+                    rate[child] = rate[at]
+        nodes = (
+            replace(node, rows=int(rows[at]), positive_rate=float(rate[at]))
+            for at, node in enumerate(self.nodes)
+        )
+        return replace(self, nodes=tuple(nodes))
 
     def _split(self, node: Node, values: Singles | Ints) -> Split:
         feature = self._by_name[node.feature or ""]

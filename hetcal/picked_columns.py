@@ -1,4 +1,4 @@
-"""A matrix of some rows of a table, of which one column at a time is in memory."""
+"""A matrix of rows of a table whose columns lie apart in memory."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,29 +14,34 @@ Numbers = NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, eq=False)
 class PickedColumns:
-    """A matrix in Fortran order that is never made: a column is copied when it is read.
+    """A matrix in Fortran order that is never made.
+
+    Where rows are picked from a column of the table, they are copied when they are read.
 
     Parameters
     ----------
     columns : sequence of arrays of float32
         Every column, with all rows of the table or, if it had to be encoded, the picked ones.
-    rows : array of int
-        The rows that are picked, in order.
+    rows : array of int or None
+        The rows that are picked, in order; None for all rows.
     whole : sequence of bool
         Whether the column has all rows of the table.
+    size : int
+        Number of rows.
     """
 
     columns: Sequence[Singles]
-    rows: Ints
+    rows: Ints | None
     whole: Sequence[bool]
+    size: int
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of picked rows and of columns."""
-        return self.rows.size, len(self.columns)
+        return self.size, len(self.columns)
 
     def __len__(self) -> int:
-        return self.rows.size
+        return self.size
 
     @property
     def T(self) -> Iterator[Singles]:  # noqa: N802
@@ -52,11 +57,14 @@ class PickedColumns:
         for j in np.unique(columns):
             here = np.flatnonzero(columns == j)
             at = rows[here]
-            values[here] = self.columns[j].take(self.rows.take(at) if self.whole[j] else at)
+            if self.rows is not None and self.whole[j]:
+                at = self.rows.take(at)
+            values[here] = self.columns[j].take(at)
         return values
 
     def _column(self, j: int) -> Singles:
-        return self.columns[j].take(self.rows) if self.whole[j] else self.columns[j]
+        column = self.columns[j]
+        return column if self.rows is None or not self.whole[j] else column.take(self.rows)
 
 
 Matrix = Singles | PickedColumns

@@ -1,6 +1,5 @@
 """Training rows of a large table as a tree sees them, picked column by column."""
 
-from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,8 +16,8 @@ NOTHING = np.empty(0, dtype=np.float32)
 
 def pick_columns(
     frame: pd.DataFrame,
-    rows: Ints,
-    positive: Labels,
+    rows: Ints | None,
+    ordering: Labels | Floats,
     weight: Floats | None,
     progress: Progress = silent,
 ) -> tuple[PickedColumns, list[EncodedColumn]]:
@@ -28,10 +27,10 @@ def pick_columns(
     ----------
     frame : DataFrame
         The whole table.
-    rows : array of int
-        The training rows.
-    positive, weight : array
-        Label and weight of these.
+    rows : array of int or None
+        The training rows; None for all of them.
+    ordering, weight : array
+        The number that categories are ordered by, and the weight, of these.
     progress : callable, optional
         Is told how far the work has come.
 
@@ -40,24 +39,15 @@ def pick_columns(
     picked : PickedColumns
         What the tree sees.
     columns : list of EncodedColumn
-        Without their values, see `with_values`.
+        Without their values, see `complete_columns`.
     """
-    weight = np.broadcast_to(1.0, rows.size) if weight is None else weight
+    weight = np.broadcast_to(1.0, len(ordering)) if weight is None else weight
     stored, whole, columns = [], [], []
     for i, (_, column) in enumerate(frame.items()):
         progress(i / frame.shape[1], f"Growing the tree: column {i + 1} of {frame.shape[1]}")
-        chosen = column.iloc[rows]
-        encoded = encode_column(chosen, positive, weight, complete=False)
+        chosen = column if rows is None else column.iloc[rows]
+        encoded = encode_column(chosen, ordering, weight, complete=False)
         whole.append(column.dtype == np.float32)
-        stored.append(column.to_numpy() if whole[-1] else encoded.values)
+        stored.append(np.ascontiguousarray(column) if whole[-1] else encoded.values)
         columns.append(replace(encoded, values=NOTHING))
-    return PickedColumns(stored, rows, whole), columns
-
-
-def with_values(
-    columns: Sequence[EncodedColumn], picked: PickedColumns, used: Collection[int]
-) -> list[EncodedColumn]:
-    """Give some columns their values back."""
-    return [
-        replace(each, values=picked[:, i]) if i in used else each for i, each in enumerate(columns)
-    ]
+    return PickedColumns(stored, rows, whole, len(ordering)), columns

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hetcal import tree_kernels
 from hetcal.arrays import Floats, Ints, Singles
-from hetcal.binning import BinnedRows, Bytes, ColumnBins, Keys
+from hetcal.binning import BinnedRows, Bytes, ColumnBins, Keys, label_bits
 from hetcal.kernels import compiled
 from hetcal.picked_columns import Matrix
 
@@ -38,54 +38,65 @@ class Passes:
         The type of row numbers that is fastest.
     """
 
-    bin_column: Callable[[Singles, Bytes, ColumnBins, Singles, Keys], None]
+    bin_column: Callable[[Singles, Bytes, ColumnBins, Singles, Keys, int], None]
     add_up: Callable[[BinnedRows, Rows, Sequence[slice], Floats], list[Floats]]
     collect: Callable[[BinnedRows, Rows, Sequence[slice], Numbers, Ints], list[Found]]
     divide: Callable[[Singles, Rows, float, bool, Rows], tuple[Rows, Rows]]
     row_type: type[np.integer[Any]]
 
 
-def bin_rows(X: Matrix, y: Bytes, columns: Sequence[ColumnBins], passes: Passes) -> BinnedRows:
+def bin_rows(
+    X: Matrix, y: Bytes, columns: Sequence[ColumnBins], passes: Passes, labels: int = 2
+) -> BinnedRows:
     """Put each value of a matrix in Fortran order into its part."""
+    bits = label_bits(labels)
     keys = np.empty(X.shape, dtype=np.uint16, order="F")
     ends = np.cumsum([0, *(column.only.size for column in columns)])
     only = np.concatenate([column.only for column in columns])
     for j, column in enumerate(columns):
-        passes.bin_column(X[:, j], y, column, only[ends[j] : ends[j + 1]], keys[:, j])
+        passes.bin_column(X[:, j], y, column, only[ends[j] : ends[j + 1]], keys[:, j], bits)
     bins = int(columns[0].bin[-1]) + 1
     place = np.concatenate([j * bins + column.bin for j, column in enumerate(columns)])
-    return BinnedRows(X, keys, ends, only, place, bins)
+    return BinnedRows(X, keys, ends, only, place, bins, labels)
 
 
-def bin_column(values: Singles, y: Bytes, column: ColumnBins, only: Singles, keys: Keys) -> None:
-    """Write twice the part plus the label of each row into `keys`; correct `only`."""
+def bin_column(
+    values: Singles, y: Bytes, column: ColumnBins, only: Singles, keys: Keys, bits: int
+) -> None:
+    """Write the part of each row, and the label in so many bits, into `keys`; correct `only`."""
     check = not np.isnan(only).all()
     for start in range(0, len(values), BLOCK):
         block = slice(start, start + BLOCK)
         found = column.find(values[block])
         if check:
             only[found[values[block] != column.only.take(found)]] = np.nan
-        found *= 2
+        found <<= bits
         np.add(found, y[block], out=keys[block])
 
 
 def add_up(table: BinnedRows, rows: Rows, nodes: Sequence[slice], values: Floats) -> list[Floats]:
-    """Return sums of shape (1 + values, 2, parts) for the rows of each node."""
+    """Return sums of shape (1 + values, labels, parts) for the rows of each node."""
     return [_add_up_node(table, rows[node], values) for node in nodes]
 
 
 def _add_up_node(table: BinnedRows, rows: Rows, values: Floats) -> Floats:
-    sums = np.zeros((1 + len(values), 2, table.only.size))
+    sums = np.zeros((1 + len(values), table.labels, table.only.size))
     for part in _chunks(rows, len(table.X)):
         for j, here in enumerate(table.columns):
-            counts = np.bincount(_keys(table, j, part), minlength=2 * (here.stop - here.start))
-            sums[0, :, here] += counts.reshape(-1, 2).T
+            sums[0, :, here] += _by_label(table, here, _keys(table, j, part))
     for k, each in enumerate(values[:, rows], start=1):  # all rows at once: so sums are rounded
         for j, here in enumerate(table.columns):
-            keys = table.keys[:, j].take(rows)
-            added = np.bincount(keys, each, minlength=2 * (here.stop - here.start))
-            sums[k, :, here] = added.reshape(-1, 2).T
+            sums[k, :, here] = _by_label(table, here, table.keys[:, j].take(rows), each)
     return sums
+
+
+def _by_label(
+    table: BinnedRows, parts: slice, keys: Keys, value: Floats | None = None
+) -> Floats | Ints:
+    """Count rows or add up their values, labels x parts of a column."""
+    bits = table.label_bits
+    sums = np.bincount(keys, value, (parts.stop - parts.start) << bits)
+    return sums.reshape(-1, 1 << bits).T[: table.labels]
 
 
 def _chunks(rows: Rows, many: int) -> Iterator[Rows | slice]:
@@ -117,7 +128,7 @@ def _collect_node(table: BinnedRows, rows: Rows, number: Numbers, sizes: Ints) -
     for j in np.flatnonzero(sizes):
         for start in range(0, len(rows), CHUNK):
             part = rows[start : start + CHUNK]
-            here = number[table.columns[j]].take(table.keys[:, j].take(part) >> 1)
+            here = number[table.columns[j]].take(table.keys[:, j].take(part) >> table.label_bits)
             at = np.flatnonzero(here >= 0)
             found.append(part[at])
             numbers.append(here[at])
@@ -155,7 +166,9 @@ def compiled_passes() -> Passes:
     return Passes(_bin_column, _add_up, _collect, compiled(tree_kernels.divide), np.uint32)
 
 
-def _bin_column(values: Singles, y: Bytes, column: ColumnBins, only: Singles, keys: Keys) -> None:
+def _bin_column(
+    values: Singles, y: Bytes, column: ColumnBins, only: Singles, keys: Keys, bits: int
+) -> None:
     compiled(tree_kernels.bin_column)(
         values,
         values.view(np.int32),
@@ -165,6 +178,7 @@ def _bin_column(values: Singles, y: Bytes, column: ColumnBins, only: Singles, ke
         column.cuts,
         only,
         keys,
+        bits,
     )
 
 
@@ -172,14 +186,14 @@ def _add_up(table: BinnedRows, rows: Rows, nodes: Sequence[slice], values: Float
     if not nodes:
         return []
     found = []
-    borders = _borders(table, rows, nodes)
-    counted = compiled(tree_kernels.count)(table.keys, rows, borders, table.ends)
+    borders, keys = _borders(table, rows, nodes), (table.ends, table.label_bits)
+    counted = compiled(tree_kernels.count)(table.keys, rows, borders, *keys)
     for node, counts in zip(nodes, counted, strict=True):
-        sums = np.empty((1 + len(values), 2, len(counts)))
-        sums[0] = counts.T
+        sums = np.empty((1 + len(values), table.labels, len(counts)))
+        sums[0] = counts.T[: table.labels]
         if len(values):
-            added = compiled(tree_kernels.add_up)(table.keys, rows[node], values, table.ends)
-            sums[1:] = added.transpose(2, 1, 0)
+            added = compiled(tree_kernels.add_up)(table.keys, rows[node], values, *keys)
+            sums[1:] = added.transpose(2, 1, 0)[:, : table.labels]
         found.append(sums)
     return found
 
@@ -191,7 +205,7 @@ def _collect(
     borders = _borders(table, rows, nodes)
     places = ends - sizes, ends
     all_rows, all_numbers = compiled(tree_kernels.collect)(
-        table.keys, rows, borders, numbers, table.ends, places
+        table.keys, rows, borders, numbers, table.ends, table.label_bits, places
     )
     last = ends[:-1, -1]
     return list(zip(np.split(all_rows, last), np.split(all_numbers, last), strict=True))

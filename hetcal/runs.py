@@ -50,7 +50,7 @@ class Runs:
     @cached_property
     def rows(self) -> Floats:
         """Rows in each run."""
-        return self.sums[0, 0] + self.sums[0, 1]
+        return self.sums[0].sum(axis=0)
 
     @classmethod
     def of_bins(cls, sums: Floats, only: Singles) -> Self:
@@ -110,7 +110,7 @@ class Judge:
 
     def score(self, left: Floats) -> Floats:
         """Return the score of each cut, minus infinity where a side has too few rows."""
-        rows = left[0, 0] + left[0, 1]
+        rows = left[0].sum(axis=0)
         enough = (rows >= self.min_rows) & (self.total[0].sum() - rows >= self.min_rows)
         return np.where(enough, self.criterion.score(left, self.total), -np.inf)
 
@@ -127,8 +127,8 @@ class Judge:
         start = self.left(runs, runs.start, missing_left)
         end = self.left(runs, runs.end, missing_left)
         possible = np.isnan(runs.value) & (runs.rows > 1)
-        possible &= end[0, 0] + end[0, 1] > self.min_rows
-        possible &= self.total[0].sum() - (start[0, 0] + start[0, 1]) > self.min_rows
+        possible &= end[0].sum(axis=0) > self.min_rows
+        possible &= self.total[0].sum() - start[0].sum(axis=0) > self.min_rows
         if missing_left:
             possible &= self.has_missing[runs.feature]
         return np.where(possible, self.criterion.bound(start, end, self.total), -np.inf)

@@ -79,7 +79,7 @@ def _keys(values: Singles, label: Bytes) -> NDArray[np.integer]:
     bins = choose_bins(values)
     passes = compiled_passes() if use_compiled() else REFERENCE
     keys = np.empty(len(values), dtype=np.uint16)
-    passes.bin_column(values, label, bins, np.full_like(bins.only, np.nan), keys)
+    passes.bin_column(values, label, bins, np.full_like(bins.only, np.nan), keys, 1)
     return keys
 
 

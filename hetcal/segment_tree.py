@@ -3,13 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-import pandas as pd
-
-from hetcal.arrays import Floats
 from hetcal.nodes import Node
 from hetcal.partition import Partition
-from hetcal.ranking import Labels
 from hetcal.segments import Segments
 
 
@@ -49,28 +44,3 @@ def _split(column: Segments, low: int, middle: int) -> Node:
         column.feature.categories[low:middle],
         low <= column.missing < middle,
     )
-
-
-def count_rows(
-    partition: Partition, frame: pd.DataFrame, positive: Labels, weight: Floats
-) -> Partition:
-    """Fill in the rows of every node and their rate; a node without rows has its parent's."""
-    place = np.array([leaf.node for leaf in partition.leaves])[partition.apply(frame) - 1]
-    many = len(partition.nodes)
-    sums = np.stack(
-        [np.bincount(place, each, many) for each in (None, weight, weight * positive)]
-    ).astype(np.float64)
-    for at, node in reversed(list(enumerate(partition.nodes))):
-        if node.feature is not None:
-            sums[:, at] = sums[:, node.left] + sums[:, node.right]
-    rows, mass, hits = sums
-    rate = np.divide(hits, mass, out=np.zeros(many), where=mass > 0)
-    for at, node in enumerate(partition.nodes):
-        for child in (node.left, node.right) if node.feature is not None else ():
-            if mass[child] == 0:
-                rate[child] = rate[at]
-    nodes = (
-        replace(node, rows=int(rows[at]), positive_rate=float(rate[at]))
-        for at, node in enumerate(partition.nodes)
-    )
-    return Partition(partition.features, tuple(nodes))

@@ -30,7 +30,7 @@ class Criterion(Protocol):
 
 
 class Gini:
-    """scikit-learn's Gini criterion for two classes, in its own order of operations.
+    """scikit-learn's Gini criterion, in its own order of operations.
 
     The mass of a class is its last channel: the weight if rows have weights, else the
     number of rows.
@@ -44,15 +44,18 @@ class Gini:
     def bound(self, start: Floats, end: Floats, total: Floats) -> Floats:
         """Return the largest score over all orders in which the rows in between can come.
 
-        The score is convex in the masses of the two classes on the left, so over the
-        rectangle that these can reach it is largest at one of the four corners.
+        With two classes the score is convex in their masses on the left, so over the rectangle
+        that these can reach it is largest at one of the four corners. The impurity of more
+        classes is half the sum of those of each class against the rest.
         """
-        zeros, ones = total[-1]
-        least = np.asarray(np.inf)
-        for zero, one in product((start[-1, 0], end[-1, 0]), (start[-1, 1], end[-1, 1])):
-            both = _rough_impurity(zero, one) + _rough_impurity(zeros - zero, ones - one)
-            least = np.minimum(least, both)
-        return -least
+        masses = start[-1], end[-1], total[-1]
+        if len(total[-1]) == 2:
+            return -_least_impurity(*masses)
+        least = np.zeros(start.shape[2:])
+        for each in range(len(total[-1])):
+            pairs = (np.stack([mass.sum(axis=0) - mass[each], mass[each]]) for mass in masses)
+            least -= 0.5 * _least_impurity(*pairs)
+        return least
 
     def finished(self, total: Floats) -> bool:
         """Tell whether the rows are of one class, or as good as that by their weights.
@@ -61,16 +64,24 @@ class Gini:
         has gone.
         """
         pure = _impurity(total[-1]) <= EPSILON * total[-1].sum()
-        return bool(pure or total[0].min() == 0)
+        return bool(pure or np.count_nonzero(total[0]) < 2)
 
 
 def _impurity(mass: Floats) -> Floats:
     """Return mass times Gini impurity; 0 where there is no mass."""
-    zero, one = mass
-    both = np.asarray(zero + one)
-    square = np.asarray(both * both)
-    square[both <= 0] = 1.0
-    return np.asarray(both * (1.0 - (zero * zero + one * one) / square))
+    whole = np.asarray(mass.sum(axis=0))
+    square = np.asarray(whole * whole)
+    square[whole <= 0] = 1.0
+    return np.asarray(whole * (1.0 - (mass * mass).sum(axis=0) / square))
+
+
+def _least_impurity(start: Floats, end: Floats, total: Floats) -> Floats:
+    """Return the least impurity of both sides with two classes, at the corners."""
+    least = np.asarray(np.inf)
+    for zero, one in product((start[0], end[0]), (start[1], end[1])):
+        both = _rough_impurity(zero, one) + _rough_impurity(total[0] - zero, total[1] - one)
+        least = np.minimum(least, both)
+    return least
 
 
 def _rough_impurity(zero: Floats, one: Floats) -> Floats:

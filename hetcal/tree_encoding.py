@@ -13,6 +13,7 @@ from hetcal.grown_tree import GrownTree
 from hetcal.neighbours import neighbours
 from hetcal.nodes import Feature, Node
 from hetcal.partition import Partition
+from hetcal.picked_columns import Matrix
 from hetcal.ranking import Labels
 from hetcal.rules import needed_digits
 
@@ -132,7 +133,7 @@ def _looked_up(known: Ints, places: Ints, many: int, codes: Ints) -> Ints:
 
 
 def encode_columns(
-    frame: pd.DataFrame, positive: Labels | Floats, weight: Floats, *, complete: bool = True
+    frame: pd.DataFrame, positive: Labels | Floats, weight: Floats
 ) -> tuple[NDArray[np.float32], list[EncodedColumn]]:
     """Encode all columns, and put them next to each other for a tree.
 
@@ -145,14 +146,12 @@ def encode_columns(
         The columns.
     positive, weight : array
         Label and weight of each row.
-    complete : bool
-        Whether to look at numbers now; else `complete_columns` does it for those that are split.
     """
     single = all(dtype == np.float32 for dtype in frame.dtypes)
     matrix = frame.to_numpy() if single else np.empty(frame.shape, dtype=np.float32, order="F")
     own, columns = not single, []
     for i, (_, column) in enumerate(frame.items()):
-        encoded = encode_column(column, positive, weight, complete=complete)
+        encoded = encode_column(column, positive, weight)
         if not np.may_share_memory(encoded.values, matrix):
             if not own:  # what is in the frame stays as it is
                 matrix, own = matrix.copy(order="F"), True
@@ -161,23 +160,23 @@ def encode_columns(
     return matrix, [replace(each, values=matrix[:, i]) for i, each in enumerate(columns)]
 
 
-def complete_columns(columns: list[EncodedColumn], tree: GrownTree) -> list[EncodedColumn]:
-    """Look at the columns that a tree splits."""
-    chosen = unfinished(columns, tree)
-    return [completed(each) if i in chosen else each for i, each in enumerate(columns)]
-
-
-def unfinished(columns: list[EncodedColumn], tree: GrownTree) -> set[int]:
-    """Tell which of the columns that a tree splits have numbers still to be looked at.
+def complete_columns(
+    columns: list[EncodedColumn], tree: GrownTree, X: Matrix
+) -> list[EncodedColumn]:
+    """Look at the numbers, which are in `X`, of the columns that a tree splits.
 
     Fractions without gaps need no look: whatever is infinite may stay so.
     """
     gaps = np.ones(len(columns), dtype=np.bool_) if tree.gaps is None else tree.gaps
-    return {
+    chosen = {
         i
         for i in tree.feature[tree.feature >= 0].tolist()
         if columns[i].feature.kind == "number" and (gaps[i] or columns[i].feature.whole)
     }
+    return [
+        completed(replace(each, values=X[:, i])) if i in chosen else each
+        for i, each in enumerate(columns)
+    ]
 
 
 def to_partition(tree: GrownTree, columns: list[EncodedColumn]) -> Partition:

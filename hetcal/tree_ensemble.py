@@ -1,7 +1,7 @@
 """Many trees over the same columns as plain arrays, and the way of rows through them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -131,45 +131,14 @@ class TreeEnsemble:
                 leaf[rows, number] = inside
         return leaf
 
-    def partition(
-        self,
-        tree: int,
-        X: pd.DataFrame | None = None,
-        y: Ints | None = None,
-        weight: Floats | None = None,
-    ) -> Partition:
-        """Return one tree as a partition whose nodes count the given rows, if any."""
+    def partition(self, tree: int) -> Partition:
+        """Return one tree as a partition whose nodes count no rows."""
         part = slice(self.starts[tree], self.starts[tree] + self.sizes[tree])
         feature, right = self.feature[part], self.right[part]
         inner = feature >= 0
         left = np.where(inner, np.arange(feature.size) + 1, 0)
-        counts = np.zeros((3, feature.size))
-        if X is not None and y is not None:
-            route = self._routes[tree]
-            parts = [route.leaves(each, 0, each.shape[1]) for _, each in self._encoded(X)]
-            node = np.flatnonzero(~inner)[np.concatenate(parts)]
-            mass = np.ones(node.size) if weight is None else weight
-            for i, each in enumerate((np.ones(node.size), mass, mass * y)):
-                counts[i] = np.bincount(node, each, feature.size)
-            for position in np.flatnonzero(inner)[::-1]:
-                counts[:, position] = counts[:, left[position]] + counts[:, right[position]]
-        rate = np.divide(counts[2], counts[1], out=np.zeros(feature.size), where=counts[1] > 0)
+        none = np.zeros(feature.size, dtype=np.int64)
         threshold = np.where(inner, self.threshold[part], np.nan)
         sides = inner & self.missing_left[part]
-        rows = counts[0].astype(np.int64)
-        grown = GrownTree(feature, threshold, sides, left, right, rows, rate.clip(0, 1))
+        grown = GrownTree(feature, threshold, sides, left, right, none, none.astype(np.float64))
         return to_partition(grown, self.columns.encoded())
-
-    def only(self, trees: slice) -> "TreeEnsemble":
-        """Return some consecutive trees."""
-        chosen = np.arange(self.trees)[trees]
-        first = self.starts[chosen[0]]
-        part = slice(first, first + self.sizes[chosen].sum())
-        return replace(
-            self,
-            sizes=self.sizes[chosen],
-            feature=self.feature[part],
-            threshold=self.threshold[part],
-            missing_left=self.missing_left[part],
-            right=self.right[part],
-        )

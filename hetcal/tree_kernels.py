@@ -24,6 +24,7 @@ def bin_column(
     cuts: Singles,
     only: Singles,
     keys: Keys,
+    label_bits: int,
 ) -> None:
     """Write the keys of a column; `bits` is the column seen as whole numbers."""
     low, high, shift = np.int32(cell[0]), np.int32(cell[1]), np.int32(cell[2])
@@ -45,37 +46,38 @@ def bin_column(
             missing |= part[i] != part[i]
         if len(table):
             for i in range(end - begin):
-                out[i] = 2 * table[cells[i]] + labels[i]
+                out[i] = (table[cells[i]] << label_bits) + labels[i]
         else:
             for i in range(end - begin):
-                out[i] = 2 * cells[i] + labels[i]
+                out[i] = (cells[i] << label_bits) + labels[i]
         if missing:
             for i in range(end - begin):
                 if np.isnan(part[i]):
-                    out[i] = np.uint16(2 * len(only) - 2) + labels[i]
+                    out[i] = np.uint16((len(only) - 1) << label_bits) + labels[i]
         if check:
             for i in range(end - begin):
-                wrong |= part[i] != only[out[i] >> 1]
+                wrong |= part[i] != only[out[i] >> label_bits]
         if wrong:
             for i in range(end - begin):
-                if part[i] != only[out[i] >> 1]:
-                    only[out[i] >> 1] = np.nan
+                if part[i] != only[out[i] >> label_bits]:
+                    only[out[i] >> label_bits] = np.nan
 
 
-def count(keys: Keys, rows: Rows, borders: Ints, ends: Ints) -> NDArray[np.uint32]:
+def count(keys: Keys, rows: Rows, borders: Ints, ends: Ints, label_bits: int) -> NDArray[np.uint32]:
     """Count the rows of nodes by node, part and label.
 
     Row `b` of `borders` tells where the rows of each node in block `b` of the table start.
     """
-    counts = np.zeros((borders.shape[1], 2 * ends[-1]), dtype=np.uint32)
+    first = ends << label_bits
+    counts = np.zeros((borders.shape[1], first[-1]), dtype=np.uint32)
     step = keys.shape[1] // 4
     for j in range(step):  # columns far apart: an addition need not wait for the one before
         in_a, in_b = keys[:, j], keys[:, j + step]
         in_c, in_d = keys[:, j + 2 * step], keys[:, j + 3 * step]
         for block in range(len(borders) - 1):
             for k in range(borders.shape[1]):
-                a, b = counts[k, 2 * ends[j] :], counts[k, 2 * ends[j + step] :]
-                c, d = counts[k, 2 * ends[j + 2 * step] :], counts[k, 2 * ends[j + 3 * step] :]
+                a, b = counts[k, first[j] :], counts[k, first[j + step] :]
+                c, d = counts[k, first[j + 2 * step] :], counts[k, first[j + 3 * step] :]
                 for row in rows[borders[block, k] : borders[block + 1, k]]:
                     a[in_a[row]] += np.uint32(1)
                     b[in_b[row]] += np.uint32(1)
@@ -84,15 +86,15 @@ def count(keys: Keys, rows: Rows, borders: Ints, ends: Ints) -> NDArray[np.uint3
     for j in range(4 * step, keys.shape[1]):
         in_a = keys[:, j]
         for k in range(borders.shape[1]):
-            a = counts[k, 2 * ends[j] :]
+            a = counts[k, first[j] :]
             for row in rows[borders[0, k] : borders[-1, k]]:
                 a[in_a[row]] += np.uint32(1)
-    return counts.reshape(borders.shape[1], -1, 2)
+    return counts.reshape(borders.shape[1], -1, 1 << label_bits)
 
 
-def add_up(keys: Keys, rows: Rows, values: Floats, ends: Ints) -> Floats:
+def add_up(keys: Keys, rows: Rows, values: Floats, ends: Ints, label_bits: int) -> Floats:
     """Add up values per row by part, label and value."""
-    sums = np.zeros((2 * ends[-1], len(values)))
+    sums = np.zeros((ends[-1] << label_bits, len(values)))
     near = np.empty((BLOCK, len(values)))
     for begin in range(0, len(rows), BLOCK):
         part = rows[begin : begin + BLOCK]
@@ -100,11 +102,11 @@ def add_up(keys: Keys, rows: Rows, values: Floats, ends: Ints) -> Floats:
             for k in range(len(values)):
                 near[i, k] = values[k, part[i]]
         for j in range(keys.shape[1]):
-            here, column = sums[2 * ends[j] :], keys[:, j]
+            here, column = sums[ends[j] << label_bits :], keys[:, j]
             for i in range(len(part)):
                 for k in range(len(values)):
                     here[column[part[i]], k] += near[i, k]
-    return sums.reshape(-1, 2, len(values))
+    return sums.reshape(-1, 1 << label_bits, len(values))
 
 
 def collect(
@@ -113,6 +115,7 @@ def collect(
     borders: Ints,
     numbers: Codes,
     ends: Ints,
+    label_bits: int,
     places: tuple[Ints, Ints],
 ) -> tuple[Rows, Codes]:
     """Find the rows of nodes in numbered parts.
@@ -132,7 +135,7 @@ def collect(
                     continue
                 here = numbers[k, ends[j] :]
                 for row in rows[borders[block, k] : borders[block + 1, k]]:
-                    its = here[column[row] >> 1]
+                    its = here[column[row] >> label_bits]
                     if its >= 0:
                         found[to], owner[to] = row, its
                         to += 1

@@ -1,25 +1,22 @@
 """Grow a partition: a decision tree on the training rows."""
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Self
 
-import numpy as np
 import pandas as pd
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import ClassifierTags, Tags, column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
 from hetcal.arrays import Floats, Ints
-from hetcal.errors import PartitionError
 from hetcal.grown_tree import GrownTree
-from hetcal.histogram_tree import Growth, grow_tree
+from hetcal.histogram_tree import MOST_CLASSES, Growth, grow_tree
 from hetcal.partition_estimator import PartitionEstimator
 from hetcal.picked_columns import Matrix
-from hetcal.picked_encoding import pick_columns, with_values
+from hetcal.picked_encoding import pick_columns
 from hetcal.progress import Progress, between, silent
 from hetcal.ranking import Labels
 from hetcal.row_weights import row_weights
-from hetcal.training_rows import TrainingRows, two_classes
-from hetcal.tree_encoding import complete_columns, to_partition, unfinished
+from hetcal.training_rows import TrainingRows, class_numbers
+from hetcal.tree_encoding import complete_columns, to_partition
 
 
 def default_min_leaf(rows: int) -> int:
@@ -36,11 +33,15 @@ def default_min_leaf(rows: int) -> int:
 class TreePartition(PartitionEstimator):
     """Partition the feature space by a decision tree on the labels.
 
-    Categories are ordered by their positive rate in training, so that a split is
-    a set of names. Missing values go to the side that lowers the impurity most;
-    where training had none, they go to the side with more rows. A category
-    unseen in training follows the missing values, and so does one that is rare:
-    with fewer than 50 training rows, or than one in twenty of a small table.
+    The tree is that of scikit-learn's `DecisionTreeClassifier`, unless two splits are equally
+    good: then the first column is taken, and the lowest threshold.
+
+    Categories are ordered by their positive rate in training, so that a split is a set of names;
+    with more than two classes, by the direction in which the shares of the classes differ most.
+    Missing values go to the side that lowers the impurity most; where training had none, they go
+    to the side with more rows. A category unseen in training follows the missing values, and so
+    does one that is rare: with fewer than 50 training rows, or than one in twenty of a small
+    table.
 
     Parameters
     ----------
@@ -48,39 +49,23 @@ class TreePartition(PartitionEstimator):
         Most splits on a path.
     min_samples_leaf : int or None, default=None
         Fewest training rows of a leaf; None means `default_min_leaf`.
-    random_state : int, default=0
-        Decides in scikit-learn between splits that are equally good. hetcal's own tree
-        takes the first column, then the lowest threshold.
-    grower : {"histogram", "scikit-learn"}, default="histogram"
-        What grows the tree: hetcal, or scikit-learn's `DecisionTreeClassifier`. The
-        results are equal unless two splits are equally good.
 
     Attributes
     ----------
     partition_ : Partition
-        The tree as plain data.
+        The tree as plain data. With more than two classes, its rates are those of the class
+        with the most rows.
     """
 
-    def __init__(
-        self,
-        max_depth: int = 3,
-        *,
-        min_samples_leaf: int | None = None,
-        random_state: int | None = 0,
-        grower: Literal["histogram", "scikit-learn"] = "histogram",
-    ) -> None:
+    _most_classes: ClassVar[int] = MOST_CLASSES
+
+    def __init__(self, max_depth: int = 3, *, min_samples_leaf: int | None = None) -> None:
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
-        self.random_state = random_state
-        self.grower = grower
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Grow the tree on training rows with labels of two classes."""
-        rows = self._training_rows(X, y, sample_weight)
-        matrix, columns = rows.encode(complete=self.grower != "histogram")
-        tree = self._grow(matrix, rows, self._min_leaf(len(matrix)))
-        self.partition_ = to_partition(tree, complete_columns(columns, tree))
-        return self
+        """Grow the tree on training rows with labels of two or more classes."""
+        return self._fit(self._training_rows(X, y, sample_weight))
 
     def fit_rows(
         self,
@@ -103,20 +88,23 @@ class TreePartition(PartitionEstimator):
         progress : callable, optional
             Is told how far the work has come.
         """
-        if self.grower != "histogram":
-            return self.fit(X.iloc[rows], y, sample_weight)
         self._check_parameters()
         frame = self._frame(X, reset=True)
         if sample_weight is not None:
             used = sample_weight > 0
             rows, y, sample_weight = rows[used], y[used], sample_weight[used]
-        training = TrainingRows(frame, two_classes(y), sample_weight)
-        picking, growing = between(progress, 0.0, 0.4), between(progress, 0.4, 1.0)
-        picked, columns = pick_columns(frame, rows, training.positive, sample_weight, picking)
-        growing(0.0, "Growing the tree: looking for the best splits")
-        tree = self._grow(picked, training, self._min_leaf(rows.size))
-        columns = with_values(columns, picked, unfinished(columns, tree))
-        self.partition_ = to_partition(tree, complete_columns(columns, tree))
+        training = TrainingRows(frame, class_numbers(y, self._most_classes), sample_weight)
+        return self._fit(training, rows, progress)
+
+    def _fit(
+        self, training: TrainingRows, rows: Ints | None = None, progress: Progress = silent
+    ) -> Self:
+        """Grow the tree on the given rows of the frame, or on all."""
+        labels = training.ordering, training.weight
+        picked, columns = pick_columns(training.frame, rows, *labels, between(progress, 0.0, 0.4))
+        progress(0.4, "Growing the tree: looking for the best splits")
+        tree = self._grow(picked, training, self._min_leaf(len(picked)))
+        self.partition_ = to_partition(tree, complete_columns(columns, tree, picked))
         return self
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
@@ -125,39 +113,25 @@ class TreePartition(PartitionEstimator):
         frame = self._frame(X, reset=True)
         y = column_or_1d(y, warn=True)
         check_consistent_length(frame, y)
-        if sample_weight is None:
-            return TrainingRows(frame, two_classes(y), None)
-        weight = row_weights(sample_weight, frame)
-        used = weight > 0
-        if not used.all():
-            frame, y, weight = frame[used], y[used], weight[used]
-        return TrainingRows(frame, two_classes(y), weight)
+        weight = None
+        if sample_weight is not None:
+            weight = row_weights(sample_weight, frame)
+            used = weight > 0
+            if not used.all():
+                frame, y, weight = frame[used], y[used], weight[used]
+        return TrainingRows(frame, class_numbers(y, self._most_classes), weight)
 
     def _grow(self, X: Matrix, rows: TrainingRows, min_leaf: int) -> GrownTree:
-        if self.grower == "histogram":
-            growth = Growth(self.max_depth, min_leaf)
-            return grow_tree(X, rows.positive, rows.weight, growth=growth)
-        tree = DecisionTreeClassifier(
-            max_depth=self.max_depth, min_samples_leaf=min_leaf, random_state=self.random_state
-        )
-        with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds up huge values
-            tree.fit(X, rows.positive, sample_weight=rows.weight)
-        return GrownTree.from_scikit_learn(tree.tree_, np.asarray(X))
+        return grow_tree(X, rows.y, rows.weight, growth=Growth(self.max_depth, min_leaf))
 
     def _min_leaf(self, rows: int) -> int:
         return default_min_leaf(rows) if self.min_samples_leaf is None else self.min_samples_leaf
 
     def _check_parameters(self) -> None:
         self._require_counts("tree", "max_depth", "min_samples_leaf")
-        if self.grower not in ("histogram", "scikit-learn"):
-            raise PartitionError(
-                f"The parameter 'grower' of the tree is {self.grower!r}.",
-                "It has to be 'histogram' or 'scikit-learn'.",
-                "Choose one of the two.",
-            )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.classifier_tags = ClassifierTags(multi_class=False)
+        tags.classifier_tags = ClassifierTags(multi_class=self._most_classes > 2)
         return tags

@@ -1,7 +1,7 @@
 """A tree whose size cross-validation on the training rows chooses."""
 
 from numbers import Integral
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -51,8 +51,6 @@ class SelectedTreePartition(TreePartition):
         Number of folds; fewer if a class has fewer rows.
     random_state : int, default=0
         Seed of the folds.
-    grower : {"histogram", "scikit-learn"}, default="histogram"
-        As in `TreePartition`.
 
     Attributes
     ----------
@@ -63,6 +61,8 @@ class SelectedTreePartition(TreePartition):
         training rows, mean and se of the measure over the folds, and chosen.
     """
 
+    _most_classes: ClassVar[int] = 2
+
     def __init__(
         self,
         max_depth: int = 6,
@@ -72,11 +72,9 @@ class SelectedTreePartition(TreePartition):
         measure: Measure = "log-loss",
         folds: int = 5,
         random_state: int | None = 0,
-        grower: Literal["histogram", "scikit-learn"] = "histogram",
     ) -> None:
-        super().__init__(
-            max_depth, min_samples_leaf=min_samples_leaf, random_state=random_state, grower=grower
-        )
+        super().__init__(max_depth, min_samples_leaf=min_samples_leaf)
+        self.random_state = random_state
         self.select = select
         self.measure = measure
         self.folds = folds
@@ -90,7 +88,7 @@ class SelectedTreePartition(TreePartition):
         rows = self._training_rows(X, y, sample_weight).with_codes()
         matrix, columns = rows.encode()
         families = [self._family(matrix, rows, columns, each) for each in self._sizes(len(matrix))]
-        folds = draw_folds(rows.positive, self.folds, self.random_state, group)
+        folds = draw_folds(rows.y, self.folds, self.random_state, group)
         held_out = cross_validate(rows, families, self._grow, self._keys, folds)
         tables = map(self._table, families, held_out)
         table = pd.concat(tables, ignore_index=True)

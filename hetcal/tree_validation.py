@@ -147,6 +147,6 @@ def _class_mass(tree: GrownTree, leaf: Ints, rows: TrainingRows) -> Floats:
     return np.stack(
         [
             np.bincount(node[own], weight[own], tree.feature.size)
-            for own in (rows.positive == 0, rows.positive == 1)
+            for own in (rows.y == 0, rows.y == 1)
         ]
     )

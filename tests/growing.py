@@ -14,7 +14,7 @@ KINDS = (
 )
 
 
-def random_table(seed, rows, columns=8):
+def random_table(seed, rows, columns=8, classes=2):
     """A matrix with columns of many kinds, some with gaps, and labels that depend on four."""
     rng = np.random.default_rng(seed)
     X = np.empty((rows, columns), dtype=np.float32, order=rng.choice(["C", "F"]))
@@ -23,6 +23,9 @@ def random_table(seed, rows, columns=8):
         if rng.random() < 0.3:
             X[rng.random(rows) < rng.choice([0.01, 0.3, 0.9]), j] = np.nan
     high = X[:, :4] > np.nanmedian(X[:, :4], axis=0)
+    if classes > 2:
+        worth = high @ rng.normal(size=(4, classes)) + rng.gumbel(size=(rows, classes))
+        return X, worth.argmax(axis=1)
     chance = 1 / (1 + np.exp(-(high @ rng.normal(size=4) + rng.normal())))
     return X, (rng.random(rows) < chance).astype(np.int64)
 
@@ -64,6 +67,6 @@ def _left(tree, at, X):
 def _purity(left, y, weight):
     """Sum of (mass of class)² / mass over the classes of both sides: Gini without constants."""
     return sum(
-        sum(weight[side & (y == label)].sum() ** 2 for label in (0, 1)) / weight[side].sum()
+        sum(weight[side & (y == label)].sum() ** 2 for label in np.unique(y)) / weight[side].sum()
         for side in (left, ~left)
     )

@@ -9,6 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from hetcal import boosted_partition, side_by_side
 from hetcal.boosted_partition import BoostedPartition
 from hetcal.errors import PartitionError
+from hetcal.forest_partition import ForestPartition
 from hetcal.stages import NestedStage
 
 FOLDS = "rows are divided into folds, where a weight of 2 is not two rows"
@@ -128,10 +129,9 @@ def test_stage_is_a_weighted_sum_of_score_and_margin(caught):
     assert np.abs(fitted.stage(0.4, 0.7, -0.3).logit(scores, X) - expected).max() < 1e-12
 
 
-def test_two_rounds_are_nested_as_in_the_paper(caught):
-    fitted, _ = caught
-    X, _ = rows(1)
-    trees = fitted.ensemble_.only(slice(0, 2))
+def test_two_rounds_are_nested_as_in_the_paper():
+    X, y = rows(1)
+    trees = ForestPartition(2).fit(X, y).ensemble_
     rng = np.random.default_rng(3)
     a, b = rng.normal(size=(2, trees.leaves))
     scores = rng.normal(size=len(X))

@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,22 @@ def scikit_learn(X, y, growth, weight=None):
     )
     with np.errstate(all="ignore"):
         tree.fit(X, y, sample_weight=weight)
-    return GrownTree.from_scikit_learn(tree.tree_, X), tree.apply(X)
+    grown = GrownTree.from_scikit_learn(tree.tree_)
+    if tree.n_classes_ > 2:
+        mass = np.bincount(y, weight)
+        grown = replace(grown, rate=tree.tree_.value[:, 0, mass.argmax()])
+    return replace(grown, beside=beside(tree, X))
+
+
+def beside(tree, X):
+    """The values next to the threshold of every node, from scikit-learn's own paths."""
+    paths, grown = tree.decision_path(X).toarray().astype(bool), tree.tree_
+    found = np.full((grown.node_count, 2), np.nan)
+    for node in np.flatnonzero(grown.feature >= 0):
+        values = X[paths[:, node], grown.feature[node]]
+        left, right = values <= grown.threshold[node], values > grown.threshold[node]
+        found[node] = values[left].max(initial=-np.inf), values[right].min(initial=np.inf)
+    return found
 
 
 def equal(first, second):
@@ -37,9 +53,35 @@ def test_equals_the_tree_of_scikit_learn_but_for_ties(seed):
     rows = int(10 ** rng.uniform(1.7, 4.4))
     X, y = random_table(seed, rows)
     growth = Growth(int(rng.integers(1, 7)), int(rng.choice([1, 5, 25, 1 + rows // 50])))
-    theirs, _ = scikit_learn(X, y, growth)
+    theirs = scikit_learn(X, y, growth)
     ours = grow_tree(X, y, growth=growth, compiled=False)
     assert count_ties(ours, theirs, X, y) < 0.25 * len(ours.feature)
+
+
+@pytest.mark.parametrize("classes", [3, 4, 7, 100])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_any_number_of_classes_gives_the_tree_of_scikit_learn(classes, weighted, seed):
+    rng = np.random.default_rng([seed, classes])
+    rows = 6_000 if classes < 20 else 2_000
+    X, y = random_table(seed, rows, classes=classes)
+    weight = rng.uniform(0.2, 3, rows) if weighted else None
+    growth = Growth(int(rng.integers(2, 6)), rows // 60)
+    theirs = scikit_learn(X, y, growth, weight)
+    ours = grow_tree(X, y, weight, growth=growth, compiled=False)
+    assert len(ours.feature) > 3
+    assert count_ties(ours, theirs, X, y, weight) <= 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("compiled", [False, True])
+def test_three_classes_in_large_leaves_do_not_tie_so_that_everything_is_equal(seed, compiled):
+    if compiled:
+        pytest.importorskip("numba")
+    X, y = random_table(seed, 40_000, classes=3)
+    ours = grow_tree(X, y, growth=Growth(4, 1000), compiled=compiled)
+    assert len(ours.feature) > 10
+    assert equal(ours, scikit_learn(X, y, Growth(4, 1000)))
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -79,7 +121,7 @@ def test_large_leaves_do_not_tie_so_that_everything_is_equal(seed, compiled):
     X[:, 2] = np.round(3 * X[:, 2])
     X[rng.random(50_000) < 0.1, 3] = np.nan
     y = rng.random(50_000) < 0.1 + 0.1 * (X[:, 0] > 0.7) + 0.1 * (X[:, 1] > 2)
-    theirs, _ = scikit_learn(X, y, Growth(4, 1000))
+    theirs = scikit_learn(X, y, Growth(4, 1000))
     ours = grow_tree(X, y, growth=Growth(4, 1000), compiled=compiled)
     assert len(ours.feature) > 20
     assert equal(ours, theirs)
@@ -90,17 +132,19 @@ def test_weights_move_the_cuts_but_do_not_count_as_rows(seed):
     rng = np.random.default_rng(seed)
     X, y = random_table(seed, 3_000)
     weight = rng.uniform(0.2, 3, 3_000)
-    theirs, _ = scikit_learn(X, y, Growth(4, 100), weight)
+    theirs = scikit_learn(X, y, Growth(4, 100), weight)
     ours = grow_tree(X, y, weight, growth=Growth(4, 100), compiled=False)
     assert count_ties(ours, theirs, X, y, weight) <= 1
     assert ours.rows[ours.feature < 0].min() >= 100
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_compiled_passes_give_the_same_bits(seed):
+@pytest.mark.parametrize(
+    ("seed", "classes"), [*((seed, 2) for seed in range(12)), (0, 3), (1, 3), (2, 5), (3, 128)]
+)
+def test_compiled_passes_give_the_same_bits(seed, classes):
     pytest.importorskip("numba")
     rng = np.random.default_rng([seed, 2])
-    X, y = random_table(seed, int(10 ** rng.uniform(1.7, 4.4)))
+    X, y = random_table(seed, int(10 ** rng.uniform(1.7, 4.4)), classes=classes)
     weight = rng.uniform(0.2, 3, len(y)) if seed % 2 else None
     reference = grow_tree(X, y, weight, growth=Growth(5, 3), compiled=False)
     tree = grow_tree(X, y, weight, growth=Growth(5, 3), compiled=True)
@@ -168,7 +212,7 @@ def test_close_values_at_the_best_cut_send_the_search_elsewhere():
     value[2_000:2_100] = value[1_999] + np.float32(5e-8)  # where the label changes
     y = (np.arange(4_000) >= 2_000) ^ (rng.random(4_000) < 0.02)
     X = np.sort(value)[:, None]
-    theirs, _ = scikit_learn(X, y, Growth(2, 5))
+    theirs = scikit_learn(X, y, Growth(2, 5))
     ours = grow_tree(X, y, growth=Growth(2, 5), compiled=False)
     assert equal(ours, theirs)
 
@@ -205,6 +249,6 @@ def test_equals_scikit_learn_on_the_numbers_of_real_tables(name):
     y = (classes != classes.mode()[0]).to_numpy().astype(int)
     X = np.asfortranarray(frame.select_dtypes("number"), dtype=np.float32)
     for growth in (Growth(4, 1000), Growth(6, 50)):
-        theirs, _ = scikit_learn(X, y, growth)
+        theirs = scikit_learn(X, y, growth)
         ours = grow_tree(X, y, growth=growth)
         assert count_ties(ours, theirs, X, y) <= 1

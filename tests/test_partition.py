@@ -283,3 +283,19 @@ def test_spoiled_files_raise_nothing_but_partition_errors(partition, seed):
 def test_a_rate_that_rounding_has_brought_beyond_0_or_1_is_read(written, read):
     text = Partition((), (Node(5, 0.25),)).to_json().replace("0.25", repr(written))
     assert Partition.from_json(text).nodes[0].positive_rate == read
+
+
+def test_counting_gives_the_rows_and_rates_of_other_rows():
+    rng = np.random.default_rng(1)
+    X, y = pd.DataFrame(rng.normal(size=(600, 2)), columns=["a", "b"]), rng.integers(0, 2, 600)
+    grown = TreePartition(2, min_samples_leaf=50).fit(X, y).partition_
+    other, weight = 1 - y[:500], rng.random(500)
+    counted, leaf = grown.counting(X[:500], other, weight), grown.apply(X[:500])
+    for each in counted.leaves:
+        inside = leaf == each.id
+        assert each.rows == inside.sum()
+        expected = np.average(other[inside], weights=weight[inside])
+        assert each.positive_rate == pytest.approx(expected)
+    assert counted.nodes[0].rows == 500
+    assert counted.base_rate == pytest.approx(np.average(other, weights=weight))
+    assert np.array_equal(counted.apply(X), grown.apply(X))

@@ -6,7 +6,6 @@ import pytest
 
 from hetcal.auc_gain_partition import AucGainPartition
 from hetcal.boosted_partition import BoostedPartition
-from hetcal.class_partition import ClassPartition
 from hetcal.columns_partition import ColumnsPartition
 from hetcal.errors import PartitionError
 from hetcal.forest_partition import ForestPartition
@@ -20,7 +19,6 @@ Y = np.arange(ROWS) % 2
 ESTIMATORS = [
     AucGainPartition(),
     BoostedPartition(2, max_iter=3),
-    ClassPartition(),
     ColumnsPartition("a"),
     ForestPartition(2),
     InstabilityPartition(),
@@ -28,7 +26,6 @@ ESTIMATORS = [
     SelectedTreePartition(),
     SelectedTreePartition(select="pruned"),
     TreePartition(),
-    TreePartition(grower="scikit-learn"),
 ]
 each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 
@@ -99,7 +96,6 @@ def test_columns_that_tell_nothing_leave_all_rows_together(estimator, column):
         (BoostedPartition, "max_iter"),
         (BoostedPartition, "max_leaf_nodes"),
         (BoostedPartition, "members"),
-        (ClassPartition, "max_depth"),
         (ForestPartition, "max_rows"),
         (ForestPartition, "trees"),
         (TreePartition, "max_depth"),

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 
 from hetcal.grown_tree import GrownTree
-from hetcal.tree_encoding import complete_columns, encode_columns
+from hetcal.tree_encoding import complete_columns, encode_column, encode_columns
 
 
 def encode(frame):
@@ -32,13 +32,14 @@ def test_infinite_values_become_the_largest_and_the_table_stays_as_it_is():
 def test_columns_are_looked_at_only_once_a_tree_splits_them():
     X = np.asfortranarray(np.tile([1.0, 2.0, np.nan, np.inf], (3, 1)).T, dtype=np.float32)
     frame = pd.DataFrame(X, columns=list("abc"), copy=False)
-    matrix, columns = encode_columns(frame, np.zeros(4, np.int8), np.ones(4), complete=False)
-    assert np.shares_memory(matrix, X)
+    y, weight = np.zeros(4, np.int8), np.ones(4)
+    columns = [encode_column(frame[name], y, weight, complete=False) for name in frame]
+    assert np.shares_memory(columns[0].values, X)
     nothing = np.zeros(2, np.int64)
     tree = GrownTree(
         np.array([1, -1]), np.zeros(2), nothing > 0, nothing, nothing, nothing, nothing
     )
-    found = complete_columns(columns, tree)
+    found = complete_columns(columns, tree, X)
     assert [each.feature.missing for each in found] == [False, True, False]
     assert np.isinf(found[0].values[3])
     assert found[1].values[3] == np.finfo(np.float32).max

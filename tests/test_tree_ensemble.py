@@ -37,7 +37,7 @@ def test_rows_reach_the_leaf_of_the_partition_of_each_tree(grown, compiled, monk
 
 def test_partition_counts_the_rows_and_labels_that_it_is_given(grown):
     X, y = rows(2)
-    partition = grown.partition(3, X, y)
+    partition = grown.partition(3).counting(X, y)
     ids = partition.apply(X)
     for leaf in partition.leaves:
         assert leaf.rows == (ids == leaf.id).sum()
@@ -60,7 +60,7 @@ def test_rules_have_the_digits_that_the_training_rows_need():
 def test_partition_counts_weights(grown):
     X, y = rows(2)
     weight = np.linspace(0.5, 2.0, len(X))
-    partition = grown.partition(0, X, y, weight)
+    partition = grown.partition(0).counting(X, y, weight)
     assert partition.base_rate == pytest.approx(np.average(y, weights=weight))
 
 
@@ -69,13 +69,6 @@ def test_fields_give_back_every_number(grown):
     assert again.columns == grown.columns
     for name in ("sizes", "feature", "threshold", "missing_left", "right"):
         assert np.array_equal(getattr(again, name), getattr(grown, name))
-
-
-def test_some_trees_are_those_trees(grown):
-    X, _ = rows(1)
-    part = grown.only(slice(1, 3))
-    shift = grown.leaf_starts[1]
-    assert np.array_equal(part.apply(X), grown.apply(X)[:, 1:3] - shift)
 
 
 def test_a_missing_column_is_named(grown):

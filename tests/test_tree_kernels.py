@@ -14,10 +14,11 @@ NODES = [slice(0, 150), slice(151, 226), slice(226, 230)]
 
 @pytest.fixture(params=range(4))
 def table(request):
-    X, y = random_table(request.param, 300, columns=5 - request.param % 2)
+    labels = 2 + request.param // 2
+    X, y = random_table(request.param, 300, 5 - request.param % 2, classes=labels)
     X, y = np.asfortranarray(X), y.astype(np.uint8)
-    columns = [choose_bins(column) for column in X.T]
-    return X, y, columns, bin_rows(X, y, columns, REFERENCE)
+    columns = [choose_bins(column, labels=labels) for column in X.T]
+    return X, y, columns, bin_rows(X, y, columns, REFERENCE, labels)
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def plain(monkeypatch):
 
 def test_bins_are_the_same(table, plain):
     X, y, columns, expected = table
-    found = bin_rows(X, y, columns, plain)
+    found = bin_rows(X, y, columns, plain, expected.labels)
     assert np.array_equal(found.keys, expected.keys)
     assert np.array_equal(found.only, expected.only, equal_nan=True)
 

@@ -6,7 +6,6 @@ from hetcal.algorithm import split_table
 from hetcal.checks import check_table
 from hetcal.class_algorithm import choose_maps, finish_classes, grow_class_partition
 from hetcal.class_auto import ClassChoice
-from hetcal.class_partition import with_rates
 from hetcal.class_run import ClassRun
 from hetcal.finding import Finding
 from hetcal.finished_run import Run
@@ -68,7 +67,7 @@ def shown_partition_of(
 ) -> Partition:
     view, rows = class_view_of(table, number), class_split_of(table, settings).train
     weight = None if view.weight is None else view.weight[rows]
-    return with_rates(partition, view.frame.iloc[rows], view.y[rows], weight)
+    return partition.counting(view.frame.iloc[rows], view.y[rows], weight)
 
 
 @once
