@@ -3,8 +3,8 @@
 import pandas as pd
 
 from hetcal.algorithm import split_table
+from hetcal.choice import Choice
 from hetcal.class_algorithm import choose_maps, finish_classes, grow_class_partition
-from hetcal.class_auto import ClassChoice
 from hetcal.class_checks import check_classes
 from hetcal.class_partition import with_rates
 from hetcal.class_run import ClassRun
@@ -98,7 +98,7 @@ def class_choice_of(
     settings: Settings,
     partition: Partition,
     _progress: Progress = silent,
-) -> ClassChoice:
+) -> Choice:
     split = class_split_of(table, class_division(settings))
     return choose_maps(table, scores, split, settings, partition, _progress)
 
@@ -109,7 +109,7 @@ def class_run_of(
     scores: ClassScores,
     settings: Settings,
     partition: Partition,
-    choice: ClassChoice | None,
+    choice: Choice | None,
     _progress: Progress = silent,
 ) -> ClassRun:
     split = class_split_of(table, class_division(settings))

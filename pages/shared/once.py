@@ -7,8 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from hetcal.auto import Choice
-from hetcal.class_auto import ClassChoice
+from hetcal.choice import Choice
 from hetcal.class_run import ClassRun
 from hetcal.class_scores import ClassScores
 from hetcal.class_table import ClassTable
@@ -21,7 +20,7 @@ from hetcal.table import Table
 
 HASHES: dict[Any, Callable[[Any], Any]] = dict.fromkeys(
     (
-        *(Choice, ClassChoice, ClassRun, ClassScores, ClassTable),
+        *(Choice, ClassRun, ClassScores, ClassTable),
         *(Partition, Run, Scores, Source, Table),
     ),
     attrgetter("digest"),
