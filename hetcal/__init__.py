@@ -36,9 +36,9 @@ Schemes of many trees
 ---------------------
 A `Scheme` is a sequence of stages, each of which turns a logit and a row's columns into a better
 logit: one map for all rows, the maps of one partition, their mean over a forest, or nested maps
-along boosted trees. `auto` tries schemes on rows that they were not fitted on and keeps the
-simplest that is as good as the best, or none; `class_auto` does so for the maps of more than two
-classes. Their logits are not those of a leaf and a bin, so rows stay rows there. Where a scheme
+along boosted trees; for more than two classes, maps of all log-probabilities. `choice` tries
+schemes on rows that they were not fitted on and keeps the simplest that is as good as the best,
+or none. Their logits are not those of a leaf and a bin, so rows stay rows there. Where a scheme
 has one partition, its stages amount to one map per leaf (`composed_maps`), which is then shown.
 
 numpy is the reference. Where numba is installed the passes over rows are compiled, with equal
@@ -49,7 +49,6 @@ from hetcal.algorithm import run
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import Artifact, artifact_bytes, score_with_artifact
 from hetcal.auc_gain_partition import AucGainPartition
-from hetcal.auto import Choice, choose_scheme
 from hetcal.boosted_partition import BoostedPartition
 from hetcal.calibrators import (
     BayesianBinningCalibrator,
@@ -61,9 +60,9 @@ from hetcal.calibrators import (
     ScalingBinningCalibrator,
     TemperatureCalibrator,
 )
+from hetcal.choice import Choice, choose_scheme
 from hetcal.class_algorithm import run_classes
 from hetcal.class_artifacts import ClassArtifact, class_artifact_bytes
-from hetcal.class_auto import ClassChoice
 from hetcal.class_calibrator import ClassCalibrator
 from hetcal.class_run import ClassRun
 from hetcal.columns_partition import ColumnsPartition
@@ -99,7 +98,6 @@ __all__ = [
     "Choice",
     "ClassArtifact",
     "ClassCalibrator",
-    "ClassChoice",
     "ClassRun",
     "ColumnsPartition",
     "Evaluation",

@@ -7,8 +7,8 @@ from functools import partial
 import pandas as pd
 
 from hetcal.arrays import Bools, Ints
-from hetcal.auto import Choice
 from hetcal.cells import Cells
+from hetcal.choice import Choice
 from hetcal.composed_maps import with_scheme
 from hetcal.ensembles import fit_ensemble
 from hetcal.finished_run import Run

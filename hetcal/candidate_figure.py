@@ -15,7 +15,7 @@ def candidate_figure(candidates: pd.DataFrame, measure: str = "AUC") -> go.Figur
     Parameters
     ----------
     candidates : DataFrame
-        As in `hetcal.auto.Choice`.
+        As in `hetcal.choice.Choice`.
     measure : str
         What the lift is measured in.
     """

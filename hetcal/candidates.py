@@ -7,13 +7,18 @@ import numpy as np
 
 from hetcal.arrays import Floats, Ints
 from hetcal.boosted_partition import BoostedPartition
+from hetcal.class_map import ClassMethod
+from hetcal.class_partition import ClassPartition
 from hetcal.forest_partition import ForestPartition
+from hetcal.partition import Partition
 from hetcal.parts import (
     BoostedPart,
+    ClassLeavesPart,
     ForestPart,
     NestedPart,
     Part,
     PlainLeavesPart,
+    PooledClassPart,
     PooledPart,
     ShrunkenLeavesPart,
 )
@@ -26,7 +31,15 @@ from hetcal.tree_partition import TreePartition
 STRENGTHS = (0.3, 5.0, 80.0)
 STRONG = (8.0, 40.0, 200.0)  # where every map follows on another
 PLAIN = (0.0,)
+NOTHING_SHRUNK = (float("nan"),)
 FOREST = 0.2  # share of the growth that is done with the forest
+CLASS_MAPS: tuple[tuple[ClassMethod, str, str], ...] = (
+    ("temperature", "temperature", "a temperature"),
+    ("vector", "vector", "a weight and a bias per class"),
+    ("dirichlet", "Dirichlet", "weights from class to class"),
+)
+CLASS_STRENGTHS = (1.0, 10.0, 100.0, 1000.0)
+MOST_DIRICHLET = 20  # classes: its weights grow with their square, and the time with that
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +55,19 @@ class Candidate:
     parts : tuple of Part
         What becomes of the stages.
     strengths : tuple of float
-        Shrinkages to choose from.
+        Shrinkages to choose from; NaN where nothing is shrunk.
     """
 
     name: str
     words: str
     parts: tuple[Part, ...] = ()
-    strengths: tuple[float, ...] = PLAIN
+    strengths: tuple[float, ...] = NOTHING_SHRUNK
+
+    @property
+    def pooled(self) -> bool:
+        """True for one map of all rows."""
+        pooled = [isinstance(each, PooledPart | PooledClassPart) for each in self.parts]
+        return bool(pooled) and all(pooled)
 
     def logits(self, held: SchemeRows, rows: Ints, strength: float) -> Floats:
         """Fit on some rows, and return the logits of all."""
@@ -62,9 +81,7 @@ class Candidate:
     def _fit(
         self, held: SchemeRows, rows: Ints, strength: float
     ) -> tuple[Floats, list[Callable[[], Stage]]]:
-        if held.scores is None:
-            raise ValueError("held-out rows need scores")
-        logits, makers = held.scores, []
+        logits, makers = held.known_scores, []
         for part in self.parts:
             logits, make = part.fit(logits, held, rows, strength)
             makers.append(make)
@@ -80,16 +97,21 @@ def in_words(name: str) -> str:
     return {each.name: each.words for each in (IDENTITY, POOLED)}.get(name, name)
 
 
+def label_tree(training: SchemeRows, held: SchemeRows, seed: int) -> Partition:
+    """Grow the tree on training rows whose leaves get maps."""
+    grower = TreePartition() if held.classes == 2 else ClassPartition(random_state=seed)
+    return grower.fit(training.X, training.y, training.weight).partition_
+
+
 def standard_candidates(
     training: SchemeRows,
     held: SchemeRows,
+    tree: Partition,
     extra: Sequence[Candidate],
     seed: int,
     progress: Progress = silent,
 ) -> list[Candidate]:
-    """Return all candidates, the simplest first."""
-    progress(0.0, "Growing a tree")
-    tree = TreePartition().fit(training.X, training.y, training.weight).partition_
+    """Return all candidates for two classes, the simplest first."""
     leaf = tree.apply(held.X)
     many = _forest(training, held, seed, between(progress, 0.0, FOREST))
     sequence = BoostedPartition(2, learning_rate=0.3, max_iter=15, max_leaf_nodes=8)
@@ -99,10 +121,10 @@ def standard_candidates(
     return [
         IDENTITY,
         POOLED,
-        Candidate("tree", "one tree, a map in every leaf", (PlainLeavesPart(tree, leaf),)),
+        Candidate("tree", "one tree, a map in every leaf", (PlainLeavesPart(tree, leaf),), PLAIN),
         Candidate(
             "shrunken tree",
-            "a tree, its maps drawn to one for all",
+            "a tree, its maps shrunk towards one for all",
             (pooled, ShrunkenLeavesPart(tree, leaf)),
             STRENGTHS,
         ),
@@ -122,6 +144,19 @@ def standard_candidates(
             STRENGTHS,
         ),
     ]
+
+
+def class_candidates(held: SchemeRows, tree: Partition) -> list[Candidate]:
+    """Return all candidates for more than two classes, the simplest first."""
+    methods = CLASS_MAPS if held.classes <= MOST_DIRICHLET else CLASS_MAPS[:-1]
+    leaf, pooled, divided = tree.apply(held.X), [], []
+    for method, name, words in methods:
+        one = PooledClassPart(method)
+        pooled.append(Candidate(f"pooled {name}", f"{words} for all rows", (one,)))
+        own = ClassLeavesPart(one, tree, leaf)
+        words = f"{words} in every leaf"
+        divided.append(Candidate(f"tree {name}", words, (own,), CLASS_STRENGTHS))
+    return [IDENTITY, *pooled, *divided]
 
 
 def named_candidate(

@@ -3,15 +3,16 @@
 import numpy as np
 
 from hetcal.algorithm import split_table, usable_rows
-from hetcal.class_auto import ClassChoice, choose_class_maps
+from hetcal.choice import Choice, choose_scheme
 from hetcal.class_calibrator import ClassCalibrator
 from hetcal.class_map import METHODS, ClassMethod
-from hetcal.class_rows import ClassRows
 from hetcal.class_run import ClassRun
+from hetcal.composed_maps import class_calibrator
 from hetcal.growing import grow_partition
 from hetcal.partition import Partition
 from hetcal.progress import Progress, between, silent
 from hetcal.run_checks import refuse_role_columns, require_scored_classes
+from hetcal.scheme_rows import SchemeRows
 from hetcal.scores import Scores
 from hetcal.settings import Settings
 from hetcal.splits import Split
@@ -46,15 +47,14 @@ def choose_maps(
     settings: Settings,
     partition: Partition,
     progress: Progress = silent,
-) -> ClassChoice:
+) -> Choice:
     """Choose among maps on the validation and calibration rows, with the leaves of a tree."""
     split = scored_rows(table, scores, split)
-    held = np.append(split.calibration, split.validation)
-    leaf = partition.apply(table.frame.iloc[held])
-    parts = scores.logit[held], table.y[held], leaf, table.weight_of(held), table.group(held)
-    rows = ClassRows(*parts)
-    leaves = tuple(each.id for each in partition.leaves)
-    return choose_class_maps(rows, leaves, seed=settings.seed, progress=progress)
+    held, X = np.append(split.calibration, split.validation), table.X
+    parts = scores.logit[held], table.weight_of(held), table.group(held)
+    rows = SchemeRows(X.iloc[held], table.y[held], *parts)
+    unread = SchemeRows(X.iloc[:0], table.y[:0], None)  # the tree is grown
+    return choose_scheme(unread, rows, tree=partition, seed=settings.seed, progress=progress)
 
 
 def finish_classes(
@@ -63,20 +63,21 @@ def finish_classes(
     split: Split,
     settings: Settings,
     partition: Partition,
-    choice: ClassChoice | None = None,
+    choice: Choice | None = None,
     progress: Progress = silent,
 ) -> ClassRun:
     """Calibrate by what was chosen, or by the maps of the settings in every leaf."""
     refuse_role_columns(partition, table)
     split = scored_rows(table, scores, split)
     leaf = partition.apply(table.frame)
-    calibrator = None if choice is None else choice.calibrator
-    if calibrator is None:
+    ids = [each.id for each in partition.leaves]
+    if choice is not None:
+        calibrator = class_calibrator(choice.scheme, len(table.classes), ids)
+    else:
         progress(0.5, "Fitting the maps of all classes")
         rows = split.calibration
         calibrator = ClassCalibrator(class_method(settings), random_state=settings.seed)
         parts = scores.logit[rows], table.y[rows], leaf[rows], table.weight_of(rows)
-        ids = [each.id for each in partition.leaves]
         calibrator.fit(*parts, ids, groups=table.group(rows))
     return ClassRun(table, scores, settings, split, partition, leaf, calibrator, choice)
 

@@ -67,7 +67,7 @@ class ClassArtifact:
         Whether a column that scoring reads held numbers or categories; new rows are to be
         read alike.
     chosen, why : str or None
-        As in `hetcal.class_auto.ClassChoice`; None where nothing was chosen.
+        As in `hetcal.choice.Choice`; None where nothing was chosen.
     saved : SavedClasses or None
         What can be explored without the rows; None in artifacts of format 1.
     """

@@ -1,4 +1,4 @@
-"""One map of the logit vector in every leaf, drawn towards the map of all rows."""
+"""One map of the logit vector in every leaf, shrunk towards the map of all rows."""
 
 import json
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class ClassCalibrator(BaseEstimator):
     method : {"temperature", "vector", "dirichlet"}, default="vector"
         Which maps are fitted.
     shrinkage : float or "cv", default="cv"
-        How strongly the map of a leaf is drawn towards that of all rows: 0 fits every leaf
+        How strongly the map of a leaf is shrunk towards that of all rows: 0 fits every leaf
         on its own, infinity gives all leaves the same map. "cv" chooses by the log-loss of
         rows left out.
     random_state : int, default=0
@@ -124,8 +124,8 @@ class ClassCalibrator(BaseEstimator):
             "kind": KIND,
             "format": FORMAT,
             "method": self.method,
-            "maps": [_document(0, self.pooled_)]
-            + [_document(leaf, each) for leaf, each in self.maps_.items()],
+            "maps": [map_fields(0, self.pooled_)]
+            + [map_fields(leaf, each) for leaf, each in self.maps_.items()],
         }
         return json.dumps(content, indent=1, allow_nan=False)
 
@@ -146,7 +146,7 @@ class ClassCalibrator(BaseEstimator):
             fields.only("kind", "format", "method", "maps")
             if fields.text("kind") != KIND or fields.integer("format", 0, 2**31) != FORMAT:
                 raise JsonError(f"it is not of the kind {KIND!r}, format {FORMAT}")
-            maps = [_read_map(each) for each in fields.objects("maps")]
+            maps = [read_map(each) for each in fields.objects("maps")]
             method = fields.text("method")
             ids = [leaf for leaf, _ in maps]
             if method not in METHODS or ids[:1] != [0] or len({*ids[1:]}) < len(ids) - 1:
@@ -201,11 +201,13 @@ class ClassCalibrator(BaseEstimator):
             )
 
 
-def _document(leaf: int, own: ClassMap) -> dict[str, object]:
+def map_fields(leaf: int, own: ClassMap) -> dict[str, object]:
+    """Return the fields of the map of a leaf; leaf 0 stands for all rows."""
     return {"leaf": leaf, "weights": own.weights.ravel().tolist(), "bias": own.bias.tolist()}
 
 
-def _read_map(fields: Fields) -> tuple[int, ClassMap]:
+def read_map(fields: Fields) -> tuple[int, ClassMap]:
+    """Read what `map_fields` gave."""
     fields.only("leaf", "weights", "bias")
     bias = np.array(fields.numbers("bias"))
     weights = np.array(fields.numbers("weights"))

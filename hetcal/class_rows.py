@@ -93,7 +93,7 @@ def fit_pooled_class_map(method: ClassMethod, rows: ClassRows) -> ClassMap:
 def fit_leaf_class_maps(
     method: ClassMethod, rows: ClassRows, leaves: Sequence[int], pooled: ClassMap, strength: float
 ) -> dict[int, ClassMap]:
-    """Fit a map in each leaf, drawn towards the pooled one, which leaves without rows have."""
+    """Fit a map in each leaf, shrunk towards the pooled one, which leaves without rows have."""
     maps, rows = {}, rows.in_rows()
     for each in leaves:
         inside = rows.of(rows.leaf == each)

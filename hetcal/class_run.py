@@ -6,7 +6,7 @@ from functools import cached_property
 import pandas as pd
 
 from hetcal.arrays import Floats, Ints
-from hetcal.class_auto import ClassChoice
+from hetcal.choice import Choice
 from hetcal.class_calibrator import ClassCalibrator
 from hetcal.class_metrics import (
     ClassMetrics,
@@ -77,7 +77,7 @@ class ClassRun:
         Leaf of every row of the table.
     calibrator : ClassCalibrator
         Fitted on the calibration rows; on the validation rows, too, where it was chosen.
-    choice : ClassChoice or None
+    choice : Choice or None
         What it was chosen from.
     """
 
@@ -88,7 +88,7 @@ class ClassRun:
     partition: Partition
     leaf: Ints
     calibrator: ClassCalibrator
-    choice: ClassChoice | None = None
+    choice: Choice | None = None
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -112,11 +112,10 @@ class ClassRun:
         y, weight = self.table.y[rows], self.table.weight_of(rows)
         group = self.table.group(rows)
         before, after = self.scores.logit[rows], self.after[rows]
-        one_map = self.calibrator.pooled_ if self.choice is None else self.choice.pooled
         lifts = class_lifts(y, before, after, weight, group)
         return ClassEvaluation(
             before=measure_classes(y, before, weight),
-            pooled=measure_classes(y, one_map.logits(before), weight),
+            pooled=measure_classes(y, self._one_map(before), weight),
             after=measure_classes(y, after, weight),
             lift=macro_lift(y, before, after, weight, group),
             classes=class_table(self.table.classes, y, lifts),
@@ -127,6 +126,12 @@ class ClassRun:
             rows=rows.size,
             groups=count_groups(group),
         )
+
+    def _one_map(self, logs: Floats) -> Floats:
+        """Calibrate log-probabilities of test rows by one map for all rows."""
+        if self.choice is None:
+            return self.calibrator.pooled_.logits(logs)
+        return self.choice.one_map.logit_of(self.split.test, logs, self.table.X)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -144,7 +149,7 @@ class ClassRun:
 
     @property
     def maps_in_words(self) -> str:
-        """Whether leaves have maps of their own, and how strongly these are drawn together."""
+        """Whether leaves have maps of their own, and how strongly these are shrunk towards it."""
         return maps_in_words(self.calibrator, self.divided)
 
     @property
@@ -182,7 +187,7 @@ class ClassRun:
 
 
 def maps_in_words(calibrator: ClassCalibrator, divided: bool) -> str:
-    """Say whether leaves have maps of their own, and how strongly these are drawn together."""
+    """Say whether leaves have maps of their own, and how strongly these are shrunk towards it."""
     if calibrator.pooled_.is_identity:
         return "No map is fitted: the model is left as it is."
     if not divided:

@@ -10,11 +10,10 @@ from typing import TextIO
 from hetcal.algorithm import run, split_table
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import READ_SHARE, artifact_bytes, score_with_artifact
-from hetcal.auto_words import candidate_lines
 from hetcal.checks import check_table
+from hetcal.choice import candidate_lines
 from hetcal.class_algorithm import run_classes
 from hetcal.class_artifacts import class_artifact_bytes
-from hetcal.class_auto import MEASURE
 from hetcal.class_report import class_result_json, class_scored_test_rows
 from hetcal.columns import row_count
 from hetcal.command_choices import (
@@ -115,7 +114,7 @@ def run_command(options: argparse.Namespace) -> None:
     )
     evaluation = finished.evaluation
     if finished.choice is not None:
-        _say(candidate_lines(finished.choice.candidates))
+        _say(candidate_lines(finished.choice))
         _say(finished.choice.why)
     _say(verdict(evaluation.lift, evaluation.rows, groups=evaluation.groups))
     _say(written)
@@ -196,7 +195,7 @@ def _run_classes(options: argparse.Namespace, source: Source, roles: Roles) -> N
     _say_notes((*notes, *assumed))
     choice, found = finished.choice, finished.evaluation
     if choice is not None:
-        _say(candidate_lines(choice.candidates, MEASURE))
+        _say(candidate_lines(choice))
         _say(choice.why)
     one_map = choice is not None and not choice.divided
     _say(class_verdict(found.lift, found.rows, one_map, found.groups))

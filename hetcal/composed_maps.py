@@ -1,13 +1,16 @@
 """The one map of each leaf that a scheme amounts to, unless it has many trees."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from hetcal.arrays import Floats
+from hetcal.class_calibrator import ClassCalibrator
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.map_shapes import Affine, Line, Tamed
 from hetcal.partition import Partition
 from hetcal.scheme import Scheme
-from hetcal.stages import LeafMapsStage, PooledStage
+from hetcal.stages import ClassMapsStage, LeafMapsStage, PooledStage
 
 
 def composed_maps(scheme: Scheme, partition: Partition) -> tuple[Line, ...] | None:
@@ -40,6 +43,19 @@ def with_scheme(calibrator: LeafCalibrator, scheme: Scheme, partition: Partition
     """Put the maps that the scheme amounts to in the place of those that the leaves ask for."""
     maps = composed_maps(scheme, partition)
     return calibrator if maps is None else calibrator.with_shapes(maps)
+
+
+def class_calibrator(scheme: Scheme, classes: int, leaves: Sequence[int]) -> ClassCalibrator:
+    """Return the maps of more than two classes in every leaf, the identity without a stage."""
+    stages = [each for each in scheme.stages if isinstance(each, ClassMapsStage)]
+    if not stages:
+        return ClassCalibrator.identity(classes, leaves)
+    stage = stages[-1]
+    calibrator = ClassCalibrator(stage.method, shrinkage=stage.shrinkage)
+    own = dict(zip(leaves, stage.maps, strict=True)) if stage.maps else {}
+    calibrator.pooled_, calibrator.shrinkage_ = stage.pooled, stage.shrinkage
+    calibrator.maps_ = dict.fromkeys(leaves, stage.pooled) | own
+    return calibrator
 
 
 def _lines(slope: Floats, intercept: Floats, scheme: Scheme) -> tuple[Line, ...]:

@@ -8,12 +8,38 @@ from scipy.special import ndtri
 
 from hetcal.arrays import Floats, Ints
 from hetcal.candidates import Candidate
-from hetcal.class_metrics import macro_lift_of
+from hetcal.class_metrics import class_placements, macro_lift_of
 from hetcal.delong import CONFIDENCE, Lift, error_of, lift_of, placements
 from hetcal.errors import CalibrationError
 from hetcal.progress import Progress, silent
 from hetcal.scheme_rows import SchemeRows
 from hetcal.stratified import Groups, draw_group_folds
+
+FEWEST = 20  # rows of a class whose AUC counts, and of all others
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Rows in folds: what is tried on one of them was fitted on the others.
+
+    Parameters
+    ----------
+    held : SchemeRows
+        Rows that the model was not trained on.
+    number : array of int
+        Number of the fold of each.
+    counted : tuple of int
+        The classes whose AUCs count, each against the rest; of two classes the positive one.
+    """
+
+    held: SchemeRows
+    number: Ints
+    counted: tuple[int, ...] = (1,)
+
+    @property
+    def parts(self) -> list[Ints]:
+        """The rows of each fold."""
+        return [np.flatnonzero(self.number == each) for each in range(int(self.number.max()) + 1)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +53,10 @@ class CrossFit:
     strength : float
         The shrinkage with the lowest log-loss.
     logits : array of float
-        Of every row.
-    placed : array of float
-        Share of the other class of its fold that each row is on the right side of.
+        Of every row, as the scores are.
+    placed : array, rows x classes that count
+        Share of the other rows of its fold that each row is on the right side of: those of other
+        classes for a row of the class, those of the class for all others.
     losses : array of float
         Log-loss of each row.
     log_loss : float
@@ -51,7 +78,7 @@ class Gain:
     Parameters
     ----------
     auc, se : float
-        The difference and its standard error by DeLong.
+        The difference and its standard error by DeLong; of the macro AUC for several classes.
     """
 
     auc: float
@@ -66,6 +93,31 @@ class Gain:
     def high(self) -> float:
         """Upper end of the 95 % interval."""
         return self.auc + float(ndtri((1 + CONFIDENCE) / 2)) * self.se
+
+
+def divide_rows(held: SchemeRows, folds: int, seed: int) -> Folds:
+    """Draw folds, and find the classes that have enough rows for their AUC to count."""
+    classes, y = held.classes, np.asarray(held.y)
+    rows = np.bincount(y, minlength=classes)
+    often = np.minimum(rows, y.size - rows)
+    if not (often >= FEWEST).any():
+        raise _too_few(y.size, int(often.max(initial=0)))
+    number = draw_folds(y, folds, seed, held.group)
+    inside = np.array([np.bincount(y[number == k], minlength=classes) for k in np.unique(number)])
+    outside = inside.sum(axis=1, keepdims=True) - inside
+    counted = np.flatnonzero((often >= FEWEST) & (np.minimum(inside, outside) > 0).all(axis=0))
+    if not counted.size:
+        raise _too_few(y.size, int(often.max()))
+    return Folds(held, number, (1,) if classes == 2 else tuple(counted.tolist()))
+
+
+def _too_few(rows: int, most: int) -> CalibrationError:
+    return CalibrationError(
+        f"Of the {rows:,} validation and calibration rows with scores, no class has {FEWEST} rows "
+        f"or more and leaves as many to the others, in every fold: at most there are {most:,}.",
+        "A scheme is chosen by how well it separates a class from the rest.",
+        "Give more calibration rows, or choose the tree of Algorithm 1.",
+    )
 
 
 def draw_folds(y: Ints, folds: int, seed: int, group: Groups | None = None) -> Ints:
@@ -91,49 +143,57 @@ def draw_folds(y: Ints, folds: int, seed: int, group: Groups | None = None) -> I
     return fold
 
 
-def cross_fit(
-    candidate: Candidate, held: SchemeRows, fold: Ints, progress: Progress = silent
-) -> CrossFit:
+def cross_fit(candidate: Candidate, folds: Folds, progress: Progress = silent) -> CrossFit:
     """Fit a candidate on all folds but one, and try it there, for each shrinkage in turn."""
-    found: CrossFit | None = None
-    folds = int(fold.max()) + 1
-    fits = len(candidate.strengths) * folds
+    best: tuple[float, float, Floats, Floats] | None = None
+    held, parts = folds.held, folds.parts
+    fits = len(candidate.strengths) * len(parts)
     for step, strength in enumerate(candidate.strengths):
-        logits = np.empty(held.y.size)
-        for number in range(folds):
-            progress((step * folds + number) / fits, f"Trying: {candidate.name}")
-            here = fold == number
-            logits[here] = candidate.logits(held, np.flatnonzero(~here), strength)[here]
-        losses = np.logaddexp(0.0, logits) - held.y * logits
+        logits = np.empty(held.known_scores.shape)
+        for number, here in enumerate(parts):
+            progress((step * len(parts) + number) / fits, f"Trying: {candidate.name}")
+            others = np.flatnonzero(folds.number != number)
+            logits[here] = candidate.logits(held, others, strength)[here]
+        losses = row_losses(held.y, logits)
         log_loss = float(np.average(losses, weights=held.weight))
-        if found is None or log_loss < found.log_loss:
-            placed = _placed(held, logits, fold)
-            found = CrossFit(candidate, strength, logits, placed, losses, log_loss)
-    if found is None:
+        if best is None or log_loss < best[0]:
+            best = log_loss, strength, logits, losses
+    if best is None:
         raise ValueError(f"the candidate {candidate.name!r} has no strengths")
-    return found
+    log_loss, strength, logits, losses = best
+    return CrossFit(candidate, strength, logits, place_rows(logits, folds), losses, log_loss)
 
 
-def _placed(held: SchemeRows, logits: Floats, fold: Ints) -> Floats:
+def row_losses(y: Ints, logits: Floats) -> Floats:
+    """Return the log-loss of each row, from one logit or the log-probabilities of all classes."""
+    if logits.ndim == 1:
+        return np.logaddexp(0.0, logits) - y * logits
+    return -logits[np.arange(y.size), y]
+
+
+def place_rows(logits: Floats, folds: Folds) -> Floats:
     """Place every row within its fold: maps of different folds are not compared."""
-    placed = np.empty(logits.size)
-    for number in range(fold.max() + 1):
-        rows = np.flatnonzero(fold == number)
-        placed[rows] = placements(held.y[rows], logits[rows], held.weights(rows))
+    placed = np.empty((len(logits), len(folds.counted)))
+    for rows in folds.parts:
+        y, weight = folds.held.y[rows], folds.held.weights(rows)
+        if logits.ndim == 1:
+            placed[rows, 0] = placements(y, logits[rows], weight)
+        else:
+            placed[rows] = class_placements(y, logits[rows], folds.counted, weight)
     return placed
 
 
-def gain_between(before: CrossFit, after: CrossFit, held: SchemeRows, fold: Ints) -> Gain:
-    """Compare two candidates in every fold; the gain is the mean."""
-    lifts = []
-    for number in range(int(fold.max()) + 1):
-        rows = np.flatnonzero(fold == number)
+def gain_between(before: CrossFit, after: CrossFit, folds: Folds) -> Gain:
+    """Compare the AUC of two candidates in every fold; the gain is the mean."""
+    held, lifts = folds.held, []
+    for rows in folds.parts:
         y, weight = held.y[rows], held.weights(rows)
-        if held.group is None:
-            lifts.append(lift_of(y, before.placed[rows], after.placed[rows], weight))
+        placed = before.placed[rows], after.placed[rows]
+        if held.classes == 2 and held.group is None:
+            lifts.append(lift_of(y, placed[0][:, 0], placed[1][:, 0], weight))
         else:
-            placed = before.placed[rows, None], after.placed[rows, None]
-            lifts.append(macro_lift_of(y, (1,), *placed, weight, held.group[rows]))
+            group = None if held.group is None else held.group[rows]
+            lifts.append(macro_lift_of(y, folds.counted, *placed, weight, group))
     return mean_gain(lifts)
 
 
@@ -150,15 +210,13 @@ def mean_gain(lifts: Sequence[Lift]) -> Gain:
     return Gain(total / count, float(np.sqrt(variance)) / count)
 
 
-def loss_gain(
-    before: Floats, after: Floats, weight: Floats | None, group: Groups | None = None
-) -> tuple[float, float]:
+def loss_gain(before: CrossFit, after: CrossFit, held: SchemeRows) -> tuple[float, float]:
     """Return by how much the mean of the rows' log-losses fell, and its standard error."""
-    w = np.ones(before.size) if weight is None else weight
-    fall = before - after
+    fall = before.losses - after.losses
+    w = np.ones(fall.size) if held.weight is None else held.weight
     mean = float(np.average(fall, weights=w))
-    if group is not None:
-        return mean, error_of(w * (fall - mean) / w.sum(), group)
+    if held.group is not None:
+        return mean, error_of(w * (fall - mean) / w.sum(), held.group)
     return mean, float(np.sqrt((w**2) @ (fall - mean) ** 2) / w.sum())
 
 

@@ -5,8 +5,8 @@ import pandas as pd
 
 from hetcal.arrays import Floats, Ints
 from hetcal.auc_gain_partition import AucGainPartition
-from hetcal.auto import MAX_HELD, MAX_TRAINING, Choice, choose_scheme, fit_scheme
 from hetcal.candidates import STRENGTHS, Candidate
+from hetcal.choice import MAX_HELD, MAX_TRAINING, Choice, choose_scheme, fit_scheme
 from hetcal.instability_partition import InstabilityPartition
 from hetcal.partition import Partition
 from hetcal.parts import GrownLeavesPart, PooledPart

@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 
 from hetcal.arrays import Floats, Ints
-from hetcal.auto import Choice
 from hetcal.cells import Cells
+from hetcal.choice import Choice
 from hetcal.composed_maps import maps_apply
 from hetcal.digests import text_digest
 from hetcal.ensembles import sample_note

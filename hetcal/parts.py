@@ -1,7 +1,7 @@
 """The parts of a candidate: stages before they are fitted, on some rows or on all."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from hetcal.arrays import Floats, Ints
 from hetcal.boosted_partition import BoostedPartition
+from hetcal.class_map import ClassMap, ClassMethod
+from hetcal.class_rows import ClassRows, fit_leaf_class_maps, fit_pooled_class_map, mapped_logits
 from hetcal.errors import CalibrationError
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.nested_maps import fit_nested_maps
@@ -17,7 +19,7 @@ from hetcal.partition import Partition
 from hetcal.scheme_rows import SchemeRows
 from hetcal.shrunken_maps import fit_shrunken_maps
 from hetcal.stacking import fit_pooled, fit_weights
-from hetcal.stages import ForestStage, LeafMapsStage, NestedStage, Stage
+from hetcal.stages import ClassMapsStage, ForestStage, LeafMapsStage, NestedStage, Stage
 from hetcal.stratified import halves
 from hetcal.tree_ensemble import TreeEnsemble
 
@@ -66,7 +68,7 @@ class PlainLeavesPart:
         slope, shift = np.ones(len(ids)), np.zeros(len(ids))
         try:
             calibrator.fit(logits[rows], y, self.leaf[rows], weight, ids)
-        except CalibrationError:  # scores that part the classes, or are all equal
+        except CalibrationError:  # scores that separate the classes, or are all equal
             return logits, lambda: LeafMapsStage(self.partition, slope, shift)
         slope = np.array([each.slope for each in calibrator.maps_])
         shift = np.array([each.intercept for each in calibrator.maps_])
@@ -76,7 +78,7 @@ class PlainLeavesPart:
 
 @dataclass(frozen=True, eq=False)
 class ShrunkenLeavesPart:
-    """A map for each leaf of a partition, drawn towards the logit that came in.
+    """A map for each leaf of a partition, shrunk towards the logit that came in.
 
     Parameters
     ----------
@@ -193,3 +195,59 @@ class GrownLeavesPart:
         partition = self.grow(X, y, logits[first], held.weights(first))
         part = ShrunkenLeavesPart(partition, partition.apply(held.X))
         return part.fit(logits, held, second, strength)
+
+
+@dataclass(frozen=True, eq=False)
+class PooledClassPart:
+    """One map of the log-probabilities of all classes for all rows.
+
+    Parameters
+    ----------
+    method : {"temperature", "vector", "dirichlet"}
+        Which map.
+    """
+
+    method: ClassMethod
+    _fitted: dict[bytes, ClassMap] = field(default_factory=dict, init=False, repr=False)
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Fit the map."""
+        stage = ClassMapsStage(self.method, self.map_of(logits, held, rows))
+        return stage.logit(logits, held.X), lambda: stage
+
+    def map_of(self, logits: Floats, held: SchemeRows, rows: Ints) -> ClassMap:
+        """Fit the map, once for the same rows: leaf maps of every strength start from it."""
+        key = rows.tobytes()
+        if key not in self._fitted:
+            parts = logits[rows], held.y[rows], np.zeros_like(rows), held.weights(rows)
+            self._fitted[key] = fit_pooled_class_map(self.method, ClassRows(*parts))
+        return self._fitted[key]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassLeavesPart:
+    """A map of all classes for each leaf of a partition, shrunk towards that of all rows.
+
+    Parameters
+    ----------
+    pooled : PooledClassPart
+        What gives the map of all rows.
+    partition : Partition
+        Grown without the scores of the rows to be compared.
+    leaf : array of int
+        Leaf id of each row.
+    """
+
+    pooled: PooledClassPart
+    partition: Partition
+    leaf: Ints
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Fit shrunken maps."""
+        method, pooled = self.pooled.method, self.pooled.map_of(logits, held, rows)
+        ids = [leaf.id for leaf in self.partition.leaves]
+        fitted_on = ClassRows(logits[rows], held.y[rows], self.leaf[rows], held.weights(rows))
+        maps = fit_leaf_class_maps(method, fitted_on, ids, pooled, strength)
+        own = tuple(maps.values())
+        stage = ClassMapsStage(method, pooled, self.partition, own, strength)
+        return mapped_logits(pooled, maps, logits, self.leaf), lambda: stage

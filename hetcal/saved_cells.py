@@ -29,7 +29,7 @@ class SavedScheme:
     Parameters
     ----------
     chosen, why : str
-        As in `hetcal.auto.Choice` and `hetcal.class_auto.ClassChoice`.
+        As in `hetcal.choice.Choice`.
     divided : bool
         Whether the rows are divided into leaves for it.
     """

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Floats, Ints
+from hetcal.class_calibrator import map_fields, read_map
+from hetcal.class_map import METHODS
 from hetcal.ensemble_json import ensemble_fields, read_ensemble
 from hetcal.errors import CalibrationError
 from hetcal.feature_values import named_columns
@@ -17,7 +19,9 @@ from hetcal.nodes import Feature
 from hetcal.partition import Partition
 from hetcal.partition_json import read_tree_fields, tree_fields
 from hetcal.progress import Progress, between, silent
+from hetcal.scheme_rows import finite_rows
 from hetcal.stages import (
+    ClassMapsStage,
     ForestStage,
     LeafMapsStage,
     NestedStage,
@@ -50,20 +54,34 @@ class Scheme:
             raise broken(f"it has more than {MAX_STAGES} stages")
 
     def logit(self, scores: Floats, X: pd.DataFrame | Any, progress: Progress = silent) -> Floats:
-        """Return the calibrated logits; NaN where a score is not finite."""
+        """Return the calibrated logits; NaN where a score is not finite.
+
+        For more than two classes, scores and result are log-probabilities, rows x classes.
+        """
         logits = np.array(scores, dtype=np.float64)
         frame = named_columns(X)
-        if logits.shape != (len(frame),):
-            raise CalibrationError(
-                f"There are {logits.size:,} scores for {len(frame):,} rows.",
-                "Every row needs one score.",
-                "Give the scores of the same rows in the same order.",
-            )
-        logits[~np.isfinite(logits)] = np.nan
+        self._check(logits, len(frame))
+        logits[~finite_rows(logits)] = np.nan
         for i, stage in enumerate(self.stages):
             part = between(progress, i / len(self.stages), (i + 1) / len(self.stages))
             logits = stage.logit(logits, frame, part)
         return logits
+
+    def _check(self, logits: Floats, rows: int) -> None:
+        if logits.shape[:1] != (rows,):
+            raise CalibrationError(
+                f"There are {logits.size:,} scores for {rows:,} rows.",
+                "Every row needs one score, or one of each class.",
+                "Give the scores of the same rows in the same order.",
+            )
+        read = {2 if isinstance(each, ClassMapsStage) else 1 for each in self.stages}
+        if logits.ndim > 2 or read - {logits.ndim}:
+            raise CalibrationError(
+                f"The scores are an array of shape {logits.shape}.",
+                "A scheme for two classes needs one logit per row, one for more classes the "
+                "log-probability of each.",
+                "Give such an array.",
+            )
 
     def logit_of(
         self, rows: Ints, scores: Floats, X: pd.DataFrame, progress: Progress = silent
@@ -75,13 +93,13 @@ class Scheme:
         rows : array of int
             The rows.
         scores : array of float
-            Their logits.
+            Their logits, or log-probabilities of all classes.
         X : DataFrame
             The whole table.
         progress : callable, optional
             Is told how far the work has come.
         """
-        logits = np.empty(rows.size)
+        logits = np.empty(scores.shape)
         for begin in range(0, rows.size, PICKED):
             part = slice(begin, begin + PICKED)
             done = between(progress, begin / rows.size, min(begin + PICKED, rows.size) / rows.size)
@@ -93,10 +111,10 @@ class Scheme:
         """The columns that the stages read, one stage after the other."""
         features: list[Feature] = []
         for stage in self.stages:
-            if isinstance(stage, LeafMapsStage):
-                features += stage.partition.features
-            elif isinstance(stage, ForestStage | NestedStage):
+            if isinstance(stage, ForestStage | NestedStage):
                 features += stage.trees.columns.features
+            elif (partition := _partition_of(stage)) is not None:
+                features += partition.features
         return tuple(features)
 
     @property
@@ -107,9 +125,13 @@ class Scheme:
     @property
     def partition(self) -> Partition | None:
         """The one partition of the scheme; None if it has none or many."""
-        found = [each.partition for each in self.stages if isinstance(each, LeafMapsStage)]
-        many = any(isinstance(each, ForestStage | NestedStage) for each in self.stages)
-        return found[0] if len(found) == 1 and not many else None
+        divided = [each for each in self.stages if _divides(each)]
+        return _partition_of(divided[0]) if len(divided) == 1 else None
+
+    @property
+    def divided(self) -> bool:
+        """Whether what is done to a score depends on the row's columns."""
+        return any(map(_divides, self.stages))
 
     @cached_property
     def digest(self) -> str:
@@ -136,10 +158,20 @@ class Scheme:
             raise broken(str(problem)) from problem
 
 
+def _partition_of(stage: Stage) -> Partition | None:
+    return stage.partition if isinstance(stage, LeafMapsStage | ClassMapsStage) else None
+
+
+def _divides(stage: Stage) -> bool:
+    return isinstance(stage, ForestStage | NestedStage) or _partition_of(stage) is not None
+
+
 def _stage_fields(stage: Stage) -> dict[str, Any]:
     if isinstance(stage, PooledStage):
         numbers = {"low": stage.low, "high": stage.high, "slope": stage.slope}
         return {"stage": "pooled", **numbers, "intercept": stage.intercept}
+    if isinstance(stage, ClassMapsStage):
+        return _class_fields(stage)
     maps = {"slope": stage.slope.tolist(), "intercept": stage.intercept.tolist()}
     if isinstance(stage, LeafMapsStage):
         partition = tree_fields(stage.partition.features, stage.partition.nodes)
@@ -153,6 +185,8 @@ def _read_stage(fields: Fields) -> Stage:
     if kind == "pooled":
         fields.only("stage", "low", "high", "slope", "intercept")
         return PooledStage(*(fields.number(key) for key in ("low", "high", "slope", "intercept")))
+    if kind == "classes":
+        return _read_class_stage(fields)
     if kind not in ("leaves", "nested", "forest"):
         raise JsonError("a stage is of a kind that is not known")
     trees = "partition" if kind == "leaves" else "trees"
@@ -163,3 +197,28 @@ def _read_stage(fields: Fields) -> Stage:
         return LeafMapsStage(partition, slope, intercept)
     ensemble = read_ensemble(fields.fields(trees))
     return (NestedStage if kind == "nested" else ForestStage)(ensemble, slope, intercept)
+
+
+def _class_fields(stage: ClassMapsStage) -> dict[str, Any]:
+    maps = [map_fields(leaf, each) for leaf, each in enumerate((stage.pooled, *stage.maps))]
+    fields = {"stage": "classes", "method": stage.method, "maps": maps}
+    if stage.partition is None:
+        return fields
+    partition = tree_fields(stage.partition.features, stage.partition.nodes)
+    return {**fields, "partition": partition, "shrinkage": stage.shrinkage}
+
+
+def _read_class_stage(fields: Fields) -> ClassMapsStage:
+    divided = "partition" in fields
+    fields.only("stage", "method", "maps", *(("partition", "shrinkage") if divided else ()))
+    maps = [read_map(each) for each in fields.objects("maps")]
+    if [leaf for leaf, _ in maps] != list(range(len(maps))) or not maps:
+        raise JsonError("its maps are not numbered as they should be")
+    pooled, *own = (each for _, each in maps)
+    method = next((each for each in METHODS if each == fields.text("method")), None)
+    if method is None:
+        raise JsonError("its maps are of a kind that is not known")
+    if not divided:
+        return ClassMapsStage(method, pooled, maps=tuple(own))
+    partition = Partition(*read_tree_fields(fields.fields("partition")))
+    return ClassMapsStage(method, pooled, partition, tuple(own), fields.number("shrinkage", 0))

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Bools, Floats, Ints
+from hetcal.class_map import identity_map
 from hetcal.stratified import Groups
 
 
@@ -18,9 +19,10 @@ class SchemeRows:
     X : DataFrame
         The columns.
     y : array of int
-        Labels 0 and 1.
+        Class numbers, from 0.
     scores : array of float or None
-        Finite logits of the model; those of training rows are never read.
+        What the model says of each row: one logit for two classes, the log-probability of every
+        class (rows x classes) for more. Those of training rows are never read.
     weight : array of float, optional
         Importance weights.
     group : array, optional
@@ -36,6 +38,18 @@ class SchemeRows:
     def weights(self, rows: Ints) -> Floats | None:
         """Return the weights of some rows."""
         return None if self.weight is None else self.weight[rows]
+
+    @property
+    def known_scores(self) -> Floats:
+        """The scores of rows that need them."""
+        if self.scores is None:
+            raise ValueError("held-out rows need scores")
+        return self.scores
+
+    @property
+    def classes(self) -> int:
+        """Number of classes that the scores are of."""
+        return 2 if self.scores is None or self.scores.ndim == 1 else self.scores.shape[1]
 
 
 def joined(first: SchemeRows, second: SchemeRows | None) -> SchemeRows:
@@ -69,13 +83,24 @@ def sampled(rows: SchemeRows, most: int, seed: int) -> SchemeRows:
     """Draw at most so many rows with a weight and, where there are scores, a finite one."""
     use = _weight(rows) > 0
     if rows.scores is not None:
-        use &= np.isfinite(rows.scores)
+        use &= finite_rows(rows.scores)
     inside = drawn(use, most, seed)
-    scores = None if rows.scores is None else rows.scores[inside].astype(np.float64)
+    scores = None if rows.scores is None else _normalised(rows.scores[inside].astype(np.float64))
     y, group = np.asarray(rows.y)[inside], None
     if rows.group is not None:
         group = np.asarray(rows.group)[inside]
     return SchemeRows(rows.X.iloc[inside], y, scores, rows.weights(inside), group)
+
+
+def finite_rows(scores: Floats) -> Bools:
+    """Tell which rows have finite scores only."""
+    finite: Bools = np.isfinite(scores)
+    return finite if scores.ndim == 1 else np.asarray(finite.all(axis=1))
+
+
+def _normalised(scores: Floats) -> Floats:
+    """Return logits of several classes as log-probabilities, which stay as they are."""
+    return scores if scores.ndim == 1 else identity_map(scores.shape[1]).logits(scores)
 
 
 def drawn(use: Bools, most: int, seed: int) -> Ints:

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Floats, Ints
+from hetcal.class_map import ClassMap, ClassMethod
+from hetcal.class_rows import class_matrix, mapped_logits
 from hetcal.ensemble_kernels import nest
 from hetcal.errors import CalibrationError
 from hetcal.kernels import compiled, use_compiled
@@ -134,7 +136,46 @@ class ForestStage:
         return map_logits(scores, slope / self.trees.trees, intercept / self.trees.trees)
 
 
-Stage = PooledStage | LeafMapsStage | NestedStage | ForestStage
+@dataclass(frozen=True, eq=False)
+class ClassMapsStage:
+    """Maps of the log-probabilities of more than two classes.
+
+    Parameters
+    ----------
+    method : {"temperature", "vector", "dirichlet"}
+        Which maps they are.
+    pooled : ClassMap
+        The map of all rows.
+    partition : Partition or None
+        What divides the rows; None if all of them have the pooled map.
+    maps : tuple of ClassMap
+        The maps in the order of the leaves.
+    shrinkage : float
+        How strongly they are shrunk towards the pooled map; infinite where leaves have none.
+    """
+
+    method: ClassMethod
+    pooled: ClassMap
+    partition: Partition | None = None
+    maps: tuple[ClassMap, ...] = ()
+    shrinkage: float = np.inf
+
+    def __post_init__(self) -> None:
+        if len(self.maps) != (0 if self.partition is None else len(self.partition.leaves)):
+            raise broken("it does not have one map for each leaf")
+        if {each.bias.shape for each in self.maps} - {self.pooled.bias.shape}:
+            raise broken("its maps are not all of the same classes")
+
+    def logit(self, scores: Floats, X: pd.DataFrame, progress: Progress = silent) -> Floats:
+        """Return the mapped log-probabilities, rows x classes."""
+        logs = class_matrix(scores, self.pooled.bias.size)
+        leaf = np.zeros(len(logs), dtype=np.int64)
+        if self.partition is not None:
+            leaf = self.partition.apply(X)
+        return mapped_logits(self.pooled, dict(enumerate(self.maps, 1)), logs, leaf)
+
+
+Stage = PooledStage | LeafMapsStage | NestedStage | ForestStage | ClassMapsStage
 
 
 def _nest(logits: Floats, leaf: Ints, slope: Floats, intercept: Floats) -> None:

@@ -4,7 +4,6 @@ import streamlit as st
 
 from hetcal.candidate_figure import candidate_figure
 from hetcal.candidates import in_words
-from hetcal.class_auto import MEASURE
 from hetcal.settings import ENSEMBLES
 from hetcal.tree_figure import tree_figure
 from pages.shared.class_flow import ClassFlow, choosing, current_flow
@@ -24,11 +23,11 @@ from pages.shared.tables import CANDIDATES, NO_ROWS, NO_STRENGTH, leaf_columns
 from pages.shared.widgets import chart, draw_table, leaf_chart, leaf_picker, leaf_rows
 
 CHOSEN_HOW = (
-    "From the simplest at the top: of those clear of zero{}, the simplest within one standard "
-    "error of the best is chosen. If there are none, the model is left as it is, or gets one map "
-    "for all rows where that makes its probabilities better."
+    "From the simplest at the top: of those clear of zero whose log-loss is significantly lower, "
+    "too, the simplest within one standard error of the best is chosen. If there are none, the "
+    "model is left as it is, or gets one map for all rows where that improves its probabilities."
 )
-ASKED_HOW = "Clear of zero, a scheme ranks better than the model as it is by more than chance."
+ASKED_HOW = "Clear of zero, a scheme ranks significantly better than the model as it is."
 
 open_page(
     "Partition",
@@ -56,18 +55,16 @@ with shown_errors(), shown_progress() as progress:
 leaf = leaf_picker(partition)
 
 if choice is not None:
-    several = isinstance(flow, ClassFlow)
-    recommended = chosen == "auto" or several
-    also = " whose log-loss is better, too" if several else ""
+    recommended = chosen == "auto" or isinstance(flow, ClassFlow)
     title = f"Chosen: {in_words(choice.chosen)}" if recommended else "The scheme"
     st.subheader(title, anchor=False)
     st.markdown(choice.why)
     chart(
-        candidate_figure(choice.candidates, MEASURE if several else "AUC"),
+        candidate_figure(choice.candidates, choice.measure),
         key="partition_candidates",
         alt="Lift of every candidate on rows that it was not fitted on, with 95 % intervals",
         how="Cross-fitted on validation and calibration rows; the test rows are not touched. "
-        + (CHOSEN_HOW.format(also) if recommended else ASKED_HOW),
+        + (CHOSEN_HOW if recommended else ASKED_HOW),
     )
     with st.expander("The candidates in numbers"):
         draw_table(choice.candidates, CANDIDATES, NO_STRENGTH)

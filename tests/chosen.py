@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from hetcal.auto import Choice
-from hetcal.auto_words import candidate_table
 from hetcal.candidates import IDENTITY, POOLED, Candidate, named_candidate
-from hetcal.cross_fitting import cross_fit, draw_folds, gain_between
+from hetcal.choice import Choice, candidate_table, try_candidates
+from hetcal.cross_fitting import divide_rows
 from hetcal.ensembles import SCORE_TREES
 from hetcal.parts import PlainLeavesPart, PooledPart, ShrunkenLeavesPart
 from hetcal.progress import silent
@@ -26,12 +25,9 @@ def chosen(name):
         training, held = rows("train"), rows("calibration", "validation")
         found = _candidate(name, training, held)
         candidates = [IDENTITY, POOLED] + [found] * (found not in (IDENTITY, POOLED))
-        fold = draw_folds(held.y, 2, 0, None)
-        tried = [cross_fit(each, held, fold) for each in candidates]
-        gains = [gain_between(tried[0], each, held, fold) for each in tried]
-        at = candidates.index(found)
-        scheme = found.scheme(held, tried[at].strength)
-        return Choice(scheme, name, f"Told to take {name}.", candidate_table(tried, gains, at), 0)
+        trial, at = try_candidates(candidates, divide_rows(held, 2, 0)), candidates.index(found)
+        scheme = found.scheme(held, trial.tried[at].strength)
+        return Choice(scheme, name, f"Told to take {name}.", candidate_table(trial, at), 0)
 
     return fit
 

@@ -4,8 +4,8 @@ import pandas as pd
 
 from hetcal.algorithm import split_table
 from hetcal.checks import check_table
+from hetcal.choice import Choice
 from hetcal.class_algorithm import choose_maps, finish_classes, grow_class_partition
-from hetcal.class_auto import ClassChoice
 from hetcal.class_run import ClassRun
 from hetcal.finding import Finding
 from hetcal.finished_run import Run
@@ -86,7 +86,7 @@ def class_choice_of(
     settings: Settings,
     partition: Partition,
     _progress: Progress = silent,
-) -> ClassChoice:
+) -> Choice:
     split = class_split_of(table, class_division(settings))
     return choose_maps(table, scores, split, settings, partition, _progress)
 
@@ -97,7 +97,7 @@ def class_run_of(
     scores: Scores,
     settings: Settings,
     partition: Partition,
-    choice: ClassChoice | None,
+    choice: Choice | None,
     _progress: Progress = silent,
 ) -> ClassRun:
     split = class_split_of(table, class_division(settings))

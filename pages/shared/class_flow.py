@@ -5,7 +5,7 @@ from functools import cached_property
 
 import pandas as pd
 
-from hetcal.class_auto import ClassChoice
+from hetcal.choice import Choice
 from hetcal.class_run import ClassRun
 from hetcal.finding import Finding
 from hetcal.finished_run import Run
@@ -96,7 +96,7 @@ class ClassFlow(ShownClass, Flow):
         return None if scores is None else class_view_of(scores, self.number)
 
     @cached_property
-    def choice(self) -> ClassChoice | None:
+    def choice(self) -> Choice | None:
         """The maps that were chosen, where that is asked for."""
         if not choosing(self.workspace):
             return None

@@ -16,8 +16,8 @@ from hetcal.algorithm import (
 from hetcal.arrays import Ints
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import READ_SHARE, Artifact, score_with_artifact
-from hetcal.auto import Choice
 from hetcal.checks import check_table
+from hetcal.choice import Choice
 from hetcal.class_artifacts import ClassArtifact
 from hetcal.ensembles import fit_ensemble
 from hetcal.finding import Finding

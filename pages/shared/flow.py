@@ -5,7 +5,7 @@ from functools import cached_property
 
 import pandas as pd
 
-from hetcal.auto import Choice
+from hetcal.choice import Choice
 from hetcal.finding import Finding
 from hetcal.finished_run import Run
 from hetcal.histograms import ScoreHistograms

@@ -7,8 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from hetcal.auto import Choice
-from hetcal.class_auto import ClassChoice
+from hetcal.choice import Choice
 from hetcal.class_run import ClassRun
 from hetcal.finished_run import Run
 from hetcal.freed_memory import give_back_freed_memory
@@ -19,7 +18,7 @@ from hetcal.table import Table
 
 HASHES: dict[Any, Callable[[Any], Any]] = dict.fromkeys(
     (
-        *(Choice, ClassChoice, ClassRun),
+        *(Choice, ClassRun),
         *(Partition, Run, Scores, Source, Table),
     ),
     attrgetter("digest"),

@@ -5,9 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from hetcal.auto import Choice
-from hetcal.candidates import IDENTITY, POOLED
-from hetcal.class_auto import ClassChoice
+from hetcal.choice import Choice
 from hetcal.columns import column_kind
 from hetcal.partition import Partition
 from hetcal.scoring import ModelScoring
@@ -35,8 +33,8 @@ WORDS = {
     "auto": "Tries the schemes below on rows that they were not fitted on, also leaving the model "
     "as it is, and keeps the simplest that is as good as the best.",
     "tree": "A small tree divides the **training rows** where the label is more, or less, common.",
-    "forest": "Many trees; in each, every leaf has a map drawn to the pooled one. Their logits are "
-    "averaged.",
+    "forest": "Many trees; in each, every leaf has a map shrunk towards the pooled one. Their "
+    "logits are averaged.",
     "boosted": "Trees that follow one another, each mending what the score and the trees before it "
     "leave: nested calibration.",
     "auc-gain": "A tree that cuts where calibrating both sides apart gains most AUC. It reads "
@@ -60,10 +58,8 @@ SIZES = {
     "cv": "by cross-validation",
     "pruned": "pruned by cross-validation",
 }
-UNDIVIDED = {
-    IDENTITY.name: "The model is left as it is, so no leaf has a map.",
-    POOLED.name: "All rows have one map, so no leaf has one of its own.",
-}
+LEFT = "The model is left as it is, so no leaf has a map."
+ONE_MAP = "All rows have one map, so no leaf has one of its own."
 STILL = "The leaves show how the rows differ, and Over-confidence how sure the model is in each."
 OF_TRAIN_ROWS = ("tree", "shrunken tree")
 WITH_DEPTH = ("tree", "auc-gain", "instability", "layer")
@@ -108,22 +104,16 @@ def undecided() -> str | None:
     return None
 
 
-def show_tree_words(choice: Choice | ClassChoice) -> None:
+def show_tree_words(choice: Choice) -> None:
     """Say what the tree that is shown has to do with what was chosen."""
-    several = isinstance(choice, ClassChoice)
-    if choice.divided if several else choice.scheme.partition is not None:
+    if choice.scheme.partition is not None:
         title = "The tree"
         words = "These are the leaves of the chosen scheme; Calibration shows the map of each."
-    elif several:
-        title = "The tree that was tried"
-        words = (
-            "No leaf needs a map of its own. The leaves still show how the classes differ, and "
-            "where the model is over-confident."
-        )
-    elif choice.chosen in UNDIVIDED:
-        title, words = "A tree of these rows", f"{UNDIVIDED[choice.chosen]} {STILL}"
+    elif not choice.divided:
+        title = "A tree of these rows"
+        words = f"{ONE_MAP if choice.scheme.stages else LEFT} {STILL}"
     else:
-        title = "The tree that stands for it"
+        title = "A tree for diagnosis"
         words = (
             "Many trees cannot be looked at one by one. The leaves of this one show where the "
             "model is over-confident; the scheme above does the calibrating."

@@ -210,7 +210,9 @@ def test_maps_are_chosen_without_a_click_and_told_in_words(kinds):
 def test_a_sound_model_is_left_as_it_is_on_every_page(sound):
     app = calm(go(with_class_scores(sound), "pages/partition.py"))
     assert "Chosen: leave the model as it is" in [each.value for each in app.subheader]
-    assert any("No leaf needs a map of its own" in each.value for each in app.markdown)
+    assert any(
+        "The model is left as it is, so no leaf has a map." in each.value for each in app.markdown
+    )
     for page in ("app.py", "pages/results.py"):
         app = calm(go(app, page))
         assert said(app.info)[0].startswith("Leave the order of your model as it is")

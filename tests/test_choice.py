@@ -6,22 +6,25 @@ import pytest
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
-from hetcal import auto, candidates
-from hetcal.auto import choose_scheme
-from hetcal.auto_words import no_lift_reason
+from hetcal import candidates
+from hetcal import choice as choosing
 from hetcal.boosted_partition import BoostedPartition
 from hetcal.candidates import Candidate
+from hetcal.choice import Trial, choose_scheme, no_lift_reason
 from hetcal.cross_fitting import (
     CrossFit,
+    Folds,
     Gain,
     cross_fit,
+    divide_rows,
     draw_folds,
     gain_between,
     loss_gain,
     mean_gain,
+    place_rows,
     simplest_of_best,
 )
-from hetcal.delong import lift_between, paired_delong, placements
+from hetcal.delong import lift_between, paired_delong
 from hetcal.errors import CalibrationError
 from hetcal.forest_partition import ForestPartition
 from hetcal.leaf_calibrator import LeafCalibrator
@@ -81,19 +84,17 @@ def test_a_perfect_model_is_left_as_it_is(seed):
 @pytest.mark.parametrize(
     ("lifts", "words"),
     [
-        ([0.0, 0.0, -0.01], "Nothing. None has a higher AUC."),
-        ([0.0, 0.00004, -0.01], "Nothing. None has a higher AUC."),
-        (
-            [0.0, 0.0, 0.003],
-            "Nothing. The largest lift is +0.0030 AUC (-0.0166 to +0.0226) (tree).",
-        ),
+        ([0.0, 0.0, -0.01], "None has a higher AUC."),
+        ([0.0, 0.00004, -0.01], "None has a higher AUC."),
+        ([0.0, 0.0, 0.003], "The largest lift is +0.0030 AUC (-0.0166 to +0.0226) (tree)."),
     ],
 )
 def test_a_lift_of_nothing_is_not_called_the_largest(lifts, words):
     candidates = [Candidate(name, "") for name in ("identity", "pooled", "tree")]
-    tried = [CrossFit(each, 0.0, *[np.zeros(1)] * 3, 0.0) for each in candidates]
-    gains = [Gain(each, 0.01) for each in lifts]
-    assert no_lift_reason("Nothing.", tried, gains) == words
+    tried = tuple(CrossFit(each, 0.0, *[np.zeros(1)] * 3, 0.0) for each in candidates)
+    trial = Trial(Folds(drawn(10, 0), np.zeros(10)), tried)
+    trial.__dict__["gains"] = tuple(Gain(each, 0.01) for each in lifts)
+    assert no_lift_reason(trial, 0).endswith(f"both AUC and log-loss. {words}")
 
 
 def test_a_model_that_misses_a_column_gets_what_the_column_tells(choice):
@@ -114,7 +115,7 @@ def test_a_model_that_is_only_too_sure_gets_one_map_for_all_rows():
 
 
 @pytest.mark.parametrize("spread", [0.0, 1.0])
-def test_scores_that_part_the_classes_or_are_all_equal_can_be_chosen_for(spread):
+def test_scores_that_separate_the_classes_or_are_all_equal_can_be_chosen_for(spread):
     training, calibration = drawn(800, 0), drawn(800, 1)
     noise = np.random.default_rng(2).random(800)
     scores = spread * (2 * calibration.y - 1 + 0.1 * noise)
@@ -154,6 +155,7 @@ def test_progress_is_told_from_the_first_tree_to_the_last_candidate():
     assert list(dict.fromkeys(doing for _, doing in told)) == [
         *grown,
         *(f"Trying: {name}" for name in names),
+        "Fitting: identity",
     ]
 
 
@@ -182,8 +184,8 @@ def test_more_candidates_take_part():
 
 def test_rows_of_a_large_table_are_sampled(monkeypatch):
     sizes = []
-    monkeypatch.setattr(auto, "MAX_TRAINING", 1_000)
-    monkeypatch.setattr(auto, "MAX_HELD", 800)
+    monkeypatch.setattr(choosing, "MAX_TRAINING", 1_000)
+    monkeypatch.setattr(choosing, "MAX_HELD", 800)
     boosted = candidates._boosted
 
     def watched(training, held, *others):
@@ -207,7 +209,7 @@ def test_rows_without_weight_or_score_do_not_count():
 
 def test_too_few_rows_of_a_class_are_refused():
     calibration = drawn(500, 1)
-    with pytest.raises(CalibrationError, match="7 rows of the rarer class"):
+    with pytest.raises(CalibrationError, match="at most there are 7"):
         choose_scheme(
             drawn(1_000, 0), replace(calibration, y=(np.arange(500) < 7).astype(np.int64))
         )
@@ -262,14 +264,15 @@ def test_algorithm_1_is_among_the_candidates():
 
 def test_gain_is_the_mean_of_the_folds_differences_in_auc():
     _, held, each = parts()
-    fold = draw_folds(held.y, 4, 0)
-    before = cross_fit(Candidate("identity", ""), held, fold)
-    after = cross_fit(Candidate("boosted", "", (each[5],)), held, fold)
+    folds = divide_rows(held, 4, 0)
+    fold = folds.number
+    before = cross_fit(Candidate("identity", ""), folds)
+    after = cross_fit(Candidate("boosted", "", (each[5],)), folds)
     areas = [
         [roc_auc_score(held.y[fold == k], one.logits[fold == k]) for k in range(4)]
         for one in (before, after)
     ]
-    gain = gain_between(before, after, held, fold)
+    gain = gain_between(before, after, folds)
     assert gain.auc == pytest.approx(np.mean(areas[1]) - np.mean(areas[0]), abs=1e-12)
     whole = paired_delong(held.y, before.logits, after.logits)
     assert gain.se == pytest.approx(whole.se, rel=0.1)
@@ -303,11 +306,11 @@ def test_folds_have_equal_shares_of_each_class():
 
 def test_the_unit_of_the_weights_does_not_matter():
     _, held, each = parts()
-    fold = draw_folds(held.y, 4, 0)
     weighted = replace(held, weight=np.full(len(held.y), 2.0))
-    tried = [cross_fit(Candidate("one", "", (each[4],)), rows, fold) for rows in (held, weighted)]
-    base = [cross_fit(Candidate("identity", ""), rows, fold) for rows in (held, weighted)]
-    gains = [gain_between(base[i], tried[i], (held, weighted)[i], fold) for i in (0, 1)]
+    gains = []
+    for folds in (divide_rows(held, 4, 0), divide_rows(weighted, 4, 0)):
+        tried = cross_fit(Candidate("one", "", (each[4],), (1.0,)), folds)
+        gains.append(gain_between(cross_fit(Candidate("identity", ""), folds), tried, folds))
     assert gains[0].auc == pytest.approx(gains[1].auc, abs=1e-6)
     assert gains[0].se == pytest.approx(gains[1].se, rel=1e-3)
 
@@ -410,16 +413,13 @@ def test_rows_that_repeat_in_groups_tell_no_more_than_one_of_each():
     fold = draw_folds(once.y, 4, 0)
     gains, falls = [], []
     for held, number in ((once, fold), (fourfold, fold[rows])):
-        before = cross_fit(Candidate("identity", ""), held, number)
+        folds = Folds(held, number)
+        before = cross_fit(Candidate("identity", ""), folds)
         logits = each[5].margin if held is once else each[5].margin[rows]
         losses = np.logaddexp(0.0, logits) - held.y * logits
-        placed = np.empty(held.y.size)
-        for k in range(4):
-            here = number == k
-            placed[here] = placements(held.y[here], logits[here])
-        after = replace(before, logits=logits, placed=placed, losses=losses)
-        gains.append(gain_between(before, after, held, number))
-        falls.append(loss_gain(before.losses, losses, None, held.group))
+        after = replace(before, placed=place_rows(logits, folds), losses=losses)
+        gains.append(gain_between(before, after, folds))
+        falls.append(loss_gain(before, after, held))
     assert gains[0].auc == pytest.approx(gains[1].auc, abs=1e-12)
     assert gains[0].se == pytest.approx(gains[1].se, rel=0.02)
     assert falls[0] == pytest.approx(falls[1], rel=0.02)
