@@ -21,7 +21,7 @@ from hetcal.role_cells import COARSE, lost_pairs
 from hetcal.sketch import sketch_rows
 from hetcal.ways import score_in_four_ways
 
-LEAVES, PARTS, ROWS = range(1, 5), 20, int(float((*sys.argv[1:], 2e5)[0]))
+LEAVES, PARTS = range(1, 5), 20
 SLOPES, RATES = np.array([0, 0.9, 2.1, 0.8, 1.6]), np.array([0, -2.6, -1.7, -3.1, -0.4])
 KINDS = {
     "continuous": lambda z: 1.5 * z,
@@ -40,20 +40,25 @@ def numbers(cells, rows, method, polish=None):
     return named | {"lift": found.lift.auc, "standard error of lift": found.lift.se}
 
 
-for kind, scores_of in KINDS.items():
+def tell(kind, count):
     rng, off = np.random.default_rng(0), {}
-    leaf, z = rng.integers(1, 5, ROWS), rng.standard_normal(ROWS)
-    y = (rng.random(ROWS) < expit(SLOPES[leaf] * z + RATES[leaf])).astype(np.int8)
-    rows, grid = Cells.of_rows(scores_of(z), y, leaf), grid_for_most(scores_of(z))
+    leaf, z = rng.integers(1, 5, count), rng.standard_normal(count)
+    y = (rng.random(count) < expit(SLOPES[leaf] * z + RATES[leaf])).astype(np.int8)
+    rows, grid = Cells.of_rows(KINDS[kind](z), y, leaf), grid_for_most(KINDS[kind](z))
     cells = sketch_rows(rows.score, y, leaf, LEAVES, grid).cells()
     lost = lost_pairs(rows.score, grid)
     told = [f"{kind}, {'not sketched: ' if lost > COARSE else ''}{lost:.2%} of pairs are lost"]
     for method in METHODS:
         exact, found = numbers(rows, rows, method), numbers(cells, cells, method, rows)
         off[method] = {name: np.max(np.abs(found[name] - exact[name])) for name in exact}
-    parts = [numbers(rows.chosen(np.arange(i, ROWS, PARTS)), rows, "platt") for i in range(PARTS)]
+    parts = [numbers(rows.chosen(np.arange(i, count, PARTS)), rows, "platt") for i in range(PARTS)]
     for name in off["platt"]:
         se = np.min(np.std([each[name] for each in parts], axis=0, ddof=1)) / np.sqrt(PARTS)
         worst = max(each[name] for each in off.values())
         told.append(f"  {name:27} {off['platt'][name]:.0e}, {worst:.0e}, {worst / se:.2f} s.e.")
     sys.stdout.write("\n".join(told) + "\n")
+
+
+if __name__ == "__main__":
+    for name in KINDS:
+        tell(name, int(float((*sys.argv[1:], 2e5)[0])))
