@@ -1,9 +1,7 @@
 """How far numbers from a sketch are off: ``python -m tests.sketch_error [rows, by default 2e5]``.
 
-The same test rows are evaluated one by one and from their sketch, with maps fitted likewise.
-Printed are the largest error of each number with Platt maps and with any maps, and how many
-standard errors (from 20 parts of the rows) the latter is. Where too many pairs of rows share a
-bin (`hetcal.role_cells.lost_pairs`), pages compute on all rows instead.
+Printed are the largest error of each number with Platt maps, with any maps, and the latter in
+standard errors (from 20 parts of the rows). Where bins are too coarse, pages compute on all rows.
 """
 
 import sys
@@ -22,7 +20,7 @@ from hetcal.sketch import sketch_rows
 from hetcal.ways import score_in_four_ways
 
 LEAVES, PARTS = range(1, 5), 20
-SLOPES, RATES = np.array([0, 0.9, 2.1, 0.8, 1.6]), np.array([0, -2.6, -1.7, -3.1, -0.4])
+SLOPES, RATES = np.array([[0, 0.9, 2.1, 0.8, 1.6], [0, -2.6, -1.7, -3.1, -0.4]])
 KINDS = {
     "continuous": lambda z: 1.5 * z,
     "tied": lambda z: np.round(1.5 * z, 1),
@@ -35,8 +33,8 @@ KINDS = {
 def numbers(cells, rows, method, polish=None):
     maps = LeafCalibrator(method=method).fit_cells(rows, LEAVES, polish)
     found = evaluate(score_in_four_ways(cells, rows, maps), LEAVES)
-    schemes = [asdict(each) for each in (found.before, found.pooled, found.after)]
-    named = {name: np.array([each[name] for each in schemes]) for name in schemes[0]}
+    before, after = asdict(found.before), asdict(found.after)
+    named = {name: np.array([before[name], after[name]]) for name in before}
     return named | {"lift": found.lift.auc, "standard error of lift": found.lift.se}
 
 
@@ -46,16 +44,15 @@ def tell(kind, count):
     y = (rng.random(count) < expit(SLOPES[leaf] * z + RATES[leaf])).astype(np.int8)
     rows, grid = Cells.of_rows(KINDS[kind](z), y, leaf), grid_for_most(KINDS[kind](z))
     cells = sketch_rows(rows.score, y, leaf, LEAVES, grid).cells()
-    lost = lost_pairs(rows.score, grid)
-    told = [f"{kind}, {'not sketched: ' if lost > COARSE else ''}{lost:.2%} of pairs are lost"]
+    told = [f"{kind}{', not sketched' if lost_pairs(rows.score, grid) > COARSE else ''}"]
     for method in METHODS:
         exact, found = numbers(rows, rows, method), numbers(cells, cells, method, rows)
         off[method] = {name: np.max(np.abs(found[name] - exact[name])) for name in exact}
     parts = [numbers(rows.chosen(np.arange(i, count, PARTS)), rows, "platt") for i in range(PARTS)]
     for name in off["platt"]:
         se = np.min(np.std([each[name] for each in parts], axis=0, ddof=1)) / np.sqrt(PARTS)
-        worst = max(each[name] for each in off.values())
-        told.append(f"  {name:27} {off['platt'][name]:.0e}, {worst:.0e}, {worst / se:.2f} s.e.")
+        platt, worst = off["platt"][name], max(each[name] for each in off.values())
+        told.append(f"  {name:27} {platt:.0e}, {worst:.0e}, {worst / se:.2f} s.e.")
     sys.stdout.write("\n".join(told) + "\n")
 
 

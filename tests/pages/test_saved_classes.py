@@ -54,7 +54,8 @@ def test_a_saved_run_has_the_numbers_and_tables_of_the_run_at_hand(kinds, app, p
 def test_a_saved_run_says_that_it_is_one_on_every_page(app):
     for page in ("app.py", "pages/results.py", "pages/calibration.py", "pages/overconfidence.py"):
         assert "run.zip" in banner(calm(go(app, page)))[0].replace("\\", "")
-    assert any("without its rows" in each.help for each in go(app, "pages/results.py").caption)
+    told = said(go(app, "pages/results.py").caption)
+    assert any("Computed on all rows before the run was saved" in each for each in told)
 
 
 def test_the_class_is_chosen_in_the_sidebar_and_stays_across_pages(kinds, app):
