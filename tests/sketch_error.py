@@ -35,7 +35,7 @@ def numbers(cells, rows, method, polish=None):
     found = evaluate(score_in_four_ways(cells, rows, maps), LEAVES)
     before, after = asdict(found.before), asdict(found.after)
     named = {name: np.array([before[name], after[name]]) for name in before}
-    return named | {"lift": found.lift.auc, "standard error of lift": found.lift.se}
+    return named | {"lift": found.lift.auc}
 
 
 def tell(kind, count):
@@ -44,7 +44,7 @@ def tell(kind, count):
     y = (rng.random(count) < expit(SLOPES[leaf] * z + RATES[leaf])).astype(np.int8)
     rows, grid = Cells.of_rows(KINDS[kind](z), y, leaf), grid_for_most(KINDS[kind](z))
     cells = sketch_rows(rows.score, y, leaf, LEAVES, grid).cells()
-    told = [f"{kind}{', not sketched' if lost_pairs(rows.score, grid) > COARSE else ''}"]
+    sys.stdout.write(f"{kind}{', not sketched' * (lost_pairs(rows.score, grid) > COARSE)}\n")
     for method in METHODS:
         exact, found = numbers(rows, rows, method), numbers(cells, cells, method, rows)
         off[method] = {name: np.max(np.abs(found[name] - exact[name])) for name in exact}
@@ -52,8 +52,7 @@ def tell(kind, count):
     for name in off["platt"]:
         se = np.min(np.std([each[name] for each in parts], axis=0, ddof=1)) / np.sqrt(PARTS)
         platt, worst = off["platt"][name], max(each[name] for each in off.values())
-        told.append(f"  {name:27} {platt:.0e}, {worst:.0e}, {worst / se:.2f} s.e.")
-    sys.stdout.write("\n".join(told) + "\n")
+        sys.stdout.write(f"  {name:27} {platt:.0e}, {worst:.0e}, {worst / se:.2f} s.e.\n")
 
 
 if __name__ == "__main__":
