@@ -1,9 +1,33 @@
-"""Small tables with a known truth, shared by the tests."""
+"""Small tables with a known truth, shared by the tests, and how every run of them behaves."""
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import settings
 from scipy.special import expit, softmax
+
+from tests.shared_data import NOT_NAMED, refuse_wrong_folder
+
+# Generated cases are the same in every run; `python -m tests --search` draws new ones.
+settings.register_profile("fixed", derandomize=True, database=None, deadline=None, max_examples=200)
+settings.register_profile("search", deadline=None, max_examples=10_000)
+settings.load_profile("fixed")
+
+
+def pytest_configure():
+    """Look at the folder of real tables before any test runs."""
+    refuse_wrong_folder()
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say at the end which tests had no real tables."""
+    skipped = terminalreporter.getreports("skipped")
+    names = sorted(each.nodeid for each in skipped if NOT_NAMED in str(each.longrepr))
+    if names:
+        terminalreporter.section("skipped for lack of data")
+        terminalreporter.write_line(f"{len(names)} tests: {NOT_NAMED}.")
+        for name in names:
+            terminalreporter.write_line(f"  {name}")
 
 
 @pytest.fixture
