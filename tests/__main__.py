@@ -9,7 +9,6 @@ every test that takes such cases, other ones each time. What it finds fails agai
 write it down as an ``@example`` of the test.
 """
 
-import os
 import subprocess
 import sys
 
@@ -22,9 +21,6 @@ STEPS = (
     # Many tests wait, for a browser or for Keras: two at a time take half as long.
     ("Tests", ("pytest", "-q", "-n", "2", "--dist", "loadfile")),
 )
-# Tests stand side by side already: threads of linear algebra would only wait for each other, and
-# a sum must not depend on how many of them there are.
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 SEARCH = ("pytest", "-q", "-m", "hypothesis", "--hypothesis-profile", "search", "tests")
 
 
@@ -40,11 +36,9 @@ def main(arguments: list[str]) -> int:
 
 def run(steps: tuple[tuple[str, tuple[str, ...]], ...]) -> int:
     """Run the steps in order and stop at the first that fails."""
-    environment = {**os.environ, **ONE_THREAD}
     for name, command in steps:
         say(f"{name}: {' '.join(command)}")
-        line = [sys.executable, "-m", *command]
-        code = subprocess.run(line, check=False, env=environment).returncode
+        code = subprocess.run([sys.executable, "-m", *command], check=False).returncode
         if code != 0:
             say(f"{name} failed.")
             return code

@@ -1,12 +1,20 @@
 """Small tables with a known truth, shared by the tests, and how every run of them behaves."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import settings
 from scipy.special import expit, softmax
+from threadpoolctl import threadpool_limits
 
 from tests.shared_data import NOT_NAMED, refuse_wrong_folder
+
+# One thread for linear algebra, here and in every process that a test starts: tests run side by
+# side already, more threads wait for each other, and no sum depends on the number of cores.
+threadpool_limits(1)
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 # Generated cases are the same in every run; `python -m tests --search` draws new ones.
 settings.register_profile("fixed", derandomize=True, database=None, deadline=None, max_examples=200)
