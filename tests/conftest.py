@@ -9,6 +9,7 @@ from hypothesis import settings
 from scipy.special import expit, softmax
 from threadpoolctl import threadpool_limits
 
+from tests.model_files import place_for_models
 from tests.shared_data import NOT_NAMED, refuse_wrong_folder
 
 # One thread for linear algebra, here and in every process that a test starts: tests run side by
@@ -22,9 +23,11 @@ settings.register_profile("search", deadline=None, max_examples=10_000)
 settings.load_profile("fixed")
 
 
-def pytest_configure():
-    """Look at the folder of real tables before any test runs."""
+def pytest_configure(config):
+    """Look at the folder of real tables, and make a place for models that all workers share."""
     refuse_wrong_folder()
+    if not hasattr(config, "workerinput"):
+        config.add_cleanup(place_for_models().cleanup)
 
 
 def pytest_terminal_summary(terminalreporter):
