@@ -1,9 +1,44 @@
-"""Small tables with a known truth, shared by the tests."""
+"""Small tables with a known truth, shared by the tests, and how every run of them behaves."""
+
+import os
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import settings
 from scipy.special import expit, softmax
+from threadpoolctl import threadpool_limits
+
+from tests.model_files import place_for_models
+from tests.shared_data import NOT_NAMED, refuse_wrong_folder
+
+# One thread for linear algebra, here and in every process that a test starts: tests run side by
+# side already, more threads wait for each other, and no sum depends on the number of cores.
+threadpool_limits(1)
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+# Generated cases are the same in every run; `python -m tests --search` draws new ones.
+settings.register_profile("fixed", derandomize=True, database=None, deadline=None, max_examples=200)
+settings.register_profile("search", deadline=None, max_examples=10_000)
+settings.load_profile("fixed")
+
+
+def pytest_configure(config):
+    """Look at the folder of real tables, and make a place for models that all workers share."""
+    refuse_wrong_folder()
+    if not hasattr(config, "workerinput"):
+        config.add_cleanup(place_for_models().cleanup)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say at the end which tests had no real tables."""
+    skipped = terminalreporter.getreports("skipped")
+    names = sorted(each.nodeid for each in skipped if NOT_NAMED in str(each.longrepr))
+    if names:
+        terminalreporter.section("skipped for lack of data")
+        terminalreporter.write_line(f"{len(names)} tests: {NOT_NAMED}.")
+        for name in names:
+            terminalreporter.write_line(f"  {name}")
 
 
 @pytest.fixture

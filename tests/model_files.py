@@ -1,15 +1,14 @@
-"""Keras models with weights drawn by hand, saved by one process that the tests share.
+"""Keras models with weights drawn by hand, saved once for all processes that run the tests.
 
 `model_files()` gives the directory; `truth.npz` holds the rows and the logits as
 plain numpy computes them, `found.json` and `found.npz` what `hetcal.model_surgery`
 makes of each file.
 """
 
-import atexit
+import fcntl
 import functools
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,18 +17,34 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
+VARIABLE = "HETCAL_TEST_MODELS"
+LAST = "found.npz"
 ROWS = 300
 WATCHED = {"hidden", "inner/hidden", "negative", "grid", "steps"}
 
 
+def place_for_models():
+    """Name a new directory for the models, for this process and those that it starts."""
+    directory = tempfile.TemporaryDirectory(prefix="hetcal-models-")
+    os.environ[VARIABLE] = directory.name
+    return directory
+
+
 @functools.cache
 def model_files():
-    directory = Path(tempfile.mkdtemp(prefix="hetcal-models-"))
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    """Save the models, or wait until another process has done so."""
+    directory = Path(os.environ[VARIABLE])
+    with (directory / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (directory / LAST).exists():
+            run_build(directory)
+    return directory
+
+
+def run_build(directory):
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
     command = [sys.executable, "-c", "from tests.model_files import build; build()", directory]
     subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
-    return directory
 
 
 def build():
@@ -196,4 +211,4 @@ def look(directory, truth):
             arrays[f"{path.name} {name}"] = as_matrix(watched)[:ROWS]
             arrays[f"{path.name} own beside {name}"] = as_matrix(same)[:ROWS]
     (directory / "found.json").write_text(json.dumps(activations))
-    np.savez(directory / "found.npz", **arrays)
+    np.savez(directory / LAST, **arrays)

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,8 +15,8 @@ from hetcal.settings import Settings
 from hetcal.splits import Split
 from hetcal.table import Roles, make_table
 from hetcal.ways import tree_alone
+from tests.shared_data import needs_data, shared_data
 
-SHARED = Path(__file__).parents[2] / "shared"
 ROLES = Roles(label="label", split="split", score="score")
 
 
@@ -75,7 +74,6 @@ def test_a_given_partition_takes_the_place_of_the_tree(segments):
     assert np.array_equal(again.after, grown.after)
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="needs the Census data in ../shared, absent here")
 @pytest.mark.parametrize("sketched_from", [100, 10_000])
 def test_groups_are_left_out_as_a_whole_where_the_shrinkage_is_chosen(segments, sketched_from):
     frame = segments.assign(weight=np.arange(len(segments)) % 3, site=segments["segment"])
@@ -92,9 +90,10 @@ def test_groups_are_left_out_as_a_whole_where_the_shrinkage_is_chosen(segments, 
         assert (fit_maps(passed, settings).shrinkage_ == np.inf) == expected
 
 
+@needs_data
 def test_census_equals_a_tree_and_regressions_written_with_scikit_learn():
-    frame = pd.read_csv(SHARED / "data" / "census_income.csv.gz").drop(columns="split")
-    case = np.load(SHARED / "cases" / "census_income-w1-none-std-lr0.001-last-s0.npz")
+    frame = pd.read_csv(shared_data() / "data" / "census_income.csv.gz").drop(columns="split")
+    case = np.load(shared_data() / "cases" / "census_income-w1-none-std-lr0.001-last-s0.npz")
     frame["score"], frame["split"] = case["s"].astype(float), case["split"]
     numbers = ["age", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
     roles = Roles(

@@ -1,6 +1,5 @@
 import itertools
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,7 @@ from hetcal import binning
 from hetcal.grown_tree import GrownTree
 from hetcal.histogram_tree import Growth, grow_tree
 from tests.growing import count_ties, random_table
-
-DATA = Path(__file__).parents[2] / "shared" / "data"
+from tests.shared_data import needs_data, shared_data
 
 
 def scikit_learn(X, y, growth, weight=None):
@@ -240,11 +238,11 @@ FILES = {
 }
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="needs the five data sets in ../shared, absent here")
+@needs_data
 @pytest.mark.parametrize("name", FILES)
 def test_equals_scikit_learn_on_the_numbers_of_real_tables(name):
     label, delimiter = FILES[name]
-    frame = pd.read_csv(DATA / f"{name}.csv.gz", sep=delimiter)
+    frame = pd.read_csv(shared_data() / "data" / f"{name}.csv.gz", sep=delimiter)
     classes = frame.pop(label)
     y = (classes != classes.mode()[0]).to_numpy().astype(int)
     X = np.asfortranarray(frame.select_dtypes("number"), dtype=np.float32)

@@ -3,7 +3,7 @@ from dataclasses import astuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
@@ -120,7 +120,6 @@ def test_compiled_numbers_are_those_of_numpy(monkeypatch, decimals):
     assert found[0] == pytest.approx(found[1], rel=1e-12)
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=1, max_size=30),
 )

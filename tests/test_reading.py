@@ -309,9 +309,7 @@ def test_a_cut_off_parquet_file_is_refused(parquet_file):
     assert "damaged" in refusal(path).wrong
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=60) | st.text('ab01.,;"\n\t|é', max_size=60).map(str.encode))
 def test_no_content_ends_in_anything_but_a_table_or_a_told_error(tmp_path, content):
     path = tmp_path / "any.csv"

@@ -2,7 +2,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hetcal.errors import ArtifactError, CalibrationError
@@ -78,7 +78,6 @@ def test_two_sketches_add_up_to_the_sketch_of_all_rows(weighted):
         assert getattr(sum_, name) == pytest.approx(getattr(whole, name), rel=1e-12, abs=1e-12)
 
 
-@settings(deadline=None, max_examples=200)
 @example([0.0] * 7 + [-0.0])
 @example([0.0, -0.0, -0.0, 0.0, -0.0])
 @given(st.lists(st.floats(width=32) | st.sampled_from([0.0, 2.0**-7, -16.0, 16.0]), max_size=40))

@@ -9,6 +9,7 @@ import numpy as np
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
+PATIENCE = 300  # seconds after which a page that hangs fails, on however busy a machine
 APP = Path(__file__).resolve().parents[2] / "app.py"
 PAGES = {
     "app.py": "Overview",
@@ -24,7 +25,7 @@ PAGES = {
 
 def open_page(page):
     """Open a page in a new session, as a deep link does."""
-    return AppTest.from_file(APP, default_timeout=60).switch_page(page).run()
+    return AppTest.from_file(APP, default_timeout=PATIENCE).switch_page(page).run()
 
 
 def go(app, page):
@@ -66,12 +67,12 @@ def button(app, label):
     return next(each for each in app.button if each.label == label)
 
 
-def wait_for_job(app, seconds=90):
+def wait_for_job(app, seconds=PATIENCE):
     """Look again, as the page does by itself, until the work under way has ended."""
     return wait_until(app, lambda: "job" not in app.session_state, seconds)
 
 
-def wait_until(app, happened, seconds=90):
+def wait_until(app, happened, seconds=PATIENCE):
     deadline = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < deadline, "the work did not end in time"
