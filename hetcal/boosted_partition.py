@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from hetcal.arrays import Floats, Ints, Singles
-from hetcal.ensemble_estimator import EnsembleEstimator, WeighedRows
+from hetcal.ensemble_estimator import EnsembleEstimator
 from hetcal.errors import PartitionError
 from hetcal.progress import Progress, silent
 from hetcal.ranking import Labels
@@ -19,8 +19,8 @@ from hetcal.side_by_side import Tell, side_by_side
 from hetcal.sklearn_internals import ToldLoss, boosted_baseline, boosted_trees
 from hetcal.stages import NestedStage
 from hetcal.stratified import Groups, draw_group_folds
+from hetcal.training_rows import TrainingRows
 from hetcal.tree_columns import TreeColumns
-from hetcal.tree_encoding import encode_columns
 from hetcal.tree_ensemble import TreeEnsemble
 
 
@@ -98,14 +98,14 @@ class BoostedPartition(EnsembleEstimator):
             Is told how many of the most trees are grown; what it raises ends the growth.
         """
         self._require_counts("boosted trees", "members", "max_iter", "max_leaf_nodes")
-        rows = self._rows(X, y, sample_weight)
+        rows = self._training_rows(X, y, sample_weight)
         check_consistent_length(X, groups)
-        # The unit of weights is of no account, though scikit-learn shrinks by sums of them.
-        rows = replace(rows, weight=rows.weight / rows.weight.mean())
-        self._check(rows.positive)
+        if rows.weight is not None:
+            # The unit of weights is of no account, though scikit-learn shrinks by sums of them.
+            rows = replace(rows, weight=rows.weight / rows.weight.mean())
+        self._check(rows.y)
         chosen = rows.used if ranked is None else np.asarray(ranked, dtype=np.bool_)
-        chosen = chosen[rows.used]
-        _, columns = encode_columns(rows.frame[chosen], rows.positive[chosen], rows.weight[chosen])
+        _, columns = rows.take(np.flatnonzero(chosen[rows.used])).encode()
         matrix = TreeColumns.of(columns).matrix(rows.frame)
         held_out = np.full(rows.used.size, np.nan)
         inside = np.flatnonzero(rows.used)
@@ -125,12 +125,12 @@ class BoostedPartition(EnsembleEstimator):
         self.held_out_ = held_out
         return self
 
-    def _parts(self, rows: WeighedRows, group: Groups | None) -> list[tuple[Ints, Ints]]:
+    def _parts(self, rows: TrainingRows, group: Groups | None) -> list[tuple[Ints, Ints]]:
         """Return the rows that each member is grown on, and those that it leaves out."""
         if group is None:
             folds = StratifiedKFold(self.members, shuffle=True, random_state=self.random_state)
-            return list(folds.split(rows.frame, rows.positive))
-        fold = draw_group_folds(rows.positive, group, self.members, self.random_state)
+            return list(folds.split(rows.frame, rows.y))
+        fold = draw_group_folds(rows.y, group, self.members, self.random_state)
         if fold is None:
             raise PartitionError(
                 "The groups of the rows cannot be divided in two so that both parts have rows of "
@@ -144,7 +144,7 @@ class BoostedPartition(EnsembleEstimator):
     def _member(
         self,
         matrix: Singles,
-        rows: WeighedRows,
+        rows: TrainingRows,
         grown: Ints,
         left_out: Ints,
         number: int,
@@ -163,7 +163,7 @@ class BoostedPartition(EnsembleEstimator):
             n_iter_no_change=20,
             random_state=self.random_state + number,
         )
-        positive, weight = rows.positive, rows.weight if rows.weighted else None
+        positive, weight = rows.y, rows.weight
         part = matrix[grown]
         part[:, np.isnan(part).all(axis=0)] = 0.0  # scikit-learn bins no column without values
         with threadpool_limits(1, user_api="openmp"):
