@@ -14,12 +14,10 @@ from sklearn.utils.validation import (
 from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
 from hetcal.errors import CalibrationError
-from hetcal.histogram import BINS, fit_histogram
+from hetcal.histogram import BINS, FEWER_BINS, fit_histogram, level
 from hetcal.leaf_methods import LeafFits, fit_leaves, levelled
 from hetcal.map_shapes import Affine, Shape, Steps
 from hetcal.row_weights import row_weights
-from hetcal.scaling_binning import BINS as FEWER_BINS
-from hetcal.scaling_binning import level
 
 
 class _Calibrator(BaseEstimator):

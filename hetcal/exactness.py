@@ -16,7 +16,7 @@ from hetcal.checked_leaves import checked_leaves
 from hetcal.delong import Lift, lift_between, lift_of
 from hetcal.evaluation import Errors, Evaluation
 from hetcal.leaf_calibrator import LeafCalibrator
-from hetcal.leaf_mapping import are_straight
+from hetcal.leaf_map import are_straight
 from hetcal.lift_bounds import lift_se_bound
 from hetcal.metrics import Metrics
 from hetcal.rank_bounds import balanced_influence, rank_cells

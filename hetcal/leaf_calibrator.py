@@ -19,10 +19,12 @@ from hetcal.leaf_map import (
     LeafMap,
     MapSettings,
     Shrinkage,
+    are_straight,
+    map_intervals,
+    map_scores,
     read_maps,
     write_maps,
 )
-from hetcal.leaf_mapping import are_straight, map_intervals, map_scores
 from hetcal.leaf_methods import fit_leaves, require_method, shrink_leaves
 from hetcal.map_shapes import Affine, Shape
 from hetcal.ranking import Labels
