@@ -10,10 +10,9 @@ from hetcal.arrays import Bools, Floats
 from hetcal.cells import Cells
 from hetcal.errors import CalibrationError
 from hetcal.histogram import fit_bbq, fit_histogram, fit_isotonic, level
-from hetcal.map_families import FAMILIES
+from hetcal.map_families import FAMILIES, FamilyFit, fit_family
 from hetcal.map_shapes import Affine, Beta, Shape
 from hetcal.platt import PlattFit, extremes, fit_platt_cells, group_rows, polish
-from hetcal.shrunken import FamilyFit, fit_family
 
 LEVELLED: dict[str, Callable[[Cells, Sequence[int]], Sequence[Shape | None]]] = {
     "isotonic": fit_isotonic,

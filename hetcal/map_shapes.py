@@ -15,7 +15,6 @@ from scipy.special import expit
 from scipy.special import logit as to_logit
 
 from hetcal.arrays import Floats, Ints
-from hetcal.map_families import beta_features
 from hetcal.strict_json import Fields, JsonError
 
 
@@ -223,6 +222,11 @@ def tame(scores: Floats, low: float, high: float) -> Floats:
     with np.errstate(invalid="ignore", over="ignore"):
         beyond = np.log1p(np.maximum(scores - high, 0)) - np.log1p(np.maximum(low - scores, 0))
         return np.clip(scores, low, high) + beyond
+
+
+def beta_features(scores: Floats) -> Floats:
+    """Return log p and -log(1 - p) for p the probability of a logit."""
+    return np.stack([-np.logaddexp(0, -scores), np.logaddexp(0, scores)])
 
 
 def _number(value: float) -> str:

@@ -9,7 +9,7 @@ from hetcal.arrays import Bools, Floats, Ints
 from hetcal.cells import Cells
 from hetcal.kernels import use_compiled
 from hetcal.leaf_ids import leaf_positions, position_table
-from hetcal.platt_newton import TINY, GroupedRows, maximise
+from hetcal.platt_newton import TINY, GroupedRows, maximise, step_of_sums
 from hetcal.ranking import Labels
 
 CLOSE = 1e-10  # how far slope and intercept may be off, absolutely or relative to their size
@@ -293,18 +293,14 @@ def _step(
     intercept the height of the line at the centre.
     """
     safe = np.where(np.isfinite(place), place, 0.0)
-    residual, moment, mass, first, second, *higher = _newton_sums(rows, safe, centre)
-    mass = np.maximum(mass, TINY)
-    mean = first / mass
-    spread = np.maximum(second - mass * mean**2, TINY)
-    slope = (moment - mean * residual) / spread
-    height = residual / mass - slope * mean
+    sums = _newton_sums(rows, safe, centre)
+    (slope, height), mass, mean, spread = step_of_sums(sums[:5])
     slope_se = 1 / np.sqrt(spread)
     ses = np.array([slope_se, np.hypot(1 / np.sqrt(mass), (centre + mean) * slope_se)])
     moved = np.abs(slope) * reach + np.abs(height)
     fourth = sum(
         many * height ** (4 - i) * slope**i * each
-        for i, (many, each) in enumerate(zip(BINOMIAL, (mass, first, second, *higher), strict=True))
+        for i, (many, each) in enumerate(zip(BINOMIAL, sums[2:], strict=True))
     )
     left = np.sqrt(np.maximum(fourth, 0.0)) * np.exp(moved) / 2
     return np.array([slope, height]), ses, ses * left
