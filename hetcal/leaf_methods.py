@@ -12,7 +12,7 @@ from hetcal.errors import CalibrationError
 from hetcal.histogram import fit_bbq, fit_histogram, fit_isotonic, level
 from hetcal.map_families import FAMILIES, FamilyFit, fit_family
 from hetcal.map_shapes import Affine, Beta, Shape
-from hetcal.platt import PlattFit, extremes, fit_platt_cells, group_rows, polish
+from hetcal.platt import PlattFit, extremes, fit_platt_cells, group_cells, polish
 
 LEVELLED: dict[str, Callable[[Cells, Sequence[int]], Sequence[Shape | None]]] = {
     "isotonic": fit_isotonic,
@@ -121,8 +121,7 @@ def _of_family(method: str, cells: Cells, leaves: Sequence[int]) -> LeafFits:
 
 def _troubles(method: str, cells: Cells, leaves: Sequence[int]) -> tuple[Bools, Bools, Bools]:
     """Tell where the likelihood has no single maximum: one class, constant, separated."""
-    rows = group_rows(cells.score, cells.y, cells.leaf, leaves, cells.weight, None)
-    low, high = extremes(rows, len(leaves))
+    low, high = extremes(group_cells(cells, leaves), len(leaves))
     one_class: Bools = np.isinf(low[0]) | np.isinf(low[1])
     if method == "bias":
         nowhere = np.zeros(len(leaves), dtype=np.bool_)

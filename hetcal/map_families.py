@@ -15,7 +15,7 @@ from scipy.special import logit
 from hetcal.arrays import Bools, Floats
 from hetcal.cells import Cells
 from hetcal.map_shapes import beta_features
-from hetcal.platt import group_rows
+from hetcal.platt import group_cells
 from hetcal.platt_newton import TINY, GroupedRows, PenalisedLosses, minimise
 
 
@@ -164,8 +164,7 @@ def fit_family(
         Of the penalty. It counts against weights that are scaled to the number of rows that all
         of them are worth.
     """
-    family, squares = FAMILIES[name], None if cells.counted else cells.squares
-    rows = group_rows(cells.score, cells.y, cells.leaf, leaves, cells.weight, squares)
+    family, rows = FAMILIES[name], group_cells(cells, leaves)
     # Groups that no pooled map joins have weights of their own unit.
     rows = _worth(rows) if strength else rows.worth()
     features = family.features(rows.scores)

@@ -9,7 +9,7 @@ from hetcal.arrays import Bools, Floats, Ints
 from hetcal.cells import Cells
 from hetcal.kernels import use_compiled
 from hetcal.leaf_ids import leaf_positions, position_table
-from hetcal.platt_newton import TINY, GroupedRows, maximise, step_of_sums
+from hetcal.platt_newton import GroupedRows, maximise, step_of_sums
 from hetcal.ranking import Labels
 
 CLOSE = 1e-10  # how far slope and intercept may be off, absolutely or relative to their size
@@ -39,7 +39,7 @@ class PlattFit:
     one_class : array of bool
         There are no rows, or rows of one class only.
     separated : array of bool
-        A threshold parts the classes, so that the best slope is infinite.
+        A threshold separates the classes, so that the best slope is infinite.
     constant : array of bool
         All scores are equal, so that slope and intercept cannot be told apart.
     """
@@ -94,10 +94,11 @@ def fit_platt(
         of their weights and `squares` that of the squares; by default `weight ** 2`.
     """
     if weight is None:
-        return _fit(scores, y, leaf, leaves, np.ones(len(scores)), None)
-    weight = np.asarray(weight, dtype=np.float64)
-    squares = weight**2 if squares is None else np.asarray(squares, dtype=np.float64)
-    return _fit(scores, y, leaf, leaves, weight, squares)
+        weight, squares = np.ones(len(scores)), None
+    else:
+        weight = np.asarray(weight, dtype=np.float64)
+        squares = weight**2 if squares is None else np.asarray(squares, dtype=np.float64)
+    return _fit(group_rows(scores, y, leaf, leaves, weight, squares), len(leaves))
 
 
 def fit_platt_cells(cells: Cells, leaves: Sequence[int]) -> PlattFit:
@@ -105,20 +106,7 @@ def fit_platt_cells(cells: Cells, leaves: Sequence[int]) -> PlattFit:
 
     The standard errors are those of weighted rows only if some row does not count once.
     """
-    squares = None if cells.counted else cells.squares
-    return _fit(cells.score, cells.y, cells.leaf, leaves, cells.weight, squares)
-
-
-def _fit(
-    scores: Floats,
-    y: Labels,
-    leaf: Ints,
-    leaves: Sequence[int],
-    weight: Floats,
-    squares: Floats | None,
-) -> PlattFit:
-    """Fit on counted rows, or with `squares` on weighted ones."""
-    return _fit_groups(group_rows(scores, y, leaf, leaves, weight, squares), len(leaves))
+    return _fit(group_cells(cells, leaves), len(leaves))
 
 
 def group_rows(
@@ -142,12 +130,18 @@ def group_rows(
     return rows
 
 
+def group_cells(cells: Cells, leaves: Sequence[int]) -> GroupedRows:
+    """Put cells in the order of their leaves; they have squares if some row does not count once."""
+    squares = None if cells.counted else cells.squares
+    return group_rows(cells.score, cells.y, cells.leaf, leaves, cells.weight, squares)
+
+
 def _stable_order(group: Ints, count: int) -> Ints:
     """Order rows by group; numbers of 16 bits are sorted digit by digit, which is fast."""
     return np.argsort(group.astype(np.uint16) if count < 2**16 else group, kind="stable")
 
 
-def _fit_groups(cells: GroupedRows, count: int) -> PlattFit:
+def _fit(cells: GroupedRows, count: int) -> PlattFit:
     low, high = extremes(cells, count)
     one_class: Bools = np.isinf(low[0]) | np.isinf(low[1])
     constant = ~one_class & (high.max(axis=0) / 2 - low.min(axis=0) / 2 == 0)
@@ -189,8 +183,9 @@ def polish(
     One pass over the rows is the rule. A Newton step that moves the logits by `e`, none by more
     than `D`, leaves an error of at most about `exp(D) / 2` times the root of `Σ f e⁴` standard
     errors, where `f` are the Fisher weights, because no derivative of a Fisher weight exceeds
-    it (Cauchy and Schwarz do the rest); a pass is added until that is below 1e-10. Leaves that
-    the cells could not be fitted in are fitted on their rows.
+    it (Cauchy and Schwarz do the rest); a pass is added until that is below 1e-10. A simpler
+    bound by `D` alone asks for a second pass. Leaves that the cells could not be fitted in are
+    fitted on their rows.
 
     Parameters
     ----------
@@ -266,16 +261,12 @@ def _centres(rows: _Rows) -> tuple[Floats, float]:
 
     The mean of some of the rows is good enough: it only keeps the sums free of rounding.
     """
-    step = len(rows.scores) // CHUNK + 1
-    weight = None if rows.weight is None else rows.weight[::step]
-    some = replace(
-        rows, scores=rows.scores[::step], y=rows.y[::step], leaf=rows.leaf[::step], weight=weight
-    )
-    total, mass = np.zeros(len(rows.leaves)), np.zeros(len(rows.leaves))
-    for chunk in some.chunks():
-        total += chunk.sums(chunk.scores, total.size)
-        mass += chunk.sums(np.ones(chunk.scores.size), total.size)
-    centre = total / np.maximum(mass, TINY)
+    some = slice(None, None, len(rows.scores) // CHUNK + 1)
+    scores, position = rows.scores[some], leaf_positions(rows.leaf[some], rows.leaves)
+    used = (position >= 0) & np.isfinite(scores)
+    count = len(rows.leaves)
+    total = np.bincount(position[used], scores[used], count)
+    centre = total / np.maximum(np.bincount(position[used], minlength=count), 1)
     low, high = rows.scores.min(initial=np.inf), rows.scores.max(initial=-np.inf)
     if not np.isfinite(low + high):
         finite = np.isfinite(rows.scores)
@@ -292,8 +283,7 @@ def _step(
     The two rows of each are slope and intercept; `place` and the step have in place of the
     intercept the height of the line at the centre.
     """
-    safe = np.where(np.isfinite(place), place, 0.0)
-    sums = _newton_sums(rows, safe, centre)
+    sums = _newton_sums(rows, np.where(np.isfinite(place), place, 0.0), centre)
     (slope, height), mass, mean, spread = step_of_sums(sums[:5])
     slope_se = 1 / np.sqrt(spread)
     ses = np.array([slope_se, np.hypot(1 / np.sqrt(mass), (centre + mean) * slope_se)])

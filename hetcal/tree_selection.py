@@ -20,8 +20,8 @@ from hetcal.tree_validation import (
     HeldOut,
     Measure,
     cross_validate,
-    draw_folds,
     training_mass,
+    validation_folds,
 )
 
 Select = Literal["cv", "pruned"]
@@ -90,7 +90,7 @@ class SelectedTreePartition(TreePartition):
         rows = self._training_rows(X, y, sample_weight).with_codes()
         matrix, columns = rows.encode()
         families = [self._family(matrix, rows, columns, each) for each in self._sizes(len(matrix))]
-        folds = draw_folds(rows.positive, self.folds, self.random_state, group)
+        folds = validation_folds(rows.positive, self.folds, self.random_state, group)
         held_out = cross_validate(rows, families, self._grow, self._keys, folds)
         tables = map(self._table, families, held_out)
         table = pd.concat(tables, ignore_index=True)

@@ -369,7 +369,7 @@ def test_there_is_at_least_one_bin(calibrator):
     [
         ([0, 1, 2], [1, 1, 1], "one class"),
         ([1, 1, 1], [0, 1, 1], "the same score for every row"),
-        ([0, 1, 2], [0, 0, 1], "part the two classes"),
+        ([0, 1, 2], [0, 0, 1], "separate the two classes"),
         ([0, 1, 2], [0, 1, 2], "3 classes"),
     ],
 )
