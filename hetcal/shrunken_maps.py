@@ -9,7 +9,7 @@ from hetcal.arrays import Floats, Ints
 from hetcal.platt_newton import minimise
 
 BLOCK = 1 << 14
-PRECISION = 1e-4  # of the maps, in standard errors; what is left is far below it
+PRECISION = 1e-9  # of the maps, in standard errors
 
 
 @dataclass(frozen=True, eq=False)

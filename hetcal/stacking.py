@@ -14,7 +14,7 @@ WEAK = 1.0  # penalty in rows: it decides only where the rows do not
 def fit_weights(
     columns: Floats, y: Ints, weight: Floats | None, prior: Floats, penalty: float = WEAK
 ) -> Floats:
-    """Fit `intercept + columns @ weights`, drawn towards prior weights.
+    """Fit `intercept + columns @ weights`, shrunk towards prior weights.
 
     The loss is the log-loss plus `penalty / 2` times the squared distance from the prior, in
     deviations of each column. The penalty counts rows, whatever the unit of the weights.
