@@ -19,7 +19,7 @@ from hetcal.platt_newton import TINY, step_of_sums
 
 CONFIDENCE = 0.95
 AT_ONCE = 2**18  # cells times replicates in one step: bounds the memory
-SMALL_STEP = 0.005  # standard errors that the second step may leave of a map, roughly
+SMALL_STEP = 0.01  # standard errors that the second step may leave of a map, roughly
 MANY_ROWS = 25  # from here on the normal distribution stands in for Poisson's
 LEVELS = 2**16  # equally likely random numbers, each of which stands for a quantile
 

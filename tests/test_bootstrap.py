@@ -162,8 +162,8 @@ def refits_of(scores, y, group):
     return Refits(scores, y == 1, np.searchsorted(group, [0, 1]), fit.slope, fit.intercept)
 
 
-@pytest.mark.parametrize("rows", [60, 600, 6_000])
-def test_every_replicate_has_the_maximum_likelihood_of_its_own_weights(rows):
+@pytest.mark.parametrize(("rows", "close"), [(60, 0.2), (600, 0.03), (6_000, 0.01)])
+def test_every_replicate_has_the_maximum_likelihood_of_its_own_weights(rows, close):
     scores, y, group, weight = grouped(rows)
     slope, intercept = refits_of(scores, y, group).refit(weight)
     plain = fit_platt(scores, y, group, [0, 1])
@@ -171,9 +171,9 @@ def test_every_replicate_has_the_maximum_likelihood_of_its_own_weights(rows):
         fit = fit_platt(scores, y, group, [0, 1], weight[r])
         there = fit.slope > 0
         assert (np.isnan(slope[r]) == ~there).all()
-        assert np.all(np.abs(slope[r] - fit.slope)[there] <= 0.03 * plain.slope_se[there])
+        assert np.all(np.abs(slope[r] - fit.slope)[there] <= close * plain.slope_se[there])
         assert np.all(
-            np.abs(intercept[r] - fit.intercept)[there] <= 0.03 * plain.intercept_se[there]
+            np.abs(intercept[r] - fit.intercept)[there] <= close * plain.intercept_se[there]
         )
 
 
