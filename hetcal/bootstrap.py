@@ -19,7 +19,9 @@ from hetcal.platt_newton import TINY, step_of_sums
 
 CONFIDENCE = 0.95
 AT_ONCE = 2**18  # cells times replicates in one step: bounds the memory
-SMALL_STEP = 0.01  # standard errors that the second step may leave of a map, roughly
+SMALL_STEP = 0.02  # in standard errors; what is left after it is a small part of its square
+MOST_STEPS = 3
+FEW = 0.02  # share of maps that is cheaper to fit one by one than by a step of all
 MANY_ROWS = 25  # from here on the normal distribution stands in for Poisson's
 LEVELS = 2**16  # equally likely random numbers, each of which stands for a quantile
 
@@ -302,7 +304,13 @@ class Refits:
             nothing = np.zeros((len(weight), 0))
             return nothing, nothing
         with np.errstate(over="ignore", invalid="ignore"):  # where steps run away
-            place, open_ = self._two_steps(weight)
+            place, open_ = self._first_steps(weight)
+            for _ in range(MOST_STEPS):
+                if open_.mean() <= FEW:
+                    break
+                step, size = _newton_step(self._newton_sums(weight, place))
+                place += step
+                open_ = ~(size <= SMALL_STEP)
             slope, intercept = place[0], place[1] - place[0] * self._centre
         self._fit_one_by_one(open_, weight, slope, intercept)
         lost = ~(slope > 0)
@@ -337,7 +345,7 @@ class Refits:
         parts = (self.positive - p, 2), (fisher, 3), (fisher * (1 - 2 * p), 4)
         return np.concatenate([value * powers[:count] for value, count in parts]).T.copy()
 
-    def _two_steps(self, weight: Floats) -> tuple[Floats, Bools]:
+    def _first_steps(self, weight: Floats) -> tuple[Floats, Bools]:
         """Take two Newton steps from the given maps; tell where more of them are needed.
 
         The second is taken where the first one leads to, residuals and Fisher weights being
@@ -361,6 +369,22 @@ class Refits:
         place = self._start[:, None] + [slope, height]
         place[:, ~open_] += second[:, ~open_]
         return place, open_
+
+    def _newton_sums(self, weight: Floats, place: Floats) -> Floats:
+        """Add up residuals, Fisher weights and their moments by replicate and group."""
+        distance = self._distance
+        if use_compiled():
+            from hetcal.cell_kernels import replicate_sums
+
+            return replicate_sums(weight, distance, self.positive, self.starts, place)
+        sizes = self.sizes
+        p = expit(np.repeat(place[0], sizes, 1) * distance + np.repeat(place[1], sizes, 1))
+        residual, fisher = self.positive - p, p * (1 - p)
+        first = fisher * distance
+        sums = np.empty((5, len(weight), sizes.size))
+        for i, each in enumerate((residual, residual * distance, fisher, first, first * distance)):
+            sums[i] = np.add.reduceat(weight * each, self.starts, axis=1)
+        return sums
 
     def _fit_one_by_one(
         self, chosen: Bools, weight: Floats, slope: Floats, intercept: Floats

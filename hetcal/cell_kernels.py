@@ -81,3 +81,26 @@ def add_newton_sums(
         for power in range(5):
             sums[k, 2 + power] += fisher
             fisher *= distance
+
+
+@compiled
+def replicate_sums(weight: Any, distance: Any, positive: Any, starts: Any, place: Any) -> Any:
+    """Add up residuals, Fisher weights and their moments by replicate and group."""
+    count = starts.size
+    sums = np.zeros((5, weight.shape[0], count))
+    for r in range(weight.shape[0]):
+        for g in range(count):
+            stop = starts[g + 1] if g + 1 < count else distance.size
+            slope, height = place[0, r, g], place[1, r, g]
+            a, b, c, d, e = 0.0, 0.0, 0.0, 0.0, 0.0
+            for i in range(starts[g], stop):
+                p = 1.0 / (1.0 + math.exp(-(slope * distance[i] + height)))
+                residual, fisher = weight[r, i] * (positive[i] - p), weight[r, i] * p * (1.0 - p)
+                a += residual
+                b += residual * distance[i]
+                c += fisher
+                d += fisher * distance[i]
+                e += fisher * distance[i] * distance[i]
+            sums[0, r, g], sums[1, r, g], sums[2, r, g] = a, b, c
+            sums[3, r, g], sums[4, r, g] = d, e
+    return sums
