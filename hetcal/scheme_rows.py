@@ -7,6 +7,7 @@ import pandas as pd
 
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.class_map import identity_map
+from hetcal.errors import CalibrationError
 from hetcal.stratified import Groups
 
 
@@ -34,6 +35,15 @@ class SchemeRows:
     scores: Floats | None
     weight: Floats | None = None
     group: Groups | None = None
+
+    def __post_init__(self) -> None:
+        shape = (0,) if self.scores is None else np.shape(self.scores)
+        if len(shape) != 1 and (len(shape) != 2 or shape[1] < 3):
+            raise CalibrationError(
+                f"The scores are an array of shape {shape}.",
+                "Two classes have one logit per row, more classes the log-probability of each.",
+                "Give such an array.",
+            )
 
     def weights(self, rows: Ints) -> Floats | None:
         """Return the weights of some rows."""

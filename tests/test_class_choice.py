@@ -257,6 +257,12 @@ def test_scores_of_other_classes_are_refused(choice, scores):
         choice.scheme.logit(scores, pd.DataFrame({"leaf": np.ones(5)}))
 
 
+@pytest.mark.parametrize("shape", [(5, 2), (5, 1), (5, 3, 1), ()])
+def test_two_classes_have_one_logit_per_row(shape):
+    with pytest.raises(CalibrationError, match="Two classes have one logit per row"):
+        SchemeRows(pd.DataFrame({"leaf": np.ones(5)}), np.ones(5, dtype=np.int64), np.zeros(shape))
+
+
 @pytest.fixture(scope="module", params=[False, True], ids=["plain", "weighted"])
 def folds(request):
     rows, rng = drawn(1_200, 9, blind=1.0), np.random.default_rng(0)

@@ -7,6 +7,7 @@ from scipy.special import softmax
 from sklearn.metrics import log_loss, roc_auc_score
 
 from hetcal.algorithm import class_method, run
+from hetcal.class_calibrator import ClassCalibrator
 from hetcal.class_metrics import macro_lift, one_against_rest
 from hetcal.delong import paired_delong
 from hetcal.errors import CalibrationError
@@ -84,9 +85,12 @@ def chosen(finished):
 
 
 def test_auto_chooses_maps_on_validation_and_calibration_rows(chosen):
-    held = chosen.split.calibration.size + chosen.split.validation.size
+    held = np.append(chosen.split.calibration, chosen.split.validation)
     assert chosen.choice.chosen == "tree vector"
-    assert (chosen.choice.candidates["rows"] == held).all()
+    assert (chosen.choice.candidates["rows"] == held.size).all()
+    expected = ClassCalibrator("vector", shrinkage=chosen.calibrator.shrinkage_)
+    expected.fit(chosen.scores.logit[held], chosen.table.y[held], chosen.leaf[held])
+    assert chosen.calibrator.to_json() == expected.to_json()
     assert chosen.evaluation.lift.low > 0.02
     assert any(note.startswith("Shrinkage towards") for note in chosen.notes)
 
