@@ -12,7 +12,7 @@ their weights and squared weights. A row is a cell of its own. Whatever takes ro
 cells, so there is one path for exact and for sketched data.
 
 1. **One pass over the rows** (`role_cells`): every row gets its leaf (`Partition.apply`). Up
-   to 200,000 rows become cells themselves. More rows are *sketched* (`sketch`): counted in
+   to 200,000 rows become cells themselves. More rows can be *sketched* (`sketch`): counted in
    4,096 logit bins per leaf and label, a few MB at any number of rows; sketches of parts of
    the data add up to the sketch of the whole.
 2. **Maps** (`platt`, `leaf_calibrator`): Newton's method from slope 0 fits the Platt maps of
@@ -23,10 +23,10 @@ cells, so there is one path for exact and for sketched data.
 3. **Ranks** (`rank_statistics`): the values of each class are sorted, never the rows. One
    sort gives AUC, average precision, the paper's PR-AUC and DeLong's variance, ties exact.
    Cells are ranked by the middle of their interval and summed by their mean score.
-4. **Bounds** (`bounds`, `rank_bounds`, `lift_bounds`, `share_bounds`, `platt_bounds`): what the
-   rows inside their intervals could change. A number from cells is shown while its bound is
-   below its standard error; otherwise, or where rows have groups and are not independent, the
-   rows are asked (`exactness`, `row_answers`), once for each set of maps.
+4. **Sketch or all rows**: numbers from a sketch follow a moved control at once, and are nearly
+   those of all rows (`python -m tests.sketch_error` prints how nearly). Pages compute them on all
+   rows on demand; `run` and the command line always do. Rows that belong to
+   groups, and scores that crowd into few bins, are never sketched (`role_cells`).
    Cells do not change, so that what the raw scores say is worked out once (`Cells.once`).
 5. **The tree** (`histogram_tree`): bins of every column are counted per node; a bin is looked
    into only if the best cut could lie inside, so the tree is scikit-learn's, split for split,

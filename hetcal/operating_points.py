@@ -45,21 +45,6 @@ class OperatingPoint:
         return self.true_positive_rate / passed if passed else 1.0
 
 
-def operating_point(
-    y: Labels, scores: Floats, threshold: float, tied_share: float, weight: Floats | None = None
-) -> OperatingPoint:
-    """Return the rates at (threshold, q); NaN with one class only.
-
-    Examples
-    --------
-    >>> operating_point(np.array([0, 0, 1, 1]), np.array([-1.0, 0.5, 0.5, 2.0]), 0.5, 0.25)
-    OperatingPoint(threshold=0.5, tied_share=0.25, true_positive_rate=0.625, \
-false_positive_rate=0.125)
-    """
-    true, false = (_rate(each, threshold, tied_share) for each in rank_classes(y, scores, weight))
-    return OperatingPoint(threshold, tied_share, true, false)
-
-
 def at_false_positive_rate(
     y: Labels, scores: Floats, rate: float, weight: Floats | None = None
 ) -> OperatingPoint:
@@ -68,7 +53,16 @@ def at_false_positive_rate(
     Where positive rows lie between two negative ones, or below all of them, every threshold
     between these has the same false positive rate; the lowest is taken, which passes the most
     positive rows.
+
+    Examples
+    --------
+    >>> at_false_positive_rate(np.array([0, 0, 1, 1]), np.array([-1.0, 0.5, 0.5, 2.0]), 0.125)
+    OperatingPoint(threshold=0.5, tied_share=0.25, true_positive_rate=0.625, \
+false_positive_rate=0.125)
     """
+    if weight is None:
+        positive = np.asarray(y) == 1
+        return _point_of_rows(scores[positive], scores[~positive], rate)
     return point_of_rate(*rank_classes(y, scores, weight), rate)
 
 
@@ -89,8 +83,8 @@ def point_of_rate(positive: RankedClass, negative: RankedClass, rate: float) -> 
     return OperatingPoint(threshold, share, true, _rate(negative, threshold, share))
 
 
-def point_of_rows(positive: Floats, negative: Floats, rate: float) -> OperatingPoint:
-    """Do what `at_false_positive_rate` does for scores of rows that count once, unsorted."""
+def _point_of_rows(positive: Floats, negative: Floats, rate: float) -> OperatingPoint:
+    """Find the point of rows that count once without sorting them."""
     if not positive.size * negative.size:
         return OperatingPoint(float("nan"), float("nan"), float("nan"), float("nan"))
     if rate >= 1:

@@ -13,7 +13,7 @@ from hetcal.curves import (
 )
 from hetcal.evaluation import Evaluation
 from hetcal.metrics import Metrics
-from hetcal.operating_points import OperatingPoint, point_of_rate, point_of_rows
+from hetcal.operating_points import OperatingPoint, at_false_positive_rate, point_of_rate
 from hetcal.reliability import ReliabilityCurve, reliability_curve
 from hetcal.ways import Ways
 
@@ -67,6 +67,5 @@ def points_of_rate(ways: Ways, rate: float) -> tuple[OperatingPoint, OperatingPo
 
 def _point(cells: Cells, rate: float) -> OperatingPoint:
     if cells.given_weight is None:
-        one = cells.y == 1
-        return point_of_rows(cells.centre[one], cells.centre[~one], rate)
+        return at_false_positive_rate(cells.y, cells.centre, rate)
     return point_of_rate(*cells.once(ranked), rate)

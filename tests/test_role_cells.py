@@ -74,7 +74,7 @@ def test_a_sketched_run_has_the_numbers_of_an_exact_one(many_rows):
     sketched = finish_run(passed, settings, exact.partition, maps)
     assert (sketched.cells.exact, exact.cells.exact) == (False, True)
     assert exact.computed_on == "Computed on all rows."
-    assert sketched.computed_on.startswith("From a sketch: the scores are counted in 4,096 bins")
+    assert sketched.computed_on.startswith("From a sketch of 4,096 score bins")
     assert exact.digest != sketched.digest
     maps = zip(sketched.calibrator.maps_, exact.calibrator.maps_, strict=True)
     for found, expected in maps:

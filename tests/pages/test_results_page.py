@@ -199,13 +199,13 @@ def test_a_sketched_table_has_nearly_the_same_results_and_on_demand_the_same(
     exact = metrics(app)
     monkeypatch.setattr("pages.shared.compute.SKETCHED_FROM", 100)
     sketched = go(with_segment_leaves(segments.assign(extra=1)), "pages/results.py")
-    assert any(each.startswith("From a sketch: ") for each in said(calm(sketched).caption))
+    assert any(each.startswith("From a sketch of ") for each in said(calm(sketched).caption))
     shown = metrics(sketched)
     for name in ("AUC before", "AUC after"):
         assert float(shown[name]) == pytest.approx(float(exact[name]), abs=2e-3)
     for page in ("pages/calibration.py", "pages/overconfidence.py"):
         calm(go(sketched, page))
-    assert any(each.startswith("From a sketch: ") for each in said(sketched.caption))
+    assert any(each.startswith("From a sketch of ") for each in said(sketched.caption))
     sketched.toggle(key="all_rows").set_value(True).run()
     for page in ("pages/overconfidence.py", "pages/results.py"):
         assert "Computed on all rows." in said(calm(go(sketched, page)).caption)

@@ -62,7 +62,7 @@ def test_a_saved_run_opens_on_its_results(app, finished):
     lift = finished.evaluation.lift
     assert app.title[0].value == "Results"
     assert metrics(app)["AUC after"] == f"{lift.after:.4f}"
-    assert any("without its rows" in each.help for each in app.caption)
+    assert any("its rows are not here" in each for each in said(app.caption))
     assert "**run.zip**" in banner(app)[0].replace("\\", "")
     assert "before" in [each["name"].split(" ")[0] for each in figure(app, "results_roc")["data"]]
 
