@@ -44,10 +44,6 @@ class AucGain:
         """Return the better end: a bin is looked into if it is next to the best cut."""
         return np.maximum(self.score(start, total), self.score(end, total))
 
-    def finished(self, total: Floats) -> bool:
-        """Tell whether the rows are of one class."""
-        return bool(total[0].min() == 0)
-
 
 def score_moments(codes: ScoreCodes) -> ValueTables:
     """Return what rows add up, by label: count, mass, score and squared score."""

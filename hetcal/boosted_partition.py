@@ -1,28 +1,26 @@
 """A sequence of partitions: gradient-boosted trees, and nested calibration along them."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn._loss import HalfBinomialLoss
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from hetcal.arrays import Floats, Ints, Singles
-from hetcal.ensemble_estimator import EnsembleEstimator, WeighedRows
+from hetcal.ensemble_estimator import EnsembleEstimator
 from hetcal.errors import PartitionError
-from hetcal.grown_tree import GrownTree
 from hetcal.progress import Progress, silent
 from hetcal.ranking import Labels
 from hetcal.side_by_side import Tell, side_by_side
+from hetcal.sklearn_internals import ToldLoss, boosted_baseline, boosted_trees
 from hetcal.stages import NestedStage
 from hetcal.stratified import Groups, draw_group_folds
+from hetcal.training_rows import TrainingRows
 from hetcal.tree_columns import TreeColumns
-from hetcal.tree_encoding import encode_columns
 from hetcal.tree_ensemble import TreeEnsemble
 
 
@@ -100,14 +98,14 @@ class BoostedPartition(EnsembleEstimator):
             Is told how many of the most trees are grown; what it raises ends the growth.
         """
         self._require_counts("boosted trees", "members", "max_iter", "max_leaf_nodes")
-        rows = self._rows(X, y, sample_weight)
+        rows = self._training_rows(X, y, sample_weight)
         check_consistent_length(X, groups)
-        # The unit of weights is of no account, though scikit-learn shrinks by sums of them.
-        rows = replace(rows, weight=rows.weight / rows.weight.mean())
-        self._check(rows.positive)
+        if rows.weight is not None:
+            # The unit of weights is of no account, though scikit-learn shrinks by sums of them.
+            rows = replace(rows, weight=rows.weight / rows.weight.mean())
+        self._check(rows.y)
         chosen = rows.used if ranked is None else np.asarray(ranked, dtype=np.bool_)
-        chosen = chosen[rows.used]
-        _, columns = encode_columns(rows.frame[chosen], rows.positive[chosen], rows.weight[chosen])
+        _, columns = rows.take(np.flatnonzero(chosen[rows.used])).encode()
         matrix = TreeColumns.of(columns).matrix(rows.frame)
         held_out = np.full(rows.used.size, np.nan)
         inside = np.flatnonzero(rows.used)
@@ -120,19 +118,19 @@ class BoostedPartition(EnsembleEstimator):
         models = side_by_side(members, "Growing boosted trees", progress)
         for model, (_, left_out) in zip(models, parts, strict=True):
             held_out[inside[left_out]] = model.decision_function(matrix[left_out])
-        trees = [each for model in models for each in _trees(model)]
+        trees = [each for model in models for each in boosted_trees(model)]
         self.ensemble_ = TreeEnsemble.of(columns, [tree for tree, _ in trees])
         self.values_: Floats = np.concatenate([values for _, values in trees]) / len(models)
-        self.baseline_ = float(np.mean([model._baseline_prediction[0, 0] for model in models]))
+        self.baseline_ = float(np.mean([boosted_baseline(model) for model in models]))
         self.held_out_ = held_out
         return self
 
-    def _parts(self, rows: WeighedRows, group: Groups | None) -> list[tuple[Ints, Ints]]:
+    def _parts(self, rows: TrainingRows, group: Groups | None) -> list[tuple[Ints, Ints]]:
         """Return the rows that each member is grown on, and those that it leaves out."""
         if group is None:
             folds = StratifiedKFold(self.members, shuffle=True, random_state=self.random_state)
-            return list(folds.split(rows.frame, rows.positive))
-        fold = draw_group_folds(rows.positive, group, self.members, self.random_state)
+            return list(folds.split(rows.frame, rows.y))
+        fold = draw_group_folds(rows.y, group, self.members, self.random_state)
         if fold is None:
             raise PartitionError(
                 "The groups of the rows cannot be divided in two so that both parts have rows of "
@@ -146,7 +144,7 @@ class BoostedPartition(EnsembleEstimator):
     def _member(
         self,
         matrix: Singles,
-        rows: WeighedRows,
+        rows: TrainingRows,
         grown: Ints,
         left_out: Ints,
         number: int,
@@ -154,7 +152,7 @@ class BoostedPartition(EnsembleEstimator):
     ) -> HistGradientBoostingClassifier:
         size, columns = len(grown), matrix.shape[1]
         model = HistGradientBoostingClassifier(
-            loss=_ToldLoss(lambda trees: tell(trees / self.max_iter)),
+            loss=ToldLoss(lambda trees: tell(trees / self.max_iter)),
             learning_rate=self.learning_rate,
             max_iter=self.max_iter,
             max_leaf_nodes=self.max_leaf_nodes,
@@ -165,7 +163,7 @@ class BoostedPartition(EnsembleEstimator):
             n_iter_no_change=20,
             random_state=self.random_state + number,
         )
-        positive, weight = rows.positive, rows.weight if rows.weighted else None
+        positive, weight = rows.y, rows.weight
         part = matrix[grown]
         part[:, np.isnan(part).all(axis=0)] = 0.0  # scikit-learn bins no column without values
         with threadpool_limits(1, user_api="openmp"):
@@ -205,37 +203,3 @@ class BoostedPartition(EnsembleEstimator):
                 "Boosted trees need at least two members, and a row of each class for each.",
                 "Choose another number of members, or training rows with more of both classes.",
             )
-
-
-class _ToldLoss(HalfBinomialLoss):
-    """The log-loss, which tells how many trees there are whenever it is asked for the next."""
-
-    def __init__(self, tell: Callable[[int], None]) -> None:
-        super().__init__()
-        self.tell = tell
-        self.trees = 0
-
-    def gradient_hessian(self, *args: Any, **kwargs: Any) -> tuple[Floats, Floats]:
-        """Return the derivatives that the next tree is grown on."""
-        self.tell(self.trees)
-        self.trees += 1
-        return super().gradient_hessian(*args, **kwargs)
-
-
-def _trees(model: HistGradientBoostingClassifier) -> list[tuple[GrownTree, Floats]]:
-    """Return each tree of scikit-learn's model, and the values of its leaves."""
-    found = []
-    for (predictor,) in model._predictors:
-        nodes = predictor.nodes
-        leaf = nodes["is_leaf"].astype(np.bool_)
-        tree = GrownTree(
-            np.where(leaf, -1, nodes["feature_idx"]).astype(np.int64),
-            np.where(leaf, np.nan, nodes["num_threshold"]),
-            ~leaf & nodes["missing_go_to_left"].astype(np.bool_),
-            np.where(leaf, 0, nodes["left"]).astype(np.int64),
-            np.where(leaf, 0, nodes["right"]).astype(np.int64),
-            nodes["count"].astype(np.int64),
-            np.zeros(len(nodes)),
-        )
-        found.append((tree, nodes["value"][leaf]))
-    return found

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.utils import ClassifierTags, Tags, column_or_1d
+from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
 from hetcal.columns import near_names
@@ -138,7 +138,7 @@ class ColumnsPartition(PartitionEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags = ClassifierTags(multi_class=False)
+        tags.target_tags.required = False
         return tags
 
 

@@ -9,7 +9,6 @@ from sklearn.ensemble import RandomForestClassifier
 from hetcal.ensemble_estimator import EnsembleEstimator
 from hetcal.grown_tree import GrownTree
 from hetcal.progress import Progress, silent
-from hetcal.tree_encoding import encode_columns
 from hetcal.tree_ensemble import TreeEnsemble
 
 STEP = 12  # fewest trees grown between two reports
@@ -68,8 +67,8 @@ class ForestPartition(EnsembleEstimator):
             Is told how many of the trees are grown; what it raises ends the growth.
         """
         self._require_counts("forest", "trees", "max_depth", "max_rows", "min_samples_leaf")
-        rows = self._rows(X, y, sample_weight)
-        matrix, columns = encode_columns(rows.frame, rows.positive, rows.weight)
+        rows = self._training_rows(X, y, sample_weight)
+        matrix, columns = rows.encode()
         forest = RandomForestClassifier(
             self.trees,
             max_depth=self.max_depth,
@@ -84,7 +83,7 @@ class ForestPartition(EnsembleEstimator):
             progress(grown_before / self.trees, "Growing a forest")
             forest.n_estimators = min(grown_before + step, self.trees)
             with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds up huge values
-                forest.fit(matrix, rows.positive, rows.weight if rows.weighted else None)
+                forest.fit(matrix, rows.y, rows.weight)
         grown = [GrownTree.from_scikit_learn(tree.tree_) for tree in forest.estimators_]
         self.ensemble_ = TreeEnsemble.of(columns, grown)
         return self

@@ -9,10 +9,9 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
-from sklearn.utils import Tags, _safe_indexing, assert_all_finite, column_or_1d, get_tags
+from sklearn.utils import Tags, assert_all_finite, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
     validate_data,
@@ -24,6 +23,7 @@ from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
 from hetcal.partition_estimator import require_table
 from hetcal.platt import fit_platt
+from hetcal.row_weights import row_weights
 from hetcal.scores import to_logits
 from hetcal.tree_partition import TreePartition
 
@@ -36,7 +36,8 @@ class _Rows:
 
     def take(self, rows: Ints) -> "_Rows":
         weight = None if self.weight is None else self.weight[rows]
-        return _Rows(_safe_indexing(self.X, rows), self.y[rows], weight)
+        X = self.X.iloc[rows] if isinstance(self.X, pd.DataFrame) else self.X[rows]
+        return _Rows(X, self.y[rows], weight)
 
 
 class HeterogeneousCalibrator(ClassifierMixin, BaseEstimator):
@@ -167,7 +168,7 @@ class HeterogeneousCalibrator(ClassifierMixin, BaseEstimator):
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         if weight is not None:
-            weight = _check_sample_weight(weight, X, ensure_non_negative=True)
+            weight = row_weights(weight, X)
         return _Rows(X, y, weight)
 
     def _checked(self, X: Any, *, reset: bool) -> Any:

@@ -5,7 +5,7 @@ between bins, and looks only into the bins, then into the parts, that could hold
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -19,16 +19,17 @@ from hetcal.magnifier import RowMagnifier
 from hetcal.picked_columns import Matrix
 from hetcal.row_passes import REFERENCE, Passes, bin_rows, compiled_passes
 from hetcal.runs import Judge, Runs
-from hetcal.split_criteria import Criterion, Gini
+from hetcal.split_criteria import Gini
 from hetcal.split_search import Cut, Search, best_cuts, search_cut
 
 MOST_CLASSES = 1 << 7  # so that a key holds parts enough
+GINI = Gini()
 TOGETHER = 8  # nodes whose children are counted in one pass over the rows
 
 
 @dataclass(frozen=True)
 class Growth:
-    """What decides how a tree grows.
+    """How far a tree grows.
 
     Parameters
     ----------
@@ -36,13 +37,10 @@ class Growth:
         Most cuts on a path.
     min_samples_leaf : int
         Fewest rows of a leaf.
-    criterion : Criterion
-        What makes a cut good.
     """
 
     max_depth: int
     min_samples_leaf: int = 1
-    criterion: Criterion = field(default_factory=Gini)
 
 
 def grow_tree(
@@ -65,7 +63,7 @@ def grow_tree(
     weight : array of float or None
         Row weights, all above 0.
     growth : Growth
-        Limits and criterion.
+        Limits.
     compiled : bool or None
         Whether to compile the passes over rows; None means if numba is there.
     """
@@ -125,7 +123,7 @@ class _Grower:
 
     def _grows(self, total: Floats, depth: int) -> bool:
         enough = total[0].sum() >= max(2, 2 * self.growth.min_samples_leaf)
-        pure = self.growth.criterion.finished(total)
+        pure = GINI.finished(total)
         return bool(depth < self.growth.max_depth and enough and not pure)
 
     def _cuts(self, branches: dict[int, _Branch]) -> dict[int, Cut]:
@@ -144,7 +142,7 @@ class _Grower:
 
     def _search(self, total: Floats, sums: Floats) -> Search:
         bins = self.table.bin_sums(sums)
-        judge = Judge(self.growth.criterion, self.growth.min_samples_leaf, total, bins[..., -1])
+        judge = Judge(GINI, self.growth.min_samples_leaf, total, bins[..., -1])
         runs = Runs.of_bins(bins, self.table.bin_only)
         return search_cut(judge, runs, partial(self.magnifier.parts, sums))
 

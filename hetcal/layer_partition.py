@@ -4,7 +4,6 @@ from typing import Any, Self
 
 import pandas as pd
 from sklearn.base import clone
-from sklearn.utils import ClassifierTags, Tags
 
 from hetcal.activations import Activations, unit_name
 from hetcal.partition_estimator import PartitionEstimator
@@ -48,9 +47,3 @@ class LayerPartition(PartitionEstimator):
     def _frame(self, X: Any, *, reset: bool) -> pd.DataFrame:
         frame = super()._frame(X.values if isinstance(X, Activations) else X, reset=reset)
         return frame.set_axis([unit_name(self.layer, i) for i in range(frame.shape[1])], axis=1)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags

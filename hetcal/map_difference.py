@@ -128,10 +128,6 @@ class MapDifference:
         """Return the better end: a bin is looked into if it is next to the best cut."""
         return np.maximum(self.score(start, total), self.score(end, total))
 
-    def finished(self, total: Floats) -> bool:
-        """Tell whether the spread is too little for two sides."""
-        return bool(total[3, 1] < 2 * FEWEST)
-
 
 def parts_statistic(sums: Floats) -> float:
     """Return the score test of one map for each of many parts against a single map.

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from hetcal.errors import ModelError
+from hetcal.keras_internals import origin
 
 Function = Callable[[dict[str, Any]], Any]
 
@@ -110,12 +111,12 @@ def last_operation(model: Any, output: str | None = None) -> Any:
                 return last_operation(layer) if isinstance(layer, keras.Model) else layer
     tensor = _choose(model.output, output, model)
     while True:
-        operation, node, _ = tensor._keras_history
+        operation, before = origin(tensor)
         if isinstance(operation, keras.Model):
             return last_operation(operation)
         if type(operation).__name__ not in _TRANSPARENT:
             return operation
-        tensor = operation._inbound_nodes[node].input_tensors[0]
+        tensor = before
 
 
 def activation_of(operation: Any) -> str | None:

@@ -1,21 +1,26 @@
 """What all estimators of partitions share."""
 
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import ClassifierTags, Tags, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from hetcal.arrays import Ints
 from hetcal.errors import PartitionError
 from hetcal.feature_values import named_columns
 from hetcal.partition import Leaf, Partition
+from hetcal.row_weights import row_weights
+from hetcal.training_rows import TrainingRows, class_numbers
 
 
 class FrameEstimator(BaseEstimator):
-    """An estimator that is given tables of numbers and categories."""
+    """An estimator that is given tables of numbers and categories, and labels."""
+
+    _most_classes: ClassVar[int] = 2
 
     def _frame(self, X: Any, *, reset: bool) -> pd.DataFrame:
         require_table(X)
@@ -23,6 +28,19 @@ class FrameEstimator(BaseEstimator):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return named_columns(X)
         return named_columns(validate_data(self, X, reset=reset, ensure_all_finite=False))
+
+    def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+        """Check what `fit` was given, and leave out rows of weight 0."""
+        frame = self._frame(X, reset=True)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(frame, y)
+        used, weight = np.ones(len(frame), dtype=np.bool_), None
+        if sample_weight is not None:
+            weight = row_weights(sample_weight, frame)
+            used = weight > 0
+            if not used.all():  # millions of rows are not copied for nothing
+                frame, y, weight = frame[used], y[used], weight[used]
+        return TrainingRows(frame, class_numbers(y, self._most_classes), weight, used)
 
     def _require_counts(self, what: str, *names: str) -> None:
         """Refuse parameters that are not whole numbers of at least 1; a leaf size may be None."""
@@ -41,6 +59,8 @@ class FrameEstimator(BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=self._most_classes > 2)
         return tags
 
 

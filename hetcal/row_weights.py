@@ -1,9 +1,11 @@
 """Row weights as estimators are given them."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_non_negative
 
 from hetcal.arrays import Floats
 
@@ -17,14 +19,26 @@ def row_weights(sample_weight: Any, X: Any, *, may_vanish: bool = False) -> Floa
     weights so large or small that their squares are no numbers are taken in another unit, a
     power of two, which rounds nothing.
     """
-    weight: Floats = _check_sample_weight(
-        sample_weight,
-        X,
-        dtype=np.float64,
-        ensure_non_negative=True,
-        allow_all_zero_weights=may_vanish,
-    )
+    weight = _checked(1.0 if sample_weight is None else sample_weight, len(X))
     largest = float(weight.max(initial=0.0))
+    if not largest and not may_vanish:
+        message = "Sample weights must contain at least one non-zero number."
+        raise ValueError(message)
     if not largest or 1 / LARGEST <= largest <= LARGEST:
         return weight
     return np.ldexp(weight, -int(np.frexp(largest)[1]))
+
+
+def _checked(sample_weight: Any, rows: int) -> Floats:
+    weight: Floats = (
+        np.full(rows, sample_weight, dtype=np.float64)
+        if isinstance(sample_weight, Real)
+        else check_array(
+            sample_weight, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight"
+        )
+    )
+    check_non_negative(weight, "`sample_weight`")
+    if weight.shape != (rows,):
+        message = f"Sample weights have the shape {weight.shape}, not ({rows},): one for each row."
+        raise ValueError(message)
+    return weight

@@ -6,7 +6,6 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.utils import ClassifierTags, Tags, column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
 from hetcal.arrays import Floats, Ints, Singles
@@ -15,10 +14,8 @@ from hetcal.feature_values import feature_kind
 from hetcal.kernels import use_compiled
 from hetcal.map_difference import NodeMap
 from hetcal.partition_estimator import PartitionEstimator
-from hetcal.row_weights import row_weights
 from hetcal.score_codes import ScoreCodes
 from hetcal.score_tree import BinnedColumns, Chooser, ScoreTreeGrower
-from hetcal.training_rows import two_classes
 from hetcal.tree_encoding import EncodedColumn, encode_column, encode_columns, to_partition
 from hetcal.tree_partition import default_min_leaf
 
@@ -77,18 +74,11 @@ class ScorePartition(PartitionEstimator):
             Importance weights.
         """
         self._check_parameters()
-        frame = self._frame(X, reset=True)
-        y, scores = column_or_1d(y, warn=True), _checked_scores(scores)
-        check_consistent_length(frame, y, scores)
-        weight = None
-        if sample_weight is not None:
-            weight = row_weights(sample_weight, frame)
-            used = weight > 0
-            if not used.all():
-                frame, y, scores, weight = frame[used], y[used], scores[used], weight[used]
-            weight = weight / weight.mean()
-        codes = ScoreCodes.of_rows(scores, two_classes(y), weight)
-        matrix, columns, source = _encode(frame, codes)
+        rows, scores = self._training_rows(X, y, sample_weight), _checked_scores(scores)
+        check_consistent_length(rows.used, scores)
+        weight = None if rows.weight is None else rows.weight / rows.weight.mean()
+        codes = ScoreCodes.of_rows(scores[rows.used], rows.y, weight)
+        matrix, columns, source = _encode(rows.frame, codes)
         self._grow(matrix, columns, source, codes)
         return self
 
@@ -124,12 +114,6 @@ class ScorePartition(PartitionEstimator):
                 "It is the chance of a cut where there is no difference: between 0 and 1.",
                 "Choose such a number, as 0.05.",
             )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
 
 
 def _checked_scores(scores: Any) -> Floats:

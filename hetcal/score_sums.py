@@ -115,10 +115,6 @@ class ValueMagnifier:
         self.table, self.values, self.rows = table, values, rows
         self.use_compiled = use_compiled
 
-    def parts(self, bins: Runs) -> Runs:
-        """Leave bins as they are: few are looked into."""
-        return bins
-
     def single(self, parts: Runs) -> Runs:
         """Divide bins of several values into rows."""
         owners = np.flatnonzero(np.isnan(parts.value))

@@ -15,7 +15,7 @@ from hetcal.runs import Judge, Runs
 from hetcal.score_codes import Rows, ScoreCodes
 from hetcal.score_sums import ValueMagnifier, ValueTables
 from hetcal.split_criteria import Criterion
-from hetcal.split_search import Cut, best_cut
+from hetcal.split_search import Cut, best_cuts, search_cut
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,9 @@ class NodeSums:
         runs = self.runs.select(wanted[self.runs.feature])
         columns = self.columns
         magnifier = ValueMagnifier(columns.table, self.values, self.rows, columns.compiled)
-        return best_cut(self.judge(criterion, wanted), runs, magnifier)
+        search = search_cut(self.judge(criterion, wanted), runs, lambda bins: bins)
+        (cut,) = best_cuts([search], lambda _, asked: [magnifier.single(each) for each in asked])
+        return cut
 
 
 @dataclass(frozen=True)

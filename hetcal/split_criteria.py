@@ -25,9 +25,6 @@ class Criterion(Protocol):
     def bound(self, start: Floats, end: Floats, total: Floats) -> Floats:
         """Return what no cut between the sums `start` and the sums `end` can exceed."""
 
-    def finished(self, total: Floats) -> bool:
-        """Tell whether a node needs no cut."""
-
 
 class Gini:
     """scikit-learn's Gini criterion, in its own order of operations.

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -42,23 +41,6 @@ class Cut:
 
 
 Search = Generator[Runs, Runs, Cut | None]
-
-
-class Magnifier(Protocol):
-    """Looks into runs: into bins first, then into parts of bins."""
-
-    def parts(self, bins: Runs) -> Runs:
-        """Divide bins of several values into smaller runs."""
-
-    def single(self, parts: Runs) -> Runs:
-        """Divide parts of several values into rows."""
-
-
-def best_cut(judge: Judge, bins: Runs, magnifier: Magnifier) -> Cut | None:
-    """Find the best cut of a node, see `search_cut`."""
-    search = search_cut(judge, bins, magnifier.parts)
-    (cut,) = best_cuts([search], lambda _, asked: [magnifier.single(each) for each in asked])
-    return cut
 
 
 def best_cuts(

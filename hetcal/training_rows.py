@@ -1,13 +1,13 @@
 """The rows that a tree is grown on."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from hetcal.arrays import Floats, Ints, Singles
+from hetcal.arrays import Bools, Floats, Ints, Singles
 from hetcal.columns import counted
 from hetcal.errors import PartitionError
 from hetcal.feature_values import feature_kind
@@ -27,11 +27,14 @@ class TrainingRows:
         Class numbers 0, 1, ….
     weight : array of float or None
         Row weights, all above 0.
+    used : array of bool, optional
+        Which of the rows that an estimator was given these are.
     """
 
     frame: pd.DataFrame
     y: Labels
     weight: Floats | None
+    used: Bools = field(default_factory=lambda: np.ones(0, dtype=np.bool_))
 
     @cached_property
     def ordering(self) -> Labels | Floats:

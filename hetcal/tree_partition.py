@@ -3,8 +3,6 @@
 from typing import Any, ClassVar, Self
 
 import pandas as pd
-from sklearn.utils import ClassifierTags, Tags, column_or_1d
-from sklearn.utils.validation import check_consistent_length
 
 from hetcal.arrays import Floats, Ints
 from hetcal.grown_tree import GrownTree
@@ -14,7 +12,6 @@ from hetcal.picked_columns import Matrix
 from hetcal.picked_encoding import pick_columns
 from hetcal.progress import Progress, between, silent
 from hetcal.ranking import Labels
-from hetcal.row_weights import row_weights
 from hetcal.training_rows import TrainingRows, class_numbers
 from hetcal.tree_encoding import complete_columns, to_partition
 
@@ -65,6 +62,7 @@ class TreePartition(PartitionEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the tree on training rows with labels of two or more classes."""
+        self._check_parameters()
         return self._fit(self._training_rows(X, y, sample_weight))
 
     def fit_rows(
@@ -107,20 +105,6 @@ class TreePartition(PartitionEstimator):
         self.partition_ = to_partition(tree, complete_columns(columns, tree, picked))
         return self
 
-    def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
-        """Check what `fit` was given, and leave out rows of weight 0."""
-        self._check_parameters()
-        frame = self._frame(X, reset=True)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(frame, y)
-        weight = None
-        if sample_weight is not None:
-            weight = row_weights(sample_weight, frame)
-            used = weight > 0
-            if not used.all():
-                frame, y, weight = frame[used], y[used], weight[used]
-        return TrainingRows(frame, class_numbers(y, self._most_classes), weight)
-
     def _grow(self, X: Matrix, rows: TrainingRows, min_leaf: int) -> GrownTree:
         return grow_tree(X, rows.y, rows.weight, growth=Growth(self.max_depth, min_leaf))
 
@@ -129,9 +113,3 @@ class TreePartition(PartitionEstimator):
 
     def _check_parameters(self) -> None:
         self._require_counts("tree", "max_depth", "min_samples_leaf")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.classifier_tags = ClassifierTags(multi_class=self._most_classes > 2)
-        return tags

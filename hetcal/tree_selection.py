@@ -11,7 +11,6 @@ from hetcal.arrays import Floats, Singles
 from hetcal.errors import PartitionError
 from hetcal.grown_tree import GrownTree
 from hetcal.pruning import depth_keys, subtree, weakest_links
-from hetcal.stratified import Groups
 from hetcal.training_rows import TrainingRows
 from hetcal.tree_encoding import EncodedColumn, to_partition
 from hetcal.tree_partition import TreePartition, default_min_leaf
@@ -84,8 +83,10 @@ class SelectedTreePartition(TreePartition):
 
         Rows of one group share a fold; there may be fewer folds then.
         """
-        group = None if groups is None else _used_groups(groups, y, sample_weight)
+        self._check_parameters()
+        check_consistent_length(groups, y)
         rows = self._training_rows(X, y, sample_weight).with_codes()
+        group = None if groups is None else np.asarray(groups)[rows.used]
         matrix, columns = rows.encode()
         families = [self._family(matrix, rows, columns, each) for each in self._sizes(len(matrix))]
         folds = draw_folds(rows.y, self.folds, self.random_state, group)
@@ -147,13 +148,6 @@ class SelectedTreePartition(TreePartition):
                     f"It has to be a whole number from {low} to {high}.",
                     "Choose such a number.",
                 )
-
-
-def _used_groups(groups: Any, y: Any, sample_weight: Any) -> Groups:
-    """Return the groups of the rows with a weight above 0."""
-    check_consistent_length(groups, y, sample_weight)
-    found = np.asarray(groups)
-    return found if sample_weight is None else found[np.asarray(sample_weight) > 0]
 
 
 def complexities(keys: Floats) -> Floats:

@@ -6,10 +6,11 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hetcal import boosted_partition, side_by_side
+from hetcal import side_by_side
 from hetcal.boosted_partition import BoostedPartition
 from hetcal.errors import PartitionError
 from hetcal.forest_partition import ForestPartition
+from hetcal.sklearn_internals import ToldLoss
 from hetcal.stages import NestedStage
 
 FOLDS = "rows are divided into folds, where a weight of 2 is not two rows"
@@ -80,7 +81,7 @@ def test_what_progress_raises_ends_the_growth_of_all_members(monkeypatch):
     monkeypatch.setattr(side_by_side, "PAUSE", 0.001)
     X, y = rows(0, 400)
     grown = []
-    loss = boosted_partition._ToldLoss.gradient_hessian
+    loss = ToldLoss.gradient_hessian
 
     def counted(self, *args, **kwargs):
         grown.append(1)
@@ -90,7 +91,7 @@ def test_what_progress_raises_ends_the_growth_of_all_members(monkeypatch):
         if done > 0.005:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(boosted_partition._ToldLoss, "gradient_hessian", counted)
+    monkeypatch.setattr(ToldLoss, "gradient_hessian", counted)
     estimator = BoostedPartition(4, max_iter=5_000, learning_rate=1e-4)
     with pytest.raises(KeyboardInterrupt):
         estimator.fit(X, y, progress=stop)

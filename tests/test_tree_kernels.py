@@ -56,7 +56,7 @@ def test_rows_in_wanted_bins_are_the_same(monkeypatch, table, plain, counted):
         number[::step] = np.arange(number[::step].size)
     numbers[:, binned.ends[1] : binned.ends[2]] = -1  # nothing is wanted of the second column
     wanted = [
-        number[binned.ends[:-1] + (binned.keys[ROWS[node]] >> 1)] >= 0
+        number[binned.ends[:-1] + (binned.keys[ROWS[node]] >> binned.label_bits)] >= 0
         for node, number in zip(NODES, numbers, strict=True)
     ]
     sizes = np.array([each.sum(axis=0) for each in wanted])

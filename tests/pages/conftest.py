@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 import streamlit as st
-from streamlit import config
-from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from hetcal.settings import Settings
 from pages.shared import compute, state
+from tests.pages.streamlit_internals import name_sessions, serve_at
 
 
 @pytest.fixture(autouse=True)
@@ -27,12 +26,7 @@ def _plain_tree(request, monkeypatch):
 @pytest.fixture
 def become(monkeypatch):
     """Say whose session the next runs are; AppTest gives every session the same name."""
-
-    def change(name):
-        owner = property(lambda runner: name, lambda runner, value: None)
-        monkeypatch.setattr(LocalScriptRunner, "_session_id", owner, raising=False)
-
-    return change
+    return lambda name: name_sessions(name, monkeypatch)
 
 
 @pytest.fixture
@@ -63,5 +57,5 @@ def customers(segments):
 def served_at():
     """Set the address that the server listens on."""
     before = st.get_option("server.address")
-    yield lambda address: config.set_option("server.address", address)
-    config.set_option("server.address", before)
+    yield serve_at
+    serve_at(before)

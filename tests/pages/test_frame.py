@@ -5,9 +5,9 @@ import weakref
 from dataclasses import replace
 
 import pytest
-from streamlit.runtime.caching import cache_resource_api
 
 from pages.shared import compute
+from tests.pages.streamlit_internals import end_session
 from tests.pages.visit import (
     PAGES,
     calm,
@@ -205,7 +205,7 @@ def test_a_session_that_ends_takes_its_files_along_and_leaves_the_others(segment
     first = with_scores(segments)
     become("second")
     second = with_scores(segments.iloc[::-1])
-    cache_resource_api.clear_session_cache("first")
+    end_session("first")
     assert not first.session_state["workspace"].files[0].path.parent.exists()
     assert "AUC before" in metrics(calm(go(second, "pages/results.py")))
 

@@ -6,8 +6,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
+
+from tests.pages.streamlit_internals import select
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 PAGES = {
@@ -137,17 +138,11 @@ def numbers(values):
 def click_row(app, key, row):
     """Click a row of a table; AppTest itself offers no way to do so."""
     table = next(each for each in app.dataframe if each.proto.id.endswith(f"-{key}"))
-    return _select(app, table.proto.id, {"rows": [row], "columns": [], "cells": []})
+    return select(app, table.proto.id, {"rows": [row], "columns": [], "cells": []})
 
 
 def click_point(app, key, leaf):
     """Click a point of a chart that stands for a leaf."""
     chart = next(each for each in app.get("plotly_chart") if each.proto.id.endswith(f"-{key}"))
     points = [{"customdata": [leaf]}]
-    return _select(app, chart.proto.id, {"points": points, "point_indices": [0], "box": []})
-
-
-def _select(app, widget, selection):
-    states = app._tree.get_widget_states()
-    states.widgets.append(WidgetState(id=widget, string_value=json.dumps({"selection": selection})))
-    return app._run(states)
+    return select(app, chart.proto.id, {"points": points, "point_indices": [0], "box": []})
