@@ -16,9 +16,9 @@ cells, so there is one path for exact and for sketched data.
    4,096 logit bins per leaf and label, a few MB at any number of rows; sketches of parts of
    the data add up to the sketch of the whole.
 2. **Maps** (`platt`, `leaf_calibrator`): Newton's method from slope 0 fits the Platt maps of
-   all leaves at once on cells; `platt_polish` then takes a step over the rows, so that slopes
+   all leaves at once on cells; `platt.polish` then takes a step over the rows, so that slopes
    and intercepts are the exact maximum likelihood.
-   Maps of other kinds (`leaf_methods`) are fitted on cells, too, and `shrunken` draws those
+   Maps of other kinds (`leaf_methods`) are fitted on cells, too, and `map_families` shrinks those
    with parameters towards the pooled map, as strongly as `shrinkage` finds best.
 3. **Ranks** (`rank_statistics`): the values of each class are sorted, never the rows. One
    sort gives AUC, average precision, the paper's PR-AUC and DeLong's variance, ties exact.

@@ -14,18 +14,17 @@ from sklearn.utils.validation import (
 from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
 from hetcal.errors import CalibrationError
-from hetcal.histogram import BINS, fit_histogram
+from hetcal.histogram import BINS, FEWER_BINS, fit_histogram, level
 from hetcal.leaf_methods import LeafFits, fit_leaves, levelled
 from hetcal.map_shapes import Affine, Shape, Steps
 from hetcal.row_weights import row_weights
-from hetcal.scaling_binning import BINS as FEWER_BINS
-from hetcal.scaling_binning import level
 
 
 class _Calibrator(BaseEstimator):
     """What all calibrators of a single score share: input, output and `shape_`, the map."""
 
     shape_: Shape
+    _method = ""
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit on logits and labels of two classes; the larger label is the positive one."""
@@ -41,7 +40,7 @@ class _Calibrator(BaseEstimator):
         return self
 
     def _fit_shape(self, cells: Cells) -> Shape:
-        raise NotImplementedError
+        return first_map(fit_leaves(self._method, cells, [0]))
 
     def predict(self, scores: Any) -> Floats:
         """Return the calibrated probability of each logit."""
@@ -88,8 +87,7 @@ class BiasCalibrator(_Calibrator):
         The map, of slope 1.
     """
 
-    def _fit_shape(self, cells: Cells) -> Shape:
-        return first_map(fit_leaves("bias", cells, [0]))
+    _method = "bias"
 
 
 class TemperatureCalibrator(_Calibrator):
@@ -101,8 +99,7 @@ class TemperatureCalibrator(_Calibrator):
         The map, of intercept 0; the temperature is 1 / slope.
     """
 
-    def _fit_shape(self, cells: Cells) -> Shape:
-        return first_map(fit_leaves("temperature", cells, [0]))
+    _method = "temperature"
 
 
 class BetaCalibrator(_Calibrator):
@@ -116,8 +113,7 @@ class BetaCalibrator(_Calibrator):
         The map.
     """
 
-    def _fit_shape(self, cells: Cells) -> Shape:
-        return first_map(fit_leaves("beta", cells, [0]))
+    _method = "beta"
 
 
 class IsotonicCalibrator(_Calibrator):
@@ -131,8 +127,7 @@ class IsotonicCalibrator(_Calibrator):
         The map.
     """
 
-    def _fit_shape(self, cells: Cells) -> Shape:
-        return first_map(fit_leaves("isotonic", cells, [0]))
+    _method = "isotonic"
 
 
 class HistogramCalibrator(_Calibrator):
@@ -166,8 +161,7 @@ class BayesianBinningCalibrator(_Calibrator):
         The map.
     """
 
-    def _fit_shape(self, cells: Cells) -> Shape:
-        return first_map(fit_leaves("bbq", cells, [0]))
+    _method = "bbq"
 
 
 class ScalingBinningCalibrator(_Calibrator):
@@ -223,7 +217,7 @@ def first_map(fit: LeafFits) -> Shape:
         (fit.constant, "the same score for every row", "scores that differ"),
         (
             fit.separated,
-            "scores that part the two classes completely, so that no best slope exists",
+            "scores that separate the two classes completely, so that no best slope exists",
             "classes whose scores overlap",
         ),
         (~fit.converged, "scores whose best map was not found", "scores of moderate size"),

@@ -23,7 +23,7 @@ from hetcal.errors import CalibrationError
 from hetcal.leaf_ids import whole_ids
 from hetcal.row_weights import row_weights
 from hetcal.shrinkage import best_strength, given_strength
-from hetcal.stratified import Groups, draw, draw_group_folds
+from hetcal.stratified import Groups, draw_folds
 from hetcal.strict_json import Fields, JsonError, parse_object
 
 KIND, FORMAT = "hetcal class calibrators", 1
@@ -165,7 +165,7 @@ class ClassCalibrator(BaseEstimator):
         """Measure each strength on rows that its maps have not seen."""
         if self.shrinkage != "cv":
             return pd.DataFrame({"strength": [], "log_loss": []})
-        fold = self._folds(rows)
+        fold = draw_folds(rows.y, FOLDS, self.random_state, rows.group)
         if fold is None or fold.min() == fold.max():  # too few groups or rows to leave some out
             return pd.DataFrame({"strength": STRENGTHS[-1:], "log_loss": [np.nan]})
         losses = np.zeros((len(STRENGTHS), rows.y.size))
@@ -178,12 +178,6 @@ class ClassCalibrator(BaseEstimator):
                 losses[i, fold == number] = -found[np.arange(left_out.y.size), left_out.y]
         means = np.average(losses, axis=1, weights=rows.weight)
         return pd.DataFrame({"strength": STRENGTHS, "log_loss": means})
-
-    def _folds(self, rows: ClassRows) -> Ints | None:
-        if rows.group is not None:
-            return draw_group_folds(rows.y, rows.group, FOLDS, self.random_state)
-        shares, rng = np.full(FOLDS, 1 / FOLDS), np.random.default_rng(self.random_state)
-        return draw(np.ones(rows.y.size), rows.y, shares, rng)
 
     def _check(self, rows: ClassRows) -> None:
         given_strength(self.shrinkage)

@@ -15,7 +15,7 @@ from hetcal.ranking import Labels
 from hetcal.scores import Scores
 from hetcal.settings import FOR_CLASSES, READ_SCORES, Settings
 from hetcal.splits import Split
-from hetcal.stratified import Groups, draw, draw_group_folds
+from hetcal.stratified import Groups, draw_folds
 from hetcal.table import Table
 from hetcal.tree_partition import TreePartition
 from hetcal.tree_selection import SelectedTreePartition
@@ -78,10 +78,9 @@ def lend_rows(split: Split, y: Labels, seed: int, group: Groups | None = None) -
     rows = split.calibration
     if 2 * split.validation.size >= rows.size:
         return split
-    half = None if group is None else draw_group_folds(y[rows], group, 2, seed)
+    half = draw_folds(y[rows], 2, seed, group)
     if half is None:
-        chance, labels = np.random.default_rng(seed), y[rows].astype(np.int64)
-        half = draw(np.ones(rows.size), labels, np.full(2, 0.5), chance)
+        half = draw_folds(y[rows], 2, seed)
     grown_on = np.sort(np.append(split.validation, rows[half == 0]))
     return Split(split.train, grown_on, rows[half == 1], split.test)
 

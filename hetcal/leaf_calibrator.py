@@ -19,10 +19,11 @@ from hetcal.leaf_map import (
     LeafMap,
     MapSettings,
     Shrinkage,
+    are_straight,
+    map_scores,
     read_maps,
     write_maps,
 )
-from hetcal.leaf_mapping import are_straight, map_scores
 from hetcal.leaf_methods import fit_leaves, require_method, shrink_leaves
 from hetcal.map_shapes import Affine, Shape
 from hetcal.ranking import Labels
@@ -46,7 +47,7 @@ class LeafCalibrator(BaseEstimator):
         One of `hetcal.leaf_methods.METHODS`.
     shrinkage : float or "cv", default=0.0
         Strength of the pull of every map to that of all rows, see
-        `hetcal.shrunken.fit_shrunk`. 0 is the plain fit of every leaf, infinity one map for
+        `hetcal.map_families.fit_family`. 0 is the plain fit of every leaf, infinity one map for
         all; "cv" chooses by cross-validation on the calibration rows.
     random_state : int, default=0
         Seed of the folds of that.

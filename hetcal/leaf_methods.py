@@ -2,22 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
-from hetcal.arrays import Bools
-from hetcal.bbq import fit_bbq
+from hetcal.arrays import Bools, Floats
 from hetcal.cells import Cells
 from hetcal.errors import CalibrationError
-from hetcal.family_shapes import parameters_of, shapes_of
-from hetcal.histogram import fit_histogram
-from hetcal.isotonic import fit_isotonic
-from hetcal.map_families import FAMILIES
-from hetcal.map_shapes import Affine, Shape
-from hetcal.platt import PlattFit, extremes, fit_platt_cells, group_rows
-from hetcal.platt_polish import polish
-from hetcal.scaling_binning import level
-from hetcal.shrunken import fit_family
+from hetcal.histogram import fit_bbq, fit_histogram, fit_isotonic, level
+from hetcal.map_families import FAMILIES, FamilyFit, fit_family
+from hetcal.map_shapes import Affine, Beta, Shape
+from hetcal.platt import PlattFit, extremes, fit_platt_cells, group_cells, polish
 
 LEVELLED: dict[str, Callable[[Cells, Sequence[int]], Sequence[Shape | None]]] = {
     "isotonic": fit_isotonic,
@@ -97,9 +92,9 @@ def shrink_leaves(
     method: str, cells: Cells, leaves: Sequence[int], pooled: Shape, strength: float
 ) -> LeafFits:
     """Fit the map of every leaf with a penalty on its difference from the pooled map."""
-    fit = fit_family(method, cells, leaves, parameters_of(method, pooled), strength)
+    fit = fit_family(method, cells, leaves, _parameters_of(method, pooled), strength)
     nowhere = np.zeros(len(leaves), dtype=np.bool_)
-    return LeafFits(shapes_of(method, fit), nowhere, nowhere, nowhere, fit.converged)
+    return LeafFits(_shapes_of(method, fit), nowhere, nowhere, nowhere, fit.converged)
 
 
 def _platt(cells: Cells, leaves: Sequence[int], rows: Cells | None) -> PlattFit:
@@ -121,13 +116,12 @@ def _of_platt(fit: PlattFit) -> LeafFits:
 def _of_family(method: str, cells: Cells, leaves: Sequence[int]) -> LeafFits:
     fit, flags = fit_family(method, cells, leaves), _troubles(method, cells, leaves)
     sound = fit.converged & ~np.any(flags, axis=0)
-    return LeafFits(shapes_of(method, replace(fit, converged=sound)), *flags, sound)
+    return LeafFits(_shapes_of(method, replace(fit, converged=sound)), *flags, sound)
 
 
 def _troubles(method: str, cells: Cells, leaves: Sequence[int]) -> tuple[Bools, Bools, Bools]:
     """Tell where the likelihood has no single maximum: one class, constant, separated."""
-    rows = group_rows(cells.score, cells.y, cells.leaf, leaves, cells.weight, None)
-    low, high = extremes(rows, len(leaves))
+    low, high = extremes(group_cells(cells, leaves), len(leaves))
     one_class: Bools = np.isinf(low[0]) | np.isinf(low[1])
     if method == "bias":
         nowhere = np.zeros(len(leaves), dtype=np.bool_)
@@ -147,3 +141,32 @@ def levelled(shapes: Sequence[Shape | None], cells: Cells, leaves: Sequence[int]
     one_class, _, _ = _troubles("bias", cells, leaves)
     nowhere = np.zeros(len(leaves), dtype=np.bool_)
     return LeafFits(shapes, one_class, nowhere, nowhere, ~nowhere)
+
+
+def _shapes_of(family: str, fit: FamilyFit) -> list[Shape | None]:
+    """Return the map of every leaf; None where no maximum was found."""
+    numbers = zip(fit.parameters.tolist(), fit.errors.tolist(), fit.converged, strict=True)
+    return [_shape(family, p, se) if found else None for p, se, found in numbers]
+
+
+def _parameters_of(family: str, shape: Shape) -> Floats:
+    """Return the parameters that a map of the family has."""
+    if isinstance(shape, Beta):
+        return np.array([shape.a, shape.b, shape.c])
+    line = cast(Affine, shape)
+    chosen = {
+        "platt": [line.slope, line.intercept],
+        "bias": [line.intercept],
+        "temperature": [line.slope],
+    }
+    return np.array(chosen[family])
+
+
+def _shape(family: str, p: list[float], se: list[float]) -> Shape:
+    if family == "beta":
+        return Beta(*p, *se)
+    if family == "bias":
+        return Affine(1.0, p[0], 0.0, se[0])
+    if family == "temperature":
+        return Affine(p[0], 0.0, se[0], 0.0)
+    return Affine(*p, *se)

@@ -1,16 +1,22 @@
-"""Families of maps of the logit whose parameters stand in a straight line.
+"""Families of maps that are linear in their parameters, fitted in all leaves at once.
 
 A calibrated logit is `offset + Σ parameter · feature`, where offset and features depend on the
-score alone. So the likelihood of every family has no second summit, and one way of climbing it
-serves all of them.
+score alone. So the log-loss of every family is convex, and one solver serves all of them.
+Maps may be shrunk towards the map of all rows: a leaf with few rows then stays close to it, and
+a leaf with many rows has the map of its own rows.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import logit
 
 from hetcal.arrays import Bools, Floats
+from hetcal.cells import Cells
+from hetcal.map_shapes import beta_features
+from hetcal.platt import group_cells
+from hetcal.platt_newton import TINY, GroupedRows, PenalisedLosses, minimise
 
 
 @dataclass(frozen=True)
@@ -45,11 +51,6 @@ def _score(scores: Floats) -> Floats:
 
 def _nothing(scores: Floats) -> Floats:
     return np.empty((0, len(scores)))
-
-
-def beta_features(scores: Floats) -> Floats:
-    """Return log p and -log(1 - p) for p the probability of a logit."""
-    return np.stack([-np.logaddexp(0, -scores), np.logaddexp(0, scores)])
 
 
 FAMILIES = {
@@ -115,3 +116,124 @@ class Units:
         return np.append([family.rising] * self.scale.size, [False] * self.constant).astype(
             np.bool_
         )
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyFit:
+    """Maps of one family, one entry per leaf.
+
+    Parameters
+    ----------
+    parameters, errors : array
+        By leaf and parameter: the maps and their standard errors.
+    converged : array of bool
+        The maximum was found.
+    """
+
+    parameters: Floats
+    errors: Floats
+    converged: Bools
+
+
+@np.errstate(over="ignore", invalid="ignore")  # maps beyond all numbers have not converged
+def fit_family(
+    name: str,
+    cells: Cells,
+    leaves: Sequence[int],
+    pooled: Floats | None = None,
+    strength: float = 0.0,
+) -> FamilyFit:
+    """Fit the maps of one of `FAMILIES` in all leaves at once.
+
+    They maximise `log-likelihood - strength / 2 · |difference from the pooled map|²`, with
+    parameters in units of features that have mean 0 and deviation 1 over all these rows. With a
+    penalty a leaf of one class, of one score or without rows has such a map, too; without one
+    it may have none, and then its parameters mean nothing.
+
+    Parameters
+    ----------
+    name : str
+        Of the family.
+    cells : Cells
+        Raw scores.
+    leaves : sequence of int
+        Ids of the leaves.
+    pooled : array, optional
+        Parameters of the pooled map, which infinite strength gives; needed for a penalty.
+    strength : float
+        Of the penalty. It counts against weights that are scaled to the number of rows that all
+        of them are worth.
+    """
+    family, rows = FAMILIES[name], group_cells(cells, leaves)
+    # Groups that no pooled map joins have weights of their own unit.
+    rows = _worth(rows) if strength else rows.worth()
+    features = family.features(rows.scores)
+    units = Units.of(family, features, rows.weight)
+    columns = [*units.standardise(features), *[np.ones(rows.scores.size)] * family.constant]
+    target = np.zeros(len(columns))
+    if pooled is not None and strength:
+        target = units.from_parameters(pooled)
+    strengths, bounded = np.full(target.size, strength), units.bounded(family)
+    offset = family.offset(rows.scores)
+    losses = PenalisedLosses(rows, columns, offset, target, strengths, bounded)
+    found = _shrunk(losses, len(leaves)) if strength else _plain(losses, len(leaves), family)
+    place, covariance, converged = found
+    back = units.to_parameters
+    variances = np.einsum("ij,ljk,ik->li", back, covariance, back)
+    errors, parameters = np.sqrt(np.maximum(variances, 0.0)), place @ back.T
+    # The squares of scores may be beyond all numbers, and then so is what follows from them.
+    finite = np.isfinite(parameters).all(axis=1) & np.isfinite(errors).all(axis=1)
+    return FamilyFit(parameters, errors, converged & finite)
+
+
+def _worth(rows: GroupedRows) -> GroupedRows:
+    """Scale weights to the number of rows that all of them are worth."""
+    if rows.squares is None:
+        return rows
+    unit = rows.weight.sum() / max(rows.squares.sum(), TINY)
+    return replace(rows, weight=rows.weight * unit, squares=rows.squares * unit**2)
+
+
+Found = tuple[Floats, Floats, Bools]
+"""Parameters, their covariance, and whether they are the best, by leaf."""
+
+
+def _plain(losses: PenalisedLosses, count: int, family: Family) -> Found:
+    """Minimise from a level map, which keeps Newton's steps small; NaN without rows."""
+    rows, size = losses.rows, losses.target.size
+    place, covariance = np.full((count, size), np.nan), np.full((count, size, size), np.nan)
+    converged = np.zeros(count, dtype=np.bool_)
+    if rows.starts.size:
+        start, there = np.zeros((size, rows.starts.size)), rows.group[rows.starts]
+        if family.constant:
+            total = rows.sums(rows.weight)
+            rate = (rows.sums(rows.weight * rows.positive) + 0.5) / (total + 1)
+            start[-1] = logit(rate) - rows.sums(rows.weight * losses.offset) / total
+        point, converged[there] = minimise(losses, losses.at(start))
+        place[there], covariance[there] = point.place.T, losses.covariance(point)[0]
+    return place, covariance, converged
+
+
+def _shrunk(losses: PenalisedLosses, count: int) -> Found:
+    """Minimise from the target, whose own uncertainty is a part of that of the maps."""
+    rows, target, strength = losses.rows, losses.target, losses.strength[0]
+    prior = np.eye(target.size) / strength
+    place, covariance = np.tile(target, (count, 1)), np.tile(prior, (count, 1, 1))
+    pull = np.tile(np.eye(target.size), (count, 1, 1))
+    converged = np.ones(count, dtype=np.bool_)
+    if np.isfinite(strength) and rows.starts.size:
+        there = rows.group[rows.starts]
+        start = losses.at(np.tile(target[:, None], there.size))
+        point, converged[there] = minimise(losses, start)
+        place[there] = point.place.T
+        covariance[there], pull[there] = losses.covariance(point)
+    uncertain = _pooled_covariance(losses)
+    return place, covariance + pull @ uncertain @ pull.transpose(0, 2, 1), converged
+
+
+def _pooled_covariance(losses: PenalisedLosses) -> Floats:
+    """Return the covariance of the target as the map of all rows together, without a penalty."""
+    rows = replace(losses.rows, group=np.zeros_like(losses.rows.group))
+    free = np.zeros_like(losses.bounded)
+    together = replace(losses, rows=rows, strength=np.zeros(free.size), bounded=free)
+    return together.covariance(together.at(losses.target[:, None]))[0][0]

@@ -14,10 +14,9 @@ from hetcal.class_map import ClassMap, ClassMethod
 from hetcal.class_rows import ClassRows, fit_leaf_class_maps, fit_pooled_class_map, mapped_logits
 from hetcal.errors import CalibrationError
 from hetcal.leaf_calibrator import LeafCalibrator
-from hetcal.nested_maps import fit_nested_maps
 from hetcal.partition import Partition
 from hetcal.scheme_rows import SchemeRows
-from hetcal.shrunken_maps import fit_shrunken_maps
+from hetcal.shrunken_maps import fit_nested_maps, fit_shrunken_maps
 from hetcal.stacking import fit_pooled, fit_weights
 from hetcal.stages import ClassMapsStage, ForestStage, LeafMapsStage, NestedStage, Stage
 from hetcal.stratified import halves
@@ -142,7 +141,8 @@ class NestedPart:
     def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
         """Fit nested maps."""
         y, weight, leaf = held.y[rows], held.weights(rows), self.leaf[rows]
-        maps = fit_nested_maps(logits[rows], y, self.trees, leaf, strength, weight)
+        bounds = np.append(self.trees.leaf_starts, self.trees.leaves)
+        maps = fit_nested_maps(logits[rows], y, bounds, leaf, strength, weight)
         stage = NestedStage(self.trees, maps.slope, maps.intercept)
         return maps.nested_logit(logits, self.leaf), lambda: stage
 

@@ -1,4 +1,4 @@
-"""Affine maps for the leaves of many trees at once, each drawn towards doing nothing."""
+"""Affine maps for the leaves of many trees at once, each shrunk towards the identity."""
 
 from dataclasses import dataclass
 
@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetcal.arrays import Floats, Ints
+from hetcal.platt_newton import minimise
 
-MAX_STEPS = 30
-MAX_HALVINGS = 30
 BLOCK = 1 << 14
-PRECISION = 1e-3  # largest last step in logits; the error left is about its square
+PRECISION = 1e-9  # of the maps, in standard errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +78,8 @@ def fit_shrunken_maps(
         leaves,
         penalty,
     )
-    bend, shift = _minimise(rows)
+    point, _ = minimise(rows, rows.at(np.zeros((2, leaves))), precision=PRECISION)
+    bend, shift = point.place
     return ShrunkenMaps(1 + bend / scale, shift - bend * centre / scale)
 
 
@@ -117,13 +117,19 @@ class _Rows:
         each = loss, gradient, gradient * u, fisher, leant, leant * u
         return np.array([np.bincount(leaf, values, self.leaves) for values in each])
 
-    def step(self, point: "_Point") -> Floats:
-        """Return the Newton step of each leaf."""
+    @property
+    def reach(self) -> Floats:
+        """The largest size of `u`, and 1."""
+        return np.array([[np.abs(self.u).max(initial=0.0)], [1.0]])
+
+    def step(self, point: "_Point") -> tuple[Floats, Floats]:
+        """Return the Newton step of each leaf and its size in standard errors."""
         along, bent, c, b, a = point.totals
         along, bent = along + self.penalty * point.place[1], bent + self.penalty * point.place[0]
         a, c = a + self.penalty, c + self.penalty
         # The penalty keeps the determinant above its square.
-        return np.array([b * along - c * bent, b * bent - a * along]) / (a * c - b * b)
+        step = np.array([b * along - c * bent, b * bent - a * along]) / (a * c - b * b)
+        return step, np.sqrt(np.maximum(-bent * step[0] - along * step[1], 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,18 +141,36 @@ class _Point:
     totals: Floats
 
 
-def _minimise(rows: _Rows) -> Floats:
-    """Take Newton steps, each halved in the leaves where it would raise the loss."""
-    point = rows.at(np.zeros((2, rows.leaves)))
-    for _ in range(MAX_STEPS):
-        step = rows.step(point)
-        for _ in range(MAX_HALVINGS):
-            reached = rows.at(point.place + step)
-            worse = reached.loss > point.loss * (1 + 1e-12) + 1e-12
-            if not worse.any():
-                break
-            step[:, worse] /= 2
-        point = reached
-        if np.abs(step).max() <= PRECISION:
-            break
-    return point.place
+def fit_nested_maps(
+    logits: Floats,
+    y: Ints,
+    bounds: Ints,
+    leaf: NDArray[np.integer],
+    penalty: float,
+    weight: Floats | None = None,
+) -> ShrunkenMaps:
+    """Fit the maps of the first tree, then those of the second on what the first gave, ….
+
+    Parameters
+    ----------
+    logits : array of float
+        Finite logits, calibrated for all rows together.
+    y : array of int
+        Labels 0 and 1.
+    bounds : array of int
+        Number of the first leaf of each tree, and that of all leaves.
+    leaf : array of int
+        Leaf numbers, rows by trees.
+    penalty : float
+        How strongly every map is shrunk towards the identity, in rows.
+    weight : array of float, optional
+        Importance weights.
+    """
+    slope, intercept = np.ones(bounds[-1]), np.zeros(bounds[-1])
+    for tree, inside in enumerate(leaf.T):
+        begin, end = bounds[tree], bounds[tree + 1]
+        own = (inside - begin)[:, None]
+        maps = fit_shrunken_maps(logits, y, own, int(end - begin), penalty, weight)
+        slope[begin:end], intercept[begin:end] = maps.slope, maps.intercept
+        logits = maps.mean_logit(logits, own)
+    return ShrunkenMaps(slope, intercept)

@@ -17,8 +17,7 @@ from hetcal.leaf_ids import leaf_positions
 from hetcal.leaf_map import map_leaves
 from hetcal.metrics import brier, calibration_errors, log_loss, measure_cells
 from hetcal.partition import Partition
-from hetcal.platt import PlattFit, fit_platt_cells
-from hetcal.platt_polish import polish
+from hetcal.platt import PlattFit, fit_platt_cells, polish
 from hetcal.rank_statistics import RankStatistics, rank_statistics
 from hetcal.score_partition import ScorePartition
 from hetcal.sigmoid import sigmoid

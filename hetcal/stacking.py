@@ -1,14 +1,12 @@
 """A weighted sum of logits by penalised logistic regression, and the pooled map."""
 
 import numpy as np
-from scipy.special import expit
 
 from hetcal.arrays import Floats, Ints
 from hetcal.map_shapes import tame
+from hetcal.platt_newton import GroupedRows, PenalisedLosses, minimise
 from hetcal.stages import PooledStage
 
-MAX_STEPS = 100
-PRECISION = 1e-9  # largest last step, in deviations of a column
 OUTSIDE = 0.005  # share of the rows on each side whose scores are tamed
 WEAK = 1.0  # penalty in rows: it decides only where the rows do not
 
@@ -16,7 +14,7 @@ WEAK = 1.0  # penalty in rows: it decides only where the rows do not
 def fit_weights(
     columns: Floats, y: Ints, weight: Floats | None, prior: Floats, penalty: float = WEAK
 ) -> Floats:
-    """Fit `intercept + columns @ weights`, drawn towards prior weights.
+    """Fit `intercept + columns @ weights`, shrunk towards prior weights.
 
     The loss is the log-loss plus `penalty / 2` times the squared distance from the prior, in
     deviations of each column. The penalty counts rows, whatever the unit of the weights.
@@ -30,32 +28,16 @@ def fit_weights(
     centre = np.average(columns, axis=0, weights=w)
     scale = np.sqrt(np.average((columns - centre) ** 2, axis=0, weights=w))
     scale = np.where(scale > 0, scale, 1.0)
-    design = np.column_stack([np.ones(len(y)), (columns - centre) / scale])
-    start = np.concatenate([[0.0], prior * scale])
+    design = [np.ones(len(y)), *((columns - centre) / scale).T]
+    target = np.concatenate([[0.0], prior * scale])
     strength = np.concatenate([[1e-9], np.full(scale.size, penalty)])
-    place = _minimise(design, y, w, start, strength)
+    rows = GroupedRows(columns[:, 0], y == 1, np.zeros(len(y), dtype=np.int64), w)
+    bounded = np.zeros(target.size, dtype=np.bool_)
+    losses = PenalisedLosses(rows, design, np.zeros(len(y)), target, strength, bounded)
+    point, _ = minimise(losses, losses.at(target[:, None]))
+    place = point.place[:, 0]
     weights = place[1:] / scale
     return np.concatenate([[place[0] - weights @ centre], weights])
-
-
-def _minimise(design: Floats, y: Ints, w: Floats, start: Floats, strength: Floats) -> Floats:
-    def loss(place: Floats) -> float:
-        eta = design @ place
-        far = strength @ (place - start) ** 2 / 2
-        return float(w @ (np.logaddexp(0.0, eta) - y * eta) + far)
-
-    place, reached = start, loss(start)
-    for _ in range(MAX_STEPS):
-        p = expit(design @ place)
-        slope = design.T @ (w * (y - p)) - strength * (place - start)
-        curve = (design * (w * p * (1 - p))[:, None]).T @ design + np.diag(strength)
-        step = np.linalg.solve(curve, slope)
-        while (found := loss(place + step)) > reached * (1 + 1e-13) and np.abs(step).max() > 1e-12:
-            step /= 2
-        place, reached = place + step, found
-        if np.abs(step).max() <= PRECISION:
-            break
-    return place
 
 
 def fit_pooled(scores: Floats, y: Ints, weight: Floats | None = None) -> PooledStage:

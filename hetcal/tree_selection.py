@@ -19,8 +19,8 @@ from hetcal.tree_validation import (
     HeldOut,
     Measure,
     cross_validate,
-    draw_folds,
     training_mass,
+    validation_folds,
 )
 
 Select = Literal["cv", "pruned"]
@@ -89,7 +89,7 @@ class SelectedTreePartition(TreePartition):
         group = None if groups is None else np.asarray(groups)[rows.used]
         matrix, columns = rows.encode()
         families = [self._family(matrix, rows, columns, each) for each in self._sizes(len(matrix))]
-        folds = draw_folds(rows.y, self.folds, self.random_state, group)
+        folds = validation_folds(rows.y, self.folds, self.random_state, group)
         held_out = cross_validate(rows, families, self._grow, self._keys, folds)
         tables = map(self._table, families, held_out)
         table = pd.concat(tables, ignore_index=True)

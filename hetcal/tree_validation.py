@@ -12,7 +12,7 @@ from hetcal.grown_tree import GrownTree
 from hetcal.metrics import auc
 from hetcal.pruning import end_nodes, parents
 from hetcal.ranking import Labels
-from hetcal.stratified import Groups, draw, draw_group_folds
+from hetcal.stratified import Groups, draw_folds
 from hetcal.training_rows import TrainingRows
 from hetcal.tree_encoding import EncodedColumn, to_partition
 
@@ -96,7 +96,9 @@ class HeldOut:
         return np.array([auc(y, np.tile(rates, 2), weight) for rates in self.rates])
 
 
-def draw_folds(positive: Labels, folds: int, seed: int | None, group: Groups | None = None) -> Ints:
+def validation_folds(
+    positive: Labels, folds: int, seed: int | None, group: Groups | None = None
+) -> Ints:
     """Draw the fold of each row, with equal shares of both classes; equal within a group."""
     smaller = int(np.bincount(positive, minlength=2).min())
     if smaller < 2:
@@ -105,19 +107,17 @@ def draw_folds(positive: Labels, folds: int, seed: int | None, group: Groups | N
             "Cross-validation needs at least two rows of each class.",
             "Choose more training rows, or a tree of a given depth.",
         )
-    if group is not None:
-        drawn = draw_group_folds(positive, group, folds, seed)
-        if drawn is None:
-            raise PartitionError(
-                "The groups of the training rows cannot be divided in two so that both parts have "
-                "rows of both classes.",
-                "Cross-validation judges trees on groups that they were not grown on.",
-                "Choose training rows of more groups, name no group column, or a tree of a given "
-                "depth.",
-            )
-        return drawn
-    shares = np.full(min(folds, smaller), 1 / min(folds, smaller))
-    return draw(np.ones(positive.size), positive, shares, np.random.default_rng(seed))
+    most = folds if group is not None else min(folds, smaller)
+    drawn = draw_folds(positive, most, seed, group)
+    if drawn is None:
+        raise PartitionError(
+            "The groups of the training rows cannot be divided in two so that both parts have "
+            "rows of both classes.",
+            "Cross-validation judges trees on groups that they were not grown on.",
+            "Choose training rows of more groups, name no group column, or a tree of a given "
+            "depth.",
+        )
+    return drawn
 
 
 def training_mass(

@@ -17,7 +17,7 @@ from hetcal.calibrators import (
 )
 from hetcal.errors import CalibrationError
 from hetcal.platt import fit_platt
-from hetcal.platt_newton import GroupedRows, _descend, _Point
+from hetcal.platt_newton import GroupedRows, PlattLosses, descend
 
 ONE_DIMENSION = "the check asks for several columns; a calibrator takes one score per row"
 NO_OVERLAP = "the check's scores part the classes, where the likelihood has no maximum"
@@ -290,12 +290,12 @@ def test_standard_errors_are_those_of_the_numerical_hessian():
 
 def test_a_step_that_only_raises_the_loss_is_not_taken():
     scores, y = sample(100, 1, 0)
-    rows = GroupedRows(scores, y == 1, np.repeat([0, 1], 50), np.ones(100))
-    start = _Point.at(rows, np.array([[1.0, 1.0], [0.0, 0.0]]))
-    reached = _descend(rows, start, np.array([[0.1, -1e30], [0.0, 0.0]]))
+    losses = PlattLosses(GroupedRows(scores, y == 1, np.repeat([0, 1], 50), np.ones(100)))
+    start = losses.at(np.array([[1.0, 1.0], [0.0, 0.0]]))
+    reached = descend(losses, start, np.array([[0.1, -1e30], [0.0, 0.0]]), np.zeros(2))
     assert reached.place[:, 1].tolist() == [1.0, 0.0]
     assert reached.loss[1] == start.loss[1]
-    assert reached.loss == pytest.approx(_Point.at(rows, reached.place).loss)
+    assert reached.loss == pytest.approx(losses.at(reached.place).loss)
 
 
 def test_no_other_optimiser_finds_a_better_map():
@@ -369,7 +369,7 @@ def test_there_is_at_least_one_bin(calibrator):
     [
         ([0, 1, 2], [1, 1, 1], "one class"),
         ([1, 1, 1], [0, 1, 1], "the same score for every row"),
-        ([0, 1, 2], [0, 0, 1], "part the two classes"),
+        ([0, 1, 2], [0, 0, 1], "separate the two classes"),
         ([0, 1, 2], [0, 1, 2], "3 classes"),
     ],
 )

@@ -162,7 +162,7 @@ def test_scores_that_are_not_finite_and_weights_of_zero_are_left_out(two_leaves)
         ([np.nan, np.nan], [0, 1], "no rows"),
         ([0, 1, 2], [0, 0, 0], "one class only"),
         ([1, 1, 1], [0, 1, 0], "the same score"),
-        ([0, 1, 2], [0, 1, 1], "part the two classes"),
+        ([0, 1, 2], [0, 1, 1], "separate the two classes"),
         ([0, 1, 2], [0, 1, 2], "other than 0 and 1"),
     ],
 )

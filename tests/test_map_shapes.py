@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from hetcal.map_shapes import Affine, Beta, Knots, Steps, Tamed
-from hetcal.shape_json import read_shape, shape_document
+from hetcal.map_shapes import Affine, Beta, Knots, Steps, Tamed, read_shape, shape_document
 from hetcal.strict_json import Fields, JsonError
 
 SHAPES = [

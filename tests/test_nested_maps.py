@@ -3,8 +3,8 @@ import pytest
 from scipy.special import expit
 
 from hetcal.forest_partition import ForestPartition
-from hetcal.nested_maps import fit_nested_maps
 from hetcal.platt import fit_platt
+from hetcal.shrunken_maps import fit_nested_maps
 from hetcal.stages import NestedStage
 
 
@@ -18,10 +18,14 @@ def rows():
     return X, logits, y, trees
 
 
+def bounds_of(trees):
+    return np.append(trees.leaf_starts, trees.leaves)
+
+
 def test_two_rounds_of_platt_scaling_are_nested(rows):
     X, logits, y, trees = rows
     leaf = trees.apply(X)
-    maps = fit_nested_maps(logits, y, trees, leaf, 1e-6)
+    maps = fit_nested_maps(logits, y, bounds_of(trees), leaf, 1e-6)
     current = logits
     for tree in range(2):
         ids = np.unique(leaf[:, tree])
@@ -34,7 +38,7 @@ def test_two_rounds_of_platt_scaling_are_nested(rows):
 def test_the_stage_gives_the_nested_logits(rows):
     X, logits, y, trees = rows
     leaf = trees.apply(X)
-    maps = fit_nested_maps(logits, y, trees, leaf, 5.0)
+    maps = fit_nested_maps(logits, y, bounds_of(trees), leaf, 5.0)
     stage = NestedStage(trees, maps.slope, maps.intercept)
     assert np.allclose(stage.logit(logits, X), maps.nested_logit(logits, leaf), rtol=1e-12)
 
@@ -42,7 +46,7 @@ def test_the_stage_gives_the_nested_logits(rows):
 def test_every_round_lowers_the_loss_of_its_rows(rows):
     X, logits, y, trees = rows
     leaf = trees.apply(X)
-    maps = fit_nested_maps(logits, y, trees, leaf, 5.0)
+    maps = fit_nested_maps(logits, y, bounds_of(trees), leaf, 5.0)
 
     def loss(current):
         return np.mean(np.logaddexp(0, current) - y * current)
@@ -54,5 +58,5 @@ def test_every_round_lowers_the_loss_of_its_rows(rows):
 def test_a_strong_penalty_leaves_the_logit(rows):
     X, logits, y, trees = rows
     leaf = trees.apply(X)
-    maps = fit_nested_maps(logits, y, trees, leaf, 1e9)
+    maps = fit_nested_maps(logits, y, bounds_of(trees), leaf, 1e9)
     assert np.allclose(maps.nested_logit(logits, leaf), logits, atol=1e-4)

@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from hetcal.errors import PartitionError
 from hetcal.tree_partition import TreePartition
 from hetcal.tree_selection import SelectedTreePartition
-from hetcal.tree_validation import draw_folds
+from hetcal.tree_validation import validation_folds
 
 
 @parametrize_with_checks(
@@ -44,7 +44,7 @@ def measured(measure, y, rate, weight=None):
 def test_depths_are_measured_as_by_growing_every_tree_anew(measure):
     X, y = mixed_table()
     fitted = SelectedTreePartition(4, min_samples_leaf=100, measure=measure).fit(X, y)
-    folds = draw_folds(y, 5, 0)
+    folds = validation_folds(y, 5, 0)
     for depth in range(1, 5):
         values = []
         for fold in range(5):
@@ -68,7 +68,7 @@ def test_complexities_are_measured_as_by_pruning_with_scikit_learn(weighted):
     weight = rng.uniform(0.5, 2, 3_000) if weighted else np.ones(3_000)
     fitted = SelectedTreePartition(4, min_samples_leaf=100, select="pruned")
     fitted.fit(X, y, weight if weighted else None)
-    table, folds = fitted.selection_, draw_folds(y, 5, 0)
+    table, folds = fitted.selection_, validation_folds(y, 5, 0)
     path = DecisionTreeClassifier(max_depth=4, min_samples_leaf=100).cost_complexity_pruning_path(
         X, y, sample_weight=weight
     )
@@ -145,10 +145,10 @@ def test_the_order_of_categories_is_learnt_without_the_held_out_rows():
 
 def test_folds_hold_equal_shares_of_both_classes():
     y = np.repeat([0, 1], [900, 35])
-    folds = draw_folds(y, 5, 0)
+    folds = validation_folds(y, 5, 0)
     assert np.bincount(folds[y == 0]).tolist() == [180] * 5
     assert np.bincount(folds[y == 1]).tolist() == [7] * 5
-    assert draw_folds(np.array([0, 0, 0, 1, 1]), 5, 0).max() == 1
+    assert validation_folds(np.array([0, 0, 0, 1, 1]), 5, 0).max() == 1
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from hetcal.grid import Grid, grid_for
-from hetcal.platt import fit_platt
-from hetcal.platt_polish import polish
+from hetcal.platt import fit_platt, polish
 from hetcal.sketch import sketch_rows
 
 LEAVES = [2, 1, 5]

@@ -4,10 +4,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from hetcal.cells import Cells
-from hetcal.map_families import FAMILIES
-from hetcal.map_shapes import Affine
+from hetcal.map_families import FAMILIES, fit_family
 from hetcal.platt import fit_platt
-from hetcal.shrunken import fit_family, fit_shrunk
 
 LEAVES = [1, 2, 3]
 POOLED = {
@@ -108,11 +106,12 @@ def test_strength_runs_from_the_plain_to_the_pooled_map(name):
 def test_endless_strength_gives_the_pooled_map_with_its_errors():
     scores, y, leaf, _ = sample()
     everywhere = fit_platt(scores, y, np.zeros_like(leaf), [0])
-    pooled = Affine(everywhere.slope[0], everywhere.intercept[0])
-    endless = fit_shrunk(scores, y, leaf, [1, 2], pooled, np.inf)
-    assert endless.slope == pytest.approx(everywhere.slope[0])
-    assert endless.slope_se == pytest.approx(everywhere.slope_se[0])
-    assert endless.intercept_se == pytest.approx(everywhere.intercept_se[0])
+    pooled = np.array([everywhere.slope[0], everywhere.intercept[0]])
+    errors = [everywhere.slope_se[0], everywhere.intercept_se[0]]
+    endless = fit_family("platt", Cells.of_rows(scores, y, leaf), [1, 2], pooled, np.inf)
+    for position in range(2):
+        assert endless.parameters[position] == pytest.approx(pooled)
+        assert endless.errors[position] == pytest.approx(errors)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -149,29 +148,32 @@ def test_leaves_that_have_no_plain_map_borrow():
     scores = np.concatenate([scores, *extra[:2], np.full(20, 0.5)])
     y = np.concatenate([y, np.ones(20, int), extra[1] > 0, rng.integers(0, 2, 20)]).astype(int)
     leaf = np.append(leaf, np.repeat([4, 5, 6], 20))
-    fit = fit_shrunk(scores, y, leaf, range(1, 7), Affine(0.8, -0.3), 5.0)
+    pooled = np.array(POOLED["platt"])
+    fit = fit_family("platt", Cells.of_rows(scores, y, leaf), range(1, 7), pooled, 5.0)
+    slope, intercept = fit.parameters.T
     assert fit.converged.all()
-    assert (fit.slope[2], fit.intercept[2]) == pytest.approx((0.8, -0.3))
-    assert fit.intercept[3] > 0
-    assert 0.8 < fit.slope[4] < 10
-    assert np.isfinite(fit.slope_se).all()
+    assert fit.parameters[2] == pytest.approx(pooled)
+    assert intercept[3] > 0
+    assert 0.8 < slope[4] < 10
+    assert np.isfinite(fit.errors).all()
     for position in (3, 4, 5):
         inside = leaf == position + 1
         z = (scores[inside] - scores.mean()) / scores.std()
-        p = expit(fit.slope[position] * scores[inside] + fit.intercept[position])
-        found = [fit.slope[position], fit.intercept[position]]
-        apart = standard_units("platt", found, scores, None)
-        apart -= standard_units("platt", [0.8, -0.3], scores, None)
+        p = expit(slope[position] * scores[inside] + intercept[position])
+        apart = standard_units("platt", fit.parameters[position], scores, None)
+        apart -= standard_units("platt", pooled, scores, None)
         gradient = [np.sum((y[inside] - p) * z), np.sum(y[inside] - p)]
         assert gradient == pytest.approx(5 * apart, abs=1e-6)
 
 
 def test_the_unit_of_weights_does_not_matter():
     scores, y, leaf, weight = sample()
-    one = fit_shrunk(scores, y, leaf, LEAVES, Affine(0.8, -0.3), 10.0, weight)
-    other = fit_shrunk(scores, y, leaf, LEAVES, Affine(0.8, -0.3), 10.0, 1e3 * weight)
-    assert other.slope == pytest.approx(one.slope, rel=1e-9)
-    assert other.slope_se == pytest.approx(one.slope_se, rel=1e-9)
+    one, other = (
+        fit_family("platt", Cells.of_rows(scores, y, leaf, w), LEAVES, np.array([0.8, -0.3]), 10.0)
+        for w in (weight, 1e3 * weight)
+    )
+    assert other.parameters == pytest.approx(one.parameters, rel=1e-9)
+    assert other.errors == pytest.approx(one.errors, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -186,9 +188,11 @@ def test_the_plain_map_of_a_leaf_is_that_of_its_rows_alone_however_light_they_ar
 
 def test_equal_weights_are_the_same_as_none():
     scores, y, leaf, _ = sample()
-    one = fit_shrunk(scores, y, leaf, LEAVES, Affine(0.8, -0.3), 10.0)
-    other = fit_shrunk(scores, y, leaf, LEAVES, Affine(0.8, -0.3), 10.0, np.full(y.size, 7.0))
-    assert other.slope == pytest.approx(one.slope, rel=1e-9)
+    one, other = (
+        fit_family("platt", Cells.of_rows(scores, y, leaf, w), LEAVES, np.array([0.8, -0.3]), 10.0)
+        for w in (None, np.full(y.size, 7.0))
+    )
+    assert other.parameters == pytest.approx(one.parameters, rel=1e-9)
 
 
 def test_a_beta_map_never_falls():
