@@ -10,7 +10,6 @@ from pages.shared.demo_controls import demo_buttons, demo_files
 from pages.shared.frame import need_results, open_page
 from pages.shared.jobs import job_running, watch_job
 from pages.shared.messages import show_scheme, show_verdict
-from pages.shared.shown_class import ShownClass
 from pages.shared.state import workspace
 from pages.shared.widgets import cards, chart, definitions
 
@@ -36,8 +35,8 @@ if not workspace().files and workspace().saved is None:
     st.stop()
 
 flow = need_results()
-if isinstance(flow, ShownClass):
-    show_class_verdict(flow.class_run)
+if flow.classes:
+    show_class_verdict(flow.whole)
     show_class_lifts(flow)
 else:
     evaluation = flow.run.evaluation

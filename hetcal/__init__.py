@@ -61,10 +61,7 @@ from hetcal.calibrators import (
     TemperatureCalibrator,
 )
 from hetcal.choice import Choice, choose_scheme
-from hetcal.class_algorithm import run_classes
-from hetcal.class_artifacts import ClassArtifact, class_artifact_bytes
 from hetcal.class_calibrator import ClassCalibrator
-from hetcal.class_run import ClassRun
 from hetcal.columns_partition import ColumnsPartition
 from hetcal.errors import HetcalError
 from hetcal.evaluation import Evaluation, evaluate
@@ -96,9 +93,7 @@ __all__ = [
     "BiasCalibrator",
     "BoostedPartition",
     "Choice",
-    "ClassArtifact",
     "ClassCalibrator",
-    "ClassRun",
     "ColumnsPartition",
     "Evaluation",
     "ForestPartition",
@@ -126,14 +121,12 @@ __all__ = [
     "__version__",
     "artifact_bytes",
     "choose_scheme",
-    "class_artifact_bytes",
     "evaluate",
     "from_path",
     "inspect_model",
     "make_table",
     "open_artifact",
     "run",
-    "run_classes",
     "score_model",
     "score_with_artifact",
     "scores_from_column",

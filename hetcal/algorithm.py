@@ -1,29 +1,26 @@
 """Heterogeneous calibration from end to end: split, partition, calibrate, evaluate."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from hetcal.arrays import Bools, Ints
-from hetcal.cells import Cells
+from hetcal.checks import check_table
 from hetcal.choice import Choice
-from hetcal.composed_maps import with_scheme
+from hetcal.class_calibrator import ClassCalibrator
+from hetcal.class_map import METHODS, ClassMethod
+from hetcal.composed_maps import class_calibrator, with_scheme
 from hetcal.ensembles import fit_ensemble
+from hetcal.finding import Finding
 from hetcal.finished_run import Run
 from hetcal.growing import grow_partition, lend_rows
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.partition import Partition
-from hetcal.progress import Progress, silent
-from hetcal.role_cells import (
-    SKETCHED_FROM,
-    RoleCells,
-    grouped_rows,
-    role_cells,
-    row_cells,
-)
+from hetcal.progress import Progress, between, silent
+from hetcal.role_cells import SKETCHED_FROM, RoleCells, grouped_rows, role_cells, row_cells
 from hetcal.run_checks import refuse_role_columns, require_scored_classes, require_weight
+from hetcal.score_checks import check_scores, check_training
 from hetcal.scores import Scores, require_ranking
 from hetcal.settings import ENSEMBLES, READ_SCORES, Settings
 from hetcal.splits import (
@@ -35,6 +32,7 @@ from hetcal.splits import (
 from hetcal.table import Table
 
 DEFAULTS = Settings()
+Tell = Callable[[tuple[Finding, ...]], object]
 
 
 @dataclass(frozen=True)
@@ -43,26 +41,24 @@ class FirstPass:
 
     Parameters
     ----------
+    table, scores
+        The rows.
     split : Split
-        The rows of each role whose score is finite.
+        The rows of each role whose scores are finite.
     leaf : array of int
         Leaf of every row of the table.
     leaves : tuple of int
         Ids of all leaves.
-    cells : RoleCells
-        The scores of each role.
-    role_rows : callable or None
-        Gives the rows of a role, for maps that are exact; None if rows are cells.
-    folds : callable
-        Divides the calibration rows by their groups, given a seed, see `grouped_rows`.
+    cells : RoleCells or None
+        The scores of each role; None with more than two classes, whose rows stay rows.
     """
 
+    table: Table
+    scores: Scores
     split: Split
     leaf: Ints
     leaves: tuple[int, ...]
-    cells: RoleCells
-    role_rows: Callable[[str], Cells] | None
-    folds: Callable[[int], tuple[Cells, ...] | None]
+    cells: RoleCells | None
 
 
 def run(
@@ -71,17 +67,20 @@ def run(
     settings: Settings = DEFAULTS,
     partition: Partition | None = None,
     progress: Progress = silent,
+    tell: Tell = lambda _: None,
 ) -> Run:
-    """Carry out what the settings ask for.
+    """Carry out what the settings ask for, for any number of classes.
 
-    Every row is a cell of its own here, so that all numbers are exact at any size.
+    Divide the rows and look the table over, leave out rows without a score, partition,
+    calibrate in every leaf, evaluate. All numbers are computed on all rows, at any size.
 
     Parameters
     ----------
     table : Table
         Rows whose columns have their roles, see `make_table`.
     scores : Scores
-        One logit per row of the table, see `scores_from_column`.
+        The scores of every row of the table, see `scores_from_column` and
+        `scores_from_columns`.
     settings : Settings, optional
         How to divide and calibrate the rows; by default the paper's Algorithm 1.
         `Settings(partition="auto")` lets hetcal choose, as the command line does.
@@ -89,13 +88,16 @@ def run(
         Takes the place of the one that the settings ask for.
     progress : callable, optional
         Is told how far the work has come, a share and a text; what it raises ends the run.
+    tell : callable, optional
+        Is given the findings about table, split and scores, before anything is fitted.
 
     Returns
     -------
     Run
         `evaluation` has the test rows before and after, and the lift; `verdict` says it in
-        words. `after` is the calibrated logit of every row of the table, `partition`,
-        `calibrator` and `choice` are what was fitted, and `artifact_bytes` saves it all.
+        words. `after` is the calibrated logit of every row of the table, or its calibrated
+        log-probabilities of more than two classes; `partition`, `calibrator` and `choice` are
+        what was fitted, and `artifact_bytes` saves it all.
 
     Raises
     ------
@@ -103,29 +105,37 @@ def run(
         When the rows cannot be divided, scored or calibrated.
     """
     split, choice = split_table(table, settings), None
+    findings = check_rows(table, scores, split)
+    tell(findings)
+    scored = scored_rows(table, scores, split)
     if partition is None:
-        if settings.partition in ENSEMBLES:
-            require_ranking(scores)
-            choice = fit_ensemble(table, scores, split, settings, progress)
-        partition = shown_partition(table, scores, split, settings, choice)
+        partition, choice = divide(table, scores, split, settings, progress)
     leaf = partition.apply(readable(partition, table.frame, scores))
-    passed = first_pass(table, scores, split, partition, leaf, sketched_from=table.rows)
-    return finish_run(
-        table, scores, settings, partition, passed, fit_maps(passed, settings), choice
-    )
+    passed = first_pass(table, scores, scored, partition, leaf, sketched_from=table.rows)
+    calibrator = fit_maps(passed, settings, choice)
+    finished = finish_run(passed, settings, partition, calibrator, choice)
+    return replace(finished, findings=findings).evaluated()
 
 
-def shown_partition(
-    table: Table,
-    scores: Scores | None,
-    split: Split,
-    settings: Settings,
-    choice: Choice | None = None,
-) -> Partition:
-    """Return the partition of the run: that of the chosen scheme if it has only one."""
-    if choice is not None and choice.scheme.partition is not None:
-        return choice.scheme.partition
-    return grow_partition(table, split, settings, scores)
+def check_rows(table: Table, scores: Scores, split: Split) -> tuple[Finding, ...]:
+    """Look for what would make results misleading in the split, the scores and the table."""
+    about_scores = *check_training(table.roles), *check_scores(table, scores)
+    return *about_scores, *check_table(table, split)
+
+
+def divide(
+    table: Table, scores: Scores, split: Split, settings: Settings, progress: Progress = silent
+) -> tuple[Partition, Choice | None]:
+    """Grow the partition that the settings ask for, or choose it together with its maps."""
+    if settings.partition not in ENSEMBLES:
+        return grow_partition(table, split, settings, scores), None
+    require_ranking(scores)
+    if table.classes:  # the tree is shown, whether or not its leaves get maps
+        tree = grow_partition(table, split, settings, scores, between(progress, 0.0, 0.2))
+        choosing = between(progress, 0.2, 1.0)
+        return tree, fit_ensemble(table, scores, split, settings, choosing, tree)
+    choice = fit_ensemble(table, scores, split, settings, progress)
+    return choice.scheme.partition or grow_partition(table, split, settings, scores), choice
 
 
 def readable(partition: Partition, frame: pd.DataFrame, scores: Scores | None) -> pd.DataFrame:
@@ -137,6 +147,14 @@ def readable(partition: Partition, frame: pd.DataFrame, scores: Scores | None) -
     return frame
 
 
+def scored_rows(table: Table, scores: Scores, split: Split) -> Split:
+    """Leave out the rows without finite scores; enough must be left in every role."""
+    require_ranking(scores)
+    split = usable_rows(split, scores.usable)
+    require_scored_classes(table, scores, split)
+    return split
+
+
 def first_pass(
     table: Table,
     scores: Scores,
@@ -146,50 +164,60 @@ def first_pass(
     sketched_from: int = SKETCHED_FROM,
     progress: Progress = silent,
 ) -> FirstPass:
-    """Turn rows into cells, sketched in larger tables."""
-    require_ranking(scores)
+    """Turn rows of two classes into cells, sketched in larger tables."""
     refuse_role_columns(partition, table)
-    split = usable_rows(split, scores.usable)
-    require_scored_classes(table, scores, split)
-    leaves = tuple(each.id for each in partition.leaves)
-    cells = role_cells(table, scores, split, leaf, leaves, sketched_from, progress)
-    folds = partial(grouped_rows, table, scores, split.calibration, leaf)
-    if cells.exact:
-        return FirstPass(split, leaf, leaves, cells, None, folds)
-
-    def role_rows(role: str) -> Cells:
-        return row_cells(table, scores, split.of(role), leaf)
-
-    return FirstPass(split, leaf, leaves, cells, role_rows, folds)
+    split = scored_rows(table, scores, split)
+    leaves, cells = tuple(each.id for each in partition.leaves), None
+    if not table.classes:
+        cells = role_cells(table, scores, split, leaf, leaves, sketched_from, progress)
+    return FirstPass(table, scores, split, leaf, leaves, cells)
 
 
-def fit_maps(passed: FirstPass, settings: Settings) -> LeafCalibrator:
-    """Fit the map of every leaf on the calibration rows."""
+def fit_maps(
+    passed: FirstPass, settings: Settings, choice: Choice | None = None
+) -> LeafCalibrator | ClassCalibrator:
+    """Fit the map of every leaf on the calibration rows, unless maps of classes were chosen."""
+    if passed.cells is not None:
+        return _fit_leaf_maps(passed, passed.cells, settings)
+    if choice is not None:
+        return class_calibrator(choice.scheme, len(passed.table.classes), passed.leaves)
+    table, rows = passed.table, passed.split.calibration
+    calibrator = ClassCalibrator(class_method(settings), random_state=settings.seed)
+    parts = passed.scores.logit[rows], table.y[rows], passed.leaf[rows], table.weight_of(rows)
+    return calibrator.fit(*parts, passed.leaves, groups=table.group(rows))
+
+
+def _fit_leaf_maps(passed: FirstPass, cells: RoleCells, settings: Settings) -> LeafCalibrator:
     calibrator = LeafCalibrator(
         method=settings.calibrator,
         shrinkage=settings.shrinkage,
         min_rows=settings.min_rows,
         random_state=settings.seed,
     )
-    rows = None if passed.role_rows is None else passed.role_rows("calibration")
-    folds = passed.folds(settings.seed) if settings.shrinkage == "cv" else None
-    return calibrator.fit_cells(passed.cells.calibration, passed.leaves, rows, folds)
+    parts = passed.table, passed.scores, passed.split.calibration, passed.leaf
+    rows = None if cells.exact else row_cells(*parts)
+    folds = grouped_rows(*parts, settings.seed) if settings.shrinkage == "cv" else None
+    return calibrator.fit_cells(cells.calibration, passed.leaves, rows, folds)
+
+
+def class_method(settings: Settings) -> ClassMethod:
+    """Return the map of classes that the settings ask for; vector scaling by default."""
+    named = [each for each in METHODS if each == settings.calibrator]
+    return named[0] if named else "vector"
 
 
 def finish_run(
-    table: Table,
-    scores: Scores,
+    passed: FirstPass,
     settings: Settings,
     partition: Partition,
-    passed: FirstPass,
-    calibrator: LeafCalibrator,
+    calibrator: LeafCalibrator | ClassCalibrator,
     choice: Choice | None = None,
 ) -> Run:
     """Put the parts of a run together; the maps of a scheme that has one per leaf are shown."""
-    if choice is not None:
+    if choice is not None and isinstance(calibrator, LeafCalibrator):
         calibrator = with_scheme(calibrator, choice.scheme, partition)
     parts = passed.split, partition, passed.leaf, passed.cells, calibrator
-    return Run(table, scores, settings, *parts, choice=choice)
+    return Run(passed.table, passed.scores, settings, *parts, choice=choice)
 
 
 def split_table(table: Table, settings: Settings) -> Split:

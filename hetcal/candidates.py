@@ -8,7 +8,6 @@ import numpy as np
 from hetcal.arrays import Floats, Ints
 from hetcal.boosted_partition import BoostedPartition
 from hetcal.class_map import ClassMethod
-from hetcal.class_partition import ClassPartition
 from hetcal.forest_partition import ForestPartition
 from hetcal.partition import Partition
 from hetcal.parts import (
@@ -97,10 +96,9 @@ def in_words(name: str) -> str:
     return {each.name: each.words for each in (IDENTITY, POOLED)}.get(name, name)
 
 
-def label_tree(training: SchemeRows, held: SchemeRows, seed: int) -> Partition:
+def label_tree(training: SchemeRows) -> Partition:
     """Grow the tree on training rows whose leaves get maps."""
-    grower = TreePartition() if held.classes == 2 else ClassPartition(random_state=seed)
-    return grower.fit(training.X, training.y, training.weight).partition_
+    return TreePartition().fit(training.X, training.y, training.weight).partition_
 
 
 def standard_candidates(

@@ -133,7 +133,7 @@ def choose_scheme(
     training, held = sampled(training, MAX_TRAINING, seed), folds.held
     if tree is None:
         progress(0.0, "Growing a tree")
-        tree = label_tree(training, held, seed)
+        tree = label_tree(training)
     if held.classes > 2:
         candidates, grown = class_candidates(held, tree), 0.0
     else:

@@ -107,7 +107,7 @@ class ClassCalibrator(BaseEstimator):
         self.rows_ = {each: int(np.sum(rows.leaf == each)) for each in ids}
         return self
 
-    def predict_logits(self, logits: Floats, leaf: Ints) -> Floats:
+    def predict_logit(self, logits: Floats, leaf: Ints) -> Floats:
         """Return calibrated log-probabilities; NaN in rows whose logits are not finite."""
         check_is_fitted(self, "maps_")
         logits = class_matrix(logits, self.pooled_.bias.size)
@@ -115,7 +115,7 @@ class ClassCalibrator(BaseEstimator):
 
     def predict(self, logits: Floats, leaf: Ints) -> Floats:
         """Return calibrated probabilities, rows x classes."""
-        return np.exp(self.predict_logits(logits, leaf))
+        return np.exp(self.predict_logit(logits, leaf))
 
     def to_json(self) -> str:
         """Return the maps as JSON text."""

@@ -6,8 +6,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from hetcal.class_calibrator import ClassCalibrator
-from hetcal.class_run import ClassEvaluation
 from hetcal.columns import counted
+from hetcal.evaluation import ByClass, Evaluation
 from hetcal.figures import colour, draw, number, scatter, short_text, unmoved, zero_line
 from hetcal.partition import Partition
 from hetcal.reliability import ReliabilityCurve
@@ -17,17 +17,17 @@ from hetcal.verdict import p_in_words
 ALL = "all classes"
 
 
-def class_lift_figure(found: ClassEvaluation, shown: str | None = None) -> go.Figure:
+def class_lift_figure(found: Evaluation, shown: str | None = None) -> go.Figure:
     """Draw the lift of the macro AUC and of every class, with 95 % intervals.
 
     Parameters
     ----------
-    found : ClassEvaluation
+    found : Evaluation
         What was measured.
     shown : str, optional
         The class to write in bold.
     """
-    table, lift = found.classes, found.lift
+    table, lift = by_class(found).table, found.lift
     names = [ALL, *table["class"]]
     middle = [lift.auc, *table["lift"]]
     ends = [lift.low, *table["low"]], [lift.high, *table["high"]]
@@ -72,29 +72,6 @@ def top_label_figure(curves: tuple[ReliabilityCurve, ...]) -> go.Figure:
     return figure
 
 
-def class_metrics_table(found: ClassEvaluation, chosen: str | None = None) -> pd.DataFrame:
-    """List the measures of the ways that are compared.
-
-    Parameters
-    ----------
-    found : ClassEvaluation
-        What was measured.
-    chosen : str, optional
-        What was chosen in place of one map in every leaf.
-
-    Returns
-    -------
-    DataFrame
-        `scheme`, `macro_auc`, `log_loss`, `accuracy`, `top_label_error`.
-    """
-    ways = {
-        "Model as it is": found.before,
-        "One map for all rows": found.pooled,
-        f"Chosen: {chosen}" if chosen else "One map in every leaf": found.after,
-    }
-    return pd.DataFrame([{"scheme": name, **vars(each)} for name, each in ways.items()])
-
-
 def class_maps_table(
     calibrator: ClassCalibrator, partition: Partition, classes: tuple[str, ...]
 ) -> pd.DataFrame:
@@ -116,11 +93,18 @@ def class_maps_table(
     return pd.DataFrame(rows, columns=["leaf", "rule", "class", "weight", "bias"])
 
 
+def by_class(found: Evaluation) -> ByClass:
+    """Return what changed class by class, of more than two."""
+    if found.by_class is None:
+        raise TypeError("two classes have one lift")
+    return found.by_class
+
+
 def _bold(text: str, chosen: bool) -> str:
     return f"<b>{text}</b>" if chosen else text
 
 
-def _words(found: ClassEvaluation) -> list[str]:
+def _words(found: Evaluation) -> list[str]:
     lift = found.lift
     together = (
         f"<b>{ALL}</b><br>macro AUC {number(lift.before)} before, {number(lift.after)} after"
@@ -132,6 +116,6 @@ def _words(found: ClassEvaluation) -> list[str]:
         f"<br>AUC {number(row['auc_before'])} before, {number(row['auc_after'])} after"
         f"<br>{number(row['lift'], sign=True)}, p-value {escape(p_in_words(row['p']))}"
         f"<br>n = {row['rows']:,} of {counted(found.rows, 'test row')}"
-        for row in found.classes.to_dict("records")
+        for row in by_class(found).table.to_dict("records")
     )
     return [together, *alone]

@@ -7,14 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from hetcal.algorithm import run, split_table
+from hetcal.algorithm import run
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import READ_SHARE, artifact_bytes, score_with_artifact
-from hetcal.checks import check_table
 from hetcal.choice import candidate_lines
-from hetcal.class_algorithm import run_classes
-from hetcal.class_artifacts import class_artifact_bytes
-from hetcal.class_report import class_result_json, class_scored_test_rows
 from hetcal.columns import row_count
 from hetcal.command_choices import (
     partition_of,
@@ -37,15 +33,15 @@ from hetcal.command_options import parse_options, refuse_unused
 from hetcal.command_tables import read_table
 from hetcal.demo import write_demo
 from hetcal.errors import HetcalError
+from hetcal.finding import Finding
+from hetcal.finished_run import Run
 from hetcal.new_rows import new_row_notes, scored_rows_in_words
 from hetcal.progress import between
 from hetcal.progress_line import progress_line
 from hetcal.report import result_json, scored_test_rows, table_bytes
-from hetcal.score_checks import check_scores, check_training
 from hetcal.scoring import score_rows
-from hetcal.sources import Source
 from hetcal.table import Roles, has_many_classes, make_table
-from hetcal.verdict import class_verdict, verdict
+from hetcal.verdict import verdict
 
 BAD_INPUT = 2
 STOPPED = 130  # what shells give after Ctrl+C
@@ -81,20 +77,18 @@ def run_command(options: argparse.Namespace) -> None:
     require_model(options.model)
     source = read_table(options)
     many = has_many_classes(source.frame, Roles(options.label, options.positive))
-    roles = roles_of(options, source, many)
     refuse_unused(options, rows_have_roles=source.split_column is not None, many_classes=many)
-    if many:
-        _run_classes(options, source, roles)
-        return
-    refuse_several(options, source.frame)
-    table = make_table(source.frame, roles, source.digest)
-    settings, scoring = (
-        settings_of(options),
-        scoring_of(options, source.frame, score_columns(options, False)),
-    )
+    if not many:
+        refuse_several(options, source.frame)
+    roles = roles_of(options, source, many)
+    table = make_table(source.frame, roles, source.digest, options.classes)
+    scoring = scoring_of(options, source.frame, score_columns(options, many))
+    _say_notes(source.notes)
+    settings, partition = settings_of(options), partition_of(options)
     with progress_line(sys.stderr) as told:
         scores = score_rows(table.frame, scoring, table.classes, table.digest, told)
-        finished = run(table, scores, settings, partition_of(options), told)
+    with progress_line(sys.stderr) as told:
+        finished = run(table, scores, settings, partition, told, _say_findings)
     written = write_results(
         options.out,
         result_json(finished),
@@ -102,22 +96,25 @@ def run_command(options: argparse.Namespace) -> None:
         artifact_bytes(finished, scoring),
         scored_test_rows(finished),
     )
-    findings = (
-        *check_training(roles),
-        *check_scores(table, scores),
-        *check_table(table, split_table(table, settings)),
-    )
-    _say_notes((*source.notes, *(each.message for each in findings), *finished.notes))
-    _say(
-        f"The label '{table.roles.label}' is positive where it is '{table.roles.positive}': "
-        f"{int(table.y.sum()):,} of {row_count(table.rows)}."
-    )
-    evaluation = finished.evaluation
-    if finished.choice is not None:
-        _say(candidate_lines(finished.choice))
-        _say(finished.choice.why)
-    _say(verdict(evaluation.lift, evaluation.rows, groups=evaluation.groups))
+    assumed = many and not options.classes
+    _say_notes((*finished.notes, *(["No --classes: ascending order is assumed."] * assumed)))
+    _say_result(finished)
     _say(written)
+
+
+def _say_result(finished: Run) -> None:
+    table, found, choice = finished.table, finished.evaluation, finished.choice
+    several = bool(finished.classes)
+    if not several:
+        _say(
+            f"The label '{table.roles.label}' is positive where it is '{table.roles.positive}': "
+            f"{int(table.y.sum()):,} of {row_count(table.rows)}."
+        )
+    if choice is not None:
+        _say(candidate_lines(choice))
+        _say(choice.why)
+    one_map = several and not finished.divided
+    _say(verdict(found.lift, found.rows, one_map, found.groups, several_classes=several))
 
 
 def score_command(options: argparse.Namespace) -> None:
@@ -175,31 +172,8 @@ def benchmark_command(options: argparse.Namespace) -> None:
     _say(summary_table(results))
 
 
-def _run_classes(options: argparse.Namespace, source: Source, roles: Roles) -> None:
-    """Do the same for a label of more than two values."""
-    table = make_table(source.frame, roles, source.digest, options.classes)
-    scoring = scoring_of(options, source.frame, roles.class_scores)
-    with progress_line(sys.stderr) as told:
-        scores = score_rows(table.frame, scoring, table.classes, table.digest, told)
-        finished = run_classes(table, scores, settings_of(options), partition_of(options), told)
-    written = write_results(
-        options.out,
-        class_result_json(finished),
-        finished.partition.to_json(),
-        class_artifact_bytes(finished, scoring),
-        class_scored_test_rows(finished),
-    )
-    findings = *check_training(roles), *check_table(table, finished.split)
-    notes = *source.notes, *(each.message for each in findings), *finished.notes
-    assumed = () if options.classes else ("No --classes: ascending order is assumed.",)
-    _say_notes((*notes, *assumed))
-    choice, found = finished.choice, finished.evaluation
-    if choice is not None:
-        _say(candidate_lines(choice))
-        _say(choice.why)
-    one_map = choice is not None and not choice.divided
-    _say(class_verdict(found.lift, found.rows, one_map, found.groups))
-    _say(written)
+def _say_findings(findings: Iterable[Finding]) -> None:
+    _say_notes(each.message for each in findings)
 
 
 def _say_notes(notes: Iterable[str]) -> None:

@@ -49,6 +49,7 @@ def fit_ensemble(
     split: Split,
     settings: Settings,
     progress: Progress = silent,
+    tree: Partition | None = None,
 ) -> Choice:
     """Fit the forest or the boosted trees of the settings, or choose the best scheme.
 
@@ -56,13 +57,18 @@ def fit_ensemble(
     ----------
     table, scores, split, settings
         What the run was given, and the roles of the rows.
+    tree : Partition, optional
+        The tree whose leaves get maps, in place of one grown on a sample of the training rows.
     progress : callable, optional
         Is told how far the work has come; what it raises ends the work.
     """
     held = np.concatenate([split.calibration, split.validation])
-    training = _rows(table, scores, split.train, MAX_TRAINING, settings.seed)
-    held_out = _rows(table, scores, held, MAX_HELD, settings.seed)
-    return fit_roles(settings.partition, training, held_out, None, settings.seed, progress)
+    most = held.size if table.classes else MAX_HELD  # maps of classes are fitted on all rows
+    grown_on = split.train if tree is None else split.train[:0]
+    training = _rows(table, scores, grown_on, MAX_TRAINING, settings.seed)
+    held_out = _rows(table, scores, held, most, settings.seed)
+    roles = training, held_out, None
+    return fit_roles(settings.partition, *roles, settings.seed, progress, tree)
 
 
 def fit_roles(
@@ -72,11 +78,12 @@ def fit_roles(
     validation: SchemeRows | None,
     seed: int,
     progress: Progress = silent,
+    tree: Partition | None = None,
 ) -> Choice:
     """Fit the scheme of this name on rows by role; `auto` chooses among all."""
     roles = training, calibration, validation
     if name == "auto":
-        return choose_scheme(*roles, more=SCORE_TREES, seed=seed, progress=progress)
+        return choose_scheme(*roles, tree=tree, more=SCORE_TREES, seed=seed, progress=progress)
     return fit_scheme(name, *roles, seed=seed, progress=progress)
 
 
@@ -88,7 +95,8 @@ def sample_note(table: Table, split: Split) -> str | None:
         (split.train, MAX_TRAINING, "train"),
         (held, MAX_HELD, "validation and calibration"),
     ):
-        count = rows.size if table.weight is None else int((table.weight[rows] > 0).sum())
+        weight = table.weight_of(rows)
+        count = rows.size if weight is None else int((weight > 0).sum())
         if count > most:
             parts.append(f"{most:,} of {count:,} {role} rows")
     return f"Schemes were fitted on {' and '.join(parts)}, drawn at random." if parts else None
@@ -100,6 +108,6 @@ def _rows(table: Table, scores: Scores, rows: Ints, most: int, seed: int) -> Sch
     if table.weight is not None:
         use &= table.weight[rows] > 0
     rows = rows[drawn(use, most, seed)]
-    weight = None if table.weight is None else table.weight[rows]
+    weight = table.weight_of(rows)
     y = np.asarray(table.y[rows], dtype=np.int64)
     return SchemeRows(table.X.iloc[rows], y, scores.logit[rows], weight, table.group(rows))

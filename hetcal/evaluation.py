@@ -5,50 +5,79 @@ from dataclasses import asdict, dataclass
 
 import pandas as pd
 
+from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
+from hetcal.class_metrics import (
+    ClassMetrics,
+    class_lifts,
+    class_table,
+    macro_lift,
+    measure_classes,
+    top_label_curve,
+)
 from hetcal.contributions import lift_contributions
 from hetcal.delong import Lift, paired_delong
 from hetcal.leaf_measures import leaf_areas, leaf_counts, leaf_losses
 from hetcal.metrics import Metrics, measure_cells
+from hetcal.reliability import ReliabilityCurve
 from hetcal.stratified import Groups, count_groups
 from hetcal.ways import Ways
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """The test rows scored in four ways.
+class ByClass:
+    """What calibration changed for more than two classes.
 
     Parameters
     ----------
-    before : Metrics
+    table : DataFrame
+        One row per class, see `hetcal.class_metrics.class_table`.
+    top_label : tuple of ReliabilityCurve
+        How sure of their top label rows are and how often it is right, before and after.
+    """
+
+    table: pd.DataFrame
+    top_label: tuple[ReliabilityCurve, ...]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What calibration is worth on the test rows.
+
+    Parameters
+    ----------
+    before : Metrics or ClassMetrics
         The model as it is.
-    pooled : Metrics
-        One Platt map for all rows.
-    tree : Metrics
-        The tree alone: every row has the rate of its leaf.
-    after : Metrics
+    pooled : Metrics or ClassMetrics
+        One map for all rows, for two classes that of Platt.
+    tree : Metrics or None
+        The tree alone: every row has the rate of its leaf. For two classes only.
+    after : Metrics or ClassMetrics
         Heterogeneous calibration.
     lift : Lift
-        AUC of `after` against `before`.
+        AUC of `after` against `before`, with more than two classes the macro AUC.
     leaves : DataFrame
-        One row per leaf, see `evaluate_leaves`.
+        One row per leaf, see `evaluate_leaves`; empty with more than two classes.
     rows : int
         Number of test rows.
     sketched : bool
         Whether the numbers come from a sketch of the rows; if not, they are exact.
     groups : int or None
         Number of groups of the test rows, which intervals count; None if rows are on their own.
+    by_class : ByClass or None
+        What changed class by class, where there are more than two.
     """
 
-    before: Metrics
-    pooled: Metrics
-    tree: Metrics
-    after: Metrics
+    before: Metrics | ClassMetrics
+    pooled: Metrics | ClassMetrics
+    tree: Metrics | None
+    after: Metrics | ClassMetrics
     lift: Lift
     leaves: pd.DataFrame
     rows: int
     sketched: bool = False
     groups: int | None = None
+    by_class: ByClass | None = None
 
 
 def evaluate(ways: Ways, leaves: Sequence[int], group: Groups | None = None) -> Evaluation:
@@ -76,6 +105,47 @@ def evaluate(ways: Ways, leaves: Sequence[int], group: Groups | None = None) -> 
     )
 
 
+def evaluate_classes(
+    names: tuple[str, ...],
+    y: Ints,
+    logs: tuple[Floats, Floats, Floats],
+    weight: Floats | None = None,
+    group: Groups | None = None,
+) -> Evaluation:
+    """Compare the log-probabilities of more than two classes on the same test rows.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The classes.
+    y : array of int
+        Their numbers.
+    logs : tuple of arrays, each rows x classes
+        Before calibration, by one map for all rows, and after.
+    weight : array, optional
+        Row weights.
+    group : array, optional
+        Group of each test row: those of one group are not independent.
+    """
+    before, pooled, after = logs
+    lifts = class_lifts(y, before, after, weight, group)
+    curves = [
+        top_label_curve(name, y, each, weight)
+        for name, each in (("before", before), ("after", after))
+    ]
+    return Evaluation(
+        before=measure_classes(y, before, weight),
+        pooled=measure_classes(y, pooled, weight),
+        tree=None,
+        after=measure_classes(y, after, weight),
+        lift=macro_lift(y, before, after, weight, group),
+        leaves=pd.DataFrame(),
+        rows=y.size,
+        groups=count_groups(group),
+        by_class=ByClass(class_table(names, y, lifts), tuple(curves)),
+    )
+
+
 def lift_of_cells(before: Cells, after: Cells, group: Groups | None = None) -> Lift:
     """Compare the AUC of the same cells before and after."""
     weights = before.given_weight, before.squares, before.rows
@@ -83,7 +153,7 @@ def lift_of_cells(before: Cells, after: Cells, group: Groups | None = None) -> L
 
 
 def metrics_table(evaluation: Evaluation, chosen: str | None = None) -> pd.DataFrame:
-    """Set the four ways side by side.
+    """Set the schemes that are compared side by side.
 
     Parameters
     ----------
@@ -95,15 +165,18 @@ def metrics_table(evaluation: Evaluation, chosen: str | None = None) -> pd.DataF
     Returns
     -------
     DataFrame
-        `scheme`, in words, then the fields of `Metrics`.
+        `scheme`, in words, then the fields of `Metrics` or `ClassMetrics`.
     """
+    two = evaluation.by_class is None
     schemes = {
         "the model as it is": evaluation.before,
-        "one Platt map for all rows": evaluation.pooled,
+        "one Platt map for all rows" if two else "one map for all rows": evaluation.pooled,
         "the tree alone": evaluation.tree,
         f"chosen: {chosen}" if chosen else "heterogeneous calibration": evaluation.after,
     }
-    return pd.DataFrame({"scheme": name} | asdict(each) for name, each in schemes.items())
+    return pd.DataFrame(
+        {"scheme": name} | asdict(each) for name, each in schemes.items() if each is not None
+    )
 
 
 def evaluate_leaves(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hetcal.arrays import Floats, Ints
+from hetcal.arrays import Ints
 from hetcal.auc_gain_partition import AucGainPartition
 from hetcal.columns import near_names
 from hetcal.columns_partition import ColumnsPartition
@@ -13,7 +13,7 @@ from hetcal.partition import Partition
 from hetcal.progress import Progress, silent
 from hetcal.ranking import Labels
 from hetcal.scores import Scores
-from hetcal.settings import READ_SCORES, Settings
+from hetcal.settings import FOR_CLASSES, READ_SCORES, Settings
 from hetcal.splits import Split
 from hetcal.stratified import Groups, draw_folds
 from hetcal.table import Table
@@ -40,6 +40,7 @@ def grow_partition(
         Is told how far the work has come.
     """
     progress(0.0, "Growing the partition")
+    _refuse_for_classes(table, settings)
     if settings.partition == "columns":
         return _grow_segments(table, split.train, settings)
     if settings.partition == "layer":
@@ -47,6 +48,24 @@ def grow_partition(
     if settings.partition in READ_SCORES:
         return _grow_on_scores(table, split.validation, settings, scores)
     return _grow_tree(table, split.train, settings, progress)
+
+
+def _refuse_for_classes(table: Table, settings: Settings) -> None:
+    if not table.classes:
+        return
+    if settings.partition not in FOR_CLASSES:
+        raise PartitionError(
+            f"The partition '{settings.partition}' is for two classes.",
+            f"With more classes it is one of {', '.join(FOR_CLASSES)}.",
+            "Choose one of these, or name a positive value to set it against all others.",
+        )
+    if settings.tree_size != "given":
+        raise PartitionError(
+            "The size of the tree is to be chosen by cross-validation, and the label has "
+            f"{len(table.classes)} values.",
+            "That is for two classes.",
+            "Give the size, or name a positive value to set it against all others.",
+        )
 
 
 def lend_rows(split: Split, y: Labels, seed: int, group: Groups | None = None) -> Split:
@@ -67,7 +86,7 @@ def lend_rows(split: Split, y: Labels, seed: int, group: Groups | None = None) -
 
 
 def _grow_tree(table: Table, rows: Ints, settings: Settings, progress: Progress) -> Partition:
-    tree, weight = _tree(settings, rows.size), _weight(table, rows)
+    tree, weight = _tree(settings, rows.size), table.weight_of(rows)
     if settings.tree_size == "given":
         return tree.fit_rows(table.X, rows, table.y[rows], weight, progress).partition_
     groups = _groups(table, rows, settings)
@@ -100,9 +119,8 @@ def _grow_segments(table: Table, rows: Ints, settings: Settings) -> Partition:
                 f"Choose a similar name, such as {listed}." if listed else "Choose one of them.",
             )
     segments = ColumnsPartition(names, bins=settings.bins)
-    return segments.fit(
-        table.frame[names].iloc[rows], table.y[rows], _weight(table, rows)
-    ).partition_
+    y = (table.view(0) if table.classes else table).y[rows]
+    return segments.fit(table.frame[names].iloc[rows], y, table.weight_of(rows)).partition_
 
 
 def _grow_on_layer(
@@ -117,7 +135,7 @@ def _grow_on_layer(
         )
     layer = scores.activations
     tree = LayerPartition(layer.layer, tree=_tree(settings, rows.size))
-    parts = layer.values[rows], table.y[rows], _weight(table, rows)
+    parts = layer.values[rows], table.y[rows], table.weight_of(rows)
     return tree.fit(*parts, **_groups(table, rows, settings)).partition_
 
 
@@ -134,7 +152,7 @@ def _grow_on_scores(
     kind = AucGainPartition if settings.partition == "auc-gain" else InstabilityPartition
     fewest = None if settings.min_leaf is None else min(settings.min_leaf, rows.size)
     tree = kind(settings.max_depth, min_samples_leaf=fewest)
-    parts = table.X.iloc[rows], table.y[rows], scores.logit[rows], _weight(table, rows)
+    parts = table.X.iloc[rows], table.y[rows], scores.logit[rows], table.weight_of(rows)
     return tree.fit(*parts).partition_
 
 
@@ -142,7 +160,3 @@ def _groups(table: Table, rows: Ints, settings: Settings) -> dict[str, Groups]:
     """Return what keeps the groups together where cross-validation chooses the tree."""
     group = table.group(rows)
     return {} if group is None or settings.tree_size == "given" else {"groups": group}
-
-
-def _weight(table: Table, rows: Ints) -> Floats | None:
-    return None if table.weight is None else table.weight[rows]

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from hetcal.artifacts import Artifact
-from hetcal.class_artifacts import ClassArtifact
 from hetcal.columns import row_count
 from hetcal.feature_values import category_names
 from hetcal.nodes import Feature
@@ -25,9 +24,7 @@ def scored_rows_in_words(scored: pd.DataFrame) -> str:
     return rows if done == len(scored) else f"{done:,} of {rows}"
 
 
-def new_row_notes(
-    artifact: Artifact | ClassArtifact, frame: pd.DataFrame, scored: pd.DataFrame
-) -> list[str]:
+def new_row_notes(artifact: Artifact, frame: pd.DataFrame, scored: pd.DataFrame) -> list[str]:
     """Tell of rows without a probability, and of categories that training did not know."""
     without, notes = len(scored) - scored_count(scored), []
     if without:
@@ -43,9 +40,9 @@ def new_row_notes(
     return notes
 
 
-def _features(artifact: Artifact | ClassArtifact) -> tuple[Feature, ...]:
+def _features(artifact: Artifact) -> tuple[Feature, ...]:
     """Return the columns that decide how a row is calibrated, each once."""
-    scheme = artifact.scheme if isinstance(artifact, Artifact) else None
+    scheme = artifact.scheme
     features = artifact.partition.features if scheme is None else scheme.features
     return tuple({each.name: each for each in features}.values())
 

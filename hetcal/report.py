@@ -12,13 +12,17 @@ from pyarrow import csv
 from scipy.special import expit
 
 from hetcal.arrays import Floats, Ints
+from hetcal.class_calibrator import ClassCalibrator
 from hetcal.errors import TableError
+from hetcal.evaluation import ByClass
 from hetcal.finished_run import Run
+from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.leaf_map import LeafMap
 from hetcal.leaves import leaf_table
 from hetcal.map_shapes import Tamed
-from hetcal.splits import ROLES, Split
-from hetcal.table import ALL_ROWS, Table
+from hetcal.reliability import ReliabilityCurve
+from hetcal.splits import ROLES
+from hetcal.table import ALL_ROWS, class_shares
 
 WRITTEN = 1 << 18  # rows that are turned into text at a time
 LIFT = ("auc", "percent", "se", "z", "p", "low", "high")
@@ -26,25 +30,28 @@ LIFT = ("auc", "percent", "se", "z", "p", "low", "high")
 
 def result_json(run: Run) -> str:
     """Write the result of a run; numbers that are not defined become null."""
-    evaluation = run.evaluation
-    lift = evaluation.lift
+    evaluation, scores = run.evaluation, run.scores
+    by_class, lift = evaluation.by_class, asdict(evaluation.lift)
+    told = {"how": scores.how, "clipped": scores.clipped, "excluded": scores.excluded}
+    compared = {
+        name: asdict(each)
+        for name in ("before", "pooled", "tree", "after")
+        if (each := getattr(evaluation, name)) is not None
+    }
     document = {
         "rows": run.split.counts,
+        **({} if by_class is None else {"groups": evaluation.groups}),
         "label": {"column": run.table.roles.label, "positive": run.table.roles.positive},
-        "before": asdict(evaluation.before),
-        "pooled": asdict(evaluation.pooled),
-        "tree": asdict(evaluation.tree),
-        "after": asdict(evaluation.after),
-        "lift": {name: getattr(lift, name) for name in LIFT},
+        **({} if by_class is None else {"classes": list(run.classes)}),
+        **compared,
+        "lift": lift if by_class is not None else {name: lift[name] for name in LIFT},
+        **({} if by_class is None else _by_class(by_class)),
         "scheme": _scheme(run),
-        "leaves": _leaves(run),
-        "scores": {
-            "how": run.scores.how,
-            "clipped": run.scores.clipped,
-            "excluded": run.scores.excluded,
-            "largest_difference": run.scores.largest_difference,
-        },
-        "notes": [*run.notes, *([] if run.cells.exact else [run.computed_on])],
+        **_maps(run.calibrator),
+        "leaves": _leaves(run) if by_class is None else _class_leaves(run),
+        "scores": told
+        | ({"largest_difference": scores.largest_difference} if by_class is None else {}),
+        "notes": [*run.notes, *([run.computed_on] if evaluation.sketched else [])],
     }
     return to_json(document)
 
@@ -54,30 +61,36 @@ def to_json(document: object) -> str:
     return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def scored_rows(rows: Ints, leaf: Ints, scores: Floats, after: Floats) -> pd.DataFrame:
-    """Make the table of scored rows.
+def scored_rows(
+    rows: Ints, leaf: Ints, before: Floats, after: Floats, classes: tuple[str, ...] = ()
+) -> pd.DataFrame:
+    """Make the table of scored rows from logits, or from log-probabilities of classes.
 
     Returns
     -------
     DataFrame
-        `row` (number of the row in its file, from 0), `leaf`, `score` (logit),
-        `before` and `after` (probability before and after calibration).
+        `row` (number of the row in its file, from 0) and `leaf`. Then for two classes `score`
+        (logit), `before` and `after` (probability before and after calibration); for more
+        `before_<class>` and `after_<class>` for every class, `top_before` and `top_after` (the
+        most probable class; missing without scores).
     """
-    return pd.DataFrame(
-        {"row": rows, "leaf": leaf, "score": scores, "before": expit(scores), "after": expit(after)}
-    )
+    columns: dict[str, object] = {"row": rows, "leaf": leaf}
+    if not classes:
+        scored = {"score": before, "before": expit(before), "after": expit(after)}
+        return pd.DataFrame(columns | scored)
+    both = ("before", before), ("after", after)
+    for name, logs in both:
+        columns |= {f"{name}_{each}": np.exp(logs[:, i]) for i, each in enumerate(classes)}
+    columns |= {f"top_{name}": _top(logs, classes) for name, logs in both}
+    return pd.DataFrame(columns)
 
 
 def scored_table(run: Run, rows: slice = ALL_ROWS) -> pd.DataFrame:
     """Score rows of a run; columns as in `scored_rows`, with `role` and `label` added."""
     table = run.table
     parts = run.leaf[rows], run.scores.logit[rows], run.after[rows]
-    return with_roles(scored_rows(table.row_numbers(rows), *parts), table, run.split, rows)
-
-
-def with_roles(scored: pd.DataFrame, table: Table, split: Split, rows: slice) -> pd.DataFrame:
-    """Add `role` and `label` to a table of scored rows."""
-    scored.insert(1, "role", pd.Series(split.names(table.rows)[rows]))
+    scored = scored_rows(table.row_numbers(rows), *parts, run.classes)
+    scored.insert(1, "role", pd.Series(run.split.names(table.rows)[rows]))
     scored.insert(2, "label", table.frame[table.roles.label].iloc[rows].to_numpy())
     return scored
 
@@ -107,19 +120,69 @@ def require_table_name(name: str) -> None:
 
 def scored_test_rows(run: Run) -> pd.DataFrame:
     """Score the test rows of a run; columns as in `scored_rows`."""
-    rows, numbers = run.split.test, run.table.row_numbers()
-    return scored_rows(numbers[rows], run.leaf[rows], run.scores.logit[rows], run.after[rows])
+    rows = run.split.test
+    parts = run.leaf[rows], run.scores.logit[rows], run.after[rows]
+    return scored_rows(run.table.row_numbers()[rows], *parts, run.classes)
+
+
+def _top(logs: Floats, classes: tuple[str, ...]) -> pd.Series:
+    names = pd.Series(np.asarray(classes, dtype=object)[logs.argmax(axis=1)], dtype="str")
+    return names.where(np.isfinite(logs).all(axis=1))
+
+
+def _by_class(found: ByClass) -> dict[str, object]:
+    curves = [_curve(each) for each in found.top_label]
+    return {"per_class": found.table.to_dict("records"), "top_label": curves}
+
+
+def _curve(curve: ReliabilityCurve) -> dict[str, object]:
+    numbers = ("predicted", "observed", "low", "high", "count")
+    return {"name": curve.name} | {name: getattr(curve, name).tolist() for name in numbers}
 
 
 def _scheme(run: Run) -> dict[str, object]:
     if run.choice is None:
-        return {"partition": run.settings.partition, "calibrator": run.settings.calibrator}
+        maps = {} if run.classes else {"calibrator": run.settings.calibrator}
+        return {"partition": run.settings.partition, **maps}
     return {
         "partition": run.settings.partition,
         "chosen": run.choice.chosen,
         "why": run.choice.why,
         "candidates": run.choice.candidates.to_dict("records"),
     }
+
+
+def _maps(calibrator: LeafCalibrator | ClassCalibrator) -> dict[str, object]:
+    """Say which maps of classes were fitted."""
+    if isinstance(calibrator, LeafCalibrator):
+        return {}
+    return {"calibrator": calibrator.method, "shrinkage": calibrator.shrinkage_}
+
+
+def _class_leaves(run: Run) -> list[dict[str, object]]:
+    """Tell of each leaf its rows, the share of every class in them, and its map."""
+    if isinstance(run.calibrator, LeafCalibrator):
+        raise TypeError("these are maps of two classes")
+    leaves = []
+    for leaf in run.partition.leaves:
+        inside = {role: _inside(run, role, leaf.id) for role in ROLES}
+        own = run.calibrator.maps_[leaf.id]
+        leaves.append(
+            {
+                "id": leaf.id,
+                "rule": leaf.rule,
+                "rows": {role: rows.size for role, rows in inside.items()},
+                "shares": {role: class_shares(run.table, rows) for role, rows in inside.items()},
+                "weights": own.weights.tolist(),
+                "bias": own.bias.tolist(),
+            }
+        )
+    return leaves
+
+
+def _inside(run: Run, role: str, leaf: int) -> Ints:
+    rows = run.split.of(role)
+    return rows[run.leaf[rows] == leaf]
 
 
 def _leaves(run: Run) -> list[dict[str, object]]:
@@ -139,7 +202,7 @@ def _leaves(run: Run) -> list[dict[str, object]]:
             "applied": applied,
             "fallback": each.fallback,
         }
-        for each in run.calibrator.maps_
+        for each in run.leaf_maps.maps_
     ]
 
 

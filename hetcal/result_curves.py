@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from hetcal.cells import Cells
+from hetcal.class_metrics import ClassMetrics
 from hetcal.curves import (
     PrecisionRecallCurve,
     RocCurve,
@@ -27,7 +28,9 @@ class Curves:
 
 
 def result_curves(ways: Ways, evaluation: Evaluation) -> Curves:
-    """Draw up all curves; their areas are those of the evaluation."""
+    """Draw up all curves of two classes; their areas are those of the evaluation."""
+    if isinstance(evaluation.before, ClassMetrics) or isinstance(evaluation.after, ClassMetrics):
+        raise TypeError("curves of more than two classes are drawn one by one")
     before = ways.before.once(_Drawing("before", evaluation.before))
     after = ways.after.once(_Drawing("after", evaluation.after))
     return Curves(

@@ -7,6 +7,7 @@ import numpy as np
 
 from hetcal.artifacts import Artifact
 from hetcal.cells import Cells
+from hetcal.class_calibrator import ClassCalibrator
 from hetcal.composed_maps import with_scheme
 from hetcal.errors import ArtifactError
 from hetcal.evaluation import Evaluation, evaluate
@@ -31,37 +32,76 @@ class SavedRun:
     ----------
     partition : Partition
         As it was saved.
-    cells : SavedCells
-        What is known of the rows.
-    calibrator : LeafCalibrator
-        The maps; `with_min_rows` chooses among them anew.
+    cells : tuple of SavedCells or None
+        What is known of the rows: of two classes, or of each of more against the rest; None
+        where no map of its own can be fitted.
+    calibrator : LeafCalibrator or ClassCalibrator
+        The maps; `with_min_rows` chooses among those of two classes anew.
     choice : SavedScheme or None
         The scheme that calibrated in place of the maps.
     applied : bool
         Whether the maps calibrate; a scheme of many trees takes their place.
+    classes : tuple of str
+        The values of the label in the order of the scores, where there are more than two.
+    measured : Evaluation or None
+        What was measured before the run was saved, where that is known.
     """
 
     partition: Partition
-    cells: SavedCells
-    calibrator: LeafCalibrator
+    cells: tuple[SavedCells | None, ...]
+    calibrator: LeafCalibrator | ClassCalibrator
     choice: SavedScheme | None = None
     applied: bool = True
+    classes: tuple[str, ...] = ()
+    measured: Evaluation | None = None
+
+    @property
+    def role_cells(self) -> SavedCells:
+        """What is known of the rows of two classes."""
+        if self.classes or self.cells[0] is None:
+            raise TypeError("more than two classes are looked at one by one: see `view`")
+        return self.cells[0]
+
+    @property
+    def leaf_maps(self) -> LeafCalibrator:
+        """The maps of the leaves, for two classes."""
+        if isinstance(self.calibrator, ClassCalibrator):
+            raise TypeError("more than two classes are looked at one by one: see `view`")
+        return self.calibrator
+
+    @property
+    def divided(self) -> bool:
+        """Whether leaves have maps of their own."""
+        return self.choice is None or self.choice.divided
+
+    def view(self, number: int, min_rows: int) -> "SavedRun":
+        """Return the run as one class against all others sees it, see `hetcal.Run.view`."""
+        cells = self.cells[number]
+        if cells is None:
+            raise ArtifactError(
+                f"The class '{self.classes[number]}' cannot be set against all others.",
+                "That takes calibration rows of both sides whose scores overlap, and there were "
+                "none when the run was saved.",
+                "Choose another class.",
+            )
+        maps = cells.calibrator.with_min_rows(min_rows)
+        return SavedRun(self.partition, (cells,), maps, measured=cells.evaluation)
 
     @cached_property
     def ways(self) -> Ways:
-        """The test cells scored in the ways that are compared."""
-        if self.cells.joint is None:
-            return score_in_four_ways(self.cells.test, self.cells.calibration, self.calibrator)
-        before, after = self.cells.joint.cells
-        ways = score_in_four_ways(before, self.cells.calibration, self.calibrator)
-        return replace(ways, after=after)
+        """The test cells scored in the ways that are compared, for two classes."""
+        cells = self.role_cells
+        if cells.joint is None:
+            return score_in_four_ways(cells.test, cells.calibration, self.leaf_maps)
+        before, after = cells.joint.cells
+        return replace(score_in_four_ways(before, cells.calibration, self.leaf_maps), after=after)
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """What the ways are worth."""
-        if self.cells.evaluation is not None:
-            return self.cells.evaluation
-        return evaluate(self.ways, [each.leaf for each in self.calibrator.maps_])
+        """What calibration is worth on the test rows."""
+        if self.measured is not None:
+            return self.measured
+        return evaluate(self.ways, [each.leaf for each in self.leaf_maps.maps_])
 
     def points(self, rate: float) -> tuple[OperatingPoint, OperatingPoint]:
         """Return the operating points before and after with this false positive rate."""
@@ -70,18 +110,19 @@ class SavedRun:
     @property
     def computed_on(self) -> str:
         """What the numbers were computed on, in sentences."""
-        told = FROM_SKETCH if self.cells.evaluation is None else FROM_ROWS
+        told = FROM_SKETCH if self.measured is None else FROM_ROWS
         error = largest_auc_error(self.ways.before)
-        if self.cells.evaluation is None and error > COARSE:
+        if self.measured is None and error > COARSE:
             told += (
                 f" The sketch is coarse for these scores: AUC may be off by up to {error:.1g}, and "
                 "the other measures as well."
             )
-        if self.cells.group is None:
+        group = self.role_cells.group
+        if group is None:
             return told
         return (
-            f"{told} Intervals and p-values count rows, not the groups of '{self.cells.group}', "
-            "which a saved run does not hold: they make the lift look surer than it is."
+            f"{told} Intervals and p-values count rows, not the groups of '{group}', which a saved "
+            "run does not hold: they make the lift look surer than it is."
         )
 
 
@@ -103,19 +144,23 @@ def largest_auc_error(cells: Cells) -> float:
 
 def saved_run(artifact: Artifact, min_rows: int) -> SavedRun:
     """Take up a run where it was saved, with any least number of rows for a map."""
-    if artifact.cells is None:
-        raise no_sketches(artifact.version)
-    calibrator = artifact.cells.calibrator.with_min_rows(min_rows)
-    if artifact.scheme is not None:
-        calibrator = with_scheme(calibrator, artifact.scheme, artifact.partition)
-    parts = artifact.partition, artifact.cells, calibrator, artifact.choice
-    return SavedRun(*parts, artifact.applied)
-
-
-def no_sketches(version: str) -> ArtifactError:
-    """Say why an artifact of an older version cannot be explored."""
-    return ArtifactError(
-        f"This artifact of hetcal {version} holds no sketches of its rows.",
-        "Without them it can score new rows, but its run cannot be explored.",
-        "Run the calibration again and save a new artifact.",
+    if not artifact.cells:
+        raise ArtifactError(
+            f"This artifact of hetcal {artifact.version} holds no sketches of its rows.",
+            "Without them it can score new rows, but its run cannot be explored.",
+            "Run the calibration again and save a new artifact.",
+        )
+    maps, only = artifact.calibrator, artifact.cells[0]
+    if not artifact.classes and only is not None:
+        own = only.calibrator.with_min_rows(min_rows)
+        scheme = artifact.scheme
+        maps = own if scheme is None else with_scheme(own, scheme, artifact.partition)
+    return SavedRun(
+        artifact.partition,
+        artifact.cells,
+        maps,
+        artifact.choice,
+        artifact.applied,
+        artifact.classes,
+        artifact.evaluation,
     )

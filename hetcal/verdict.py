@@ -30,7 +30,14 @@ def same_order(lift: Lift) -> bool:
     return lift.auc == 0 and lift.se == 0
 
 
-def verdict(lift: Lift, rows: int, one_map: bool = False, groups: int | None = None) -> str:
+def verdict(
+    lift: Lift,
+    rows: int,
+    one_map: bool = False,
+    groups: int | None = None,
+    *,
+    several_classes: bool = False,
+) -> str:
     """Tell the user what to do with their model, and how certain that is.
 
     Parameters
@@ -43,15 +50,14 @@ def verdict(lift: Lift, rows: int, one_map: bool = False, groups: int | None = N
         Whether all rows have the same map of all classes, which can change the order of one.
     groups : int, optional
         Number of groups of the test rows, where the interval counts these.
+    several_classes : bool, default=False
+        Whether the lift is that of the macro AUC of more than two classes.
     """
-    check = "Check the positive value of the label and the sign of the score"
-    return _advice(lift, measured_on(rows, groups), "AUC", check, one_map)
-
-
-def class_verdict(lift: Lift, rows: int, one_map: bool = False, groups: int | None = None) -> str:
-    """Tell the same of a model with more than two classes, by its macro AUC."""
     where = measured_on(rows, groups)
-    return _advice(lift, where, "Macro AUC", "Check the order of the classes", one_map)
+    if several_classes:
+        return _advice(lift, where, "Macro AUC", "Check the order of the classes", one_map)
+    check = "Check the positive value of the label and the sign of the score"
+    return _advice(lift, where, "AUC", check, one_map)
 
 
 def measured_on(rows: int, groups: int | None = None) -> str:

@@ -10,7 +10,6 @@ from pages.shared.class_results import class_method_controls
 from pages.shared.frame import need_results, open_page
 from pages.shared.map_controls import map_controls, say_untouched
 from pages.shared.messages import plain
-from pages.shared.shown_class import ShownClass
 from pages.shared.tables import errors_known, map_columns
 from pages.shared.widgets import chart, definitions, leaf_picker, leaf_rows
 
@@ -26,7 +25,7 @@ open_page(
 )
 flow = need_results()
 leaf = leaf_picker(flow.partition)
-if isinstance(flow, ShownClass):
+if flow.classes:
     class_method_controls(flow)
 else:
     if flow.choice is not None and flow.choice.chosen == IDENTITY.name:

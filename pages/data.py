@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from pages.shared.class_flow import current_flow
 from pages.shared.data_controls import dialect_controls, role_controls, split_controls
+from pages.shared.flow import current_flow
 from pages.shared.frame import open_page, shown_errors
 from pages.shared.messages import plain, show_finding
 from pages.shared.progress import shown_progress

@@ -4,21 +4,17 @@ import streamlit as st
 
 from hetcal.candidate_figure import candidate_figure
 from hetcal.candidates import in_words
-from hetcal.settings import ENSEMBLES
 from hetcal.tree_figure import tree_figure
-from pages.shared.class_flow import ClassFlow, choosing, current_flow
+from pages.shared.flow import current_flow
 from pages.shared.frame import need_scores, need_table, open_page, shown_errors
 from pages.shared.messages import plain
 from pages.shared.partition_controls import (
-    class_partition_controls,
     grown_words,
     partition_controls,
     show_tree_words,
     undecided,
 )
 from pages.shared.progress import shown_progress
-from pages.shared.settings_used import NEED_SCORES
-from pages.shared.state import workspace
 from pages.shared.tables import CANDIDATES, NO_ROWS, NO_STRENGTH, leaf_columns
 from pages.shared.widgets import chart, draw_table, leaf_chart, leaf_picker, leaf_rows
 
@@ -35,18 +31,12 @@ open_page(
     "than elsewhere; each leaf gets a calibration of its own.",
 )
 flow = need_table()
-chosen = workspace().settings.partition
-if isinstance(flow, ClassFlow):
-    class_partition_controls(flow)
-    reads_scores = choosing(workspace())
-else:
-    partition_controls(flow)
-    reads_scores = workspace().partition is None and chosen in (*ENSEMBLES, *NEED_SCORES)
+partition_controls(flow)
 missing = undecided()
 if missing is not None:
     st.info(missing, icon=":material/touch_app:")
     st.stop()
-if reads_scores:
+if flow.reads_scores:
     need_scores(flow)
 
 with shown_errors(), shown_progress() as progress:
@@ -55,7 +45,7 @@ with shown_errors(), shown_progress() as progress:
 leaf = leaf_picker(partition)
 
 if choice is not None:
-    recommended = chosen == "auto" or isinstance(flow, ClassFlow)
+    recommended = flow.settings.partition == "auto"
     title = f"Chosen: {in_words(choice.chosen)}" if recommended else "The scheme"
     st.subheader(title, anchor=False)
     st.markdown(choice.why)
@@ -79,7 +69,7 @@ leaf_chart(
 )
 st.subheader(f"{len(partition.leaves)} leaves", anchor=False)
 leaf_rows(leaves, key="partition_leaves", columns=leaf_columns(leaves), undefined=NO_ROWS)
-counted = f"rows of class {plain(flow.shown)}" if isinstance(flow, ClassFlow) else "positive rows"
+counted = f"rows of class {plain(flow.shown)}" if flow.classes else "positive rows"
 st.caption(
     f"n: rows; %: share of {counted}. A missing value goes to the side that the split says; "
     "a category that is rare or new goes the way of missing values."

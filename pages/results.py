@@ -17,7 +17,6 @@ from hetcal.verdict import p_in_words, same_order, verdict
 from pages.shared.class_results import show_class_results, show_shown_class
 from pages.shared.frame import need_results, open_page
 from pages.shared.messages import order_words, show_scheme, show_verdict
-from pages.shared.shown_class import ShownClass
 from pages.shared.tables import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
 from pages.shared.widgets import (
     cards,
@@ -33,7 +32,7 @@ from pages.shared.widgets import (
 
 open_page("Results", "Before and after calibration, on **test rows** that no fit has seen.")
 flow = need_results()
-if isinstance(flow, ShownClass):
+if flow.classes:
     show_class_results(flow)
     show_shown_class(flow)
 leaf = leaf_picker(flow.partition)
@@ -41,7 +40,7 @@ with st.spinner("Evaluating the test rows"):
     evaluation, curves = flow.run.evaluation, flow.curves
 lift = evaluation.lift
 chosen = None if flow.choice is None else in_words(flow.choice.chosen)
-one_map = isinstance(flow, ShownClass) and not flow.class_run.divided
+one_map = bool(flow.classes) and not flow.whole.divided
 
 show_verdict(evaluation, one_map)
 if flow.run.choice is not None:
@@ -140,7 +139,7 @@ how_to_read(
 )
 st.subheader("Leaf by leaf", anchor=False)
 leaf_rows(evaluation.leaves, key="results_table", columns=LEAF_RESULTS, undefined=ONE_LABEL)
-if isinstance(flow, ShownClass) and not same_order(lift):
+if flow.classes and not same_order(lift):
     inside = "A map moves all classes at once, so the order inside a leaf can change, too."
 else:
     inside = order_words(flow.run, lift)

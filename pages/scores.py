@@ -1,13 +1,7 @@
-"""Scores: one logit per row, from a column, from a Keras model, or from a network trained here."""
+"""Scores: logits of every row, from columns, from a Keras model, or from a network trained here."""
 
 import streamlit as st
 
-from pages.shared.class_flow import ClassFlow
-from pages.shared.class_scores import (
-    class_column_controls,
-    class_model_controls,
-    show_class_scores,
-)
 from pages.shared.frame import need_table, open_page, shown_errors
 from pages.shared.jobs import job_running, watch_job
 from pages.shared.messages import plain, show_finding
@@ -20,8 +14,8 @@ WAYS = {
     "A Keras model": model_controls,
     "Train the paper's network": training_controls,
 }
+CLASS_WAYS = {"Columns of the table": column_controls, "A Keras model": model_controls}
 COMPARED = "Between the model's own output and the sigmoid of the logit, over all rows"
-CLASS_WAYS = {"Columns of the table": class_column_controls, "A Keras model": class_model_controls}
 
 open_page(
     "Scores",
@@ -29,7 +23,7 @@ open_page(
     "column, from your Keras model, or train the paper's network here.",
 )
 flow = need_table()
-several = isinstance(flow, ClassFlow)
+several = bool(flow.classes)
 ways = CLASS_WAYS if several else WAYS
 way = st.segmented_control(
     "Where do the scores come from?",
@@ -52,19 +46,21 @@ with shown_errors():
 if scores is None:
     st.stop()
 st.divider()
-if several:
-    show_class_scores(flow)
-    st.page_link("pages/partition.py", label="Next: partition", icon=":material/arrow_forward:")
-    st.stop()
 st.success(plain(scores.how), icon=":material/check:")
 for finding in flow.score_findings:
     show_finding(finding)
 difference = scores.largest_difference
 known = difference is not None
+clipped = "Probabilities within 1e-7 of 0 or 1, pulled in by that"
+if several:
+    clipped = "Probabilities below 1e-7, pulled up to that"
 cards(
-    ("Rows with a score", f"{len(scores.logit) - scores.excluded:,}"),
+    *([("Classes", f"{len(flow.classes)}")] if several else []),
+    ("Rows with scores" if several else "Rows with a score", f"{scores.usable.sum():,}"),
     ("Left out", f"{scores.excluded:,}", "Rows whose score is missing or infinite"),
-    ("Clipped", f"{scores.clipped:,}", "Probabilities within 1e-7 of 0 or 1, pulled in by that"),
+    ("Clipped", f"{scores.clipped:,}", clipped),
     *([("Largest difference", f"{difference:.1e}", COMPARED)] if known else []),
 )
+if several:
+    st.caption(f"In this order: {plain(', '.join(flow.classes))}.")
 st.page_link("pages/partition.py", label="Next: partition", icon=":material/arrow_forward:")

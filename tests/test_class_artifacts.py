@@ -8,13 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hetcal.algorithm import run
 from hetcal.artifact_reading import open_artifact
-from hetcal.artifacts import score_with_artifact
-from hetcal.class_algorithm import run_classes
-from hetcal.class_artifacts import ClassArtifact, class_artifact_bytes
-from hetcal.class_report import class_scored_table, class_scored_test_rows
+from hetcal.artifacts import artifact_bytes, score_with_artifact
 from hetcal.errors import HetcalError
 from hetcal.partition import Partition
+from hetcal.report import scored_table, scored_test_rows
 from hetcal.roles import Roles
 from hetcal.scores import scores_from_columns
 from hetcal.scoring import ColumnScoring
@@ -30,21 +29,20 @@ def finished(kinds):
     roles = Roles("kind", split="split", class_scores=COLUMNS)
     table = make_table(kinds, roles, "digest")
     scores = scores_from_columns(kinds, COLUMNS, "probability", "digest")
-    return run_classes(table, scores, Settings(max_depth=2, calibrator="dirichlet"))
+    return run(table, scores, Settings(max_depth=2, calibrator="dirichlet"))
 
 
 @pytest.fixture(scope="module")
 def packed(finished):
-    return class_artifact_bytes(finished, SCORING)
+    return artifact_bytes(finished, SCORING)
 
 
 def test_a_reopened_artifact_scores_bit_for_bit(finished, packed, kinds, tmp_path):
     artifact = open_artifact(packed, tmp_path)
-    assert isinstance(artifact, ClassArtifact)
     assert artifact.classes == ("ant", "bee", "cow")
     assert artifact.auc_after == finished.evaluation.after.macro_auc
     again = score_with_artifact(artifact, kinds, "digest").iloc[finished.split.test]
-    expected = class_scored_test_rows(finished)
+    expected = scored_test_rows(finished)
     for column in expected:
         assert np.array_equal(again[column], expected[column]), column
 
@@ -67,7 +65,7 @@ def test_rows_without_scores_have_neither_probabilities_nor_a_top_label(packed, 
 
 
 def test_the_whole_table_names_roles_and_labels(finished, kinds):
-    scored = class_scored_table(finished)
+    scored = scored_table(finished)
     assert scored["role"].tolist() == kinds["split"].tolist()
     assert scored["label"].tolist() == kinds["kind"].tolist()
     after = scored[["after_ant", "after_bee", "after_cow"]].sum(axis=1)
@@ -75,7 +73,7 @@ def test_the_whole_table_names_roles_and_labels(finished, kinds):
 
 
 def test_equal_runs_give_equal_bytes(finished, packed):
-    assert class_artifact_bytes(finished, SCORING) == packed
+    assert artifact_bytes(finished, SCORING) == packed
 
 
 def test_the_manifest_names_kind_classes_and_settings(finished, packed):
@@ -104,16 +102,19 @@ def chosen(request, finished, kinds):
             kinds[list(COLUMNS)], axis=1
         )
         table = replace(table, y=below.sum(axis=1).clip(0, 2).to_numpy())
-    run = run_classes(table, finished.scores, Settings(partition="auto"))
-    assert run.choice.chosen == request.param
-    return run
+    found = run(table, finished.scores, Settings(partition="auto"))
+    assert found.choice.chosen == request.param
+    return found
 
 
 def test_chosen_maps_come_back_with_the_reason_and_score_bit_for_bit(chosen, kinds, tmp_path):
-    artifact = open_artifact(class_artifact_bytes(chosen, SCORING), tmp_path)
-    assert (artifact.chosen, artifact.why) == (chosen.choice.chosen, chosen.choice.why)
+    artifact = open_artifact(artifact_bytes(chosen, SCORING), tmp_path)
+    assert (artifact.choice.chosen, artifact.choice.why) == (
+        chosen.choice.chosen,
+        chosen.choice.why,
+    )
     again = score_with_artifact(artifact, kinds, "digest").iloc[chosen.split.test]
-    expected = class_scored_test_rows(chosen)
+    expected = scored_test_rows(chosen)
     for column in expected:
         assert np.array_equal(again[column], expected[column]), column
     same = np.array_equal(again["after_bee"], again["before_bee"])
@@ -125,8 +126,7 @@ def test_an_artifact_from_before_maps_were_chosen_opens(packed, tmp_path):
         manifest = json.loads(archive.read("manifest.json"))
     del manifest["chosen"], manifest["why"]
     artifact = open_artifact(repacked(packed, manifest=json.dumps(manifest).encode()), tmp_path)
-    assert artifact.chosen is None
-    assert artifact.why is None
+    assert artifact.choice is None
 
 
 def repacked(data, **changes):
@@ -202,4 +202,4 @@ def test_damaged_bytes_are_refused_in_words_or_do_no_harm(packed, tmp_path):
 def test_a_partition_of_score_columns_is_refused(finished):
     other = Partition.from_json(finished.partition.to_json().replace('"z"', '"p_bee"'))
     with pytest.raises(HetcalError, match="splits on 'p_bee'"):
-        run_classes(finished.table, finished.scores, finished.settings, other)
+        run(finished.table, finished.scores, finished.settings, other)

@@ -44,7 +44,7 @@ def test_different_leaves_are_told_apart_by_cross_validation(drawn):
     half = np.arange(3000) < 1500
     found = ClassCalibrator("vector").fit(logits[half], y[half], leaf[half])
     assert found.shrinkage_ < np.inf
-    after = found.predict_logits(logits[~half], leaf[~half])
+    after = found.predict_logit(logits[~half], leaf[~half])
     pooled = found.pooled_.logits(logits[~half])
     assert loss(after, y[~half]) < loss(pooled, y[~half]) - 0.02
 
@@ -63,7 +63,7 @@ def test_an_unknown_leaf_has_the_pooled_map(drawn):
     logits, y, leaf = drawn
     found = ClassCalibrator(shrinkage=1.0).fit(logits, y, leaf)
     there = np.full(5, 9)
-    assert np.array_equal(found.predict_logits(logits[:5], there), found.pooled_.logits(logits[:5]))
+    assert np.array_equal(found.predict_logit(logits[:5], there), found.pooled_.logits(logits[:5]))
 
 
 def test_rows_that_are_not_finite_stay_out_and_come_back_as_nan(drawn):

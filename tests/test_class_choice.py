@@ -72,7 +72,7 @@ def test_a_perfect_model_is_left_as_it_is(seed):
     assert "Leave the model as it is" in choice.why
     assert np.array_equal(choice.scheme.logit(rows.scores, rows.X), rows.scores)
     same = class_calibrator(choice.scheme, 3, [1, 2, 3])
-    assert np.array_equal(same.predict_logits(rows.scores, rows.X["leaf"]), rows.scores)
+    assert np.array_equal(same.predict_logit(rows.scores, rows.X["leaf"]), rows.scores)
 
 
 def test_leaves_that_differ_get_maps_of_their_own(choice):
@@ -278,7 +278,7 @@ def by_hand(folds, method, strength):
         rest = np.setdiff1d(np.arange(leaf.size), here)
         found = ClassCalibrator(method, shrinkage=strength)
         found.fit(held.scores[rest], held.y[rest], leaf[rest], held.weights(rest), [1, 2, 3])
-        logs[here] = found.predict_logits(held.scores[here], leaf[here])
+        logs[here] = found.predict_logit(held.scores[here], leaf[here])
     return logs
 
 

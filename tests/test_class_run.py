@@ -6,7 +6,7 @@ import pytest
 from scipy.special import softmax
 from sklearn.metrics import log_loss, roc_auc_score
 
-from hetcal.class_algorithm import class_method, run_classes
+from hetcal.algorithm import class_method, run
 from hetcal.class_calibrator import ClassCalibrator
 from hetcal.class_metrics import macro_lift, one_against_rest
 from hetcal.delong import paired_delong
@@ -28,7 +28,7 @@ def finished():
     frame = pd.DataFrame({"x": x, "z": z, "kind": np.array(["p", "q", "r"])[y]})
     table = make_table(frame, Roles("kind"), "digest")
     scores = make_scores(2.5 * known, "made up", digest="scores")
-    return run_classes(table, scores, Settings(fractions=(0.4, 0.0, 0.3, 0.3)))
+    return run(table, scores, Settings(fractions=(0.4, 0.0, 0.3, 0.3)))
 
 
 def test_calibration_lifts_the_macro_auc(finished):
@@ -56,7 +56,7 @@ def test_a_view_measures_one_class_against_the_rest(finished):
     assert view.evaluation.lift.after == pytest.approx(
         roc_auc_score(y, finished.after[rows, 1]), abs=1e-12
     )
-    assert view.evaluation.lift.auc == pytest.approx(finished.evaluation.classes["lift"][1])
+    assert view.evaluation.lift.auc == pytest.approx(finished.evaluation.by_class.table["lift"][1])
 
 
 def test_a_view_shows_the_rates_of_its_class(finished):
@@ -73,7 +73,7 @@ def test_every_role_has_rows_of_every_class(finished):
 
 
 def test_a_given_partition_takes_the_place_of_the_tree(finished):
-    again = run_classes(finished.table, finished.scores, finished.settings, finished.partition)
+    again = run(finished.table, finished.scores, finished.settings, finished.partition)
     assert again.partition is finished.partition
     assert np.array_equal(again.after, finished.after, equal_nan=True)
 
@@ -81,7 +81,7 @@ def test_a_given_partition_takes_the_place_of_the_tree(finished):
 @pytest.fixture(scope="module")
 def chosen(finished):
     settings = Settings(partition="auto", fractions=(0.4, 0.1, 0.2, 0.3))
-    return run_classes(finished.table, finished.scores, settings)
+    return run(finished.table, finished.scores, settings)
 
 
 def test_auto_chooses_maps_on_validation_and_calibration_rows(chosen):
@@ -89,7 +89,7 @@ def test_auto_chooses_maps_on_validation_and_calibration_rows(chosen):
     assert chosen.choice.chosen == "tree vector"
     assert (chosen.choice.candidates["rows"] == held.size).all()
     expected = ClassCalibrator("vector", shrinkage=chosen.calibrator.shrinkage_)
-    expected.fit(chosen.scores.logs[held], chosen.table.y[held], chosen.leaf[held])
+    expected.fit(chosen.scores.logit[held], chosen.table.y[held], chosen.leaf[held])
     assert chosen.calibrator.to_json() == expected.to_json()
     assert chosen.evaluation.lift.low > 0.02
     assert any(note.startswith("Shrinkage towards") for note in chosen.notes)
@@ -106,7 +106,7 @@ def test_a_model_that_is_right_is_left_as_it_is(finished):
     u = np.random.default_rng(3).random((len(logs), 1))
     y = (u > np.cumsum(np.exp(logs), axis=1)).sum(axis=1).clip(0, 2)
     table = replace(finished.table, y=y)
-    found = run_classes(table, finished.scores, replace(finished.settings, partition="auto"))
+    found = run(table, finished.scores, replace(finished.settings, partition="auto"))
     assert found.choice.chosen == "identity"
     assert np.array_equal(found.after, logs)
     assert (found.evaluation.lift.auc, found.evaluation.lift.se) == (0.0, 0.0)
@@ -127,7 +127,7 @@ def test_intervals_count_groups(finished):
     assert found.groups == np.unique(site[rows]).size
     assert found.lift == macro_lift(*parts, group=site[rows])
     assert found.lift.se != finished.evaluation.lift.se
-    one = found.classes.iloc[1]
+    one = found.by_class.table.iloc[1]
     y, before, after = parts
     logits = (one_against_rest(each, 1) for each in (before, after))
     lift = paired_delong((y == 1).astype(np.int8), *logits, group=site[rows])
@@ -137,12 +137,12 @@ def test_intervals_count_groups(finished):
 
 def test_a_given_partition_leaves_nothing_to_choose(finished):
     settings = replace(finished.settings, partition="auto")
-    found = run_classes(finished.table, finished.scores, settings, finished.partition)
+    found = run(finished.table, finished.scores, settings, finished.partition)
     assert found.choice is None
 
 
 def test_the_digest_tells_maps_that_were_chosen_from_those_that_were_not(chosen):
-    given = run_classes(chosen.table, chosen.scores, chosen.settings, chosen.partition)
+    given = run(chosen.table, chosen.scores, chosen.settings, chosen.partition)
     assert not np.array_equal(chosen.after, given.after)
     assert chosen.digest != given.digest
 
@@ -152,7 +152,7 @@ def test_classes_too_rare_to_count_are_named(finished):
     logits = finished.scores.logit.copy()
     logits[rows[finished.table.y[rows] == 1][15:]] = np.nan
     scores = make_scores(logits, "made up", digest="rare")
-    found = run_classes(finished.table, scores, replace(finished.settings, partition="auto"))
+    found = run(finished.table, scores, replace(finished.settings, partition="auto"))
     assert "With too few rows for their AUC to count in the choice: q." in found.notes
 
 
@@ -160,7 +160,7 @@ def test_rows_without_finite_scores_take_no_part(finished):
     logits = finished.scores.logit.copy()
     logits[:100] = np.nan
     scores = make_scores(logits, "made up", digest="gaps")
-    found = run_classes(finished.table, scores, finished.settings)
+    found = run(finished.table, scores, finished.settings)
     assert not np.isin(np.arange(100), np.concatenate([*vars(found.split).values()])).any()
     assert any("100 rows have no finite scores" in note for note in found.notes)
 
@@ -177,9 +177,9 @@ def test_maps_are_tried_on_groups_that_they_were_not_fitted_on(finished):
         roles = Roles("kind", features=("x", "z"), group="group", split="split")
         table = make_table(frame.assign(group=group, split=role), roles, "digest")
         if expected:
-            assert run_classes(table, finished.scores, Settings(partition="auto")).choice.divided
+            assert run(table, finished.scores, Settings(partition="auto")).choice.divided
             continue
         with pytest.raises(CalibrationError, match="cannot be divided in two"):
-            run_classes(table, finished.scores, Settings(partition="auto"))
-        tree = run_classes(table, finished.scores, Settings(partition="tree"))
+            run(table, finished.scores, Settings(partition="auto"))
+        tree = run(table, finished.scores, Settings(partition="tree"))
         assert tree.calibrator.shrinkage_ == np.inf  # nothing tells the strength

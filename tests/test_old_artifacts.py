@@ -15,7 +15,6 @@ from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import score_with_artifact
 from hetcal.errors import ArtifactError
 from hetcal.reading import read_file
-from hetcal.saved_class_run import saved_class_run
 from hetcal.saved_run import saved_run
 
 DATA = Path(__file__).parent / "data" / "artifacts"
@@ -49,9 +48,8 @@ def test_an_old_artifact_scores_rows_to_the_same_numbers(name, tmp_path):
 @pytest.mark.parametrize("name", WITHOUT_ROWS)
 def test_the_first_formats_hold_no_run_to_explore(name, tmp_path):
     artifact = opened(name, tmp_path)
-    explore = saved_run if name.startswith("two") else lambda each, _: saved_class_run(each)
     with pytest.raises(ArtifactError, match="holds no sketches"):
-        explore(artifact, 50)
+        saved_run(artifact, 50)
 
 
 @pytest.mark.parametrize("name", ["two_classes_format_2", "two_classes_format_2_chosen"])
@@ -68,7 +66,7 @@ def test_an_old_run_on_two_classes_can_be_explored(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["three_classes_format_2", "three_classes_format_2_chosen"])
 def test_an_old_run_on_three_classes_can_be_explored(name, tmp_path):
-    run, metrics = saved_class_run(opened(name, tmp_path)), written(name, "metrics.json")
+    run, metrics = saved_run(opened(name, tmp_path), 50), written(name, "metrics.json")
     found = run.evaluation
     assert found.after.macro_auc == metrics["after"]["macro_auc"]
     assert found.lift.auc == pytest.approx(metrics["lift"]["auc"], abs=1e-15)

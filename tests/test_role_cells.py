@@ -71,7 +71,7 @@ def test_a_sketched_run_has_the_numbers_of_an_exact_one(many_rows):
     split = split_table(table, settings)
     passed = first_pass(table, scores, split, exact.partition, exact.leaf)
     maps = fit_maps(passed, settings)
-    sketched = finish_run(table, scores, settings, exact.partition, passed, maps)
+    sketched = finish_run(passed, settings, exact.partition, maps)
     assert (sketched.cells.exact, exact.cells.exact) == (False, True)
     assert exact.computed_on == "Computed on all rows."
     assert sketched.computed_on.startswith("From a sketch of 4,096 score bins")
@@ -108,7 +108,7 @@ def test_intervals_count_groups_so_that_their_rows_are_not_sketched(many_rows, w
     split = split_table(grouped, settings)
     passed = first_pass(grouped, scores, split, exact.partition, exact.leaf)
     maps = fit_maps(passed, settings)
-    large = finish_run(grouped, scores, settings, exact.partition, passed, maps)
+    large = finish_run(passed, settings, exact.partition, maps)
     test = split.test if weight is None else split.test[weight[split.test] > 0]
     w, site = None if weight is None else weight[test], frame["site"].to_numpy()[test]
     parts = table.y[test], scores.logit[test], exact.after[test], w
@@ -155,9 +155,13 @@ def test_another_least_number_of_rows_does_not_touch_the_rows(many_rows):
     partition, leaf = grown.partition, grown.leaf
     passed = first_pass(table, scores, split, partition, leaf)
     maps = fit_maps(passed, Settings())
-    blind = replace(table, y=np.zeros(0, dtype=np.int8)), replace(scores, logit=np.zeros(0))
+    blind = replace(
+        passed,
+        table=replace(table, y=np.zeros(0, dtype=np.int8)),
+        scores=replace(scores, logit=np.zeros(0)),
+    )
     few, many = (
-        finish_run(*blind, Settings(), partition, passed, maps.with_min_rows(fewest))
+        finish_run(blind, Settings(), partition, maps.with_min_rows(fewest))
         for fewest in (50, 10**6)
     )
     assert {each.fallback for each in few.calibrator.maps_} == {None}

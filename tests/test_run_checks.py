@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from hetcal.algorithm import run
-from hetcal.class_algorithm import run_classes
 from hetcal.errors import PartitionError, ScoreError, SplitError
 from hetcal.scores import scores_from_column, scores_from_columns
 from hetcal.settings import Settings
@@ -64,7 +63,7 @@ def test_of_many_classes_two_need_weight_in_every_role(kinds, role):
         table = make_table(weighted, roles, "digest")
         scores = scores_from_columns(weighted, columns, "probability", "digest")
         if enough:
-            assert run_classes(table, scores, Settings(partition="tree")).evaluation.rows
+            assert run(table, scores, Settings(partition="tree")).evaluation.rows
             continue
         with pytest.raises(SplitError, match=f"The weight is 0 for all {role} rows but those of"):
-            run_classes(table, scores, Settings(partition="tree"))
+            run(table, scores, Settings(partition="tree"))

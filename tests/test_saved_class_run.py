@@ -12,17 +12,18 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from hetcal import saved_classes
+from hetcal import saved_cells
+from hetcal.algorithm import run as run_table
 from hetcal.artifact_reading import open_artifact
-from hetcal.class_algorithm import run_classes
-from hetcal.class_artifacts import class_artifact_bytes
+from hetcal.artifacts import artifact_bytes, score_with_artifact
 from hetcal.errors import ArtifactError, HetcalError
+from hetcal.finished_run import maps_in_words
 from hetcal.histograms import score_histograms
 from hetcal.metrics import measure_cells
 from hetcal.overconfidence import diagnose
 from hetcal.result_curves import result_curves
 from hetcal.roles import Roles
-from hetcal.saved_class_run import saved_class_run
+from hetcal.saved_run import saved_run
 from hetcal.scores import scores_from_columns
 from hetcal.scoring import ColumnScoring
 from hetcal.settings import Settings
@@ -39,11 +40,11 @@ EIGHT = [{"id": each} for each in range(1, 9)]
 def finished(frame, settings=SETTINGS, **roles):
     roles = Roles("kind", split="split", class_scores=COLUMNS, **roles)
     scores = scores_from_columns(frame, COLUMNS, "probability", "digest")
-    return run_classes(make_table(frame, roles, "digest"), scores, settings)
+    return run_table(make_table(frame, roles, "digest"), scores, settings)
 
 
 def reopened(run, directory):
-    return saved_class_run(open_artifact(class_artifact_bytes(run, SCORING), directory))
+    return saved_run(open_artifact(artifact_bytes(run, SCORING), directory), 50)
 
 
 @pytest.fixture(scope="module", params=["counted", "weighted", "grouped"])
@@ -58,14 +59,16 @@ def run(request, kinds):
 
 @pytest.fixture(scope="module")
 def packed(kinds):
-    return class_artifact_bytes(finished(kinds), SCORING)
+    return artifact_bytes(finished(kinds), SCORING)
 
 
 def test_what_all_classes_were_worth_comes_back_as_it_was(run, tmp_path):
     found, expected = reopened(run, tmp_path).evaluation, run.evaluation
     for name in ("before", "pooled", "after", "lift", "rows", "groups"):
         assert getattr(found, name) == getattr(expected, name)
-    pd.testing.assert_frame_equal(found.classes, expected.classes, check_exact=True)
+    assert found.tree is None
+    found, expected = found.by_class, expected.by_class
+    pd.testing.assert_frame_equal(found.table, expected.table, check_exact=True)
     for one, other in zip(found.top_label, expected.top_label, strict=True):
         for name in ("name", "predicted", "observed", "low", "high", "count"):
             assert np.array_equal(getattr(one, name), getattr(other, name))
@@ -82,7 +85,7 @@ def test_what_a_class_was_worth_comes_back_as_it_was(run, tmp_path, number):
 
 
 def test_coarse_cells_have_the_auc_of_the_rows_within_a_few_percent(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(saved_classes, "_filled", lambda _: 200)
+    monkeypatch.setattr(saved_cells, "_filled", lambda _: 200)
     saved, rows = reopened(run, tmp_path), run.split.test
     weight = run.table.weight_of(rows)
     for number in range(3):
@@ -100,7 +103,7 @@ def test_every_row_is_counted_by_role_leaf_and_label(run, tmp_path):
     saved, leaves = reopened(run, tmp_path), [each.id for each in run.partition.leaves]
     for number in range(3):
         found, expected = (
-            score_histograms(each.cells.train, each.cells.test, leaves, bins=1).rows
+            score_histograms(each.role_cells.train, each.role_cells.test, leaves, bins=1).rows
             for each in (saved.view(number, 50), run.view(number))
         )
         assert np.array_equal(found, expected)
@@ -126,10 +129,11 @@ def test_the_maps_and_their_choice_are_told_in_the_words_of_the_run(
         sums = np.cumsum(kinds[list(COLUMNS)].to_numpy(), axis=1)
         drawn = np.random.default_rng(5).random((len(kinds), 1)) > sums
         run = replace(run, table=replace(run.table, y=drawn.sum(axis=1).clip(0, 2)))
-    run = run_classes(run.table, run.scores, settings)
+    run = run_table(run.table, run.scores, settings)
     saved = reopened(run, tmp_path)
     assert (saved.classes, saved.divided) == (CLASSES, not sound)
-    assert saved.maps_in_words == run.maps_in_words
+    told = maps_in_words(saved.calibrator, saved.divided)
+    assert told == maps_in_words(run.calibrator, run.divided) == run.notes[-1]
     chosen = run.choice and (run.choice.chosen, run.choice.why, run.choice.divided)
     assert (saved.choice and tuple(vars(saved.choice).values())) == chosen
 
@@ -137,14 +141,15 @@ def test_the_maps_and_their_choice_are_told_in_the_words_of_the_run(
 def test_endless_shrinkage_comes_back(kinds, tmp_path):
     run = finished(kinds)
     run.calibrator.shrinkage_ = np.inf
-    assert reopened(run, tmp_path).maps_in_words.startswith("All leaves have the pooled map")
+    told = maps_in_words(reopened(run, tmp_path).calibrator, divided=True)
+    assert told.startswith("All leaves have the pooled map")
 
 
 def test_a_weighted_macro_auc_that_is_rounded_past_one_comes_back(kinds, tmp_path):
     run = finished(kinds)
     past = replace(run.evaluation.before, macro_auc=1 + 2.0**-52)
     vars(run)["evaluation"] = replace(run.evaluation, before=past)
-    assert open_artifact(class_artifact_bytes(run, SCORING), tmp_path).auc_before > 1
+    assert open_artifact(artifact_bytes(run, SCORING), tmp_path).auc_before > 1
 
 
 def without(kinds, name, role):
@@ -154,13 +159,13 @@ def without(kinds, name, role):
 def test_a_class_without_test_rows_is_as_empty_as_it_was(kinds, tmp_path):
     run = finished(without(kinds, "bee", "test"))
     saved = reopened(run, tmp_path)
-    assert saved.evaluation.classes["lift"].isna().tolist() == [False, True, False]
+    assert saved.evaluation.by_class.table["lift"].isna().tolist() == [False, True, False]
     view = saved.view(1, 50)
     assert np.isnan(view.evaluation.lift.auc)
     pd.testing.assert_frame_equal(view.evaluation.leaves, run.view(1).evaluation.leaves)
     assert np.isnan(view.points(0.1)[1].true_positive_rate)
     assert len(result_curves(view.ways, view.evaluation).roc) == 2
-    table = diagnose(view.cells.train, view.cells.test, view.partition.leaves)
+    table = diagnose(view.role_cells.train, view.role_cells.test, view.partition.leaves)
     assert table["auc_test"].isna().all()
 
 
@@ -212,10 +217,11 @@ def as_format_1(data):
 
 def test_an_artifact_of_format_1_opens_but_holds_no_run_to_explore(packed, kinds, tmp_path):
     old, new = open_artifact(as_format_1(packed), tmp_path), open_artifact(packed, tmp_path)
-    assert old.saved is None
-    pd.testing.assert_frame_equal(old.score(kinds, ""), new.score(kinds, ""), check_exact=True)
+    assert old.cells == ()
+    scored = [score_with_artifact(each, kinds) for each in (old, new)]
+    pd.testing.assert_frame_equal(*scored, check_exact=True)
     with pytest.raises(ArtifactError, match="holds no sketches"):
-        saved_class_run(old)
+        saved_run(old, 50)
 
 
 def drop(key):
@@ -283,7 +289,7 @@ def test_the_rows_of_one_class_are_not_taken_for_those_of_another(packed, tmp_pa
 
 
 def test_more_cells_than_are_ever_saved_are_refused(packed, tmp_path, monkeypatch):
-    monkeypatch.setattr(saved_classes, "_filled", lambda _: 200)
+    monkeypatch.setattr(saved_cells, "_filled", lambda _: 200)
     with pytest.raises(ArtifactError, match="too many cells"):
         open_artifact(packed, tmp_path)
 
@@ -307,11 +313,10 @@ def test_damaged_entries_are_refused_in_words_or_can_be_explored(packed, tmp_pat
     for _ in range(25):
         # Any error but a HetcalError fails the test.
         with contextlib.suppress(HetcalError):
-            view = saved_class_run(open_artifact(changed(packed, name, damage), tmp_path)).view(
-                1, 9
-            )
+            opened = open_artifact(changed(packed, name, damage), tmp_path)
+            view = saved_run(opened, 9).view(1, 9)
             result_curves(view.ways, view.evaluation)
-            diagnose(view.cells.train, view.cells.test, view.partition.leaves)
+            diagnose(view.role_cells.train, view.role_cells.test, view.partition.leaves)
             continue
         refused += 1
     assert refused > 5

@@ -75,7 +75,7 @@ def test_a_saved_run_counts_every_row_in_the_histograms(exact, reopened):
     saved = saved_run(reopened, 50)
     leaves = [each.id for each in exact.partition.leaves]
     found, expected = (
-        score_histograms(each.cells.train, each.cells.test, leaves, bins=1).rows
+        score_histograms(each.role_cells.train, each.role_cells.test, leaves, bins=1).rows
         for each in (saved, exact)
     )
     assert np.array_equal(found, expected)
@@ -91,10 +91,10 @@ def test_any_least_number_of_rows_gives_the_maps_of_the_run(exact, reopened, min
 def test_the_cells_of_a_sketched_run_come_back_bit_for_bit(exact, tmp_path):
     parts = exact.table, exact.scores, exact.split, exact.partition, exact.leaf
     passed = first_pass(*parts, sketched_from=100)
-    sketched = finish_run(*parts[:2], SETTINGS, exact.partition, passed, fit_maps(passed, SETTINGS))
+    sketched = finish_run(passed, SETTINGS, exact.partition, fit_maps(passed, SETTINGS))
     saved = saved_run(open_artifact(artifact_bytes(sketched, SCORING), tmp_path), 60)
     for role in ROLES:
-        found, expected = getattr(saved.cells, role), getattr(sketched.cells, role)
+        found, expected = getattr(saved.role_cells, role), getattr(sketched.cells, role)
         for each in fields(Cells):
             assert np.array_equal(getattr(found, each.name), getattr(expected, each.name))
 
@@ -130,7 +130,7 @@ def test_the_largest_error_counts_the_pairs_that_share_a_bin():
 
 def test_an_artifact_of_format_1_opens_but_holds_no_run_to_explore(exact, segments, tmp_path):
     old = open_artifact(as_format_1(artifact_bytes(exact, SCORING)), tmp_path)
-    assert old.cells is None
+    assert old.cells == ()
     assert old.calibrator.maps_ == exact.calibrator.maps_
     assert old.auc_after == exact.evaluation.after.auc
     with pytest.raises(ArtifactError, match="holds no sketches"):

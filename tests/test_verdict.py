@@ -1,10 +1,11 @@
 import math
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from hetcal.delong import Lift, lift_between
-from hetcal.verdict import class_verdict, outcome, p_in_words, verdict
+from hetcal.verdict import outcome, p_in_words, verdict
 
 
 def lift(low, high, before=0.8):
@@ -45,18 +46,19 @@ def test_an_auc_just_below_one_half_is_chance_and_not_backwards():
 
 
 def test_the_verdict_on_classes_speaks_of_the_macro_auc_and_the_order_of_classes():
-    assert "helps. Macro AUC 0.8000 before" in class_verdict(lift(0.001, 0.021), 500)
-    assert class_verdict(lift(-0.02, -0.001), 500).startswith("Leave your model as it is")
-    assert "Check the order of the classes" in class_verdict(lift(0.5, 0.6, before=0.2), 500)
-    assert "includes zero" in class_verdict(lift(-0.01, 0.02), 500)
+    told = partial(verdict, several_classes=True)
+    assert "helps. Macro AUC 0.8000 before" in told(lift(0.001, 0.021), 500)
+    assert told(lift(-0.02, -0.001), 500).startswith("Leave your model as it is")
+    assert "Check the order of the classes" in told(lift(0.5, 0.6, before=0.2), 500)
+    assert "includes zero" in told(lift(-0.01, 0.02), 500)
     assert "One map for all rows helps. AUC 0.8000" in verdict(lift(0.001, 0.021), 500, True)
-    one_map = class_verdict(lift(0.001, 0.021), 500, one_map=True)
+    one_map = told(lift(0.001, 0.021), 500, one_map=True)
     assert one_map.startswith("One map for all rows helps. Macro AUC")
 
 
 def test_the_verdict_names_the_groups_that_the_interval_counts():
     assert "on 500 test rows of 40 groups: +0.0110" in verdict(lift(0.001, 0.021), 500, groups=40)
-    assert "500 test rows of 1 group, before" in class_verdict(lift(0.0, 0.0), 500, groups=1)
+    assert "500 test rows of 1 group, before" in verdict(lift(0.0, 0.0), 500, groups=1)
 
 
 def test_without_an_interval_there_is_none_to_read():

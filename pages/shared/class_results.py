@@ -3,18 +3,14 @@
 import streamlit as st
 
 from hetcal.candidates import in_words
-from hetcal.class_figures import (
-    class_lift_figure,
-    class_maps_table,
-    class_metrics_table,
-    top_label_figure,
-)
+from hetcal.class_figures import class_lift_figure, class_maps_table, top_label_figure
 from hetcal.class_map import METHODS
-from hetcal.class_run import ClassRun
-from hetcal.saved_class_run import SavedClassRun
-from hetcal.verdict import class_verdict
+from hetcal.evaluation import metrics_table
+from hetcal.finished_run import Run, maps_in_words
+from hetcal.saved_run import SavedRun
+from hetcal.verdict import verdict
+from pages.shared.flow import Flow
 from pages.shared.messages import plain, say_outcome
-from pages.shared.shown_class import ShownClass
 from pages.shared.state import choice as bound_choice
 from pages.shared.tables import CLASS_MAPS, CLASS_METRICS, CLASSES, ONE_LABEL
 from pages.shared.widgets import cards, chart, draw_table, how_to_read
@@ -22,7 +18,7 @@ from pages.shared.widgets import cards, chart, draw_table, how_to_read
 METHOD_NAMES = {"temperature": "Temperature", "vector": "Vector", "dirichlet": "Dirichlet"}
 
 
-def show_class_verdict(run: ClassRun | SavedClassRun) -> None:
+def show_class_verdict(run: Run | SavedRun) -> None:
     """Say what to do with the model and why, and the numbers of all classes together."""
     found, choice = run.evaluation, run.choice
     say_outcome(found.lift, _verdict(run))
@@ -48,21 +44,21 @@ def show_class_verdict(run: ClassRun | SavedClassRun) -> None:
     )
 
 
-def show_class_lifts(flow: ShownClass) -> None:
+def show_class_lifts(flow: Flow) -> None:
     """Draw the lift of every class."""
-    found = flow.class_run.evaluation
+    found = flow.whole.evaluation
     chart(
         class_lift_figure(found, flow.shown),
         key="classes_lift",
-        alt=_verdict(flow.class_run),
+        alt=_verdict(flow.whole),
         how="Each bar is the 95 % interval of a lift: all classes together, then each class "
         "against all others. Only a bar clear of zero is a gain.",
     )
 
 
-def show_class_results(flow: ShownClass) -> None:
+def show_class_results(flow: Flow) -> None:
     """Show what calibration changed for all classes together."""
-    run = flow.class_run
+    run = flow.whole
     found, choice = run.evaluation, run.choice
     show_class_verdict(run)
     left, right = st.columns(2, gap="medium")
@@ -72,14 +68,14 @@ def show_class_results(flow: ShownClass) -> None:
     with right:
         st.subheader("Top label", anchor=False)
         chart(
-            top_label_figure(found.top_label),
+            top_label_figure(found.by_class.top_label),
             key="classes_top_label",
             alt="Share of right top labels against the probability of the top label",
             how="On the diagonal, of rows whose most probable class has 80 %, 80 % are of that "
             "class. Below it the model is too sure.",
         )
-    draw_table(found.classes, CLASSES, ONE_LABEL)
-    ways = class_metrics_table(found, None if choice is None else in_words(choice.chosen))
+    draw_table(found.by_class.table, CLASSES, ONE_LABEL)
+    ways = metrics_table(found, None if choice is None else in_words(choice.chosen))
     draw_table(ways, CLASS_METRICS)
     how_to_read(
         "One map for all rows corrects the probabilities; maps of the leaves also correct the "
@@ -87,7 +83,7 @@ def show_class_results(flow: ShownClass) -> None:
     )
 
 
-def show_shown_class(flow: ShownClass) -> None:
+def show_shown_class(flow: Flow) -> None:
     """Say which class the rest of the page is about."""
     st.subheader(f"Class {plain(flow.shown)} against all others", anchor=False)
     st.caption(
@@ -96,15 +92,16 @@ def show_shown_class(flow: ShownClass) -> None:
     )
 
 
-def _verdict(run: ClassRun | SavedClassRun) -> str:
+def _verdict(run: Run | SavedRun) -> str:
     found = run.evaluation
-    return class_verdict(found.lift, found.rows, not run.divided, found.groups)
+    parts = found.lift, found.rows, not run.divided, found.groups
+    return verdict(*parts, several_classes=True)
 
 
-def class_method_controls(flow: ShownClass) -> None:
+def class_method_controls(flow: Flow) -> None:
     """Offer the maps for all classes, and list those that were fitted."""
-    run = flow.class_run
-    if isinstance(run, SavedClassRun):
+    run = flow.whole
+    if flow.saved is not None:
         chosen = METHOD_NAMES[run.calibrator.method]
         if run.choice is not None:
             chosen = in_words(run.choice.chosen)
@@ -116,7 +113,7 @@ def class_method_controls(flow: ShownClass) -> None:
             f"Chosen for all classes: **{plain(in_words(run.choice.chosen))}**, see Partition; "
             "with One tree chosen there, the map is yours to choose."
         )
-    st.caption(run.maps_in_words)
+    st.caption(maps_in_words(run.calibrator, run.divided))
     with st.expander("The maps of all classes"):
         maps = class_maps_table(run.calibrator, run.partition, run.classes)
         draw_table(maps, CLASS_MAPS)

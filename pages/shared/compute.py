@@ -1,6 +1,7 @@
 """Cached calls into hetcal: each result is computed once for equal inputs, for one user."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -18,7 +19,7 @@ from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import READ_SHARE, Artifact, score_with_artifact
 from hetcal.checks import check_table
 from hetcal.choice import Choice
-from hetcal.class_artifacts import ClassArtifact
+from hetcal.class_calibrator import ClassCalibrator
 from hetcal.ensembles import fit_ensemble
 from hetcal.finding import Finding
 from hetcal.finished_run import Run
@@ -28,11 +29,13 @@ from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.leaves import leaf_table
 from hetcal.new_rows import new_row_notes
 from hetcal.overconfidence import diagnose
-from hetcal.partition import Partition
+from hetcal.partition import Leaf, Partition
 from hetcal.progress import Progress, between, silent
 from hetcal.reading import read_file
 from hetcal.result_curves import Curves, result_curves
-from hetcal.role_cells import SKETCHED_FROM
+from hetcal.role_cells import SKETCHED_FROM, RoleCells
+from hetcal.saved_cells import SavedCells
+from hetcal.saved_run import SavedRun, saved_run
 from hetcal.scores import Scores, require_ranking
 from hetcal.scoring import ColumnScoring, score_rows
 from hetcal.settings import Settings
@@ -61,8 +64,13 @@ def columns_of(source: Source, _progress: Progress = silent) -> pd.DataFrame:
 
 
 @once
-def table_of(source: Source, roles: Roles) -> Table:
-    return make_table(source.frame, roles, source.digest)
+def table_of(source: Source, roles: Roles, classes: tuple[str, ...] | None) -> Table:
+    return make_table(source.frame, roles, source.digest, classes)
+
+
+@once
+def table_view_of(table: Table, number: int) -> Table:
+    return table.view(number)
 
 
 @once
@@ -91,9 +99,14 @@ def ranking_scores_of(scores: Scores) -> Scores:
 
 @once
 def choice_of(
-    table: Table, scores: Scores, settings: Settings, _progress: Progress = silent
+    table: Table,
+    scores: Scores,
+    settings: Settings,
+    tree: Partition | None,
+    _progress: Progress = silent,
 ) -> Choice:
-    return fit_ensemble(table, scores, split_of(table, division(settings)), settings, _progress)
+    split = split_of(table, division(settings))
+    return fit_ensemble(table, scores, split, settings, _progress, tree)
 
 
 @once
@@ -102,6 +115,14 @@ def partition_of(
 ) -> Partition:
     split = split_of(table, division(settings))
     return grow_partition(table, split, settings, scores, _progress)
+
+
+@once
+def view_partition_of(
+    table: Table, number: int, partition: Partition, settings: Settings
+) -> Partition:
+    view, rows = table_view_of(table, number), split_of(table, settings).train
+    return partition.counting(view.frame.iloc[rows], view.y[rows], view.weight_of(rows))
 
 
 @once
@@ -134,10 +155,15 @@ def first_pass_of(
 
 @once
 def maps_of(
-    table: Table, scores: Scores, settings: Settings, partition: Partition, exact: bool
-) -> LeafCalibrator:
+    table: Table,
+    scores: Scores,
+    settings: Settings,
+    partition: Partition,
+    choice: Choice | None,
+    exact: bool,
+) -> LeafCalibrator | ClassCalibrator:
     passed = first_pass_of(table, scores, division(settings), partition, exact)
-    return fit_maps(passed, settings)
+    return fit_maps(passed, settings, choice)
 
 
 @once
@@ -152,41 +178,54 @@ def run_of(
 ) -> Run:
     passed = first_pass_of(table, scores, division(settings), partition, exact, _progress)
     _progress(0.9, "Fitting the map of every leaf")
-    calibrator = maps_of(table, scores, maps(settings), partition, exact)
-    calibrator = calibrator.with_min_rows(settings.min_rows)
-    return finish_run(table, scores, settings, partition, passed, calibrator, choice)
+    chosen = choice if table.classes else None
+    calibrator = maps_of(table, scores, maps(settings), partition, chosen, exact)
+    if isinstance(calibrator, LeafCalibrator):
+        calibrator = calibrator.with_min_rows(settings.min_rows)
+    return finish_run(passed, settings, partition, calibrator, choice)
+
+
+@once
+def view_of(run: Run, number: int, min_rows: int) -> Run:
+    return run.view(number, min_rows)
+
+
+@once
+def saved_run_of(path: Path, min_rows: int) -> SavedRun:
+    return saved_run(artifact_of(path), min_rows)
+
+
+@once
+def saved_view_of(path: Path, number: int, min_rows: int) -> SavedRun:
+    return saved_run_of(path, min_rows).view(number, min_rows)
 
 
 @once
 def diagnosis_of(
-    table: Table, scores: Scores, settings: Settings, partition: Partition, exact: bool
+    key: object, _cells: RoleCells | SavedCells, _leaves: Sequence[Leaf]
 ) -> pd.DataFrame:
-    cells = first_pass_of(table, scores, settings, partition, exact).cells
-    return diagnose(cells.train, cells.test, partition.leaves)
+    return diagnose(_cells.train, _cells.test, _leaves)
 
 
 @once
 def histograms_of(
-    table: Table,
-    scores: Scores,
-    settings: Settings,
-    partition: Partition,
-    exact: bool,
+    key: object,
+    _cells: RoleCells | SavedCells,
+    _leaves: Sequence[Leaf],
     axis: str,
     bins: int,
 ) -> ScoreHistograms:
-    cells = first_pass_of(table, scores, settings, partition, exact).cells
-    leaves = [each.id for each in partition.leaves]
-    return score_histograms(cells.train, cells.test, leaves, axis=axis, bins=bins)
+    leaves = [each.id for each in _leaves]
+    return score_histograms(_cells.train, _cells.test, leaves, axis=axis, bins=bins)
 
 
 @once
-def curves_of(run: Run) -> Curves:
-    return result_curves(run.ways, run.evaluation)
+def curves_of(key: object, _run: Run | SavedRun) -> Curves:
+    return result_curves(_run.ways, _run.evaluation)
 
 
 @once
-def artifact_of(path: Path) -> Artifact | ClassArtifact:
+def artifact_of(path: Path) -> Artifact:
     """Open an artifact that is kept under its digest."""
     return open_artifact(path.read_bytes(), path.parent)
 

@@ -10,7 +10,7 @@ from hetcal.sources import Source
 from hetcal.splits import ROLES
 from hetcal.table import Roles
 from pages.shared.assumed import assume_positive, assume_roles, show_guesses
-from pages.shared.class_flow import current_flow
+from pages.shared.flow import current_flow
 from pages.shared.progress import shown_progress
 from pages.shared.state import bound, role, setting, update, workspace
 
@@ -92,7 +92,7 @@ def role_controls(source: Source) -> None:
 def _label() -> dict[str, object]:
     def store(column: str) -> None:
         # The positive value of another column means nothing here, even if it occurs.
-        update(roles=replace(workspace().roles, label=column, positive=None))
+        update(roles=replace(workspace().roles, label=column, positive=None), classes=None)
 
     return bound("role_label", workspace().roles.label, store)
 

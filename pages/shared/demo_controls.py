@@ -7,8 +7,8 @@ from hetcal.model_file import inspect_model
 from hetcal.model_scores import suggest_inputs
 from hetcal.scoring import ColumnScoring, ModelScoring
 from hetcal.table import Roles
-from pages.shared.class_flow import current_flow
 from pages.shared.files import keep
+from pages.shared.flow import current_flow
 from pages.shared.jobs import start_scoring_job
 from pages.shared.state import TableFile, start, update
 

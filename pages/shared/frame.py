@@ -9,15 +9,12 @@ import streamlit as st
 
 from hetcal.errors import HetcalError
 from pages.shared.assumed import assume_roles
-from pages.shared.class_flow import current_flow
-from pages.shared.flow import Flow
+from pages.shared.flow import Flow, current_flow
 from pages.shared.jobs import collect_job, job_running, watch_job
-from pages.shared.messages import show_error
+from pages.shared.messages import plain, show_error
 from pages.shared.partition_controls import undecided
 from pages.shared.progress import shown_progress
-from pages.shared.saved import SavedFlow, saved_banner, saved_flow
-from pages.shared.shown_class import ShownClass
-from pages.shared.state import workspace
+from pages.shared.state import close_saved, workspace
 from pages.shared.widgets import class_picker
 
 PAGES = (
@@ -60,7 +57,7 @@ def open_page(title: str, lead: str) -> None:
 def need_table() -> Flow:
     """Return the flow once there is a table whose roles hold; otherwise say what to do."""
     if workspace().saved is not None:
-        saved_banner(workspace())
+        _saved_banner()
         _missing("A saved run has no table.", "pages/data.py", "Bring a table")
     if not workspace().files:
         _missing("There is no table yet.", "pages/data.py", "Bring a table")
@@ -68,8 +65,7 @@ def need_table() -> Flow:
         assume_roles(Flow(workspace(), progress).source)  # who is quick leaves Data before it does
         _ = current_flow(progress).split
     flow = current_flow()
-    if isinstance(flow, ShownClass):
-        class_picker(flow.class_names)
+    class_picker(flow.classes)
     return flow
 
 
@@ -103,17 +99,26 @@ def need_run() -> Flow:
     return current_flow()
 
 
-def need_results() -> Flow | SavedFlow:
+def need_results() -> Flow:
     """Return the flow of the run at hand, or of the saved one that was opened."""
     if workspace().saved is None:
         return need_run()
-    saved_banner(workspace())
+    _saved_banner()
     with shown_errors("pages/export.py", "Go to Export"):
-        flow = saved_flow(workspace())
-        if isinstance(flow, ShownClass):
-            class_picker(flow.class_names)
+        class_picker(current_flow().classes)
+        flow = current_flow()
         _ = flow.run
     return flow
+
+
+def _saved_banner() -> None:
+    """Say that a saved run is shown, and offer to close it."""
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f":material/folder_open: The saved run in **{plain(workspace().saved.name)}**, from "
+            "the sketches of its rows; the table itself is not here."
+        )
+        st.button("Close it", icon=":material/close:", on_click=close_saved)
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from hetcal.map_families import FAMILIES
 from hetcal.map_shapes import Tamed
 from pages.shared.flow import Flow
 from pages.shared.messages import plain
-from pages.shared.saved import SavedFlow
 from pages.shared.state import LEAST_ROWS, bound, setting, update, workspace
 
 NAMES = {
@@ -39,9 +38,9 @@ UNUSED = (
 )
 
 
-def map_controls(flow: Flow | SavedFlow) -> None:
+def map_controls(flow: Flow) -> None:
     """Let the user choose the kind of map, its shrinkage and the fewest rows of a leaf."""
-    saved = isinstance(flow, SavedFlow)
+    saved = flow.saved is not None
     if flow.choice is not None:
         _tell_scheme(flow, saved)
     settings, scheme = workspace().settings, flow.choice is not None
@@ -77,7 +76,7 @@ def map_controls(flow: Flow | SavedFlow) -> None:
         )
 
 
-def say_untouched(flow: Flow | SavedFlow) -> None:
+def say_untouched(flow: Flow) -> None:
     """Say that there are no maps where the model is left as it is, and where to look instead."""
     st.info(
         f"Nothing is calibrated: every score keeps its probability. {plain(flow.choice.why)}",
@@ -90,7 +89,7 @@ def say_untouched(flow: Flow | SavedFlow) -> None:
     )
 
 
-def _tell_scheme(flow: Flow | SavedFlow, saved: bool) -> None:
+def _tell_scheme(flow: Flow, saved: bool) -> None:
     """Say that a scheme calibrates, and what the maps are for."""
     where = "" if saved else ", see Partition"
     use = _applied_words(flow.run.calibrator) if flow.run.applied else UNUSED

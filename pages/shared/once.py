@@ -8,7 +8,6 @@ from typing import Any
 import streamlit as st
 
 from hetcal.choice import Choice
-from hetcal.class_run import ClassRun
 from hetcal.finished_run import Run
 from hetcal.freed_memory import give_back_freed_memory
 from hetcal.partition import Partition
@@ -17,10 +16,7 @@ from hetcal.sources import Source
 from hetcal.table import Table
 
 HASHES: dict[Any, Callable[[Any], Any]] = dict.fromkeys(
-    (
-        *(Choice, ClassRun),
-        *(Partition, Run, Scores, Source, Table),
-    ),
+    (*(Choice, Partition, Run, Scores, Source, Table),),
     attrgetter("digest"),
 )
 _kept: list[Any] = []

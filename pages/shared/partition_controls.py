@@ -1,5 +1,6 @@
 """The ways to a partition, and what each of them lets the user choose."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pandas as pd
@@ -11,8 +12,7 @@ from hetcal.partition import Partition
 from hetcal.scoring import ModelScoring
 from hetcal.settings import FOR_CLASSES, TREE_SIZES
 from hetcal.tree_partition import default_min_leaf
-from pages.shared.class_flow import current_flow, partition_kind
-from pages.shared.flow import Flow
+from pages.shared.flow import Flow, current_flow
 from pages.shared.jobs import job_running, start_scoring_job
 from pages.shared.state import bound, setting, update, workspace
 from pages.shared.uploads import loaded_partition
@@ -67,8 +67,8 @@ WITH_DEPTH = ("tree", "auc-gain", "instability", "layer")
 
 def partition_controls(flow: Flow) -> None:
     """Let the user choose the kind of partition and its details, or load one."""
-    kind = workspace().settings.partition
-    if not _offered(list(NAMES), kind):
+    kind, several = flow.settings.partition, bool(flow.classes)
+    if not _offered(FOR_CLASSES if several else NAMES, kind, CLASS_WORDS if several else WORDS):
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         if kind in WITH_DEPTH:
@@ -77,18 +77,6 @@ def partition_controls(flow: Flow) -> None:
             _segment_controls(flow)
         if kind == "layer":
             _layer_controls(flow)
-
-
-def class_partition_controls(flow: Flow) -> None:
-    """Let the user choose among the partitions for more than two classes."""
-    kind = partition_kind(workspace().settings)
-    if not _offered(list(FOR_CLASSES), kind, CLASS_WORDS):
-        return
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        if kind == "columns":
-            _segment_controls(flow)
-        if kind == "tree":
-            _size_controls(flow, "train")
 
 
 def undecided() -> str | None:
@@ -135,7 +123,7 @@ def grown_words(partition: Partition, leaves: pd.DataFrame, chosen: str | None) 
     return f" The picture counts the {grown:,} rows that the tree was grown on; the table all rows."
 
 
-def _offered(kinds: list[str], kind: str, words: dict[str, str] = WORDS) -> bool:
+def _offered(kinds: Iterable[str], kind: str, words: dict[str, str]) -> bool:
     """Offer the kinds of partition; False if a loaded one takes their place."""
     if workspace().partition is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -149,7 +137,7 @@ def _offered(kinds: list[str], kind: str, words: dict[str, str] = WORDS) -> bool
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         st.selectbox(
             "Partition",
-            kinds,
+            list(kinds),
             format_func=NAMES.__getitem__,
             width=260,
             **bound("setting_partition", kind, store),
@@ -162,8 +150,8 @@ def _offered(kinds: list[str], kind: str, words: dict[str, str] = WORDS) -> bool
 
 def _tree_controls(flow: Flow, kind: str) -> None:
     role = "train" if kind in ("tree", "layer") else "validation"
-    given = kind not in ("tree", "layer") or workspace().settings.tree_size == "given"
-    if kind in ("tree", "layer"):
+    given = kind not in ("tree", "layer") or flow.settings.tree_size == "given"
+    if kind in ("tree", "layer") and not flow.classes:
         st.selectbox(
             "Size of the tree",
             TREE_SIZES,

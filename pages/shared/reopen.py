@@ -5,7 +5,6 @@ from pathlib import Path
 import streamlit as st
 
 from hetcal.artifacts import Artifact
-from hetcal.class_artifacts import ClassArtifact
 from hetcal.class_figures import class_maps_table
 from hetcal.definitions import DEFINITIONS
 from hetcal.errors import HetcalError
@@ -35,24 +34,26 @@ def reopen_artifact() -> None:
     except HetcalError as error:
         show_error(error)
         return
-    saved = TableFile(path, file.name, path.name)
-    if isinstance(artifact, ClassArtifact):
-        _show_classes(artifact)
-        _explore(saved, None if artifact.saved is None else artifact.saved.min_rows)
-    else:
-        _show(artifact)
-        _explore(saved, None if artifact.cells is None else artifact.calibrator.min_rows)
+    _show(artifact)
+    _explore(TableFile(path, file.name, path.name), artifact)
     _score(path)
 
 
 def _show(artifact: Artifact) -> None:
+    several = bool(artifact.classes)
+    auc = ("Macro AUC",) if several else ("AUC", DEFINITIONS["AUC"])
     cards(
-        ("AUC before", f"{artifact.auc_before:.4f}", DEFINITIONS["AUC"]),
-        ("AUC after", f"{artifact.auc_after:.4f}", DEFINITIONS["AUC"]),
+        (f"{auc[0]} before", f"{artifact.auc_before:.4f}", *auc[1:]),
+        (f"{auc[0]} after", f"{artifact.auc_after:.4f}", *auc[1:]),
+        *([("Classes", f"{len(artifact.classes)}")] if several else []),
         ("Leaves", f"{len(artifact.partition.leaves)}"),
         ("Test rows", f"{artifact.test_rows:,}"),
     )
-    st.caption(f"Saved by hetcal {plain(artifact.version)}; measured when it was saved.")
+    order = plain(", ".join(artifact.classes))
+    st.caption(
+        f"Saved by hetcal {plain(artifact.version)}; measured when it was saved."
+        + (f" Classes in the order of the scores: {order}." if several else "")
+    )
     if artifact.choice is not None:
         show_scheme(artifact.choice.chosen, artifact.choice.why)
     if not artifact.applied:
@@ -61,29 +62,17 @@ def _show(artifact: Artifact) -> None:
             "not calibrate."
         )
     _draw_tree(artifact.partition)
-    maps = maps_table(artifact.calibrator, artifact.partition)
-    draw_table(maps, map_columns(artifact.calibrator))
-    _use_partition(artifact.partition)
-
-
-def _show_classes(artifact: ClassArtifact) -> None:
-    cards(
-        ("Macro AUC before", f"{artifact.auc_before:.4f}"),
-        ("Macro AUC after", f"{artifact.auc_after:.4f}"),
-        ("Classes", f"{len(artifact.classes)}"),
-        ("Leaves", f"{len(artifact.partition.leaves)}"),
-        ("Test rows", f"{artifact.test_rows:,}"),
+    if several:
+        maps = class_maps_table(artifact.calibrator, artifact.partition, artifact.classes)
+        draw_table(maps, CLASS_MAPS)
+    else:
+        maps = maps_table(artifact.calibrator, artifact.partition)
+        draw_table(maps, map_columns(artifact.calibrator))
+    st.button(
+        "Use its partition for the table at hand",
+        on_click=update,
+        kwargs={"partition": artifact.partition},
     )
-    st.caption(
-        f"Saved by hetcal {plain(artifact.version)}; measured when it was saved. Classes in the "
-        f"order of the scores: {plain(', '.join(artifact.classes))}."
-    )
-    if artifact.chosen is not None:
-        show_scheme(artifact.chosen, artifact.why or "")
-    _draw_tree(artifact.partition)
-    maps = class_maps_table(artifact.calibrator, artifact.partition, artifact.classes)
-    draw_table(maps, CLASS_MAPS)
-    _use_partition(artifact.partition)
 
 
 def _draw_tree(partition: Partition) -> None:
@@ -96,18 +85,10 @@ def _draw_tree(partition: Partition) -> None:
     )
 
 
-def _use_partition(partition: Partition) -> None:
-    st.button(
-        "Use its partition for the table at hand",
-        on_click=update,
-        kwargs={"partition": partition},
-    )
-
-
-def _explore(file: TableFile, min_rows: int | None) -> None:
-    """Offer to explore a run, with the least rows of a map that it had; None without sketches."""
+def _explore(file: TableFile, artifact: Artifact) -> None:
+    """Offer to explore a run, with the least rows of a map that it had."""
     st.subheader("Explore its run", anchor=False)
-    if min_rows is None:
+    if not artifact.cells:
         st.caption(
             "An older version of hetcal saved this artifact, without sketches of its rows: it "
             "scores new rows, but its run cannot be explored."
@@ -118,7 +99,7 @@ def _explore(file: TableFile, min_rows: int | None) -> None:
         "Calibration and Results are live without the table."
     )
     if st.button("Explore this run", icon=":material/bar_chart:", type="primary"):
-        open_saved(file, min_rows)
+        open_saved(file, artifact.min_rows)
         st.switch_page("pages/results.py")
 
 

@@ -11,44 +11,40 @@ from hetcal.model_file import ModelFile, ModelInput, inspect_model
 from hetcal.model_scores import InputColumns, suggest_inputs
 from hetcal.network import NetworkSettings
 from hetcal.scores import guess_kind
-from hetcal.scoring import ColumnScoring, ModelScoring
+from hetcal.scoring import ColumnScoring, ModelScoring, guess_kind_of
 from hetcal.training_figure import training_figure
-from pages.shared.class_flow import current_flow
 from pages.shared.files import keep
-from pages.shared.flow import Flow
+from pages.shared.flow import Flow, current_flow
 from pages.shared.jobs import job_running, start_scoring_job, start_training_job
 from pages.shared.messages import plain, show_error
 from pages.shared.state import bound, is_column_scoring, update, workspace
 from pages.shared.widgets import chart
 
 LEARNING_RATES = (5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
+BOXES = 3  # side by side
 SIZES = {1: "64 / 32 / 16", 2: "128 / 64 / 32", 4: "256 / 128 / 64"}
 
 
 def column_controls(flow: Flow) -> None:
-    """Let the user choose the column that holds the score."""
-    frame = flow.table.frame
+    """Let the user choose the column that holds the score, or one for each class."""
+    frame, scoring = flow.table.frame, workspace().scoring
     numbers = [name for name in frame.columns if column_kind(frame[name]) == "number"]
-    scoring = workspace().scoring
-    chosen = scoring if is_column_scoring(scoring, 1) else None
-
-    def choose(column: str | None) -> None:
-        # Streamlit keeps this function for long: it must not hold the rows.
-        rows = current_flow().table.frame
-        kind = None if column is None else ColumnScoring((column,), guess_kind(rows[column]))
-        update(scoring=kind, roles=replace(workspace().roles, score=column, class_scores=()))
-
-    left, right = st.columns([2, 1], vertical_alignment="bottom")
-    left.selectbox(
-        "Score column",
-        numbers,
-        None,
-        placeholder="choose a column",
-        **bound("scores_column", chosen.columns[0] if chosen else None, choose),
-    )
+    chosen = scoring if is_column_scoring(scoring, len(flow.classes) or 1) else None
+    if flow.classes:
+        _class_columns(flow, numbers, chosen)
+        box = st
+    else:
+        left, box = st.columns([2, 1], vertical_alignment="bottom")
+        left.selectbox(
+            "Score column",
+            numbers,
+            None,
+            placeholder="choose a column",
+            **bound("scores_column", chosen.columns[0] if chosen else None, _choose_column),
+        )
     if chosen is not None:
-        right.segmented_control(
-            "It holds",
+        box.segmented_control(
+            "They hold" if flow.classes else "It holds",
             ["logit", "probability"],
             required=True,
             help="Values between 0 and 1 are taken for probabilities unless you say otherwise.",
@@ -56,6 +52,47 @@ def column_controls(flow: Flow) -> None:
                 "scores_kind", chosen.kind, lambda kind: update(scoring=replace(chosen, kind=kind))
             ),
         )
+
+
+def _choose_column(column: str | None) -> None:
+    # Streamlit keeps a function for long: this one does not hold the rows.
+    rows = current_flow().table.frame
+    scoring = None if column is None else ColumnScoring((column,), guess_kind(rows[column]))
+    update(scoring=scoring, roles=replace(workspace().roles, score=column, class_scores=()))
+
+
+def _class_columns(flow: Flow, numbers: list[str], chosen: ColumnScoring | None) -> None:
+    classes = flow.classes
+    preset = _guessed(numbers, classes) if chosen is None else chosen.columns
+    grid = st.columns(min(len(classes), BOXES))
+    columns = [
+        grid[i % BOXES].selectbox(
+            f"Score of class '{plain(name)}'",
+            numbers,
+            numbers.index(preset[i]) if i < len(preset) and preset[i] in numbers else None,
+            placeholder="choose a column",
+            key=f"scores_class {name}",
+            persist_state="session",
+        )
+        for i, name in enumerate(classes)
+    ]
+    if st.button("Use these columns", type="primary", disabled=None in columns):
+        kind = guess_kind_of(flow.table.frame, columns)
+        update(
+            scoring=ColumnScoring(tuple(columns), kind),
+            roles=replace(workspace().roles, score=None, class_scores=tuple(columns)),
+            classes=None,
+        )
+        st.rerun()
+
+
+def _guessed(numbers: list[str], classes: tuple[str, ...]) -> list[str | None]:
+    """Find for each class the one column whose name ends like it."""
+    found = []
+    for name in classes:
+        like = [each for each in numbers if each.lower().endswith(name.lower())]
+        found.append(like[0] if len(like) == 1 else None)
+    return found
 
 
 def model_controls(flow: Flow) -> None:
@@ -67,13 +104,13 @@ def model_controls(flow: Flow) -> None:
     output = None
     if len(model.outputs) > 1:
         output = st.selectbox(
-            "Output that is the score",
+            "Output that holds the scores" if flow.classes else "Output that is the score",
             model.outputs,
             key="scores_output",
             persist_state="session",
         )
-    unit = 1
-    if model.activation == "softmax":
+    unit, order = 1, _order(model, flow.classes) if flow.classes else ()
+    if model.activation == "softmax" and not flow.classes:
         unit = st.radio(
             "Unit of the positive class",
             [0, 1],
@@ -82,11 +119,28 @@ def model_controls(flow: Flow) -> None:
             key="scores_unit",
             persist_state="session",
         )
-    if st.button("Score the rows", type="primary", disabled=inputs is None or job_running()):
-        scoring = ModelScoring(model, inputs, output, unit)
-        update(scoring=scoring)
-        start_scoring_job(flow.table, flow.rows_digest, scoring)
+    ready = inputs is not None and len(order) == len(flow.classes) and not job_running()
+    if st.button("Score the rows", type="primary", disabled=not ready):
+        roles = replace(workspace().roles, class_scores=())
+        update(scoring=ModelScoring(model, inputs, output, unit), classes=order, roles=roles)
+        here = current_flow()
+        start_scoring_job(here.table, here.rows_digest, workspace().scoring)
         st.rerun()
+
+
+def _order(model: ModelFile, classes: tuple[str, ...]) -> tuple[str, ...]:
+    order = st.multiselect(
+        "Classes, in the order of the model's outputs",
+        sorted(classes),
+        default=list(classes),
+        key=f"scores_order {model.digest} {sorted(classes)}",
+        persist_state="session",
+        help="A model names no classes: its first output stands for the first class here. "
+        "Remove classes and add them again in another order to change that.",
+    )
+    if len(order) < len(classes):
+        st.caption(f":orange[{len(order)} of {len(classes)} classes are in order.]")
+    return tuple(order)
 
 
 def uploaded_model() -> ModelFile | None:

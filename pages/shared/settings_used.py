@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from hetcal.settings import READ_SCORES, Settings
+from hetcal.class_map import ClassMethod
+from hetcal.settings import FOR_CLASSES, READ_SCORES, Settings
 
 NEED_SCORES = (*READ_SCORES, "layer")
 """Partitions that cannot be grown before the scores are there."""
@@ -29,6 +30,14 @@ def maps(settings: Settings) -> Settings:
     """Keep what the maps of the leaves depend on, once their rows are known."""
     kept = division(settings)
     return replace(kept, calibrator=settings.calibrator, shrinkage=settings.shrinkage)
+
+
+def for_classes(settings: Settings, method: ClassMethod) -> Settings:
+    """Keep what a run on more than two classes depends on; `auto` takes the place of the rest."""
+    kind = settings.partition if settings.partition in FOR_CLASSES else "auto"
+    kept = {"columns": ("segments", "bins"), "tree": ("max_depth", "min_leaf")}.get(kind, ())
+    asked = _only(settings, "fractions", "seed", *kept)
+    return replace(asked, partition=kind, calibrator=asked.calibrator if kind == "auto" else method)
 
 
 def _only(settings: Settings, *names: str) -> Settings:

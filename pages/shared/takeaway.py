@@ -7,12 +7,9 @@ from functools import partial
 import pandas as pd
 
 from hetcal.artifacts import artifact_bytes
-from hetcal.class_artifacts import class_artifact_bytes
-from hetcal.class_report import class_result_json, class_scored_table
 from hetcal.progress import Progress
 from hetcal.report import result_json, scored_table
 from hetcal.scoring import ModelScoring
-from pages.shared.class_flow import ClassFlow
 from pages.shared.flow import Flow
 
 
@@ -44,27 +41,15 @@ class Takeaway:
 
 
 def to_take(flow: Flow) -> Takeaway:
-    """Return what the run at hand gives, for two classes or for more."""
-    scoring = flow.workspace.scoring
+    """Return what the run at hand gives, on all classes."""
+    scoring, run = flow.workspace.scoring, flow.whole
     model = " and the model" if isinstance(scoring, ModelScoring) else ""
-    also = f", sketches of the scores{model}"
-    if isinstance(flow, ClassFlow):
-        run = flow.class_run
-        return Takeaway(
-            lambda: class_artifact_bytes(run, scoring),
-            run.partition.to_json,
-            lambda: class_result_json(run),
-            lambda _: None,
-            partial(class_scored_table, run),
-            run.table.rows,
-            also,
-        )
     return Takeaway(
-        lambda: artifact_bytes(flow.run, scoring),
-        flow.run.partition.to_json,
-        lambda: result_json(flow.run),
-        flow.run.complete,
-        partial(scored_table, flow.run),
-        flow.run.table.rows,
-        also,
+        lambda: artifact_bytes(run, scoring),
+        run.partition.to_json,
+        lambda: result_json(run),
+        run.complete,
+        partial(scored_table, run),
+        run.table.rows,
+        f", sketches of the scores{model}",
     )

@@ -43,7 +43,9 @@ def leaf_picker(partition: Partition) -> int:
 
 
 def class_picker(classes: tuple[str, ...]) -> None:
-    """Offer the classes in the sidebar; pages show the chosen one against all others."""
+    """Offer the classes in the sidebar, if any; pages show the chosen one against all others."""
+    if not classes:
+        return
     if workspace().class_shown not in classes:
         update(class_shown=classes[0])
     with st.sidebar:

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
-from hetcal.class_algorithm import run_classes
-from hetcal.class_artifacts import class_artifact_bytes
-from hetcal.class_report import class_scored_table
+from hetcal.algorithm import run
+from hetcal.artifacts import artifact_bytes
+from hetcal.report import scored_table
 from hetcal.roles import Roles
 from hetcal.scores import scores_from_columns
 from hetcal.scoring import ColumnScoring
@@ -58,7 +58,7 @@ def finished(kinds):
     """The run of the same table, by the core alone."""
     table = make_table(kinds, Roles("kind", split="split", class_scores=COLUMNS), "")
     scores = scores_from_columns(kinds, COLUMNS, "probability", "")
-    return run_classes(table, scores, Settings())
+    return run(table, scores, Settings())
 
 
 def probabilities(finished):
@@ -258,21 +258,21 @@ def test_the_map_of_all_classes_can_be_chosen(kinds, finished):
 def test_the_export_page_gives_the_run_of_all_classes(kinds, finished):
     app = calm(go(with_class_scores(kinds), "pages/export.py"))
     pd.testing.assert_frame_equal(
-        table_with(app, "top_after"), class_scored_table(finished).head(8), check_dtype=False
+        table_with(app, "top_after"), scored_table(finished).head(8), check_dtype=False
     )
     (contents,) = [each.value for each in app.markdown if each.value.startswith("A zip")]
     assert contents.endswith("the metrics, sketches of the scores.")
 
 
 def test_an_artifact_comes_back_and_scores_rows(kinds, finished):
-    artifact = class_artifact_bytes(finished, ColumnScoring(COLUMNS, "probability"))
+    artifact = artifact_bytes(finished, ColumnScoring(COLUMNS, "probability"))
     app = calm(upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", artifact))
     shown = metrics(app)
     assert shown["Macro AUC after"] == f"{finished.evaluation.after.macro_auc:.4f}"
     assert shown["Classes"] == "3"
     app = calm(upload(app, "reopen_table", "new.csv", kinds.head(30)))
     assert said(app.success) == ["30 rows of new.csv scored."]
-    expected = class_scored_table(finished).drop(columns=["role", "label"]).head(8)
+    expected = scored_table(finished).drop(columns=["role", "label"]).head(8)
     pd.testing.assert_frame_equal(
         table_with(app, "top_after"), expected, check_dtype=False, check_exact=True
     )

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from hetcal.class_algorithm import run_classes
-from hetcal.class_artifacts import class_artifact_bytes
+from hetcal.algorithm import run
+from hetcal.artifacts import artifact_bytes
 from hetcal.roles import Roles
 from hetcal.scores import scores_from_columns
 from hetcal.scoring import ColumnScoring
@@ -21,7 +21,7 @@ SCORING = ColumnScoring(COLUMNS, "probability")
 def packed(frame, **settings):
     table = make_table(frame, Roles("kind", split="split", class_scores=COLUMNS), "")
     scores = scores_from_columns(frame, COLUMNS, "probability", "")
-    return class_artifact_bytes(run_classes(table, scores, Settings(**settings)), SCORING)
+    return artifact_bytes(run(table, scores, Settings(**settings)), SCORING)
 
 
 @pytest.fixture(scope="module")
