@@ -9,14 +9,12 @@ from hetcal.curves import (
     PrecisionRecallCurve,
     RocCurve,
     precision_recall_curve,
-    ranked,
     roc_curve,
 )
 from hetcal.evaluation import Evaluation
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.metrics import Metrics
-from hetcal.operating_points import OperatingPoint, point_of_rate, point_of_rows
-from hetcal.ranking import rank_classes
+from hetcal.operating_points import OperatingPoint, at_false_positive_rate
 from hetcal.reliability import ReliabilityCurve, reliability_curve
 from hetcal.row_answers import RowAnswers
 from hetcal.ways import Ways
@@ -100,17 +98,15 @@ class _PointAt:
     rate: float
 
     def __call__(self, cells: Cells) -> OperatingPoint:
-        one = cells.y == 1
-        if cells.given_weight is None:
-            return point_of_rows(cells.centre[one], cells.centre[~one], self.rate)
-        point = point_of_rate(*cells.once(ranked), self.rate)
-        if np.array_equal(cells.low, cells.high):
+        y, one = cells.y, cells.y == 1
+        point = at_false_positive_rate(y, cells.centre, self.rate, cells.given_weight)
+        if cells.given_weight is None or np.array_equal(cells.low, cells.high):
             return point
         # No rate of true positives is higher than with positive rows at the upper ends of
         # their cells and negative ones at the lower ends, and none is lower than vice versa.
         ends = np.where(one, cells.low, cells.high), np.where(one, cells.high, cells.low)
         least, most = (
-            point_of_rate(*rank_classes(cells.y, each, cells.weight), self.rate).true_positive_rate
+            at_false_positive_rate(y, each, self.rate, cells.weight).true_positive_rate
             for each in ends
         )
         found = point.true_positive_rate

@@ -7,8 +7,6 @@ from sklearn.metrics import roc_auc_score
 from hetcal.operating_points import (
     OperatingPoint,
     at_false_positive_rate,
-    operating_point,
-    point_of_rows,
     points_in_words,
 )
 
@@ -28,18 +26,9 @@ def drawn(request):
 
 
 def test_rates_count_the_rows_above_the_threshold_and_a_share_of_those_on_it():
-    point = operating_point(Y, SCORES, 0.0, 0.5)
+    point = at_false_positive_rate(Y, SCORES, 1.5 / 4)
+    assert (point.threshold, point.tied_share) == (0.0, 0.5)
     assert point.true_positive_rate == pytest.approx((1 + 0.5 * 2) / 3)
-    assert point.false_positive_rate == pytest.approx((1 + 0.5 * 1) / 4)
-
-
-def test_precision_weighs_the_classes_alike():
-    point = operating_point(Y, SCORES, 0.0, 0.5)
-    assert point.balanced_precision == pytest.approx((2 / 3) / (2 / 3 + 3 / 8))
-
-
-def test_nothing_passed_has_precision_one():
-    assert operating_point(Y, SCORES, 5.0, 0.5).balanced_precision == 1
 
 
 @pytest.mark.parametrize("rate", [0, 0.1, 0.25, 0.5, 0.8, 1])
@@ -52,9 +41,12 @@ def test_every_false_positive_rate_is_reached(drawn, rate):
 
 def test_the_point_of_a_rate_is_that_of_its_threshold_and_share(drawn):
     y, scores, weight = drawn
+    w = np.ones(len(y)) if weight is None else weight
     found = at_false_positive_rate(y, scores, 0.3, weight)
-    again = operating_point(y, scores, found.threshold, found.tied_share, weight)
-    assert again == found
+    called = w * ((scores > found.threshold) + found.tied_share * (scores == found.threshold))
+    rates = found.false_positive_rate, found.true_positive_rate
+    expected = [np.sum(called[y == label]) / np.sum(w[y == label]) for label in (0, 1)]
+    assert rates == pytest.approx(expected)
 
 
 def test_the_true_positive_rate_averaged_over_false_positive_rates_is_the_auc(drawn):
@@ -72,7 +64,6 @@ def test_the_true_positive_rate_averaged_over_false_positive_rates_is_the_auc(dr
 def test_a_false_positive_rate_of_one_passes_every_row(weight):
     y, scores = np.array([0, 0, 1, 1]), np.array([-1.0, 0.5, -3.0, 2.0])
     assert at_false_positive_rate(y, scores, 1.0, weight) == OperatingPoint(-3.0, 1.0, 1.0, 1.0)
-    assert point_of_rows(scores[2:], scores[:2], 1.0) == OperatingPoint(-3.0, 1.0, 1.0, 1.0)
 
 
 def test_rows_too_light_to_be_counted_next_to_heavy_ones_have_rates():
@@ -84,7 +75,6 @@ def test_rows_too_light_to_be_counted_next_to_heavy_ones_have_rates():
 def test_one_class_has_no_rates():
     y, scores = np.ones(3, int), np.arange(3.0)
     assert np.isnan(at_false_positive_rate(y, scores, 0.5).true_positive_rate)
-    assert np.isnan(operating_point(y, scores, 0.5, 0.5).false_positive_rate)
 
 
 def test_points_are_told_with_their_thresholds_as_probabilities():
@@ -96,17 +86,17 @@ def test_points_are_told_with_their_thresholds_as_probabilities():
     )
     none = at_false_positive_rate(np.ones(3, int), np.arange(3.0), 0.5)
     assert points_in_words(none, none) == (
-        "There are no rates, for the test rows are of one class."
+        "There are no rates: all test rows are of one class."
     )
 
 
 @pytest.mark.parametrize("digits", [0, 1, 8])
 @pytest.mark.parametrize("rate", [0.0, 0.001, 1 / 3, 0.5, 0.999, 1.0])
-def test_unsorted_rows_have_the_point_of_sorted_ones(digits, rate):
+def test_rows_that_count_once_have_the_point_of_rows_of_weight_one(digits, rate):
     rng = np.random.default_rng(digits)
-    scores, y = np.round(rng.normal(size=300), digits), np.arange(300) % 3 == 0
-    found = point_of_rows(scores[y], scores[~y], rate)
-    assert found == at_false_positive_rate(y.astype(int), scores, rate)
+    scores, y = np.round(rng.normal(size=300), digits), (np.arange(300) % 3 == 0).astype(int)
+    weighted = at_false_positive_rate(y, scores, rate, np.ones(300))
+    assert at_false_positive_rate(y, scores, rate) == weighted
 
 
 def test_words_tell_how_far_the_rates_are_off():
