@@ -5,7 +5,7 @@ from sklearn import metrics as sklearn_metrics
 
 from hetcal.cells import Cells
 from hetcal.curves import precision_recall_curve, roc_curve, thin
-from hetcal.metrics import auc, average_precision
+from hetcal.metrics import auc, measure
 
 
 def cells(y, scores, weight=None):
@@ -114,7 +114,11 @@ def test_areas_and_rows_are_those_of_all_rows():
     rows = sample(5_000)
     roc, pr = roc_curve("after", cells(*rows)), precision_recall_curve("after", cells(*rows))
     assert (roc.name, roc.auc, roc.rows) == ("after", auc(*rows), 5_000)
-    assert (pr.name, pr.average_precision, pr.rows) == ("after", average_precision(*rows), 5_000)
+    assert (pr.name, pr.average_precision, pr.rows) == (
+        "after",
+        measure(*rows).average_precision,
+        5_000,
+    )
     drawn = np.trapezoid(roc.true_positive_rate, roc.false_positive_rate)
     assert drawn == pytest.approx(roc.auc, abs=1e-3)
 

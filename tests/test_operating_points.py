@@ -85,9 +85,7 @@ def test_points_are_told_with_their_thresholds_as_probabilities():
         "50.0 % after (T = 0.7500)."
     )
     none = at_false_positive_rate(np.ones(3, int), np.arange(3.0), 0.5)
-    assert points_in_words(none, none) == (
-        "There are no rates: all test rows are of one class."
-    )
+    assert points_in_words(none, none) == ("There are no rates: all test rows are of one class.")
 
 
 @pytest.mark.parametrize("digits", [0, 1, 8])
