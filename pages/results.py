@@ -96,7 +96,7 @@ with left:
         key="results_roc",
         alt="ROC curves before and after",
         how="Higher is better: more true positives for the same false positives. The dotted line "
-        "is chance.",
+        "is random ranking.",
     )
 with right:
     st.subheader("Precision and recall", anchor=False)
@@ -118,7 +118,9 @@ with left:
 with right:
     st.subheader("Where the lift comes from", anchor=False)
     if same_order(lift):
-        st.markdown("The order of the rows is as it was, so no leaf has a share of a lift.")
+        st.markdown(
+            "Calibration did not change the ranking, so there is no lift to share among the leaves."
+        )
     else:
         leaf_chart(
             leaf_lift_figure(evaluation.leaves, leaf or None),

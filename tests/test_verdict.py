@@ -19,8 +19,13 @@ def lift(low, high, before=0.8):
     ("low", "high", "expected", "words"),
     [
         (0.001, 0.021, "gain", "helps"),
-        (-0.02, -0.001, "harm", "Leave your model as it is: this calibration hurts it"),
-        (-0.01, 0.02, "unclear", "Leave your model as it is, unless"),
+        (
+            -0.02,
+            -0.001,
+            "harm",
+            "Keep your model as it is: this calibration makes its ranking worse",
+        ),
+        (-0.01, 0.02, "unclear", "Keep your model as it is, unless"),
     ],
 )
 def test_only_an_interval_clear_of_zero_is_a_gain_or_a_harm(low, high, expected, words):
@@ -46,7 +51,7 @@ def test_an_auc_just_below_one_half_is_chance_and_not_backwards():
 
 def test_the_verdict_on_classes_speaks_of_the_macro_auc_and_the_order_of_classes():
     assert "helps. Macro AUC 0.8000 before" in class_verdict(lift(0.001, 0.021), 500)
-    assert class_verdict(lift(-0.02, -0.001), 500).startswith("Leave your model as it is")
+    assert class_verdict(lift(-0.02, -0.001), 500).startswith("Keep your model as it is")
     assert "Check the order of the classes" in class_verdict(lift(0.5, 0.6, before=0.2), 500)
     assert "includes zero" in class_verdict(lift(-0.01, 0.02), 500)
     assert "One map for all rows helps. AUC 0.8000" in verdict(lift(0.001, 0.021), 500, True)
@@ -62,10 +67,8 @@ def test_the_verdict_names_the_groups_that_the_interval_counts():
 def test_without_an_interval_there_is_none_to_read():
     unknown = replace(lift(0.001, 0.021), se=math.nan, low=math.nan, high=math.nan)
     told = verdict(unknown, 500, groups=1)
-    assert told.startswith("Leave your model as it is, unless")
-    assert told.endswith(
-        "+0.0110, without an interval, for which there are too few rows or groups."
-    )
+    assert told.startswith("Keep your model as it is, unless")
+    assert told.endswith("+0.0110, without an interval, because there are too few rows or groups.")
 
 
 @pytest.mark.parametrize("distance", [10, 37.6, 38.4, 1e6, float("inf")])
