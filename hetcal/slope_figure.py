@@ -1,4 +1,4 @@
-"""The figure of slopes and intercepts: how far each leaf trusts the model, and how far the tree."""
+"""The figure of slopes and intercepts: how far each leaf relies on the model or on the tree."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,13 +7,12 @@ from typing import Any
 import plotly.graph_objects as go
 
 from hetcal.calibration_figures import map_words
-from hetcal.figures import NOT_DIMMED, Part, colour, draw, scatter, translucent
+from hetcal.figures import Part, colour, draw, leaf_marks, scatter, translucent
 from hetcal.label_places import Mark, axis_ranges, label_places
 from hetcal.leaf_map import LeafMap
 from hetcal.map_shapes import Line
 
-# A 95 % interval is this many standard errors to each side.
-NORMAL_95 = 1.96
+NORMAL_95 = 1.96  # standard errors to each side of a 95 % interval
 FEW = 5  # leaves that one hover box describes
 CROSS, DIAMOND, HOLLOW = 12, 13, 22  # pixels of the markers of the model, all rows and fallbacks
 
@@ -26,17 +25,17 @@ def slope_intercept_figure(
 ) -> go.Figure:
     """Draw slope against intercept of each leaf with 95 % intervals.
 
-    A leaf without a map of its own has a hollow marker; the model as it is sits
-    at slope 1 and intercept 0. Maps without a slope have no place here. Where leaves
-    lie so close that a label has no room, the leaf is named on hover alone.
+    A leaf without a map of its own has a hollow marker; the uncalibrated model is at slope 1
+    and intercept 0. Non-linear maps are not drawn. A leaf whose label has no room is named on
+    hover only.
     """
     maps = [each for each in maps if isinstance(each.shape, Line)]
     own = [each for each in maps if each.fallback is None]
     fallback = [each for each in maps if each.fallback is not None]
-    straight = [pooled] if isinstance(pooled.shape, Line) else []
+    linear = [pooled] if isinstance(pooled.shape, Line) else []
     sizes = _sizes(own)
     labelled = _labelled(own, fallback, selected, sizes)
-    drawn = [*labelled.values(), Mark(1, 0, CROSS), *(_mark(each, DIAMOND) for each in straight)]
+    drawn = [*labelled.values(), Mark(1, 0, CROSS), *(_mark(each, DIAMOND) for each in linear)]
     x, y = axis_ranges(drawn)
     places = dict(zip(labelled, label_places(drawn, x, y), strict=False))
     traces: list[Part] = [_model_marker()]
@@ -44,11 +43,11 @@ def slope_intercept_figure(
         traces.append(_own_markers(own, selected, sizes, places))
     if fallback:
         traces.append(_fallback_markers(fallback, selected, places))
-    traces.extend(_pooled_marker(each) for each in straight)
+    traces.extend(_pooled_marker(each) for each in linear)
     return draw(
         traces,
         440,
-        x={"title": "slope (1: as it is)", "range": x},
+        x={"title": "slope (1: unchanged)", "range": x},
         y={"title": "intercept (logit)", "range": y},
     )
 
@@ -87,7 +86,7 @@ def _errors(leaf_map: LeafMap) -> tuple[float, float]:
 
 
 def _unsure(maps: Sequence[LeafMap]) -> bool:
-    """Tell whether no standard error is known, so that no interval is drawn."""
+    """Tell whether no standard errors are known."""
     return all(math.isnan(each.slope_se) for each in maps)
 
 
@@ -95,10 +94,10 @@ def _model_marker() -> Part:
     return scatter(
         x=[1.0],
         y=[0.0],
-        name="as the model says",
+        name="uncalibrated",
         mode="markers",
         marker={"symbol": "x", "size": CROSS, "color": colour("before")},
-        hovertemplate="as the model says: slope 1, intercept 0<extra></extra>",
+        hovertemplate="uncalibrated: slope 1, intercept 0<extra></extra>",
     )
 
 
@@ -137,16 +136,13 @@ def _markers(maps: Sequence[LeafMap], selected: int | None) -> dict[str, Any]:
         x=[each.slope for each in maps],
         y=[each.intercept for each in maps],
         mode="markers+text",
-        customdata=[each.leaf for each in maps],
-        hovertext=[map_words(each) for each in maps],
-        hovertemplate="%{hovertext}<extra></extra>",
         marker={
             "line": {
                 "width": [4 if is_chosen else 1.5 for is_chosen in chosen],
                 "color": [colour("selected" if is_chosen else "after") for is_chosen in chosen],
             },
         },
-        **NOT_DIMMED,
+        **leaf_marks([each.leaf for each in maps], [map_words(each) for each in maps]),
     )
 
 

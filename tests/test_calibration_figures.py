@@ -30,7 +30,7 @@ def test_the_selected_map_is_the_sigmoid_of_slope_and_intercept():
 
 def test_the_pooled_map_is_dashed_and_the_model_dotted():
     figure = maps_figure(POOLED, MAPS, None, (-4, 4))
-    pooled, model = trace(figure, "one map for all rows"), trace(figure, "as the model says")
+    pooled, model = trace(figure, "one map for all rows"), trace(figure, "uncalibrated")
     assert (pooled.line.dash, model.line.dash) == ("dash", "dot")
     np.testing.assert_allclose(pooled.y, expit(0.8 * np.array(pooled.x) + 0.1))
     np.testing.assert_allclose(model.y, expit(model.x))
