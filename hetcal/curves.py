@@ -69,7 +69,7 @@ class PrecisionRecallCurve:
 
 
 def roc_curve(name: str, cells: Cells, area: float | None = None) -> RocCurve:
-    """Draw up the ROC curve, thinned as `thin` says; `area` is its AUC if at hand."""
+    """Compute the ROC curve, thinned by `thin`; `area` is its AUC if known."""
     positive, negative = cells.once(ranked)
     threshold, true, false = cells.once(_passed)
     if threshold.size:
@@ -83,10 +83,10 @@ def roc_curve(name: str, cells: Cells, area: float | None = None) -> RocCurve:
 def precision_recall_curve(
     name: str, cells: Cells, area: float | None = None
 ) -> PrecisionRecallCurve:
-    """Draw up the precision-recall curve; `area` is its average precision if at hand."""
+    """Compute the precision-recall curve; `area` is its average precision if known."""
     positive, _ = cells.once(ranked)
     threshold, true, false = cells.once(_passed)
-    # Nothing passes the first threshold: its precision is 1 by convention.
+    # No row passes the first threshold; its precision is 1 by convention.
     precision = np.divide(true, true + false, out=np.ones(true.size), where=true + false > 0)
     recall = true / positive.total if threshold.size else true
     kept = thin(recall, precision)
@@ -98,7 +98,7 @@ def precision_recall_curve(
 
 
 def thin(x: Floats, y: Floats) -> Ints:
-    """Choose points of a curve that draw the same curve.
+    """Choose points that draw the same curve.
 
     A curve of up to 990 points is kept whole. Otherwise the first point, the last one and
     up to 500 in even steps between stay, and as many more as it takes for no point of the

@@ -18,10 +18,10 @@ TAIL = 0.005
 
 @dataclass(frozen=True)
 class ScoreHistograms:
-    """Counted and weighed scores; every histogram has the same bins.
+    """Histograms of scores, all with the same bins.
 
     The bins run from the 0.5 % to the 99.5 % quantile of all train and test scores; rows
-    beyond are counted in the first and in the last bin, so that no row is lost.
+    beyond are counted in the first and in the last bin.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def _by_leaf(counts: NDArray[Any], ids: Sequence[int]) -> NDArray[Any]:
 
 
 def _edges(values: Floats, rows: Ints, axis: Axis, bins: int) -> Floats:
-    """Return equal steps between the outer quantiles, or about the only value there is."""
+    """Return equal steps between the outer quantiles, or around a single value."""
     low, high = _tails(values, rows) if values.size else (0.0, 0.0)
     if high - low <= 1e-9 * max(1.0, abs(low)):
         low, high = (low - 0.5, low + 0.5) if axis == "logit" else (0.0, 1.0)

@@ -64,7 +64,7 @@ def merge_classes(one: Any, zero: Any) -> tuple[float, float, float, float]:
 
 @compiled
 def _mean_precision(true: float, rise: float, false: float, run: float) -> float:
-    """Do what `hetcal.precision_area.mean_precision` does for one step."""
+    """Return `hetcal.precision_area.mean_precision` of one step."""
     start, length = true + false, rise + run
     if start == 0.0:
         return rise / length
@@ -180,7 +180,7 @@ def mass_below(leaf: Any, wanted: int, mass: Any, low: Any, high: Any) -> Any:
 def code_classes(
     scores: Any, y: Any, leaf: Any, position: Any, form: Any, ones: Any, zeros: Any
 ) -> None:
-    """Do what `hetcal.leaf_shares` does in several steps, see `part_classes`."""
+    """Code the scores of both classes, as `hetcal.leaf_shares` does with NumPy."""
     bits, other = form
     i = 0
     for k in range(scores.size):

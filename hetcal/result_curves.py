@@ -30,7 +30,7 @@ class Curves:
 
 
 def result_curves(ways: Ways, evaluation: Evaluation) -> Curves:
-    """Draw up all curves; their areas are those of the evaluation."""
+    """Compute all curves; their areas are those of the evaluation."""
     before = ways.before.once(_Drawing("before", evaluation.before))
     after = ways.after.once(_Drawing("after", evaluation.after))
     return Curves(
