@@ -57,9 +57,11 @@ def score_tree(kind: type[ScorePartition], rows: BenchmarkRows) -> Floats:
 
 def scheme(name: str, rows: BenchmarkRows) -> Floats:
     """Fit a scheme of many trees, or the one that `auto` chooses."""
-    held = (SchemeRows(each.X, each.y, each.scores) for each in (rows.calibration, rows.validation))
     training = SchemeRows(rows.train.X, rows.train.y, None)
-    fitted = fit_roles(name, training, *held, rows.seed).scheme
+    calibration, validation = (
+        SchemeRows(each.X, each.y, each.scores) for each in (rows.calibration, rows.validation)
+    )
+    fitted = fit_roles(name, training, calibration, validation, rows.seed).scheme
     return fitted.logit(rows.test.scores, rows.test.X)
 
 

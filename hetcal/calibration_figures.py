@@ -39,7 +39,7 @@ def maps_figure(
         _line(each, scores, f"Leaf {selected}", thick) for each in maps if each.leaf == selected
     ]
     dashed = {"dash": "dash", "width": 2.5, "color": colour("pooled")}
-    for_all = _line(pooled, scores, "one map for all rows", dashed)
+    for_all = _line(pooled, scores, "pooled map", dashed)
     return draw(
         [*quiet_lines, uncalibrated, *chosen, for_all],
         440,
@@ -77,7 +77,7 @@ def map_words(leaf_map: LeafMap, name: str | None = None) -> str:
         f"<br>{_shape_words(leaf_map)}"
     )
     if leaf_map.fallback is not None:
-        words += f"<br>uses the map for all rows: {leaf_map.fallback}"
+        words += f"<br>uses the pooled map: {leaf_map.fallback}"
     return words
 
 

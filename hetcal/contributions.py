@@ -12,7 +12,7 @@ from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
 from hetcal.delong import CONFIDENCE, error_of
 from hetcal.kernels import use_compiled
-from hetcal.rank_statistics import class_variance, count_below, mean_influence
+from hetcal.rank_statistics import class_variance, mean_influence
 from hetcal.ranking import ascending_order
 from hetcal.stratified import Groups
 
@@ -141,17 +141,9 @@ def _ranked(cells: Cells, one: Ints, zero: Ints) -> _Ranked:
 
 def _place(own: Floats, scores: Floats, others: Cells) -> _Places:
     order = ascending_order(scores)
-    low, high = _counts_below(own, scores[order])
+    low, high = (np.searchsorted(scores[order], own, side) for side in ("left", "right"))
     mass = others.weight / others.weight.sum()
     return _Places(others.leaf[order], mass[order], low, high)
-
-
-def _counts_below(own: Floats, ranked: Floats) -> tuple[Ints, Ints]:
-    """For each of the own scores count the ranked ones below it, and those not above it."""
-    order = ascending_order(own)  # neighbours are found faster than scores far apart
-    low, high = np.empty(own.size, dtype=np.int64), np.empty(own.size, dtype=np.int64)
-    low[order], high[order] = count_below(own[order], ranked)
-    return low, high
 
 
 def _table(contribution: Floats, se: Floats) -> pd.DataFrame:

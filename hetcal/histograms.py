@@ -83,19 +83,14 @@ def score_histograms(
 
     def summed(weight: NDArray[Any]) -> NDArray[Any]:
         counts = np.bincount(key, weight, size * 4 * bins).reshape(size, 2, 2, bins)
-        return _by_leaf(counts, ids)
+        counts[0] = counts.sum(axis=0)  # no row has leaf 0, which stands for all
+        return counts[list(ids)]
 
     number = summed(rows).astype(np.int64)
     if train.counted and test.counted:
         return ScoreHistograms(edges, number, ids, axis, number)
     mass = summed(np.append(train.weight, test.weight))
     return ScoreHistograms(edges, mass, ids, axis, number)
-
-
-def _by_leaf(counts: NDArray[Any], ids: Sequence[int]) -> NDArray[Any]:
-    """Pick the leaves; 0, which no row has, stands for all."""
-    counts[0] = counts.sum(axis=0)
-    return counts[list(ids)]
 
 
 def _edges(values: Floats, rows: Ints, axis: Axis, bins: int) -> Floats:

@@ -5,12 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hetcal.cells import Cells
-from hetcal.curves import (
-    PrecisionRecallCurve,
-    RocCurve,
-    precision_recall_curve,
-    roc_curve,
-)
+from hetcal.curves import PrecisionRecallCurve, RocCurve, threshold_curves
 from hetcal.evaluation import Evaluation
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.metrics import Metrics
@@ -48,13 +43,9 @@ class _Drawing:
     found: Metrics
 
     def __call__(self, cells: Cells) -> Curves:
-        cells = replace(cells)  # forgets its ranks, several times its own size, when drawn
-        precision = self.found.average_precision
-        return Curves(
-            roc=(roc_curve(self.name, cells, self.found.auc),),
-            precision_recall=(precision_recall_curve(self.name, cells, precision),),
-            reliability=(reliability_curve(self.name, cells),),
-        )
+        areas = self.found.auc, self.found.average_precision
+        roc, precision_recall = threshold_curves(self.name, cells, *areas)
+        return Curves((roc,), (precision_recall,), (reliability_curve(self.name, cells),))
 
 
 def points_of_rate(

@@ -66,28 +66,20 @@ def _labelled(
 ) -> dict[int, Mark]:
     """Return the markers with a label: the selected leaf first, then leaves by their rows.
 
-    Of the leaves that share the map of all rows the first has the label of all.
+    Of the leaves that share the pooled map the first has the label of all.
     """
-    first = sorted(own, key=lambda each: (each.leaf != selected, -each.rows))
-    marks = {each.leaf: _mark(each, sizes[each.leaf], str(each.leaf)) for each in first}
+    in_order = sorted(own, key=lambda each: (each.leaf != selected, -each.rows))
+    marks = {each.leaf: _mark(each, sizes[each.leaf], str(each.leaf)) for each in in_order}
     if fallback:
         marks[fallback[0].leaf] = _mark(fallback[0], HOLLOW, _together(fallback, None))
     return marks
 
 
 def _mark(leaf_map: LeafMap, size: float, label: str = "") -> Mark:
-    across, upright = (0.0 if math.isnan(each) else NORMAL_95 * each for each in _errors(leaf_map))
-    return Mark(leaf_map.slope, leaf_map.intercept, size, across, upright, label)
-
-
-def _errors(leaf_map: LeafMap) -> tuple[float, float]:
-    """Return the standard errors that are drawn: a fallback has those of the map of all rows."""
-    return (0.0, 0.0) if leaf_map.fallback else (leaf_map.slope_se, leaf_map.intercept_se)
-
-
-def _unsure(maps: Sequence[LeafMap]) -> bool:
-    """Tell whether no standard errors are known."""
-    return all(math.isnan(each.slope_se) for each in maps)
+    # A leaf with the pooled map has no bars of its own.
+    errors = (0.0, 0.0) if leaf_map.fallback else (leaf_map.slope_se, leaf_map.intercept_se)
+    bars = (0.0 if math.isnan(each) else NORMAL_95 * each for each in errors)
+    return Mark(leaf_map.slope, leaf_map.intercept, size, *bars, label)
 
 
 def _model_marker() -> Part:
@@ -105,8 +97,9 @@ def _own_markers(
     maps: Sequence[LeafMap], selected: int | None, sizes: Mapping[int, float], places: Places
 ) -> Part:
     trace = _markers(maps, selected)
+    known = any(not math.isnan(each.slope_se) for each in maps)
     return trace | {
-        "name": "leaf" if _unsure(maps) else "leaf, 95 % interval",
+        "name": "leaf, 95 % interval" if known else "leaf",
         "text": [_number(each, selected) if places[each.leaf] else "" for each in maps],
         "textposition": [places[each.leaf] or "top right" for each in maps],
         "marker": trace["marker"]
@@ -122,7 +115,7 @@ def _fallback_markers(maps: Sequence[LeafMap], selected: int | None, places: Pla
     place = places[maps[0].leaf]
     words = "<br>".join(map_words(each) for each in maps[:FEW])
     return trace | {
-        "name": "leaf that uses the map for all rows",
+        "name": "leaf with the pooled map",
         "text": [_together(maps, selected) if place else "", *[""] * (len(maps) - 1)],
         "textposition": place or "top right",
         "hovertext": [words + _more(maps)] * len(maps),
@@ -151,7 +144,7 @@ def _number(leaf_map: LeafMap, selected: int | None) -> str:
 
 
 def _together(maps: Sequence[LeafMap], selected: int | None) -> str:
-    """Name the first few leaves that use the map of all rows."""
+    """Name the first few leaves that use the pooled map."""
     return ", ".join(_number(each, selected) for each in maps[:FEW]) + _more(maps)
 
 
@@ -163,12 +156,12 @@ def _pooled_marker(pooled: LeafMap) -> Part:
     return scatter(
         x=[pooled.slope],
         y=[pooled.intercept],
-        name="one map for all rows",
+        name="pooled map",
         mode="markers",
         marker={"symbol": "diamond", "size": DIAMOND, "color": colour("pooled")},
         error_x=_interval([pooled.slope_se]),
         error_y=_interval([pooled.intercept_se]),
-        hovertext=[map_words(pooled, "One map for all rows")],
+        hovertext=[map_words(pooled, "Pooled map")],
         hovertemplate="%{hovertext}<extra></extra>",
     )
 

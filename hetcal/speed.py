@@ -139,11 +139,14 @@ class _Comparison:
 
     def apply(self) -> Measured:
         """Measure scoring: from features and score to a calibrated probability."""
-        scores, y = self.rows.scores.astype(np.float64), self.rows.y
-        tree = self.their_tree.result
-        models = speed_rivals.fit(scores, y, tree.apply(self.rows.X))
-        ours = timed(lambda: speed_jobs.apply(self.rows, self.done))
-        theirs = _rival(lambda: speed_rivals.LeafModels(tree, models).apply(self.rows))
+        rows, tree = self.rows, self.their_tree.result
+        models = speed_rivals.fit(rows.scores.astype(np.float64), rows.y, tree.apply(rows.X))
+
+        def their_work() -> Floats:
+            return speed_rivals.predict(models, rows.scores.astype(np.float64), tree.apply(rows.X))
+
+        ours = timed(lambda: speed_jobs.apply(rows, self.done))
+        theirs = _rival(their_work)
         difference = float(np.max(np.abs(ours.result - theirs.result)))
         return self._line("apply", ours, "apply, predict_proba", theirs, difference)
 

@@ -1,7 +1,6 @@
 """The same jobs with scikit-learn, and other calibrators."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 
 import numpy as np
@@ -20,18 +19,6 @@ from hetcal.speed_data import DEPTH, Outcome, Rows
 
 MOST_ROWS_OF_MCGRAD = 100_000  # ten times the rows take it a quarter of an hour
 Labels = NDArray[np.int8]
-
-
-@dataclass(frozen=True, eq=False)
-class LeafModels:
-    """scikit-learn's tree with a logistic regression in each leaf."""
-
-    tree: DecisionTreeClassifier
-    models: dict[int, LogisticRegression]
-
-    def apply(self, rows: Rows) -> Floats:
-        """Return calibrated probabilities."""
-        return predict(self.models, rows.scores.astype(np.float64), self.tree.apply(rows.X))
 
 
 def grow(rows: Rows) -> DecisionTreeClassifier:
