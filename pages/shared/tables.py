@@ -170,7 +170,7 @@ CANDIDATES: Columns = {
     "lift": _number(
         "lift",
         format="%+.4f",
-        help="AUC minus that of the uncalibrated model, cross-fitted; macro AUC with several classes",
+        help="AUC minus that of the uncalibrated model, cross-fitted; macro AUC for classes",
     ),
     "se": _number("± s.e.", format="%.4f"),
     "low": _number("95 % from", format="%+.4f"),
