@@ -17,18 +17,9 @@ SOME_ROWS = 1000
 
 @dataclass(frozen=True)
 class RankStatistics:
-    """Measures of the ranking; NaN with one class only.
+    """Measures of the ranking, as in `hetcal.metrics.Metrics`; NaN with one class only.
 
-    Parameters
-    ----------
-    auc : float
-        Probability that a positive row scores above a negative one, ties counting half.
-    average_precision : float
-        Mean over the positive rows of the precision at their own score.
-    balanced_precision_area : float
-        The paper's PR-AUC, see `hetcal.precision_area`.
-    variance : float
-        DeLong's variance of `auc`; NaN with a single row of a class.
+    `variance` is DeLong's variance of `auc`; NaN with a single row of a class.
     """
 
     auc: float

@@ -78,8 +78,8 @@ def _labelled(
 def _mark(leaf_map: LeafMap, size: float, label: str = "") -> Mark:
     # A leaf with the pooled map has no bars of its own.
     errors = (0.0, 0.0) if leaf_map.fallback else (leaf_map.slope_se, leaf_map.intercept_se)
-    bars = (0.0 if math.isnan(each) else NORMAL_95 * each for each in errors)
-    return Mark(leaf_map.slope, leaf_map.intercept, size, *bars, label)
+    across, upright = (0.0 if math.isnan(each) else NORMAL_95 * each for each in errors)
+    return Mark(leaf_map.slope, leaf_map.intercept, size, across, upright, label)
 
 
 def _model_marker() -> Part:

@@ -1,4 +1,4 @@
-"""A partition as an outline: its nodes in reading order, with the rule that leads to each."""
+"""A partition as an outline: its nodes from top to bottom, with the rule that leads to each."""
 
 from dataclasses import dataclass
 
