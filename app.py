@@ -23,8 +23,8 @@ NEXT = (
 open_page(
     "Overview",
     "hetcal makes an over-confident classifier better **after** it was trained. A small tree "
-    "divides the rows into leaves; in each leaf the score is calibrated on its own; the order "
-    "*between* leaves becomes right, and the AUC rises. When it does not, hetcal says so.",
+    "divides the rows into leaves, and the score is calibrated in each leaf separately. This "
+    "corrects the ranking *between* leaves and raises the AUC. When it does not, hetcal says so.",
 )
 demo_buttons()
 watch_job()
@@ -56,7 +56,7 @@ else:
             lift_figure(lift, evaluation.rows),
             key="overview_lift",
             alt=verdict(lift, evaluation.rows, groups=evaluation.groups),
-            how="The bar is the 95 % interval of the lift. Only a bar clear of zero is a gain.",
+            how="Bar: 95 % interval of the lift. The gain is significant if it excludes zero.",
         )
     definitions("AUC", "Lift", "p-value")
 for page, label in NEXT:

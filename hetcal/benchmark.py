@@ -1,4 +1,4 @@
-"""The benchmark: real data, trained networks, every scheme and what else one might do."""
+"""The benchmark: every scheme and its rivals on real data and trained networks."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -10,9 +10,9 @@ from scipy.special import expit
 
 from hetcal.benchmark_data import BenchmarkTable, DataSet, data_sets, fetch_data_set, read_data_set
 from hetcal.benchmark_networks import Job, saved_jobs, training_jobs
-from hetcal.benchmark_results import ModelResult, WayResult, append_result, read_results
+from hetcal.benchmark_results import ContenderResult, ModelResult, append_result, read_results
 from hetcal.benchmark_rows import BenchmarkRows, ScoredModel, rows_of
-from hetcal.benchmark_ways import NETWORK, Way, all_ways
+from hetcal.benchmark_ways import NETWORK, Contender, all_contenders
 from hetcal.delong import paired_delong
 from hetcal.errors import ScoreError
 from hetcal.metrics import log_loss
@@ -32,13 +32,13 @@ class Plan:
     names : tuple of str
         The data sets; empty means all.
     models : int or None
-        Networks of each data set; None means a few, or all that were saved.
+        Networks of each data set; None means two, or all that were saved.
     seed : int
-        That of the first training, and of every way.
+        Seed of the first training, and of every contender.
     scores : Path or None
-        Folder of saved scores, which take the place of networks that are trained.
+        Folder of saved scores, in place of training networks.
     save : Path or None
-        File of results; what stands there is not measured again.
+        File of results; those in it are not measured again.
     """
 
     data: Path | None
@@ -49,30 +49,24 @@ class Plan:
     save: Path | None = None
 
 
-def run_benchmark(plan: Plan, ways: Mapping[str, Way] | None = None) -> Iterator[ModelResult]:
-    """Yield the results, model by model; those that were saved come at once.
-
-    Parameters
-    ----------
-    plan : Plan
-        What to measure.
-    ways : mapping, optional
-        The ways of scoring by name; all there are if not given.
-    """
-    ways = all_ways() if ways is None else ways
+def run_benchmark(
+    plan: Plan, contenders: Mapping[str, Contender] | None = None
+) -> Iterator[ModelResult]:
+    """Yield the results of some contenders, or of all, model by model; saved ones come at once."""
+    contenders = all_contenders() if contenders is None else contenders
     known = {} if plan.save is None else read_results(plan.save)
     found = 0
     for data_set in data_sets(plan.names):
         table = None
         for job in _jobs(data_set, plan):
             found += 1
-            if all(name in known and has_all(known[name], ways) for name in job.names):
+            if all(name in known and _has_all(known[name], contenders) for name in job.names):
                 yield from (known[name] for name in job.names)
                 continue
             table = table or _load(data_set, plan.data)
             for model in job.work(table):
                 rows = rows_of(table, model, plan.seed)
-                result = measure(model, rows, ways, known.get(model.name))
+                result = measure(model, rows, contenders, known.get(model.name))
                 if plan.save is not None:
                     append_result(plan.save, result)
                 yield result
@@ -83,33 +77,32 @@ def run_benchmark(plan: Plan, ways: Mapping[str, Way] | None = None) -> Iterator
 def measure(
     model: ScoredModel,
     rows: BenchmarkRows,
-    ways: Mapping[str, Way],
+    contenders: Mapping[str, Contender],
     before: ModelResult | None = None,
 ) -> ModelResult:
-    """Score the test rows of a model in all ways but those that were measured before."""
-    done = {each.name: each for each in before.ways} if before else {}
-    network = _measure(NETWORK, ways[NETWORK], rows)
+    """Measure all contenders on a model but those that were measured before."""
+    done = {each.name: each for each in before.contenders} if before else {}
+    network = _measure(NETWORK, contenders[NETWORK], rows)
     if NETWORK in done and done[NETWORK].auc != network.auc:
         done = {}  # another network of the same name
     done = {NETWORK: network, **done}
-    results = [done.get(name) or _measure(name, way, rows) for name, way in ways.items()]
+    results = [done.get(name) or _measure(name, one, rows) for name, one in contenders.items()]
     seconds = model.training_seconds
     return ModelResult(model.name, rows.test.y.size, seconds, tuple(results))
 
 
-def has_all(result: ModelResult, ways: Mapping[str, Way]) -> bool:
-    """Tell whether every way was measured."""
-    return {each.name for each in result.ways} >= set(ways)
+def _has_all(result: ModelResult, contenders: Mapping[str, Contender]) -> bool:
+    return {each.name for each in result.contenders} >= set(contenders)
 
 
-def _measure(name: str, way: Way, rows: BenchmarkRows) -> WayResult:
+def _measure(name: str, contender: Contender, rows: BenchmarkRows) -> ContenderResult:
     started = time.perf_counter()
-    after = np.asarray(way(rows), dtype=np.float64)
+    after = np.asarray(contender(rows), dtype=np.float64)
     seconds = time.perf_counter() - started
     lift = paired_delong(rows.test.y, rows.test.scores, after)
-    # Some ways give probabilities, which are kept from 0 and 1; so the others are as well.
+    # Some contenders give probabilities, which are clipped; so the others are clipped as well.
     loss = log_loss(rows.test.y, to_logits(expit(after)))
-    return WayResult(name, auc=lift.after, log_loss=float(loss), z=lift.z, seconds=seconds)
+    return ContenderResult(name, auc=lift.after, log_loss=float(loss), z=lift.z, seconds=seconds)
 
 
 def _load(data_set: DataSet, folder: Path | None) -> BenchmarkTable:

@@ -24,27 +24,19 @@ class DataSet:
     Parameters
     ----------
     name : str
-        What the file is called, before its ending.
-    label : str
-        Column of the label.
-    value : str
-        The positive value of the label, or the only negative one.
-    value_is_positive : bool
-        Which of the two.
+        Name of the file, without its ending.
+    label, value, value_is_positive : str, str, bool
+        Column of the label, its positive value or its only negative one, and which of the two.
     sizes : tuple of int
         Train, validation, calibration and test rows in the paper; shares in other tables.
-    openml : int
-        Number of the data set at OpenML.
-    openml_value : str
-        What `value` is called there.
-    left_out : tuple of str
-        Columns that are no features.
-    texts : tuple of str
-        Codes that are mostly numbers, but mean categories.
+    openml, openml_value : int, str
+        Number of the data set at OpenML, and the name of `value` there.
+    left_out, texts : tuple of str
+        Columns that are no features, and numeric codes that mean categories.
     names : tuple of str
         The features in order, where OpenML only numbers them.
     most_rows : int or None
-        Only the first of them are used.
+        Use only the first of the rows.
     """
 
     name: str
@@ -77,6 +69,7 @@ class BenchmarkTable:
 _PAY = tuple(f"PAY_{month}" for month in (0, 2, 3, 4, 5, 6))
 _AMOUNTS = tuple(f"{kind}_AMT{month}" for kind in ("BILL", "PAY") for month in range(1, 7))
 _BANK = "age job marital education default balance housing loan contact day month duration"
+_DIABETES = "encounter_id patient_nbr payer_code weight max_glu_serum A1Cresult"
 DATA_SETS = (
     DataSet(
         "bank_marketing",
@@ -115,14 +108,7 @@ DATA_SETS = (
         openml=4541,
         openml_value="NO",
         value_is_positive=False,
-        left_out=(
-            "encounter_id",
-            "patient_nbr",
-            "payer_code",
-            "weight",
-            "max_glu_serum",
-            "A1Cresult",
-        ),
+        left_out=tuple(_DIABETES.split()),
         texts=("diag_1", "diag_2", "diag_3"),
     ),
     DataSet(
@@ -195,7 +181,7 @@ def _file_of(data_set: DataSet, folder: Path) -> Path:
 
 
 def _prepared(data_set: DataSet, X: pd.DataFrame, label: pd.Series) -> BenchmarkTable:
-    """Keep the features of rows with a label; rare categories become one."""
+    """Keep the features of rows with a label, and merge rare categories."""
     known = label.notna().to_numpy()
     X, label = X[known][: data_set.most_rows], label[known][: data_set.most_rows]
     features = X.drop(columns=list(data_set.left_out), errors="ignore").reset_index(drop=True)
@@ -208,7 +194,7 @@ def _prepared(data_set: DataSet, X: pd.DataFrame, label: pd.Series) -> Benchmark
 
 
 def join_rare(column: pd.Series) -> pd.Series:
-    """Give categories of fewer than `RARE` rows one name.
+    """Merge categories of fewer than `RARE` rows.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The networks of the benchmark: trained here, or known by the scores they gave."""
+"""The networks of the benchmark: trained here, or read as saved scores."""
 
 import tempfile
 import time
@@ -20,8 +20,8 @@ from hetcal.network import NetworkSettings
 from hetcal.splits import split_by_column, split_by_fraction
 from hetcal.training import start_training
 
-# Well and badly made networks: small and large, with and without what tames them, columns of
-# one scale or of any. Neighbours differ, since a data set begins where the one before it did not.
+# Good and bad networks: small and large, regularised or not, with standardised columns or not.
+# Neighbours differ, and each data set starts one further than the one before.
 CONFIGURATIONS = (
     NetworkSettings(size=1),
     NetworkSettings(size=2, regularisation="batch norm", standardise=False),
@@ -38,22 +38,14 @@ _SHORT = {"none": "none", "batch norm": "bn", "dropout": "drop"}
 
 @dataclass(frozen=True)
 class Job:
-    """Models that come from one piece of work.
-
-    Parameters
-    ----------
-    names : tuple of str
-        What they will be called.
-    work : callable
-        Trains or reads them, given the data set.
-    """
+    """Names of models, and the work that trains or reads them, given the data set."""
 
     names: tuple[str, ...]
     work: Callable[[BenchmarkTable], Iterable[ScoredModel]]
 
 
 def training_jobs(data_set: str, first: int, models: int, seed: int) -> Iterator[Job]:
-    """Plan the trainings of a data set; each gives its best epoch and its last as a model.
+    """Plan the trainings of a data set; the best and the last epoch of each are models.
 
     Parameters
     ----------
@@ -62,9 +54,9 @@ def training_jobs(data_set: str, first: int, models: int, seed: int) -> Iterator
     first : int
         Where in `CONFIGURATIONS` to begin.
     models : int
-        How many networks to have in the end.
+        Number of models.
     seed : int
-        That of the first training; each training has its own, and its own split.
+        Seed of the first training; each training has its own seed and split.
     """
     for number in range(-(-models // len(EPOCHS))):
         settings = replace(
@@ -84,7 +76,7 @@ def saved_jobs(data_set: str, folder: Path, models: int | None) -> Iterator[Job]
 
 
 def model_name(data_set: str, settings: NetworkSettings, epoch: str) -> str:
-    """Name a network by what it was made of.
+    """Name a network by its settings.
 
     Examples
     --------
@@ -93,8 +85,8 @@ def model_name(data_set: str, settings: NetworkSettings, epoch: str) -> str:
     """
     columns = "std" if settings.standardise else "raw"
     rate = f"lr{settings.learning_rate:g}"
-    tamed = _SHORT[settings.regularisation]
-    return f"{data_set}-w{settings.size}-{tamed}-{columns}-{rate}-{epoch}-s{settings.seed}"
+    regularisation = _SHORT[settings.regularisation]
+    return f"{data_set}-w{settings.size}-{regularisation}-{columns}-{rate}-{epoch}-s{settings.seed}"
 
 
 def _train(

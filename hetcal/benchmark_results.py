@@ -1,4 +1,4 @@
-"""What the benchmark found, one JSON line per model, so that it can be continued."""
+"""The results of the benchmark, saved as one JSON line per model so that it can be continued."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -9,13 +9,13 @@ from hetcal.strict_json import Fields, JsonError, parse_object
 
 
 @dataclass(frozen=True)
-class WayResult:
-    """One way of scoring the test rows of one model.
+class ContenderResult:
+    """One contender on the test rows of one model.
 
     Parameters
     ----------
     name : str
-        The way.
+        The contender.
     auc, log_loss : float
         Of the test rows.
     z : float
@@ -33,20 +33,20 @@ class WayResult:
 
 @dataclass(frozen=True)
 class ModelResult:
-    """All ways for one model; `training_seconds` is None if it was not trained here."""
+    """All contenders on one model; `training_seconds` is None if it was not trained here."""
 
     model: str
     test_rows: int
     training_seconds: float | None
-    ways: tuple[WayResult, ...]
+    contenders: tuple[ContenderResult, ...]
 
-    def way(self, name: str) -> WayResult | None:
-        """Return the way of this name, None if it was not measured."""
-        return next((each for each in self.ways if each.name == name), None)
+    def contender(self, name: str) -> ContenderResult | None:
+        """Return the contender of this name, None if it was not measured."""
+        return next((each for each in self.contenders if each.name == name), None)
 
 
 def read_results(path: Path) -> dict[str, ModelResult]:
-    """Read saved results by model; the later line counts, and none that broke off at the end."""
+    """Read saved results by model; the last line of a model counts, an incomplete line does not."""
     found: dict[str, ModelResult] = {}
     lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
     for number, line in enumerate(lines, start=1):
@@ -63,18 +63,20 @@ def read_results(path: Path) -> dict[str, ModelResult]:
 
 
 def append_result(path: Path, result: ModelResult) -> None:
-    """Add a line to saved results, in the place of one that broke off."""
+    """Add a line to saved results, in place of an incomplete one."""
     with path.open("ab") as file:
         file.truncate(path.read_bytes().rfind(b"\n") + 1)
-        file.write(json.dumps(asdict(result)).encode() + b"\n")
+        fields = asdict(result)
+        fields["ways"] = fields.pop("contenders")  # their name in files since the first one
+        file.write(json.dumps(fields).encode() + b"\n")
 
 
 def _parse(fields: Fields) -> ModelResult:
     seconds = None
     if not fields.is_null("training_seconds"):
         seconds = fields.number("training_seconds", 0)
-    ways = tuple(
-        WayResult(
+    contenders = tuple(
+        ContenderResult(
             each.text("name"),
             auc=each.number("auc", 0, 1),
             log_loss=each.number("log_loss", 0),
@@ -84,4 +86,4 @@ def _parse(fields: Fields) -> ModelResult:
         for each in fields.objects("ways")
     )
     rows = fields.integer("test_rows", 1, 2**62)
-    return ModelResult(fields.text("model"), rows, seconds, ways)
+    return ModelResult(fields.text("model"), rows, seconds, contenders)

@@ -1,4 +1,4 @@
-"""What else one might do with a network, or in its place."""
+"""Rivals of hetcal: other calibrators, and boosted trees in place of the network."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -6,7 +6,6 @@ from typing import Literal
 import pandas as pd
 from scipy.special import expit
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 
 from hetcal.arrays import Floats
@@ -17,7 +16,9 @@ from hetcal.scores import to_logits
 
 
 def boosted_trees(rows: BenchmarkRows) -> Floats:
-    """Boost scikit-learn's trees as they come on the training rows, without the network."""
+    """Boost scikit-learn's trees with default settings on the training rows, without the score."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
     known = {
         name: sorted(rows.train.X[name].dropna().unique())
         for name in category_columns(rows.train.X)
@@ -27,18 +28,15 @@ def boosted_trees(rows: BenchmarkRows) -> Floats:
     return model.decision_function(_typed(rows.test.X, known))
 
 
-def calibrated_sigmoid(rows: BenchmarkRows) -> Floats:
-    """Fit scikit-learn's sigmoid on the calibration rows."""
-    return _calibrated(rows, "sigmoid")
-
-
-def calibrated_isotonic(rows: BenchmarkRows) -> Floats:
-    """Fit scikit-learn's monotone step function on the calibration rows."""
-    return _calibrated(rows, "isotonic")
+def calibrated(method: Literal["sigmoid", "isotonic"], rows: BenchmarkRows) -> Floats:
+    """Fit scikit-learn's calibrated classifier on the calibration rows."""
+    model = CalibratedClassifierCV(FrozenEstimator(ScoredClassifier()), method=method)
+    model.fit(rows.calibration.scores[:, None], rows.calibration.y)
+    return to_logits(model.predict_proba(rows.test.scores[:, None])[:, 1])
 
 
 def multicalibrated(rows: BenchmarkRows) -> Floats:
-    """Fit MCGrad as it comes on the calibration rows."""
+    """Fit MCGrad with default settings on the calibration rows."""
     from mcgrad.methods import MCGrad
 
     categories = category_columns(rows.calibration.X)
@@ -54,14 +52,8 @@ def multicalibrated(rows: BenchmarkRows) -> Floats:
 
 
 def category_columns(X: pd.DataFrame) -> list[str]:
-    """Return the names of the columns that hold no numbers."""
+    """Return the names of the columns that are not numeric."""
     return [str(name) for name in X if column_kind(X[name]) != "number"]
-
-
-def _calibrated(rows: BenchmarkRows, method: Literal["sigmoid", "isotonic"]) -> Floats:
-    model = CalibratedClassifierCV(FrozenEstimator(ScoredClassifier()), method=method)
-    model.fit(rows.calibration.scores[:, None], rows.calibration.y)
-    return to_logits(model.predict_proba(rows.test.scores[:, None])[:, 1])
 
 
 def _scored(part: Part) -> pd.DataFrame:
@@ -69,7 +61,7 @@ def _scored(part: Part) -> pd.DataFrame:
 
 
 def _typed(X: pd.DataFrame, known: Mapping[str, list[str]]) -> pd.DataFrame:
-    """Mark the categories for scikit-learn; those that are not known are missing."""
+    """Mark the categories for scikit-learn; unknown ones are missing values."""
     typed = {
         name: X[name].where(X[name].isin(values)).astype(pd.CategoricalDtype(values))
         for name, values in known.items()

@@ -1,4 +1,4 @@
-"""The rows of one model in the benchmark: its score, and the role of every row."""
+"""The rows of one model in the benchmark: features, label, score and role."""
 
 from dataclasses import dataclass
 
@@ -11,18 +11,9 @@ from hetcal.splits import ROLES, Split
 
 @dataclass(frozen=True, eq=False)
 class ScoredModel:
-    """A model that is to be calibrated.
+    """A model to calibrate: its logits and the roles of all rows of a data set.
 
-    Parameters
-    ----------
-    name : str
-        Data set, width, regularisation, columns, learning rate, epoch and seed.
-    scores : array of float
-        Its logit in the rows of the data set.
-    split : Split
-        Their roles.
-    training_seconds : float or None
-        How long the training took, if it was trained here.
+    `training_seconds` is None if it was not trained here.
     """
 
     name: str
@@ -42,7 +33,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkRows:
-    """What a way of scoring is given. It reads all but the labels of the test rows."""
+    """The rows that a contender is given; it must not read the labels of the test rows."""
 
     train: Part
     validation: Part

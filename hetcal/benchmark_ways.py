@@ -1,28 +1,33 @@
-"""The ways of scoring that the benchmark compares: the network, hetcal's schemes, rivals."""
+"""The contenders of the benchmark: the network, hetcal's schemes and rivals."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.util import find_spec
+from typing import Literal
 
-from hetcal import benchmark_rivals, benchmark_schemes
+from hetcal import benchmark_rivals
 from hetcal.arrays import Floats
 from hetcal.auc_gain_partition import AucGainPartition
 from hetcal.benchmark_rows import BenchmarkRows
 from hetcal.calibrators import PlattCalibrator
+from hetcal.ensembles import fit_roles
 from hetcal.instability_partition import InstabilityPartition
 from hetcal.leaf_calibrator import LeafCalibrator
 from hetcal.leaf_map import Shrinkage
 from hetcal.partition import Partition
+from hetcal.scheme_rows import SchemeRows
+from hetcal.score_partition import ScorePartition
 from hetcal.tree_partition import TreePartition
 from hetcal.tree_selection import SelectedTreePartition
 
-Way = Callable[[BenchmarkRows], Floats]
+Contender = Callable[[BenchmarkRows], Floats]
 """Fits what it has to fit, and returns a logit for every test row."""
 
 NETWORK, AUTO, UNIT = "network", "auto", "boosted trees"
 
 
 def network(rows: BenchmarkRows) -> Floats:
-    """Leave the network as it is."""
+    """Return the scores of the network, uncalibrated."""
     return rows.test.scores
 
 
@@ -38,28 +43,26 @@ def tree(rows: BenchmarkRows) -> Floats:
     return _in_leaves(grown.partition_, rows)
 
 
-def tree_by_cross_validation(rows: BenchmarkRows) -> Floats:
-    """Let cross-validation choose depth and leaf size; maps are drawn to the pooled map."""
-    grown = SelectedTreePartition(random_state=rows.seed).fit(rows.train.X, rows.train.y)
-    return _in_leaves(grown.partition_, rows, shrinkage="cv")
+def selected_tree(select: Literal["cv", "pruned"], rows: BenchmarkRows) -> Floats:
+    """Choose the tree by cross-validation; maps are shrunk towards the pooled map."""
+    grown = SelectedTreePartition(select=select, random_state=rows.seed)
+    return _in_leaves(grown.fit(rows.train.X, rows.train.y).partition_, rows, "cv")
 
 
-def pruned_tree(rows: BenchmarkRows) -> Floats:
-    """Let cross-validation prune the tree; maps are drawn to the pooled map."""
-    grown = SelectedTreePartition(select="pruned", random_state=rows.seed)
-    return _in_leaves(grown.fit(rows.train.X, rows.train.y).partition_, rows, shrinkage="cv")
-
-
-def gaining_tree(rows: BenchmarkRows) -> Floats:
-    """Cut where the AUC gains, on validation rows; maps are drawn to the pooled map."""
+def score_tree(kind: type[ScorePartition], rows: BenchmarkRows) -> Floats:
+    """Grow a tree on the scores of validation rows; maps are shrunk towards the pooled map."""
     own = rows.validation
-    return _in_leaves(AucGainPartition().fit(own.X, own.y, own.scores).partition_, rows, "cv")
+    return _in_leaves(kind().fit(own.X, own.y, own.scores).partition_, rows, "cv")
 
 
-def instability_tree(rows: BenchmarkRows) -> Floats:
-    """Cut where the map differs, on validation rows; maps are drawn to the pooled map."""
-    own = rows.validation
-    return _in_leaves(InstabilityPartition().fit(own.X, own.y, own.scores).partition_, rows, "cv")
+def scheme(name: str, rows: BenchmarkRows) -> Floats:
+    """Fit a scheme of many trees, or the one that `auto` chooses."""
+    training = SchemeRows(rows.train.X, rows.train.y, None)
+    calibration, validation = (
+        SchemeRows(each.X, each.y, each.scores) for each in (rows.calibration, rows.validation)
+    )
+    fitted = fit_roles(name, training, calibration, validation, rows.seed).scheme
+    return fitted.logit(rows.test.scores, rows.test.X)
 
 
 def _in_leaves(partition: Partition, rows: BenchmarkRows, shrinkage: Shrinkage = 0.0) -> Floats:
@@ -74,26 +77,24 @@ def _in_leaves(partition: Partition, rows: BenchmarkRows, shrinkage: Shrinkage =
     return calibrator.predict_logit(rows.test.scores, partition.apply(rows.test.X))
 
 
-SCHEMES: Mapping[str, Way] = {
+SCHEMES: Mapping[str, Contender] = {
     NETWORK: network,
     "pooled": pooled,
     "tree": tree,
-    "tree by CV": tree_by_cross_validation,
-    "pruned tree": pruned_tree,
-    "auc-gain": gaining_tree,
-    "instability": instability_tree,
-    "forest": benchmark_schemes.forest,
-    "boosted": benchmark_schemes.boosted,
-    AUTO: benchmark_schemes.auto,
+    "tree by CV": partial(selected_tree, "cv"),
+    "pruned tree": partial(selected_tree, "pruned"),
+    "auc-gain": partial(score_tree, AucGainPartition),
+    "instability": partial(score_tree, InstabilityPartition),
+    **{name: partial(scheme, name) for name in ("forest", "boosted", AUTO)},
 }
 
 
-def all_ways() -> dict[str, Way]:
-    """Return the ways by name; MCGrad is among them where it is installed."""
-    rivals: dict[str, Way] = {
+def all_contenders() -> dict[str, Contender]:
+    """Return the contenders by name; MCGrad is among them where it is installed."""
+    rivals: dict[str, Contender] = {
         UNIT: benchmark_rivals.boosted_trees,
-        "sklearn sigmoid": benchmark_rivals.calibrated_sigmoid,
-        "sklearn isotonic": benchmark_rivals.calibrated_isotonic,
+        "sklearn sigmoid": partial(benchmark_rivals.calibrated, "sigmoid"),
+        "sklearn isotonic": partial(benchmark_rivals.calibrated, "isotonic"),
     }
     if find_spec("mcgrad"):
         rivals["MCGrad"] = benchmark_rivals.multicalibrated

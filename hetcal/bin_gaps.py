@@ -9,7 +9,7 @@ from hetcal.arrays import Floats
 
 @dataclass(frozen=True, eq=False)
 class BinGaps:
-    """Sums over the rows of each bin; there is a bin, and none is without weight.
+    """Sums over the rows of each bin; there is at least one bin, and all have weight.
 
     Parameters
     ----------
@@ -28,15 +28,15 @@ class BinGaps:
 
     @property
     def error(self) -> float:
-        """Root of the weighted mean squared gap of predicted and observed rate."""
+        """Root of the weighted mean squared gap between predicted and observed rate."""
         return float(np.sqrt(self._mean(self._square)))
 
     @property
     def debiased(self) -> float:
-        """The same without what chance alone adds, as Kumar, Liang and Ma (2019) take it off.
+        """The error without the bias of sampling noise (Kumar, Liang and Ma, 2019).
 
-        The variance of a bin's observed rate is taken off its squared gap. Where less than
-        nothing is left of the mean, the error is 0.
+        The variance of the observed rate of each bin is subtracted from its squared gap; a
+        negative mean counts as 0.
         """
         return float(np.sqrt(self._debiased_square))
 

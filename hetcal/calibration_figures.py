@@ -1,4 +1,4 @@
-"""The figure of the calibration maps, one map of score to probability per leaf."""
+"""The figure of the calibration maps: probability against score, leaf by leaf."""
 
 from collections.abc import Sequence
 
@@ -19,38 +19,29 @@ def maps_figure(
     selected: int | None,
     score_range: tuple[float, float],
 ) -> go.Figure:
-    """Draw the calibrated probability against the score, one line per leaf.
+    """Draw the calibrated probability against the score from the lowest to the highest logit.
 
-    Parameters
-    ----------
-    pooled : LeafMap
-        The map fitted on all leaves together.
-    maps : sequence of LeafMap
-        The map of each leaf.
-    selected : int or None
-        The leaf whose map stands out.
-    score_range : (float, float)
-        The lowest and highest logit drawn.
+    There is a line for the pooled map and for each leaf; that of the selected leaf stands out.
     """
     scores = np.linspace(*score_range, min(101, MAX_POINTS // (len(maps) + 2)))
     quiet = [each for each in maps if each.leaf != selected]
     quiet_lines = [_quiet_line(each, scores, first=each is quiet[0]) for each in quiet]
-    as_it_is = scatter(
+    uncalibrated = scatter(
         x=scores,
         y=expit(scores),
-        name="as the model says",
+        name="uncalibrated",
         mode="lines",
         line={"dash": "dot", "width": 2.5, "color": colour("before")},
-        hovertemplate="score %{x:.2f}<br>probability %{y:.3f} as the model says<extra></extra>",
+        hovertemplate="score %{x:.2f}<br>probability %{y:.3f}, uncalibrated<extra></extra>",
     )
     thick = {"width": 4, "color": colour("selected")}
     chosen = [
         _line(each, scores, f"Leaf {selected}", thick) for each in maps if each.leaf == selected
     ]
     dashed = {"dash": "dash", "width": 2.5, "color": colour("pooled")}
-    for_all = _line(pooled, scores, "one map for all rows", dashed)
+    for_all = _line(pooled, scores, "pooled map", dashed)
     return draw(
-        [*quiet_lines, as_it_is, *chosen, for_all],
+        [*quiet_lines, uncalibrated, *chosen, for_all],
         440,
         x={"title": "score of the model (logit)"},
         y={"title": "calibrated probability", "range": [0, 1]},
@@ -79,14 +70,14 @@ def _quiet_line(leaf_map: LeafMap, scores: Floats, *, first: bool) -> Part:
 
 
 def map_words(leaf_map: LeafMap, name: str | None = None) -> str:
-    """Say on hover what the map of a leaf is."""
+    """Describe the map of a leaf in a hover box."""
     words = (
         f"<b>{name or f'Leaf {leaf_map.leaf}'}</b><br>"
         f"n = {counted(leaf_map.rows, 'calibration row')}"
         f"<br>{_shape_words(leaf_map)}"
     )
     if leaf_map.fallback is not None:
-        words += f"<br>uses the map for all rows: {leaf_map.fallback}"
+        words += f"<br>uses the pooled map: {leaf_map.fallback}"
     return words
 
 

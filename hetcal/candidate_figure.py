@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 
 from hetcal.figures import PALETTE, draw, scatter, wrapped_text, zero_line
 
-LINE = 44  # characters below a name: a narrow window has room for no more
+LINE = 44  # characters that fit below a name in a narrow window
 LINE_HEIGHT = 13  # pixels
 
 

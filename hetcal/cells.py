@@ -1,7 +1,7 @@
-"""Weighted cells: the one shape of data that everything after the first pass works on.
+"""Weighted cells, which stand for rows once these have a leaf, a label and a score.
 
-A cell stands for rows with the same label in the same leaf whose scores lie close together.
-A row is a cell of its own.
+A cell is a group of rows with the same label in the same leaf and nearly equal scores. A single
+row is a cell, too.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ class Cells:
     Parameters
     ----------
     score : array
-        Mean score of the rows of a cell: what sums over rows are computed from.
+        Mean score of the rows of a cell, from which sums over rows are computed.
     y : array of 0 and 1
         Label.
     leaf : array of int
@@ -73,10 +73,9 @@ class Cells:
 
     @cached_property
     def centre(self) -> Floats:
-        """Middle of the interval: what cells are ranked by.
+        """Middle of the interval, by which cells are ranked.
 
-        Both labels of a bin share it and so are tied, while their mean scores are not, and
-        would put all rows of the one above all rows of the other.
+        Cells of both labels in one bin share it and so are tied; their mean scores differ.
         """
         if self.low is self.high:  # rows
             return self.low
@@ -99,14 +98,11 @@ class Cells:
 
     @property
     def given_weight(self) -> Floats | None:
-        """The weights; None where every cell is a row that counts once.
-
-        What takes no weights then takes its shorter way.
-        """
+        """The weights; None where every cell is a row that counts once, which is faster."""
         return None if self.counted and bool(np.all(self.rows == 1)) else self.weight
 
     def once(self, question: Callable[["Cells"], Answer]) -> Answer:
-        """Put a question to the cells; they do not change, and answer each question once."""
+        """Compute something from the cells and cache it; cells do not change."""
         if question not in self._answers:
             self._answers[question] = question(self)
         return self._answers[question]
@@ -116,10 +112,7 @@ class Cells:
         return {}
 
     def chosen(self, which: NDArray[Any]) -> "Cells":
-        """Return some of the cells, by a mask or by numbers.
-
-        Arrays that several fields share stay shared, and those that take no memory take none.
-        """
+        """Return some of the cells, by a mask or by numbers; shared arrays stay shared."""
         arrays = [getattr(self, each.name) for each in fields(self)]
         score = self.score[which]
         taken = {id(self.score): score}
@@ -152,7 +145,7 @@ class Cells:
 
 
 def _taken(values: NDArray[Any], which: NDArray[Any], count: int) -> NDArray[Any]:
-    """Take some values, `count` of them; a single one that stands for all goes on doing so."""
+    """Take `count` of the values; a broadcast value stays one."""
     if values.strides == (0,) and values.size:
         return np.broadcast_to(values[0], count)
     return values[which]

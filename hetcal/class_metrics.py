@@ -14,7 +14,7 @@ from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
 from hetcal.delong import Lift, error_of, lift_between, paired_delong, placements
 from hetcal.metrics import auc, calibration_error
-from hetcal.rank_statistics import mean_pulls
+from hetcal.rank_statistics import mean_influence
 from hetcal.reliability import ReliabilityCurve, reliability_curve
 from hetcal.stratified import Groups
 
@@ -150,20 +150,20 @@ def macro_lift_of(
 ) -> Lift:
     """Compare the mean AUC of some classes by the placements of the rows for each.
 
-    Its variance is DeLong's: each row pulls the AUC of every class by its own difference in
-    placement, and the pulls of one row on all classes are added before they are squared; so
+    Its variance is DeLong's: the influence of a row on the AUC of a class is its difference in
+    placement, and the influences of a row on all classes are added before they are squared; so
     are those of the rows of one group, which are not independent.
     """
     w = np.ones(y.size) if weight is None else weight
-    pulls, areas = np.zeros(y.size), np.zeros(2)
+    influence, areas = np.zeros(y.size), np.zeros(2)
     for place, each in enumerate(classes):
         own, moved = y == each, after[:, place] - before[:, place]
         areas += [np.average(placed[own, place], weights=w[own]) for placed in (before, after)]
         for side in (own, ~own):
-            pulls[side] += mean_pulls(moved[side], w[side])
+            influence[side] += mean_influence(moved[side], w[side])
     before_area, after_area = areas / len(classes)
-    pulls, group = pulls[w > 0], None if group is None else group[w > 0]
-    return lift_between(before_area, after_area, error_of(pulls, group) / len(classes))
+    influence, group = influence[w > 0], None if group is None else group[w > 0]
+    return lift_between(before_area, after_area, error_of(influence, group) / len(classes))
 
 
 def class_table(names: tuple[str, ...], y: Ints, lifts: tuple[Lift, ...]) -> pd.DataFrame:

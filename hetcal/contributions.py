@@ -1,4 +1,4 @@
-"""Which leaves the lift in AUC comes from, and how sure that is."""
+"""How much each leaf contributes to the lift in AUC, with intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
 from hetcal.delong import CONFIDENCE, error_of
 from hetcal.kernels import use_compiled
-from hetcal.rank_statistics import class_variance, count_below, mean_pulls
+from hetcal.rank_statistics import class_variance, mean_influence
 from hetcal.ranking import ascending_order
 from hetcal.stratified import Groups
 
@@ -45,9 +45,9 @@ def lift_contributions(
     numbers = np.full((2, len(leaves)), np.nan)
     positive = before.y == 1
     if before.weight[positive].any() and before.weight[~positive].any():
-        one, zero, was = before.once(_standing)
+        one, zero, was = before.once(_ranks_before)
         now = _ranked(after, one, zero)
-        # A negative row gains where positive rows come to stand above it.
+        # A negative row gains where positive rows move above it.
         ups = _Gains(before.chosen(one), was.ones, now.ones)
         downs = _Gains(before.chosen(zero), was.zeros, now.zeros)
         for i, each in enumerate(leaves):
@@ -55,21 +55,21 @@ def lift_contributions(
             if group is None:
                 se = np.sqrt(ups.variance(up) + downs.variance(down))
             else:
-                pulls = np.append(ups.pulls(up), downs.pulls(down))
-                se = error_of(pulls, group[np.append(one, zero)])
+                influence = np.append(ups.influence(up), downs.influence(down))
+                se = error_of(influence, group[np.append(one, zero)])
             numbers[:, i] = ups.mean(up), se
     return _table(*numbers)
 
 
 class _Gains:
-    """How many of the other class the cells of one class have come to stand above."""
+    """By how many of the other class the cells of one class have moved up."""
 
     def __init__(self, own: Cells, before: "_Places", after: "_Places") -> None:
         self._own, self._before, self._after = own, before, after
         self._all = after.below() - before.below()
 
     def shared(self, leaf: int) -> Floats:
-        """For each cell the mean over its partners of what a leaf has of their pairs."""
+        """For each cell the mean over its pairs of the share of a leaf."""
         with_leaf = self._after.below(leaf) - self._before.below(leaf)
         return ((self._own.leaf == leaf) * self._all + with_leaf) / 2
 
@@ -82,17 +82,17 @@ class _Gains:
         own = self._own
         return class_variance(values, own.weight, own.squares, float(own.rows.sum()))
 
-    def pulls(self, values: Floats) -> Floats:
-        """Return what each row pulls that mean by."""
-        return mean_pulls(values, self._own.weight)
+    def influence(self, values: Floats) -> Floats:
+        """Return the influence of each row on that mean."""
+        return mean_influence(values, self._own.weight)
 
 
 @dataclass(frozen=True, eq=False)
 class _Places:
-    """Where the cells of one class stand among those of the other.
+    """The ranks of the cells of one class among those of the other.
 
-    `leaf` and `mass` are of the others in order of score, the masses adding up to 1; `low`
-    and `high` count those below each cell, without and with its equals.
+    `leaf` and `mass` are those of the others in order of score, the masses adding up to 1; `low`
+    and `high` count those below each cell, without and with ties.
     """
 
     leaf: Ints
@@ -101,10 +101,7 @@ class _Places:
     high: Ints
 
     def below(self, leaf: int | None = None) -> Floats:
-        """For each cell the mass of the others, or of those in a leaf, that score less.
-
-        Ties count half.
-        """
+        """For each cell the mass of the others (in a leaf) that score less; ties count half."""
         if leaf is not None and use_compiled():
             from hetcal.rank_kernels import mass_below
 
@@ -115,17 +112,14 @@ class _Places:
 
 
 class _Ranked(NamedTuple):
-    """Positive cells among the negative ones, and the other way round with signs changed."""
+    """Positive cells among the negative ones, and vice versa with signs changed."""
 
     ones: _Places
     zeros: _Places
 
 
-def _standing(cells: Cells) -> tuple[Ints, Ints, _Ranked]:
-    """Return the numbers of the cells of each class, and where the model put them.
-
-    They are in order of score: neighbours then look up sums that lie side by side.
-    """
+def _ranks_before(cells: Cells) -> tuple[Ints, Ints, _Ranked]:
+    """Return the numbers of the cells of each class in order of score, and their ranks before."""
     positive = cells.y[cells.order] == 1
     one, zero = cells.order[positive], cells.order[~positive]
     return one, zero, _ranked(cells, one, zero)
@@ -140,17 +134,9 @@ def _ranked(cells: Cells, one: Ints, zero: Ints) -> _Ranked:
 
 def _place(own: Floats, scores: Floats, others: Cells) -> _Places:
     order = ascending_order(scores)
-    low, high = _counts_below(own, scores[order])
+    low, high = (np.searchsorted(scores[order], own, side) for side in ("left", "right"))
     mass = others.weight / others.weight.sum()
     return _Places(others.leaf[order], mass[order], low, high)
-
-
-def _counts_below(own: Floats, ranked: Floats) -> tuple[Ints, Ints]:
-    """For each of the own scores count the ranked ones below it, and those not above it."""
-    order = ascending_order(own)  # neighbours are found faster than scores far apart
-    low, high = np.empty(own.size, dtype=np.int64), np.empty(own.size, dtype=np.int64)
-    low[order], high[order] = count_below(own[order], ranked)
-    return low, high
 
 
 def _table(contribution: Floats, se: Floats) -> pd.DataFrame:

@@ -7,8 +7,7 @@ from scipy.special import expit
 
 from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
-from hetcal.metrics import order_of_cells
-from hetcal.ranking import RankedClass, rank_classes
+from hetcal.ranking import rank_classes
 
 MOST_POINTS = 990  # so that a figure of two curves and its lines stays within 2,000 points
 LARGEST_MOVE = 1e-3
@@ -18,20 +17,20 @@ STEPS = 500
 
 @dataclass(frozen=True)
 class RocCurve:
-    """True against false positive rate as the threshold falls.
+    """True against false positive rate as the threshold falls, from (0, 0) to (1, 1).
 
     Parameters
     ----------
     name : str
         What was scored, for the legend.
     false_positive_rate, true_positive_rate : array
-        From (0, 0) to (1, 1), to be joined by straight lines; empty with one class only.
+        To be joined by straight lines; empty with one class only.
     threshold : array
         A row is called positive from this probability upwards.
     auc : float
         Of all rows, not of the thinned curve.
     rows : int
-        Rows behind the curve.
+        Number of rows.
     """
 
     name: str
@@ -44,20 +43,9 @@ class RocCurve:
 
 @dataclass(frozen=True)
 class PrecisionRecallCurve:
-    """Precision against recall as the threshold falls.
+    """Precision against recall as the threshold falls, from (0, 1) to (1, rate of positives).
 
-    Parameters
-    ----------
-    name : str
-        What was scored, for the legend.
-    recall, precision : array
-        From (0, 1) to (1, rate of positives); empty with one class only.
-    threshold : array
-        A row is called positive from this probability upwards.
-    average_precision : float
-        Of all rows, not of the thinned curve.
-    rows : int
-        Rows behind the curve.
+    All else is as in `RocCurve`.
     """
 
     name: str
@@ -68,37 +56,36 @@ class PrecisionRecallCurve:
     rows: int
 
 
-def roc_curve(name: str, cells: Cells, area: float | None = None) -> RocCurve:
-    """Draw up the ROC curve, thinned as `thin` says; `area` is its AUC if at hand."""
-    positive, negative = cells.once(ranked)
-    threshold, true, false = cells.once(_passed)
-    if threshold.size:
-        true, false = true / positive.total, false / negative.total
-    kept = thin(false, true)
-    area = order_of_cells(cells).auc if area is None else area
-    rows = int(cells.rows.sum())
-    return RocCurve(name, false[kept], true[kept], expit(threshold[kept]), area, rows)
-
-
-def precision_recall_curve(
-    name: str, cells: Cells, area: float | None = None
-) -> PrecisionRecallCurve:
-    """Draw up the precision-recall curve; `area` is its average precision if at hand."""
-    positive, _ = cells.once(ranked)
-    threshold, true, false = cells.once(_passed)
-    # Nothing passes the first threshold: its precision is 1 by convention.
+def threshold_curves(
+    name: str, cells: Cells, auc: float, average_precision: float
+) -> tuple[RocCurve, PrecisionRecallCurve]:
+    """Compute the ROC and the precision-recall curve, thinned by `thin`; their areas are given."""
+    positive, negative = rank_classes(cells.y, cells.centre, cells.given_weight)
+    threshold = true = false = np.array([])
+    if positive.total * negative.total:
+        scores = np.unique(np.concatenate([positive.scores, negative.scores]))[::-1]
+        threshold = np.append(np.inf, scores)
+        true, false = positive.at_or_above(threshold), negative.at_or_above(threshold)
+    # No row passes the first threshold; its precision is 1 by convention.
     precision = np.divide(true, true + false, out=np.ones(true.size), where=true + false > 0)
-    recall = true / positive.total if threshold.size else true
-    kept = thin(recall, precision)
-    area = order_of_cells(cells).average_precision if area is None else area
-    rows = int(cells.rows.sum())
-    return PrecisionRecallCurve(
-        name, recall[kept], precision[kept], expit(threshold[kept]), area, rows
+    recall, fall_out = true / positive.total, false / negative.total
+    probability, rows = expit(threshold), int(cells.rows.sum())
+    on_roc, on_precision = thin(fall_out, recall), thin(recall, precision)
+    return (
+        RocCurve(name, fall_out[on_roc], recall[on_roc], probability[on_roc], auc, rows),
+        PrecisionRecallCurve(
+            name,
+            recall[on_precision],
+            precision[on_precision],
+            probability[on_precision],
+            average_precision,
+            rows,
+        ),
     )
 
 
 def thin(x: Floats, y: Floats) -> Ints:
-    """Choose points of a curve that draw the same curve.
+    """Choose points that draw the same curve.
 
     A curve of up to 990 points is kept whole. Otherwise the first point, the last one and
     up to 500 in even steps between stay, and as many more as it takes for no point of the
@@ -124,21 +111,6 @@ def thin(x: Floats, y: Floats) -> Ints:
         distance *= 2
         kept = _simplified(x[outline], y[outline], distance)
     return outline[kept]
-
-
-def ranked(cells: Cells) -> tuple[RankedClass, RankedClass]:
-    """Rank the positive and the negative rows, those of a cell tied at its centre."""
-    return rank_classes(cells.y, cells.centre, cells.given_weight)
-
-
-def _passed(cells: Cells) -> tuple[Floats, Floats, Floats]:
-    """Falling thresholds with the weight of positive and of negative rows that pass each."""
-    positive, negative = cells.once(ranked)
-    if not positive.total * negative.total:
-        return np.array([]), np.array([]), np.array([])
-    scores = np.unique(np.concatenate([positive.scores, negative.scores]))[::-1]
-    threshold = np.append(np.inf, scores)
-    return threshold, positive.at_or_above(threshold), negative.at_or_above(threshold)
 
 
 def _outline(x: Floats, y: Floats) -> Ints:

@@ -1,4 +1,4 @@
-"""The lift in AUC and how sure it is: DeLong's test for two scores of the same rows."""
+"""The lift in AUC and its interval: DeLong's test for two scores of the same rows."""
 
 import math
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
-from hetcal.arrays import Bools, Floats, Ints
-from hetcal.rank_statistics import class_variance, count_below, counted_up, mean_pulls
-from hetcal.ranking import Labels, ascending_order, rank_class
+from hetcal.arrays import Floats, Ints
+from hetcal.rank_statistics import class_variance, mean_influence
+from hetcal.ranking import Labels, RankedClass, ascending_order, weight_from
 from hetcal.stratified import Groups
 
 CONFIDENCE = 0.95
@@ -17,18 +17,16 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Lift:
-    """What calibration did to the AUC.
+    """The change of the AUC by calibration.
 
     Parameters
     ----------
     before, after : float
         AUC before and after.
-    auc : float
-        `after - before`.
+    auc, se : float
+        `after - before`, and its standard error.
     percent : float
         `100 (after / before - 1)`, the paper's lift.
-    se : float
-        Standard error of `auc`.
     z, p : float
         `auc / se` and its two-sided p-value; 0 and 1 when the two scores rank all
         pairs alike.
@@ -70,18 +68,12 @@ def placements(y: Labels, scores: Floats, weight: Floats | None = None) -> Float
 
     The weighted mean over the positive rows is the AUC; so is that over the negative rows.
     """
-    positive = np.asarray(y) == 1
-    ones, zeros = (_rows_by_score(side, scores, weight) for side in (positive, ~positive))
-    placed = np.full(scores.size, np.nan)
-    if weight is None:
-        one, zero = scores[ones], scores[zeros]
-        if one.size and zero.size:
-            below, not_above = count_below(one, zero)
-            lost = counted_up(below, zero.size) + counted_up(not_above, zero.size)
-            placed[ones] = (below + not_above) / (2 * zero.size)
-            placed[zeros] = 1 - lost / (2 * one.size)
-        return placed
-    upper, lower = (rank_class(scores[each], weight[each]) for each in (ones, zeros))
+    positive, placed = np.asarray(y) == 1, np.full(scores.size, np.nan)
+    w = np.ones(scores.size) if weight is None else weight
+    ones, zeros = (
+        rows[ascending_order(scores[rows])] for rows in map(np.flatnonzero, (positive, ~positive))
+    )
+    upper, lower = (RankedClass(scores[each], weight_from(w[each])) for each in (ones, zeros))
     if upper.total * lower.total:
         placed[ones] = lower.below(upper.scores) / lower.total
         placed[zeros] = 1 - upper.below(lower.scores) / upper.total
@@ -125,10 +117,10 @@ def lift_of(
     area_after = float(np.average(after[positive], weights=w[positive]))
     difference, counted = after - before, np.where(w > 0, rows, 0)
     if group is not None:
-        pulls = np.empty(w.size)
+        influence = np.empty(w.size)
         for side in (positive, ~positive):
-            pulls[side] = mean_pulls(difference[side], w[side])
-        return lift_between(area_before, area_after, error_of(pulls[w > 0], group[w > 0]))
+            influence[side] = mean_influence(difference[side], w[side])
+        return lift_between(area_before, area_after, error_of(influence[w > 0], group[w > 0]))
     variance = sum(
         class_variance(difference[side], w[side], squares[side], float(counted[side].sum()))
         for side in map(np.flatnonzero, (positive, ~positive))
@@ -136,28 +128,21 @@ def lift_of(
     return lift_between(area_before, area_after, float(np.sqrt(variance)))
 
 
-def error_of(pulls: Floats, group: Groups | None = None) -> float:
-    """Return the standard error of a number from what each row pulls it by.
+def error_of(influence: Floats, group: Groups | None = None) -> float:
+    """Return the standard error of an estimate from the influence of each row.
 
-    The pulls of the rows of one group are added before they are squared, for such rows are not
-    independent; a single group tells nothing, and gives NaN.
+    Rows of one group are not independent: their influences are added before they are squared. A
+    single group gives NaN.
     """
     if group is None:
-        return float(np.sqrt(np.sum(pulls**2)))
-    together = np.bincount(pd.factorize(group)[0], pulls)
+        return float(np.sqrt(np.sum(influence**2)))
+    together = np.bincount(pd.factorize(group)[0], influence)
     groups = together.size
     return float(np.sqrt(groups / (groups - 1) * np.sum(together**2))) if groups > 1 else math.nan
 
 
-def _rows_by_score(side: Bools, scores: Floats, weight: Floats | None) -> Ints:
-    """Row numbers of one class in ascending order of score; ties in row order with weights."""
-    rows = np.flatnonzero(side)
-    order = np.argsort(scores[rows]) if weight is None else ascending_order(scores[rows])
-    return rows[order]
-
-
 def lift_between(before: float, after: float, se: float) -> Lift:
-    """Tell all that follows from two areas and the standard error of their difference."""
+    """Return the lift between two AUCs, given the standard error of their difference."""
     gain = after - before
     certain = math.copysign(math.inf, gain) if gain else 0.0
     z = gain / se if se else certain

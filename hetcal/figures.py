@@ -1,6 +1,7 @@
-"""What all figures share: colours, the frame around the data, and short words for long texts."""
+"""What all figures share: colours, layout and short texts."""
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -8,10 +9,10 @@ from typing import Any
 import plotly.graph_objects as go
 
 Part = Mapping[str, Any]
-"""A part of a figure, in the words of Plotly's figure reference."""
+"""A part of a figure, as in Plotly's figure reference."""
 
-# Okabe and Ito's colours, which readers with any colour vision tell apart. One thing keeps
-# one colour in every figure. Each is readable on white and on near-black.
+# Okabe and Ito's colours, which are safe for colour-blind readers and readable on white and on
+# near-black. One thing keeps one colour in every figure.
 PALETTE: Mapping[str, str] = {
     "before": "#0072B2",
     "pooled": "#009E73",
@@ -29,9 +30,8 @@ PALETTE: Mapping[str, str] = {
 DIVERGING = (PALETTE["before"], "#B9B9B9", PALETTE["after"])
 # The most points that one figure sends to the browser.
 MAX_POINTS = 2000
-UNMOVED = 0.01  # AUC on either side of no change
 AXIS: Part = {"automargin": True, "zeroline": False}
-# A click selects a point; Plotly would fade all the others, which still have to be read.
+# A click selects a point; Plotly would fade all others.
 NOT_DIMMED: Part = {
     "selected": {"marker": {"opacity": 1}},
     "unselected": {"marker": {"opacity": 1}},
@@ -48,10 +48,9 @@ def draw(
     title_lines: int = 0,
     **layout: Any,
 ) -> go.Figure:
-    """Draw traces in the frame of all figures, whose text colours are the page's.
+    """Draw traces with the common layout; text colours are the page's.
 
-    Everything is given at once: Plotly takes ten times as long to check what is added to a
-    figure, or changed in it, bit by bit.
+    Everything is given at once: adding to a figure bit by bit takes Plotly ten times as long.
 
     Parameters
     ----------
@@ -62,9 +61,9 @@ def draw(
     x, y : dict, optional
         What the axes have on top of `AXIS`.
     margin : dict, optional
-        Other margins than the common ones, in pixels.
+        Margins in pixels, in place of the common ones.
     title_lines : int, default=0
-        Lines of text above the top panels that the legend has to clear.
+        Lines of text between the legend and the top panels.
     **layout
         More of Plotly's layout.
     """
@@ -99,6 +98,23 @@ def scatter(**trace: Any) -> dict[str, Any]:
 def bars(**trace: Any) -> dict[str, Any]:
     """Return a trace of bars."""
     return {"type": "bar", **trace}
+
+
+def leaf_marks(leaves: Sequence[int], words: Sequence[str]) -> dict[str, Any]:
+    """Return what marks of leaves have: a click selects the leaf, hovering shows the words."""
+    return {
+        "customdata": leaves,
+        "hovertext": words,
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        **NOT_DIMMED,
+    }
+
+
+def names_axis(names: Sequence[str]) -> dict[str, Any]:
+    """Return a vertical axis with a name at each of the places 0, 1, …, from the top."""
+    places = list(range(len(names)))
+    ends = [len(places) - 0.4, -0.6]
+    return {"tickvals": places, "ticktext": names, "range": ends, "showgrid": False}
 
 
 def colour(name: str) -> str:
@@ -136,12 +152,8 @@ def wrapped_text(text: str, length: int = 60) -> str:
     >>> wrapped_text("one two three", 8)
     'one two<br>three'
     """
-    lines = [""]
-    for word in text.split():
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > length:
-            lines.append(word)
-        else:
-            lines[-1] = f"{lines[-1]} {word}".strip()
+    plain = " ".join(text.split())
+    lines = textwrap.wrap(plain, length, break_long_words=False, break_on_hyphens=False)
     return "<br>".join(escape(line, quote=False) for line in lines)
 
 
@@ -167,24 +179,16 @@ def number(value: float, *, sign: bool = False) -> str:
 
 
 def unmoved(values: Sequence[float]) -> Part:
-    """Return the range of an axis of changes where nothing changes; else Plotly finds it.
+    """Return the range of an axis of changes that are all zero; otherwise Plotly finds it.
 
     >>> unmoved([0.0, 0.0]), unmoved([0.0, 0.2])
     ({'range': [-0.01, 0.01]}, {})
     """
-    return {} if any(values) else {"range": [-UNMOVED, UNMOVED]}
+    return {} if any(values) else {"range": [-0.01, 0.01]}
 
 
 def zero_line() -> Part:
-    """Return the shape of a dotted upright line at 0, behind the data."""
-    return {
-        "type": "line",
-        "x0": 0,
-        "x1": 0,
-        "y0": 0,
-        "y1": 1,
-        "xref": "x",
-        "yref": "y domain",
-        "layer": "below",
-        "line": {"dash": "dot", "width": 1.5, "color": PALETTE["quiet"]},
-    }
+    """Return the shape of a dotted vertical line at 0, behind the data."""
+    ends = {"x0": 0, "x1": 0, "y0": 0, "y1": 1, "xref": "x", "yref": "y domain"}
+    line = {"dash": "dot", "width": 1.5, "color": PALETTE["quiet"]}
+    return {"type": "line", **ends, "layer": "below", "line": line}

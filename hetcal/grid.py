@@ -83,9 +83,8 @@ def grid_for(scores: Floats, bins: int = BINS) -> Grid:
 def grid_for_most(scores: Floats, bins: int = BINS) -> Grid:
     """Return a grid whose inner bins hold all but about one in a thousand finite scores.
 
-    So a few wild scores, which the end bins hold, do not make all bins coarse; nor do scores
-    that lie close to 0, for which the reach is at most 4 times the largest of these. Evenly
-    spaced rows tell.
+    So a few extreme scores, which the end bins hold, do not make all bins coarse. The reach is at
+    most 4 times the largest of the others. It is estimated from evenly spaced rows.
     """
     size = np.abs(scores[:: max(1, len(scores) // SAMPLE)])
     size = size[np.isfinite(size)]

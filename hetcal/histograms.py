@@ -18,10 +18,10 @@ TAIL = 0.005
 
 @dataclass(frozen=True)
 class ScoreHistograms:
-    """Counted and weighed scores; every histogram has the same bins.
+    """Histograms of scores, all with the same bins.
 
     The bins run from the 0.5 % to the 99.5 % quantile of all train and test scores; rows
-    beyond are counted in the first and in the last bin, so that no row is lost.
+    beyond are counted in the first and in the last bin.
 
     Parameters
     ----------
@@ -83,7 +83,8 @@ def score_histograms(
 
     def summed(weight: NDArray[Any]) -> NDArray[Any]:
         counts = np.bincount(key, weight, size * 4 * bins).reshape(size, 2, 2, bins)
-        return _by_leaf(counts, ids)
+        counts[0] = counts.sum(axis=0)  # no row has leaf 0, which stands for all
+        return counts[list(ids)]
 
     number = summed(rows).astype(np.int64)
     if train.counted and test.counted:
@@ -92,14 +93,8 @@ def score_histograms(
     return ScoreHistograms(edges, mass, ids, axis, number)
 
 
-def _by_leaf(counts: NDArray[Any], ids: Sequence[int]) -> NDArray[Any]:
-    """Pick the leaves; 0, which no row has, stands for all."""
-    counts[0] = counts.sum(axis=0)
-    return counts[list(ids)]
-
-
 def _edges(values: Floats, rows: Ints, axis: Axis, bins: int) -> Floats:
-    """Return equal steps between the outer quantiles, or about the only value there is."""
+    """Return equal steps between the outer quantiles, or around a single value."""
     low, high = _tails(values, rows) if values.size else (0.0, 0.0)
     if high - low <= 1e-9 * max(1.0, abs(low)):
         low, high = (low - 0.5, low + 0.5) if axis == "logit" else (0.0, 1.0)

@@ -13,7 +13,7 @@ on the order of the categories. Those with little spread share one map.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.map_difference import FEWEST, MapDifference, parts_statistic
@@ -70,7 +70,7 @@ def _largest(runs: Runs, judge: Judge, columns: int) -> tuple[Floats, Floats]:
         np.maximum.at(statistic, runs.feature, score)
     allowed = statistic > -np.inf
     largest = np.where(allowed, statistic, 0.0)
-    p = np.where(apart > -np.inf, chi2.sf(largest, 2), 0.0)
+    p = np.where(apart > -np.inf, chdtrc(2, np.maximum(largest, 0.0)), 0.0)
     for score, side in found:
         rows = judge.left(runs, runs.end, side)[0].sum(axis=0)
         cuts, low, high = _reach(runs.feature, score > -np.inf, rows, columns)
@@ -131,4 +131,4 @@ def _categories(sums: Floats, levels: int) -> tuple[float, float]:
         sums = np.concatenate([sums[..., ~few], rest], axis=-1)
     degrees = 2 * (sums.shape[-1] - 1 + shared)
     statistic = parts_statistic(sums)
-    return statistic, float(chi2.sf(statistic, degrees)) if degrees else 1.0
+    return statistic, float(chdtrc(degrees, max(statistic, 0.0))) if degrees else 1.0

@@ -1,7 +1,7 @@
-"""A joint sketch: rows counted by leaf, label and their logits before and after at once.
+"""A joint sketch: rows counted by leaf, label and both of their logits, before and after.
 
-A scheme of many partitions gives rows of one leaf and one score different logits, so that no
-sketch of the scores before tells what it did.
+A scheme of many trees gives rows of one leaf and one score different logits, so a sketch of the
+scores before calibration is not enough.
 """
 
 from collections.abc import Sequence
@@ -14,23 +14,14 @@ from hetcal.arrays import Floats, Ints
 from hetcal.cells import Cells
 from hetcal.grid import Grid, grid_for_most
 from hetcal.leaf_ids import leaf_positions
+from hetcal.sketch import cell_scores
 
 MOST_CELLS = 2**18  # a few MB once packed
 
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """The logits before, or those after.
-
-    Parameters
-    ----------
-    grid : Grid
-        The bins.
-    total : array
-        Weighted sum of logits in each cell.
-    lowest, highest : float
-        The extreme logits; plus and minus infinity without rows.
-    """
+    """The logits before, or those after: bins, weighted sum in each cell, and extreme logits."""
 
     grid: Grid
     total: Floats
@@ -40,7 +31,7 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class JointSketch:
-    """What is kept of rows that have two logits: only the cells that hold rows.
+    """Counts and sums of rows that have two logits; only cells that hold rows are kept.
 
     Parameters
     ----------
@@ -79,22 +70,14 @@ class JointSketch:
         weight = self.rows.astype(np.float64) if self.weight is None else self.weight
         squares = weight if self.squares is None else self.squares
 
+        alone = (self.rows == 1) & (self.weight is None)
+
         def scored(side: Side, bins: Ints) -> Cells:
-            score, low, high = self._intervals(side, bins, weight)
+            ends = side.lowest, side.highest
+            score, low, high = cell_scores(side.grid, bins, (side.total, weight), ends, alone)
             return Cells(score, y, leaf, weight, squares, self.rows, low, high)
 
         return scored(self.before, before), scored(self.after, after)
-
-    def _intervals(self, side: Side, bins: Ints, weight: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the mean logit of each cell, and the lowest and highest that it may hold."""
-        low = np.maximum(side.grid.low(bins), side.lowest)
-        high = np.minimum(side.grid.high(bins), side.highest)
-        with np.errstate(over="ignore"):
-            score = np.clip(side.total / weight, low, high)  # a mean may be rounded out of its bin
-        if self.weight is None:  # a row that is alone in its cell is known exactly
-            alone = self.rows == 1
-            low, high = np.where(alone, score, low), np.where(alone, score, high)
-        return score, low, high
 
     def coarser(self) -> "JointSketch":
         """Join neighbouring bins of both sides in pairs."""
@@ -113,14 +96,14 @@ class JointSketch:
         def summed(values: Floats | Ints) -> Floats:
             return np.bincount(place, values).astype(np.float64)
 
-        return JointSketch(
-            self.leaves,
-            key,
-            summed(self.rows).astype(np.int64),
-            replace(self.before, total=summed(self.before.total)),
-            replace(self.after, total=summed(self.after.total)),
-            None if self.weight is None else summed(self.weight),
-            None if self.squares is None else summed(self.squares),
+        return replace(
+            self,
+            key=key,
+            rows=summed(self.rows).astype(np.int64),
+            before=replace(self.before, total=summed(self.before.total)),
+            after=replace(self.after, total=summed(self.after.total)),
+            weight=None if self.weight is None else summed(self.weight),
+            squares=None if self.squares is None else summed(self.squares),
         )
 
     @property

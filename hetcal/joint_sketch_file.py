@@ -1,13 +1,11 @@
 """Joint sketches as bytes: a line of JSON, then the cells as plain numbers."""
 
-import json
-
 import numpy as np
 
 from hetcal.arrays import Floats
 from hetcal.grid import BINS, Grid
 from hetcal.joint_sketch import MOST_CELLS, JointSketch, Side
-from hetcal.sketch_file import FORMAT, check_cells, read_leaves, read_with
+from hetcal.sketch_file import FORMAT, check_cells, read_leaves, read_with, written
 from hetcal.strict_json import Fields, JsonError
 
 KIND = "hetcal joint sketch"
@@ -30,8 +28,7 @@ def joint_sketch_bytes(sketch: JointSketch) -> bytes:
         *(each.astype("<i8") for each in (sketch.key, sketch.rows)),
         *(each.astype("<f8") for each in sums if each is not None),
     ]
-    text = json.dumps(header, allow_nan=False).encode()
-    return b"".join([text, b"\n", *(each.tobytes() for each in arrays)])
+    return written(header, arrays)
 
 
 def read_joint_sketch(content: bytes) -> JointSketch:

@@ -1,4 +1,4 @@
-"""Compiled kernels: where they come from, and whether to use them."""
+"""Whether to compile loops with numba, and how."""
 
 import os
 from collections.abc import Callable

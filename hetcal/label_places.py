@@ -1,4 +1,4 @@
-"""Places for the labels of markers, so that they can be read: beside one another, on nothing."""
+"""Places for the labels of markers, so that none covers another label or a marker."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,19 +28,7 @@ SIGN_WIDTH, LINE_HEIGHT = 7.5, 13.0  # pixels of a label's text
 
 @dataclass(frozen=True)
 class Mark:
-    """A marker with the bars of its intervals.
-
-    Parameters
-    ----------
-    x, y : float
-        Where it is.
-    size : float
-        Its diameter in pixels.
-    bar_x, bar_y : float
-        Half the lengths of its bars.
-    label : str
-        The text beside it; without one it is only in the way of others.
-    """
+    """A marker: its place, diameter in pixels, half the lengths of its bars, and its label."""
 
     x: float
     y: float
@@ -51,7 +39,7 @@ class Mark:
 
 
 def axis_ranges(marks: Sequence[Mark]) -> tuple[Range, Range]:
-    """Return the ranges of both axes that show all bars whole, with room for labels beyond.
+    """Return the ranges of both axes that show all bars, with room for labels.
 
     >>> axis_ranges([Mark(1, 0, 12, bar_x=0.5), Mark(2, 0, 12)])
     ((0.35, 2.15), (-0.1, 0.1))
@@ -68,22 +56,10 @@ def _range(middles: Sequence[float], halves: Sequence[float]) -> Range:
 
 
 def label_places(marks: Sequence[Mark], x: Range, y: Range) -> list[str | None]:
-    """Choose a place for each label, those of the first marks first.
+    """Choose one of `PLACES` for each label, those of the first marks first; None without room.
 
-    No label lies on a marker, on another label or beyond the axes, in a wide and in a narrow
-    window; where that leaves a choice, it lies on as few bars as can be.
-
-    Parameters
-    ----------
-    marks : sequence of Mark
-        What is drawn; what stands first is labelled first.
-    x, y : (float, float)
-        The ranges of the axes.
-
-    Returns
-    -------
-    list of str or None
-        One of `PLACES` for each mark; None where there is none, or no label.
+    No label lies on a marker, on another label or outside the ranges `x` and `y` of the axes, in
+    a wide and in a narrow window. Of the free places it takes the one with the fewest bars.
     """
     frames = [_Frame(marks, x, y, frame) for frame in FRAMES]
     return [_place(frames, i) if mark.label else None for i, mark in enumerate(marks)]
@@ -104,13 +80,7 @@ def _place(frames: list["_Frame"], mark: int) -> str | None:
 class _Frame:
     """The markers and labels in one window, as boxes: left, top, right and bottom in pixels."""
 
-    def __init__(
-        self,
-        marks: Sequence[Mark],
-        x: Range,
-        y: Range,
-        frame: tuple[float, float],
-    ) -> None:
+    def __init__(self, marks: Sequence[Mark], x: Range, y: Range, frame: Range) -> None:
         scale = np.array([frame[0] / (x[1] - x[0]), frame[1] / (y[1] - y[0])])
         middle = np.array([[each.x - x[0], y[1] - each.y] for each in marks]) * scale
         radius = np.array([[each.size / 2] * 2 for each in marks])
@@ -129,7 +99,7 @@ class _Frame:
         self._boxes = np.dstack([centre - sizes[:, None] / 2, centre + sizes[:, None] / 2])
 
     def free(self, mark: int) -> Bools:
-        """Tell which places of a label are on nothing solid, and inside the axes."""
+        """Tell which places of a label cover nothing, and are inside the axes."""
         boxes = self._boxes[mark]
         inside = (boxes[:, :2] >= 0).all(axis=1) & (boxes[:, 2:] <= self._frame).all(axis=1)
         return np.asarray(inside & ~_overlap(boxes, self._solid).any(axis=1))

@@ -12,7 +12,7 @@ LARGEST_TABLE = 2**20
 
 
 def whole_ids(leaf: ArrayLike) -> Ints:
-    """Return leaf ids as whole numbers, or say that they are none.
+    """Return leaf ids as integers, or refuse them.
 
     Examples
     --------

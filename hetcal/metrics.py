@@ -21,24 +21,25 @@ CALIBRATION_BINS = 15
 
 @dataclass(frozen=True)
 class Metrics:
-    """The measures that every way of scoring is compared by.
+    """The measures of the scores before and after calibration.
 
     Parameters
     ----------
     auc : float
-        Chance that a positive row scores above a negative one, ties count half.
+        Probability that a positive row scores above a negative one; ties count half.
     average_precision : float
-        Precision averaged over the positive rows.
+        Mean over the positive rows of the precision at their own score.
     balanced_precision_area : float
-        The paper's PR-AUC: the same, with classes of equal weight and ties drawn.
+        The paper's PR-AUC: TPR / (TPR + FPR) averaged over all recalls, tied rows in random
+        order. It does not depend on how common the positive class is.
     log_loss : float
         Mean negative log-likelihood, in nats.
     brier : float
         Mean squared difference of probability and label.
     calibration_error : float
-        Root mean squared gap of predicted and observed rate over equal-mass bins.
+        Root mean squared gap between predicted and observed rate over equal-mass bins.
     calibration_error_debiased : float
-        The same without what chance alone adds.
+        The same without the bias of sampling noise.
     """
 
     auc: float
@@ -51,7 +52,7 @@ class Metrics:
 
 
 def auc(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
-    """Chance that a positive row scores above a negative one, ties counting half.
+    """Return the probability that a positive row scores above a negative one, ties counting half.
 
     Examples
     --------
@@ -59,20 +60,6 @@ def auc(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
     0.875
     """
     return rank_statistics(y, scores, weight).auc
-
-
-def average_precision(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
-    """Mean over the positive rows of the precision at their own score."""
-    return rank_statistics(y, scores, weight).average_precision
-
-
-def balanced_precision_area(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
-    """Return the paper's PR-AUC: TPR / (TPR + FPR) averaged over all recalls.
-
-    Rows with equal scores are passed one after the other in random order. Unlike
-    `average_precision`, it does not depend on how common the positive class is.
-    """
-    return rank_statistics(y, scores, weight).balanced_precision_area
 
 
 def log_loss(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
@@ -92,17 +79,12 @@ def brier(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
 
 
 def calibration_error(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
-    """Root of the weighted mean squared gap of predicted and observed rate over 15 bins.
+    """Root of the weighted mean squared gap between predicted and observed rate over 15 bins.
 
     The bins hold equal weight, except that rows with equal scores stay together. This
     is the paper's L2 calibration error.
     """
     return calibration_errors(_cells(y, scores, weight))[0]
-
-
-def calibration_error_debiased(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
-    """Return the calibration error without what chance alone adds, see `hetcal.bin_gaps`."""
-    return calibration_errors(_cells(y, scores, weight))[1]
 
 
 def calibration_errors(cells: Cells) -> tuple[float, float]:
@@ -153,7 +135,7 @@ def measure_cells(cells: Cells) -> Metrics:
 
 
 def order_of_cells(cells: Cells) -> RankStatistics:
-    """Compare the cells of either class, those of one interval being tied."""
+    """Rank the cells by their centres; cells of one interval are tied."""
     return rank_statistics(cells.y, cells.centre, cells.given_weight, cells.squares, cells.rows)
 
 

@@ -1,4 +1,4 @@
-"""The figure of over-confidence: what each leaf loses between train and test."""
+"""The figure of over-confidence: train and test AUC of each leaf."""
 
 from typing import Any
 
@@ -7,11 +7,12 @@ import plotly.graph_objects as go
 
 from hetcal.columns import counted
 from hetcal.figures import (
-    NOT_DIMMED,
     Part,
     colour,
     draw,
+    leaf_marks,
     leaf_name,
+    names_axis,
     scatter,
     translucent,
     wrapped_text,
@@ -26,41 +27,31 @@ def overconfidence_figure(diagnosis: pd.DataFrame, selected: int | None = None) 
     Parameters
     ----------
     diagnosis : DataFrame
-        The table of `hetcal.overconfidence.diagnose`: `leaf` (0 for all rows),
-        `rows_train`, `rows_test`, `auc_train`, `auc_test`, `rank`, `sentence`.
+        The table of `hetcal.overconfidence.diagnose`.
     selected : int or None
-        The leaf whose name stands out.
+        The leaf whose name is bold.
     """
     ranked = diagnosis.sort_values("rank")
-    places = list(range(len(ranked)))
     words = [_diagnosis_words(row) for row in ranked.itertuples()]
     marks = [
         scatter(
             x=ranked[f"auc_{role}"].tolist(),
-            y=places,
+            y=list(range(len(ranked))),
             name=f"{role} AUC",
             mode="markers",
-            customdata=ranked["leaf"].tolist(),
-            hovertext=words,
-            hovertemplate="%{hovertext}<extra></extra>",
             marker={
                 "symbol": "circle-open" if role == "train" else "circle",
                 "size": 13,
                 "color": colour(role),
                 "line": {"width": 3 if role == "train" else 0},
             },
-            **NOT_DIMMED,
+            **leaf_marks(ranked["leaf"].tolist(), words),
         )
         for role in ROLES
     ]
     names = [leaf_name(leaf, leaf == selected) for leaf in ranked["leaf"]]
-    rows = {"tickvals": places, "ticktext": names, "range": [len(places) - 0.4, -0.6]}
-    return draw(
-        [_gap_lines(ranked), *marks],
-        100 + 30 * len(ranked),
-        x={"title": "AUC"},
-        y={**rows, "showgrid": False},
-    )
+    height = 100 + 30 * len(ranked)
+    return draw([_gap_lines(ranked), *marks], height, x={"title": "AUC"}, y=names_axis(names))
 
 
 def _gap_lines(ranked: pd.DataFrame) -> Part:

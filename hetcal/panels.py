@@ -1,4 +1,4 @@
-"""Panels: several plots in one figure, in rows from the top left, with outer ticks only."""
+"""Panels: several plots in one figure, row by row, with ticks on the outer ones only."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,14 +8,12 @@ from hetcal.figures import AXIS, Part
 
 @dataclass(frozen=True)
 class Panels:
-    """Where so many panels lie.
+    """A grid of panels, numbered from 0 at the top left.
 
     Parameters
     ----------
-    count : int
-        Number of panels, numbered from 0.
-    across : int
-        Panels in a row.
+    count, across : int
+        Number of panels, and of panels in a row.
     beside, below : float
         Free space between columns and between rows, as a share of the width and height.
     """
@@ -35,14 +33,9 @@ class Panels:
         return {axis: _named(axis[0], panel) for axis in ("xaxis", "yaxis")}
 
     def axes(self, x: Part, y: Part, *, same_heights: bool) -> dict[str, Any]:
-        """Lay out the axes; titles and ticks stand below the lowest and left of the first.
+        """Lay out the axes, given what all of them have.
 
-        Parameters
-        ----------
-        x, y : dict
-            What all of them have; scores are on one scale everywhere.
-        same_heights : bool
-            Whether heights are on one scale, too.
+        All panels share the horizontal scale; with `same_heights`, also the vertical one.
         """
         axes: dict[str, Any] = {}
         for panel in range(self.count):
@@ -50,14 +43,10 @@ class Panels:
             lowest, first = panel + self.across >= self.count, panel % self.across == 0
             x_matches = "x" if panel else None
             y_matches = "y" if panel and same_heights else None
-            axes[_named("xaxis", panel)] = {
-                **_outer(x, lowest),
-                **{"anchor": names["yaxis"], "domain": across, "matches": x_matches},
-            }
-            axes[_named("yaxis", panel)] = {
-                **_outer(y, first or not same_heights),
-                **{"anchor": names["xaxis"], "domain": up, "matches": y_matches},
-            }
+            across_axis = {"anchor": names["yaxis"], "domain": across, "matches": x_matches}
+            upright_axis = {"anchor": names["xaxis"], "domain": up, "matches": y_matches}
+            axes[_named("xaxis", panel)] = _outer(x, lowest) | across_axis
+            axes[_named("yaxis", panel)] = _outer(y, first or not same_heights) | upright_axis
         return axes
 
     def title(self, panel: int, text: str, size: float, *, left: bool) -> dict[str, Any]:

@@ -13,7 +13,7 @@ AT_ONCE = 2**13  # steps, so that their numbers stay close to the processor
 def area_of_steps(
     true: NDArray[Any], rise: NDArray[Any], false: NDArray[Any], run: NDArray[Any], negative: float
 ) -> float:
-    """Return the area below straight steps of a ROC curve.
+    """Return the PR-AUC of a ROC curve of straight steps.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Tell how far a long pass over the rows has come.
+"""Report the progress of long computations.
 
-Whoever is told may raise an exception to end the pass: nothing is changed before it is done.
+The receiver may raise an exception to stop the computation: nothing is changed before it is done.
 """
 
 from collections.abc import Callable
@@ -10,11 +10,11 @@ Progress = Callable[[float, str], None]
 
 
 def silent(done: float, doing: str) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 def between(progress: Progress, start: float, end: float) -> Progress:
-    """Return what tells of a part of the work as a part of the whole.
+    """Return a progress of a part of the work, from `start` to `end` of the whole.
 
     Examples
     --------

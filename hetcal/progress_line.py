@@ -1,4 +1,4 @@
-"""Tell on one line of a terminal how far a long work has come."""
+"""Show progress on one line of a terminal."""
 
 import shutil
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ CLEAR = "\r\x1b[K"  # to the start of the line, and take away what stands there
 
 @contextmanager
 def progress_line(stream: TextIO) -> Iterator[Progress]:
-    """Give what writes and rewrites the line, where someone is watching; at the end it goes."""
+    """Write and rewrite the line if the stream is a terminal, and clear it at the end."""
     if not stream.isatty():
         yield silent
         return

@@ -64,7 +64,7 @@ def merge_classes(one: Any, zero: Any) -> tuple[float, float, float, float]:
 
 @compiled
 def _mean_precision(true: float, rise: float, false: float, run: float) -> float:
-    """Do what `hetcal.precision_area.mean_precision` does for one step."""
+    """Return `hetcal.precision_area.mean_precision` of one step."""
     start, length = true + false, rise + run
     if start == 0.0:
         return rise / length

@@ -1,4 +1,4 @@
-"""AUC, both areas of precision and DeLong's variance from one sort of each class."""
+"""AUC, average precision, PR-AUC and DeLong's variance from one sort of each class."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.kernels import use_compiled
 from hetcal.precision_area import area_of_steps
-from hetcal.ranking import Labels, ascending_order, rank_class
+from hetcal.ranking import Labels, RankedClass, ascending_order, weight_from
 
 Numbers = NDArray[np.number]
 
@@ -17,18 +17,9 @@ SOME_ROWS = 1000
 
 @dataclass(frozen=True)
 class RankStatistics:
-    """What the order of the scores says; NaN with one class only.
+    """Measures of the ranking, as in `hetcal.metrics.Metrics`; NaN with one class only.
 
-    Parameters
-    ----------
-    auc : float
-        Chance that a positive row scores above a negative one, ties counting half.
-    average_precision : float
-        Mean over the positive rows of the precision at their own score.
-    balanced_precision_area : float
-        The paper's PR-AUC, see `hetcal.precision_area`.
-    variance : float
-        DeLong's variance of `auc`; NaN with a single row of a class.
+    `variance` is DeLong's variance of `auc`; NaN with a single row of a class.
     """
 
     auc: float
@@ -52,7 +43,7 @@ def rank_statistics(
     Parameters
     ----------
     y, scores, weight
-        As everywhere.
+        Labels, scores and weights of the rows.
     squares, rows : array, optional
         For cells of several rows: sum of the squared weights and number of rows.
     """
@@ -77,7 +68,7 @@ def count_below(ones: Numbers, zeros: Numbers) -> tuple[Ints, Ints]:
 
 
 def counted_up(places: Ints, size: int) -> Ints:
-    """For each of the places 0, 1, … count the entries of `places` that are not above it."""
+    """For each of 0, 1, …, `size` - 1 count the entries of `places` that are not above it."""
     return np.cumsum(np.bincount(places, minlength=size + 1)[:size])
 
 
@@ -93,10 +84,10 @@ def class_variance(values: Floats, weight: Floats, squares: Floats, rows: float)
     return float(rows / (rows - 1) * np.sum(squares * (values - mean) ** 2) / total**2)
 
 
-def mean_pulls(values: Floats, weight: Floats) -> Floats:
-    """Return what each row pulls the weighted mean by; their squares add up to its variance.
+def mean_influence(values: Floats, weight: Floats) -> Floats:
+    """Return the influence of each row on the weighted mean; the squares add up to its variance.
 
-    A single row pulls by nothing.
+    A single row has no influence.
     """
     rows = int(np.count_nonzero(weight))
     away = values - np.average(values, weights=weight)
@@ -164,7 +155,7 @@ def _variance_of_zeros(below: Ints, not_above: Ints, count: int, area: float) ->
 
 
 def _shortest(scores: Floats) -> NDArray[np.floating]:
-    """Return the scores in single precision if that loses nothing: they sort faster."""
+    """Return the scores in single precision, which sorts faster, if that loses nothing."""
     with np.errstate(over="ignore"):
         some = scores[:SOME_ROWS]
         if scores.dtype == np.float32 or not np.array_equal(some.astype(np.float32), some):
@@ -198,7 +189,7 @@ def _weighted(
     ones, zeros = sides
     if not ones.size or not zeros.size:
         return UNDEFINED
-    one, zero = (rank_class(scores[each], weight[each]) for each in sides)
+    one, zero = (RankedClass(scores[each], weight_from(weight[each])) for each in sides)
     first = first_of_ties(one.scores)
     tied = np.diff(first, append=one.scores.size)
     sought = one.scores[first]

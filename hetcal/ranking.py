@@ -1,4 +1,4 @@
-"""Scores in order, class by class: what AUC, average precision, curves and tests count."""
+"""Scores of each class in order, from which ranking measures and curves are computed."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -68,15 +68,15 @@ def weight_from(weight: Floats) -> Floats:
 def ascending_order(scores: Floats) -> Ints:
     """Order rows by score and tied rows by their number.
 
-    Then tied weights are added in one order only, and scores that rank the rows alike give
-    sums that are equal to the last bit.
+    Then tied weights are always added in the same order, and scores that rank the rows alike
+    give equal sums to the last bit.
     """
     if scores.size < FEW_ROWS or scores.size >= 2**32:
         return np.argsort(scores, kind="stable")
     order, top = _packed_order(scores)
     ranked = scores[order]
     if np.any(ranked[1:] < ranked[:-1]):
-        # Rows with equal tops stand together: their own order is all that is missing.
+        # Rows with equal leading bits are neighbours; only these are sorted again.
         same = top[1:] == top[:-1]
         close = np.flatnonzero(np.append(same, False) | np.append(False, same))
         rows = order[close]
@@ -87,8 +87,8 @@ def ascending_order(scores: Floats) -> Ints:
 def _packed_order(scores: Floats) -> tuple[Ints, Ints]:
     """Order rows by the leading bits of their scores, and by row number where these are equal.
 
-    Number and leading bits, the second array, share one integer that sorts alike. Sorting
-    integers is several times faster than sorting row numbers by score.
+    Row number and leading bits (the second array) share one integer: sorting integers is several
+    times faster than `argsort`.
     """
     bits = (scores + 0.0).view(np.int64)  # minus zero becomes zero
     bits ^= (bits >> 63) & np.int64(2**63 - 1)

@@ -1,4 +1,4 @@
-"""Reliability: the rate of positives observed where a probability was predicted."""
+"""Reliability curves: observed positive rate against predicted probability."""
 
 from dataclasses import dataclass
 

@@ -1,19 +1,13 @@
 """The curves of the test rows before and after calibration, and points on them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hetcal.cells import Cells
 from hetcal.class_metrics import ClassMetrics
-from hetcal.curves import (
-    PrecisionRecallCurve,
-    RocCurve,
-    precision_recall_curve,
-    ranked,
-    roc_curve,
-)
+from hetcal.curves import PrecisionRecallCurve, RocCurve, threshold_curves
 from hetcal.evaluation import Evaluation
 from hetcal.metrics import Metrics
-from hetcal.operating_points import OperatingPoint, at_false_positive_rate, point_of_rate
+from hetcal.operating_points import OperatingPoint, at_false_positive_rate
 from hetcal.reliability import ReliabilityCurve, reliability_curve
 from hetcal.ways import Ways
 
@@ -28,7 +22,7 @@ class Curves:
 
 
 def result_curves(ways: Ways, evaluation: Evaluation) -> Curves:
-    """Draw up all curves of two classes; their areas are those of the evaluation."""
+    """Compute all curves of two classes; their areas are those of the evaluation."""
     if isinstance(evaluation.before, ClassMetrics) or isinstance(evaluation.after, ClassMetrics):
         raise TypeError("curves of more than two classes are drawn one by one")
     before = ways.before.once(_Drawing("before", evaluation.before))
@@ -48,13 +42,9 @@ class _Drawing:
     found: Metrics
 
     def __call__(self, cells: Cells) -> Curves:
-        cells = replace(cells)  # forgets its ranks, several times its own size, when drawn
-        precision = self.found.average_precision
-        return Curves(
-            roc=(roc_curve(self.name, cells, self.found.auc),),
-            precision_recall=(precision_recall_curve(self.name, cells, precision),),
-            reliability=(reliability_curve(self.name, cells),),
-        )
+        areas = self.found.auc, self.found.average_precision
+        roc, precision_recall = threshold_curves(self.name, cells, *areas)
+        return Curves((roc,), (precision_recall,), (reliability_curve(self.name, cells),))
 
 
 def points_of_rate(ways: Ways, rate: float) -> tuple[OperatingPoint, OperatingPoint]:
@@ -66,6 +56,4 @@ def points_of_rate(ways: Ways, rate: float) -> tuple[OperatingPoint, OperatingPo
 
 
 def _point(cells: Cells, rate: float) -> OperatingPoint:
-    if cells.given_weight is None:
-        return at_false_positive_rate(cells.y, cells.centre, rate)
-    return point_of_rate(*cells.once(ranked), rate)
+    return at_false_positive_rate(cells.y, cells.centre, rate, cells.given_weight)

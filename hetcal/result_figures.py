@@ -11,12 +11,13 @@ from hetcal.columns import counted
 from hetcal.curves import PrecisionRecallCurve, RocCurve
 from hetcal.delong import Lift
 from hetcal.figures import (
-    NOT_DIMMED,
     Part,
     bars,
     colour,
     draw,
+    leaf_marks,
     leaf_name,
+    names_axis,
     number,
     scatter,
     translucent,
@@ -33,25 +34,10 @@ _RATES = (
 
 
 def roc_figure(curves: Sequence[RocCurve], points: Sequence[OperatingPoint] = ()) -> go.Figure:
-    """Draw ROC curves; a curve's name ("before", "after", …) gives its colour.
-
-    Parameters
-    ----------
-    curves : sequence of RocCurve
-        The curves.
-    points : sequence of OperatingPoint
-        A point of each curve to mark; none by default.
-    """
+    """Draw ROC curves, and mark a point of each; a curve's name gives its colour."""
     lines = [
-        scatter(
-            x=curve.false_positive_rate,
-            y=curve.true_positive_rate,
-            customdata=curve.threshold,
-            name=f"{curve.name} · AUC {number(curve.auc)}",
-            mode="lines",
-            line={"width": 2.5, "color": colour(curve.name)},
-            hovertemplate=_RATES + f"<br>n = {curve.rows:,}<extra>{curve.name}</extra>",
-        )
+        _curve(curve, f"AUC {number(curve.auc)}", _RATES)
+        | {"x": curve.false_positive_rate, "y": curve.true_positive_rate}
         for curve in curves
     ]
     marks = [
@@ -72,7 +58,7 @@ def roc_figure(curves: Sequence[RocCurve], points: Sequence[OperatingPoint] = ()
         for curve, point in zip(curves, points, strict=False)
     ]
     return draw(
-        [_diagonal("by chance"), *lines, *marks],
+        [_dotted("random ranking", [0, 1]), *lines, *marks],
         460,
         x={"title": "false positive rate", "range": [0, 1]},
         y={"title": "true positive rate", "range": [0, 1.005]},
@@ -80,24 +66,21 @@ def roc_figure(curves: Sequence[RocCurve], points: Sequence[OperatingPoint] = ()
 
 
 def precision_recall_figure(curves: Sequence[PrecisionRecallCurve]) -> go.Figure:
-    """Draw precision against recall, with the base rate as the line of chance."""
+    """Draw precision against recall, with the base rate, which is that of a random ranking."""
+    words = "threshold T %{customdata:.4f}<br>precision %{y:.3f}<br>recall %{x:.3f}"
     lines = [
-        scatter(
-            x=curve.recall,
-            y=curve.precision,
-            customdata=curve.threshold,
-            name=f"{curve.name} · average precision {number(curve.average_precision)}",
-            mode="lines",
-            line={"width": 2.5, "color": colour(curve.name)},
-            hovertemplate="threshold T %{customdata:.4f}<br>precision %{y:.3f}<br>recall %{x:.3f}"
-            f"<br>n = {curve.rows:,}<extra>{curve.name}</extra>",
-        )
+        _curve(curve, f"average precision {number(curve.average_precision)}", words)
+        | {"x": curve.recall, "y": curve.precision}
         for curve in curves
     ]
     # With every row called positive, precision is the base rate.
     rates = [float(curve.precision[-1]) for curve in curves if curve.precision.size]
+    base = [
+        {**_dotted(f"base rate {rate:.3f}", [rate, rate]), "showlegend": True}
+        for rate in rates[-1:]
+    ]
     return draw(
-        [*lines, *map(_base_rate_line, rates[-1:])],
+        [*lines, *base],
         460,
         x={"title": "recall", "range": [0, 1]},
         y={"title": "precision", "range": [0, 1.005]},
@@ -130,7 +113,7 @@ def reliability_figure(curves: Sequence[ReliabilityCurve]) -> go.Figure:
         (max(*curve.predicted, *curve.high) for curve in curves if curve.count.size), default=1
     )
     return draw(
-        [_diagonal("perfectly calibrated"), *lines],
+        [_dotted("perfectly calibrated", [0, 1]), *lines],
         460,
         x={"title": "predicted probability", "range": [0, min(1.0, 1.05 * reach)]},
         y={"title": "observed positive rate", "range": [0, min(1.02, 1.05 * reach)]},
@@ -138,15 +121,7 @@ def reliability_figure(curves: Sequence[ReliabilityCurve]) -> go.Figure:
 
 
 def lift_figure(lift: Lift, rows: int) -> go.Figure:
-    """Draw the lift in AUC with its 95 % interval against no change.
-
-    Parameters
-    ----------
-    lift : Lift
-        AUC after against AUC before.
-    rows : int
-        Test rows that it was measured on.
-    """
+    """Draw the lift in AUC on so many test rows with its 95 % interval."""
     mark = scatter(
         x=[lift.auc],
         y=[0],
@@ -184,21 +159,19 @@ def lift_figure(lift: Lift, rows: int) -> go.Figure:
 def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Figure:
     """Draw what each leaf contributes to the lift in AUC, with 95 % intervals.
 
-    The bars add up to the lift.
+    The bars add up to the lift; that of the selected leaf is outlined.
 
     Parameters
     ----------
     leaves : DataFrame
-        `Evaluation.leaves`: `leaf`, `rows`, `positives`, `contribution` with its
-        interval, `log_loss_before`, `log_loss_after`.
+        `Evaluation.leaves`.
     selected : int or None
         The leaf to outline.
     """
     chosen = [leaf == selected for leaf in leaves["leaf"]]
-    places = list(range(len(leaves)))
     shares = bars(
         x=leaves["contribution"].tolist(),
-        y=places,
+        y=list(range(len(leaves))),
         orientation="h",
         name="contribution",
         error_x={
@@ -207,9 +180,6 @@ def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Fi
             "thickness": 1.5,
             "width": 3,
         },
-        customdata=leaves["leaf"].tolist(),
-        hovertext=[_leaf_words(row) for row in leaves.itertuples()],
-        hovertemplate="%{hovertext}<extra></extra>",
         marker={
             "color": [
                 translucent("before" if value < 0 else "after", 0.5)
@@ -217,22 +187,17 @@ def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Fi
             ],
             "line": {"color": colour("selected"), "width": [3 if each else 0 for each in chosen]},
         },
-        **NOT_DIMMED,
+        **leaf_marks(leaves["leaf"].tolist(), [_leaf_words(row) for row in leaves.itertuples()]),
     )
     return draw(
         [shares],
         90 + 30 * len(leaves),
         x={
-            "title": "share of AUC after − AUC before",
+            "title": "share of the lift in AUC",
             "tickformat": ".6~f",
             **unmoved(leaves["contribution"].tolist()),
         },
-        y={
-            "tickvals": places,
-            "ticktext": [leaf_name(leaf, leaf == selected) for leaf in leaves["leaf"]],
-            "range": [len(places) - 0.4, -0.6],
-            "showgrid": False,
-        },
+        y=names_axis([leaf_name(leaf, leaf == selected) for leaf in leaves["leaf"]]),
         shapes=[zero_line()],
         showlegend=False,
         bargap=0.25,
@@ -240,34 +205,34 @@ def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Fi
     )
 
 
-def _diagonal(name: str) -> Part:
+def _curve(curve: RocCurve | PrecisionRecallCurve, area: str, words: str) -> dict[str, Any]:
     return scatter(
-        x=[0, 1],
-        y=[0, 1],
-        name=name,
+        customdata=curve.threshold,
+        name=f"{curve.name} · {area}",
         mode="lines",
-        hoverinfo="skip",
-        showlegend=False,  # a legend of three lines would touch the curves in a narrow window
-        line={"dash": "dot", "width": 1.5, "color": colour("quiet")},
+        line={"width": 2.5, "color": colour(curve.name)},
+        hovertemplate=f"{words}<br>n = {curve.rows:,}<extra>{curve.name}</extra>",
     )
 
 
-def _base_rate_line(base_rate: float) -> Part:
+def _dotted(name: str, heights: Sequence[float]) -> Part:
+    """Draw a line to compare with; it has no legend entry, which would need a second line."""
     return scatter(
         x=[0, 1],
-        y=[base_rate, base_rate],
-        name=f"base rate {base_rate:.3f}",
+        y=heights,
+        name=name,
         mode="lines",
         hoverinfo="skip",
+        showlegend=False,
         line={"dash": "dot", "width": 1.5, "color": colour("quiet")},
     )
 
 
 def _around_zero(low: float, high: float) -> Part:
-    """Return a range that shows the interval and zero with some air."""
+    """Return a range that shows the interval and zero, with some margin."""
     left, right = min(low, 0), max(high, 0)
-    air = 0.15 * (right - left)
-    return {"range": [left - air, right + air]} if air > 0 else unmoved([low, high])
+    margin = 0.15 * (right - left)
+    return {"range": [left - margin, right + margin]} if margin > 0 else unmoved([low, high])
 
 
 def _leaf_words(row: Any) -> str:

@@ -1,9 +1,9 @@
-"""What a calibration slope asks for, in words."""
+"""How scores should change according to a calibration slope, in words."""
 
 import math
 
 SURE = 2.0
-"""Standard errors from which a difference is taken for real."""
+"""Standard errors from which a difference counts as significant."""
 
 RIGHT = (0.8, 1.25)
 """Where the whole interval of a slope has to lie for the scores to be called about right."""
@@ -48,7 +48,7 @@ def scale_words(slope: float, se: float, shift: float = 0.0) -> str:
     slope, se : float
         The slope and its standard error.
     shift : float, optional
-        What is added after that; 0 where it may be chance.
+        What is added after that; 0 where it is not significant.
 
     Examples
     --------

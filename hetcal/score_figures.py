@@ -1,4 +1,4 @@
-"""Histograms of the scores: one leaf large, or all leaves side by side."""
+"""Histograms of the scores: one leaf in detail, or all leaves side by side."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
@@ -6,16 +6,7 @@ from itertools import pairwise, product
 import plotly.graph_objects as go
 
 from hetcal.arrays import Floats
-from hetcal.figures import (
-    MAX_POINTS,
-    Part,
-    bars,
-    colour,
-    draw,
-    leaf_name,
-    scatter,
-    translucent,
-)
+from hetcal.figures import MAX_POINTS, Part, bars, colour, draw, leaf_name, scatter, translucent
 from hetcal.histograms import ScoreHistograms
 from hetcal.panels import Panels
 
@@ -33,14 +24,8 @@ def leaf_histogram_figure(
 ) -> go.Figure:
     """Draw the scores of one leaf by label, training rows above test rows.
 
-    Parameters
-    ----------
-    histograms : ScoreHistograms
-        The counted scores.
-    leaf : int
-        The leaf to draw; 0 for all rows.
-    density : bool, default=False
-        Draw each label with area 1 in place of numbers (or weights) of rows.
+    Leaf 0 is all rows. With `density` each label has area 1 in place of its number (or weight)
+    of rows.
     """
     panels = Panels(len(ROLES), below=0.11)
     rows = histograms.rows[histograms.leaves.index(leaf)]
@@ -60,14 +45,9 @@ def leaf_histogram_figure(
 def leaf_multiples_figure(histograms: ScoreHistograms, density: bool = True) -> go.Figure:
     """Draw the scores of all leaves side by side on common axes, test filled, train dashed.
 
-    Every bin takes four points, so that with 24 bins the first 20 leaves are drawn;
-    the title of the last says so if there are more. No leaf stands out: a browser takes
-    longest to draw this figure, and need not do so whenever another leaf is chosen.
-
-    Parameters
-    ----------
-    histograms, density
-        As in `leaf_histogram_figure`.
+    Every bin takes four points, so that with 24 bins the first 20 leaves are drawn; the title of
+    the last says if there are more. The selected leaf does not stand out: this figure takes
+    longest to draw, and is not drawn again for another leaf.
     """
     bins = histograms.counts.shape[-1]
     leaves = [leaf for leaf in histograms.leaves if leaf]
@@ -120,7 +100,7 @@ def _bars(histograms: ScoreHistograms, leaf: int, role: int, label: int, density
 def _outlines(
     histograms: ScoreHistograms, leaf: int, density: bool, *, first: bool
 ) -> Iterator[Part]:
-    """Draw the four histograms of a leaf as steps; one leaf stands for all in the legend."""
+    """Draw the four histograms of a leaf as steps; the first leaf has the legend entries."""
     place, edges = histograms.leaves.index(leaf), histograms.edges
     heights = histograms.densities if density else histograms.counts
     bins = _bins_in_words(edges)
@@ -149,11 +129,11 @@ def _outlines(
 def _height_title(histograms: ScoreHistograms, density: bool) -> str:
     if density:
         return "density"
-    return "weight of the rows" if histograms.weighted else "rows"
+    return "total weight" if histograms.weighted else "rows"
 
 
 def _bins_in_words(edges: Floats) -> list[str]:
-    """Say where each bin lies; the end bins are open."""
+    """Return the interval of each bin; the end bins are open."""
     spans = [f"{low:.3g} to {high:.3g}" for low, high in pairwise(edges)]
     spans[0], spans[-1] = f"below {edges[1]:.3g}", f"{edges[-2]:.3g} and above"
     return spans
@@ -172,21 +152,12 @@ def _multiple_titles(
         for leaf in leaves
     ]
     if left_out:
-        titles[-1] += f", {left_out} leaves left out"
+        titles[-1] += f", {left_out} more leaves not shown"
     return titles
 
 
 def _common_title(text: str) -> Part:
-    """Write once below all panels."""
-    return {
-        "text": text,
-        "x": 0.5,
-        "xanchor": "center",
-        "y": 0,
-        "yanchor": "top",
-        "yshift": -30,
-        "xref": "paper",
-        "yref": "paper",
-        "showarrow": False,
-        "font": {"size": SMALL},
-    }
+    """Return a title below all panels."""
+    place = {"x": 0.5, "xanchor": "center", "y": 0, "yanchor": "top", "yshift": -30}
+    paper = {"xref": "paper", "yref": "paper", "showarrow": False}
+    return {"text": text, **place, **paper, "font": {"size": SMALL}}

@@ -1,4 +1,4 @@
-"""Parts of a long work side by side in threads, one per core."""
+"""Run parts of a long computation in parallel threads, one per core."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -13,29 +13,29 @@ PAUSE = 0.1  # seconds between two reports
 
 Result = TypeVar("Result")
 Tell = Callable[[float], None]
-"""Takes the share of a part that is done, from 0 to 1; raises `EndedError` once all has ended."""
+"""Takes the share of a part that is done, from 0 to 1; raises `EndedError` to stop the part."""
 
 
 class EndedError(Exception):
-    """Ends a part whose result nobody waits for."""
+    """Stops a part whose result is no longer needed."""
 
 
 def side_by_side(
     parts: Sequence[Callable[[Tell], Result]], doing: str, progress: Progress = silent
 ) -> list[Result]:
-    """Do all parts, and return their results in order.
+    """Run all parts, and return their results in order.
 
-    Progress is told in the thread of the caller. What it raises, or what one part raises, ends
-    the others the next time that they tell how far they are.
+    Progress is reported in the thread of the caller. An exception of `progress` or of one part
+    stops the others the next time that they report.
 
     Parameters
     ----------
     parts : sequence of callable
-        Each takes a `Tell` to be called now and then, and may run beside the others.
+        Each takes a `Tell`, which it calls now and then.
     doing : str
         The work in words.
     progress : callable, optional
-        Is told the mean share of the parts several times a second.
+        Receives the mean share of the parts several times a second.
     """
     done, ended = [0.0] * len(parts), Event()
 

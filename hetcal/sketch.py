@@ -1,4 +1,4 @@
-"""A sketch: rows counted by leaf, logit bin and label, small whatever the number of rows."""
+"""A sketch: rows counted by leaf, logit bin and label, of the same size for any table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hetcal.arrays import Floats, Ints
+from hetcal.arrays import Bools, Floats, Ints
 from hetcal.cells import Cells
 from hetcal.errors import CalibrationError
 from hetcal.grid import Grid
@@ -28,7 +28,7 @@ CHUNK = 2**17  # rows per step of the pass: bounds the memory it takes
 
 @dataclass(frozen=True, eq=False)
 class Sketch:
-    """What is kept of the rows; two sketches add up to the sketch of all their rows.
+    """Counts and sums of rows; two sketches add up to the sketch of all their rows.
 
     Parameters
     ----------
@@ -81,24 +81,12 @@ class Sketch:
     def coarser(self, bins: int) -> "Sketch":
         """Join neighbouring bins until there are `bins` of them."""
         grid = Grid(self.grid.reach, min(bins, self.grid.bins))
-
-        def joined(values: NDArray[Any]) -> NDArray[Any]:
-            return values.reshape(len(self.leaves), grid.bins, -1, 2).sum(axis=2)
-
-        rows, total = joined(self.rows), joined(self.total)
-        weight = None if self.weight is None else joined(self.weight)
-        squares = None if self.squares is None else joined(self.squares)
-        return Sketch(
-            grid,
-            self.leaves,
-            rows,
-            total,
-            weight,
-            squares,
-            self.excluded,
-            self.lowest,
-            self.highest,
-        )
+        shape = len(self.leaves), grid.bins, -1, 2
+        sums = {name: getattr(self, name) for name in ("rows", "total", "weight", "squares")}
+        joined = {
+            name: each.reshape(shape).sum(axis=2) for name, each in sums.items() if each is not None
+        }
+        return replace(self, grid=grid, **joined)
 
     def cells(self) -> Cells:
         """Return the cells that hold rows, by leaf, bin and label."""
@@ -108,12 +96,8 @@ class Sketch:
         rows, total = self.rows.ravel()[flat], self.total.ravel()[flat]
         weight = rows.astype(np.float64) if self.weight is None else self.weight.ravel()[flat]
         squares = weight if self.squares is None else self.squares.ravel()[flat]
-        low = np.maximum(self.grid.low(bins), self.lowest)
-        high = np.minimum(self.grid.high(bins), self.highest)
-        with np.errstate(over="ignore"):
-            score = np.clip(total / weight, low, high)  # a mean may be rounded out of its bin
-        if self.weight is None:  # a row that is alone in its cell is known exactly
-            low, high = np.where(rows == 1, score, low), np.where(rows == 1, score, high)
+        ends, alone = (self.lowest, self.highest), (rows == 1) & (self.weight is None)
+        score, low, high = cell_scores(self.grid, bins, (total, weight), ends, alone)
         leaf = np.asarray(self.leaves, dtype=np.int64)[position]
         return Cells(score, y, leaf, weight, squares, rows, low, high)
 
@@ -144,6 +128,32 @@ def sketch_rows(
         part = None if weight is None else weight[rows]
         sketch = add(sketch, scores[rows], np.asarray(y[rows]), leaf[rows], part)
     return sketch
+
+
+def cell_scores(
+    grid: Grid,
+    bins: Ints,
+    sums: tuple[Floats, Floats],
+    ends: tuple[float, float],
+    alone: Bools,
+) -> tuple[Floats, Floats, Floats]:
+    """Return the mean score of each cell, and the lowest and highest score that it may hold.
+
+    Parameters
+    ----------
+    grid, bins : Grid, array of int
+        The bins of the cells.
+    sums : pair of array
+        Weighted sum of scores, and sum of weights.
+    ends : (float, float)
+        The extreme scores of all cells.
+    alone : array of bool
+        Cells of one row without weight, whose score is known exactly.
+    """
+    low, high = np.maximum(grid.low(bins), ends[0]), np.minimum(grid.high(bins), ends[1])
+    with np.errstate(over="ignore"):
+        score = np.clip(sums[0] / sums[1], low, high)  # a mean may be rounded out of its bin
+    return score, np.where(alone, score, low), np.where(alone, score, high)
 
 
 def _empty(leaves: tuple[int, ...], grid: Grid, weighted: bool) -> Sketch:

@@ -1,7 +1,7 @@
 """Sketches as bytes: a line of JSON, then the non-empty cells as plain numbers."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -44,6 +44,11 @@ def sketch_bytes(sketch: Sketch) -> bytes:
         sketch.rows.ravel()[cells].astype("<i8"),
         *(each.ravel()[cells].astype("<f8") for each in sums if each is not None),
     ]
+    return written(header, arrays)
+
+
+def written(header: Mapping[str, object], arrays: Sequence[NDArray[Any]]) -> bytes:
+    """Write a line of JSON, then arrays as plain numbers."""
     text = json.dumps(header, allow_nan=False).encode()
     return b"".join([text, b"\n", *(each.tobytes() for each in arrays)])
 

@@ -1,4 +1,4 @@
-"""The figure of slopes and intercepts: how far each leaf trusts the model, and how far the tree."""
+"""The figure of slopes and intercepts: how far each leaf relies on the model or on the tree."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,13 +7,12 @@ from typing import Any
 import plotly.graph_objects as go
 
 from hetcal.calibration_figures import map_words
-from hetcal.figures import NOT_DIMMED, Part, colour, draw, scatter, translucent
+from hetcal.figures import Part, colour, draw, leaf_marks, scatter, translucent
 from hetcal.label_places import Mark, axis_ranges, label_places
 from hetcal.leaf_map import LeafMap
 from hetcal.map_shapes import Line
 
-# A 95 % interval is this many standard errors to each side.
-NORMAL_95 = 1.96
+NORMAL_95 = 1.96  # standard errors to each side of a 95 % interval
 FEW = 5  # leaves that one hover box describes
 CROSS, DIAMOND, HOLLOW = 12, 13, 22  # pixels of the markers of the model, all rows and fallbacks
 
@@ -26,17 +25,17 @@ def slope_intercept_figure(
 ) -> go.Figure:
     """Draw slope against intercept of each leaf with 95 % intervals.
 
-    A leaf without a map of its own has a hollow marker; the model as it is sits
-    at slope 1 and intercept 0. Maps without a slope have no place here. Where leaves
-    lie so close that a label has no room, the leaf is named on hover alone.
+    A leaf without a map of its own has a hollow marker; the uncalibrated model is at slope 1
+    and intercept 0. Non-linear maps are not drawn. A leaf whose label has no room is named on
+    hover only.
     """
     maps = [each for each in maps if isinstance(each.shape, Line)]
     own = [each for each in maps if each.fallback is None]
     fallback = [each for each in maps if each.fallback is not None]
-    straight = [pooled] if isinstance(pooled.shape, Line) else []
+    linear = [pooled] if isinstance(pooled.shape, Line) else []
     sizes = _sizes(own)
     labelled = _labelled(own, fallback, selected, sizes)
-    drawn = [*labelled.values(), Mark(1, 0, CROSS), *(_mark(each, DIAMOND) for each in straight)]
+    drawn = [*labelled.values(), Mark(1, 0, CROSS), *(_mark(each, DIAMOND) for each in linear)]
     x, y = axis_ranges(drawn)
     places = dict(zip(labelled, label_places(drawn, x, y), strict=False))
     traces: list[Part] = [_model_marker()]
@@ -44,11 +43,11 @@ def slope_intercept_figure(
         traces.append(_own_markers(own, selected, sizes, places))
     if fallback:
         traces.append(_fallback_markers(fallback, selected, places))
-    traces.extend(_pooled_marker(each) for each in straight)
+    traces.extend(_pooled_marker(each) for each in linear)
     return draw(
         traces,
         440,
-        x={"title": "slope (1: as it is)", "range": x},
+        x={"title": "slope (1: unchanged)", "range": x},
         y={"title": "intercept (logit)", "range": y},
     )
 
@@ -67,38 +66,30 @@ def _labelled(
 ) -> dict[int, Mark]:
     """Return the markers with a label: the selected leaf first, then leaves by their rows.
 
-    Of the leaves that share the map of all rows the first has the label of all.
+    Of the leaves that share the pooled map the first has the label of all.
     """
-    first = sorted(own, key=lambda each: (each.leaf != selected, -each.rows))
-    marks = {each.leaf: _mark(each, sizes[each.leaf], str(each.leaf)) for each in first}
+    in_order = sorted(own, key=lambda each: (each.leaf != selected, -each.rows))
+    marks = {each.leaf: _mark(each, sizes[each.leaf], str(each.leaf)) for each in in_order}
     if fallback:
         marks[fallback[0].leaf] = _mark(fallback[0], HOLLOW, _together(fallback, None))
     return marks
 
 
 def _mark(leaf_map: LeafMap, size: float, label: str = "") -> Mark:
-    across, upright = (0.0 if math.isnan(each) else NORMAL_95 * each for each in _errors(leaf_map))
+    # A leaf with the pooled map has no bars of its own.
+    errors = (0.0, 0.0) if leaf_map.fallback else (leaf_map.slope_se, leaf_map.intercept_se)
+    across, upright = (0.0 if math.isnan(each) else NORMAL_95 * each for each in errors)
     return Mark(leaf_map.slope, leaf_map.intercept, size, across, upright, label)
-
-
-def _errors(leaf_map: LeafMap) -> tuple[float, float]:
-    """Return the standard errors that are drawn: a fallback has those of the map of all rows."""
-    return (0.0, 0.0) if leaf_map.fallback else (leaf_map.slope_se, leaf_map.intercept_se)
-
-
-def _unsure(maps: Sequence[LeafMap]) -> bool:
-    """Tell whether no standard error is known, so that no interval is drawn."""
-    return all(math.isnan(each.slope_se) for each in maps)
 
 
 def _model_marker() -> Part:
     return scatter(
         x=[1.0],
         y=[0.0],
-        name="as the model says",
+        name="uncalibrated",
         mode="markers",
         marker={"symbol": "x", "size": CROSS, "color": colour("before")},
-        hovertemplate="as the model says: slope 1, intercept 0<extra></extra>",
+        hovertemplate="uncalibrated: slope 1, intercept 0<extra></extra>",
     )
 
 
@@ -106,8 +97,9 @@ def _own_markers(
     maps: Sequence[LeafMap], selected: int | None, sizes: Mapping[int, float], places: Places
 ) -> Part:
     trace = _markers(maps, selected)
+    known = any(not math.isnan(each.slope_se) for each in maps)
     return trace | {
-        "name": "leaf" if _unsure(maps) else "leaf, 95 % interval",
+        "name": "leaf, 95 % interval" if known else "leaf",
         "text": [_number(each, selected) if places[each.leaf] else "" for each in maps],
         "textposition": [places[each.leaf] or "top right" for each in maps],
         "marker": trace["marker"]
@@ -123,7 +115,7 @@ def _fallback_markers(maps: Sequence[LeafMap], selected: int | None, places: Pla
     place = places[maps[0].leaf]
     words = "<br>".join(map_words(each) for each in maps[:FEW])
     return trace | {
-        "name": "leaf that uses the map for all rows",
+        "name": "leaf with the pooled map",
         "text": [_together(maps, selected) if place else "", *[""] * (len(maps) - 1)],
         "textposition": place or "top right",
         "hovertext": [words + _more(maps)] * len(maps),
@@ -137,16 +129,13 @@ def _markers(maps: Sequence[LeafMap], selected: int | None) -> dict[str, Any]:
         x=[each.slope for each in maps],
         y=[each.intercept for each in maps],
         mode="markers+text",
-        customdata=[each.leaf for each in maps],
-        hovertext=[map_words(each) for each in maps],
-        hovertemplate="%{hovertext}<extra></extra>",
         marker={
             "line": {
                 "width": [4 if is_chosen else 1.5 for is_chosen in chosen],
                 "color": [colour("selected" if is_chosen else "after") for is_chosen in chosen],
             },
         },
-        **NOT_DIMMED,
+        **leaf_marks([each.leaf for each in maps], [map_words(each) for each in maps]),
     )
 
 
@@ -155,7 +144,7 @@ def _number(leaf_map: LeafMap, selected: int | None) -> str:
 
 
 def _together(maps: Sequence[LeafMap], selected: int | None) -> str:
-    """Name the first few leaves that use the map of all rows."""
+    """Name the first few leaves that use the pooled map."""
     return ", ".join(_number(each, selected) for each in maps[:FEW]) + _more(maps)
 
 
@@ -167,12 +156,12 @@ def _pooled_marker(pooled: LeafMap) -> Part:
     return scatter(
         x=[pooled.slope],
         y=[pooled.intercept],
-        name="one map for all rows",
+        name="pooled map",
         mode="markers",
         marker={"symbol": "diamond", "size": DIAMOND, "color": colour("pooled")},
         error_x=_interval([pooled.slope_se]),
         error_y=_interval([pooled.intercept_se]),
-        hovertext=[map_words(pooled, "One map for all rows")],
+        hovertext=[map_words(pooled, "Pooled map")],
         hovertemplate="%{hovertext}<extra></extra>",
     )
 

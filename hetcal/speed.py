@@ -1,4 +1,4 @@
-"""How fast hetcal is: against common ways of doing the same, and against physical limits."""
+"""How fast hetcal is, compared with other tools and with physical limits."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -76,7 +76,7 @@ class _Comparison:
 
     @cached_property
     def done(self) -> Calibrated:
-        """What hetcal makes of the rows."""
+        """The rows, calibrated by hetcal."""
         return speed_jobs.calibrate(self.rows)
 
     @cached_property
@@ -119,10 +119,10 @@ class _Comparison:
         return self._line("auc", ours, "roc_auc, average_precision", theirs, difference, "sort")
 
     def slider(self) -> Measured:
-        """Measure all that follows a moved control, from cells of the first pass."""
+        """Measure all that follows a moved control, from the sketch of the first pass."""
         sketch = self.done.sketch
         cells = sketch.cells()
-        speed_jobs.slide(cells, sketch)  # the first pass asks the raw scores
+        speed_jobs.slide(cells, sketch)  # what the raw scores say is cached
         ours = timed(lambda: speed_jobs.slide(cells, sketch))
         difference = ours.result[0].difference(self.recomputed.result)
         rival = "scikit-learn loop, no tree"
@@ -138,12 +138,15 @@ class _Comparison:
         return self._line("interval", ours, "naive bootstrap", theirs, difference, "sort", remark)
 
     def apply(self) -> Measured:
-        """Measure the way from features and score to a calibrated probability."""
-        scores, y = self.rows.scores.astype(np.float64), self.rows.y
-        tree = self.their_tree.result
-        models = speed_rivals.fit(scores, y, tree.apply(self.rows.X))
-        ours = timed(lambda: speed_jobs.apply(self.rows, self.done))
-        theirs = _rival(lambda: speed_rivals.LeafModels(tree, models).apply(self.rows))
+        """Measure scoring: from features and score to a calibrated probability."""
+        rows, tree = self.rows, self.their_tree.result
+        models = speed_rivals.fit(rows.scores.astype(np.float64), rows.y, tree.apply(rows.X))
+
+        def their_work() -> Floats:
+            return speed_rivals.predict(models, rows.scores.astype(np.float64), tree.apply(rows.X))
+
+        ours = timed(lambda: speed_jobs.apply(rows, self.done))
+        theirs = _rival(their_work)
         difference = float(np.max(np.abs(ours.result - theirs.result)))
         return self._line("apply", ours, "apply, predict_proba", theirs, difference)
 
@@ -155,7 +158,7 @@ class _Comparison:
         return self._line("tree", ours, "DecisionTreeClassifier", self.their_tree, difference)
 
     def score_trees(self) -> Iterator[Measured]:
-        """Measure the trees that read scores; there is no other tool to compare results with."""
+        """Measure the trees that read scores, whose results no other tool gives."""
         for name, kind in speed_jobs.SCORE_TREES.items():
             ours = timed(partial(speed_jobs.grow_on_scores, self.rows, kind))
             yield self._line(name, ours, "DecisionTreeClassifier", self.their_tree, None)

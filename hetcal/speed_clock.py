@@ -8,25 +8,16 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 REPEATS = 3
-PATIENCE = 20.0  # seconds: what takes longer is done once
+PATIENCE = 20.0  # seconds; longer work is done once
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Timed(Generic[Result]):
-    """Work that was done.
+    """Work that was timed: shortest time and number of runs, peak memory and result of the last.
 
-    Parameters
-    ----------
-    seconds : float
-        The shortest time of all runs: what is left when nothing else disturbs.
-    runs : int
-        How often it was done.
-    memory : int
-        Most bytes that the process held in the last run.
-    result : object
-        What the last run gave.
+    The shortest time is the least disturbed one.
     """
 
     seconds: float
@@ -38,10 +29,10 @@ class Timed(Generic[Result]):
 def timed(
     work: Callable[[], Result], *, repeats: int = REPEATS, patience: float = float("inf")
 ) -> Timed[Result]:
-    """Do the work several times; once only if that takes longer than `patience` seconds."""
+    """Time several runs of the work; only one if it takes longer than `patience` seconds."""
     shortest, runs = float("inf"), 0
     while True:
-        _forget_peak()
+        _reset_peak()
         start = time.perf_counter()
         result = work()
         shortest = min(shortest, time.perf_counter() - start)
@@ -51,7 +42,7 @@ def timed(
         del result  # not to be held beside the next one
 
 
-def _forget_peak() -> None:
+def _reset_peak() -> None:
     """Let the peak start at what is held now, where the system can do so."""
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")

@@ -1,4 +1,4 @@
-"""The rows that the speed of hetcal is measured on, and what a job gives for them.
+"""The rows that the speed of hetcal is measured on, and the result of a job.
 
 The truth is a Platt map in each of eight cells: data that suit the method, of any size.
 """
@@ -22,18 +22,9 @@ CHUNK = 2**18
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A table in memory.
+    """A table in memory: features, the same as a frame (not a copy), logits and labels.
 
-    Parameters
-    ----------
-    X : array of float32
-        Features. Columns lie together, as in a table that was read from a file.
-    frame : DataFrame
-        The same numbers in the same memory.
-    scores : array of float32
-        Logits.
-    y : array of int8
-        Labels.
+    The features of a column lie together, as in a table that was read from a file.
     """
 
     X: NDArray[np.float32]
@@ -49,7 +40,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a job found.
+    """The result of a job.
 
     Parameters
     ----------
@@ -69,11 +60,7 @@ class Outcome:
         """Return the largest difference of any two numbers; infinite with other leaves."""
         if self.counts.shape != other.counts.shape:
             return float("inf")
-        pairs = (
-            (self.maps, other.maps),
-            (self.measures, other.measures),
-            (self.counts, other.counts),
-        )
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return max(float(np.max(np.abs(one - two))) for one, two in pairs)
 
 
@@ -86,23 +73,23 @@ def make_rows(rows: int, seed: int = 0) -> Rows:
     >>> made.X.shape, made.X.dtype.name, made.scores.dtype.name
     ((2000, 20), 'float32', 'float32')
     """
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     X = np.empty((rows, GAUSSIAN + WHOLE + BINARY + LOG_NORMAL), dtype=np.float32, order="F")
     whole, binary, log_normal = np.cumsum([GAUSSIAN, WHOLE, BINARY])
     for column in range(X.shape[1]):
         if column < whole or column >= log_normal:
-            chance.standard_normal(out=X[:, column], dtype=np.float32)
+            rng.standard_normal(out=X[:, column], dtype=np.float32)
         else:
-            X[:, column] = chance.integers(0, 100 if column < binary else 2, rows, dtype=np.int8)
+            X[:, column] = rng.integers(0, 100 if column < binary else 2, rows, dtype=np.int8)
     np.exp(X[:, log_normal:], out=X[:, log_normal:])
-    scores = chance.standard_normal(rows, dtype=np.float32)
+    scores = rng.standard_normal(rows, dtype=np.float32)
     scores *= np.float32(1.5)
     y = np.empty(rows, dtype=np.int8)
     for start in range(0, rows, CHUNK):
         part = slice(start, start + CHUNK)
         cell = _cells(X[part])
         probability = expit(SLOPES[cell] * scores[part] + INTERCEPTS[cell])
-        y[part] = chance.random(cell.size) < probability
+        y[part] = rng.random(cell.size) < probability
     frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])], copy=False)
     return Rows(X, frame, scores, y)
 

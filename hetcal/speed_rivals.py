@@ -1,7 +1,6 @@
-"""The same jobs as they are commonly done, and other calibrators."""
+"""The same jobs with scikit-learn, and other calibrators."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 
 import numpy as np
@@ -20,18 +19,6 @@ from hetcal.speed_data import DEPTH, Outcome, Rows
 
 MOST_ROWS_OF_MCGRAD = 100_000  # ten times the rows take it a quarter of an hour
 Labels = NDArray[np.int8]
-
-
-@dataclass(frozen=True, eq=False)
-class LeafModels:
-    """scikit-learn's tree with a logistic regression in each leaf."""
-
-    tree: DecisionTreeClassifier
-    models: dict[int, LogisticRegression]
-
-    def apply(self, rows: Rows) -> Floats:
-        """Return calibrated probabilities."""
-        return predict(self.models, rows.scores.astype(np.float64), self.tree.apply(rows.X))
 
 
 def grow(rows: Rows) -> DecisionTreeClassifier:
@@ -80,12 +67,12 @@ def ranks(y: Labels, scores: NDArray[np.floating]) -> tuple[float, float]:
 
 def bootstrap(rows: Rows, leaf: Ints, replicates: int, seed: int = 0) -> float:
     """Return the standard error of the lift by drawing rows, fitting and ranking them again."""
-    chance, count = np.random.default_rng(seed), len(leaf)
+    rng, count = np.random.default_rng(seed), len(leaf)
     scores, lifts = rows.scores.astype(np.float64), []
     for _ in range(replicates):
-        drawn = chance.integers(count, size=count)
+        drawn = rng.integers(count, size=count)
         models = fit(scores[drawn], rows.y[drawn], leaf[drawn])
-        drawn = chance.integers(count, size=count)
+        drawn = rng.integers(count, size=count)
         y, after = rows.y[drawn], predict(models, scores[drawn], leaf[drawn])
         lifts.append(roc_auc_score(y, after) - roc_auc_score(y, scores[drawn]))
     return float(np.std(lifts, ddof=1))
@@ -118,7 +105,7 @@ def boosted(rows: Rows) -> Floats:
 
 
 def multicalibrated(rows: Rows) -> Floats:
-    """Fit MCGrad as it comes, and apply it."""
+    """Fit MCGrad with default settings, and apply it."""
     from mcgrad.methods import MCGrad
 
     names = list(rows.frame.columns)

@@ -6,28 +6,13 @@ from dataclasses import asdict, dataclass
 
 NAMES = ("whole-job", "auc", "slider", "interval", "apply", "tree", "auc-gain", "instability")
 FIELDS = (
-    "name",
-    "rows",
-    "compiled",
-    "seconds",
-    "rival",
-    "rival_seconds",
-    "ratio",
-    "limit_ratio",
-    "difference",
+    *("name", "rows", "compiled", "seconds", "rival"),
+    *("rival_seconds", "ratio", "limit_ratio", "difference"),
 )
 WIDTHS = (9, 10, 10, 27, 10, 10, 13, 8, 8, 7)
 HEADINGS = (
-    "job",
-    "rows",
-    "time",
-    "rival",
-    "its time",
-    "faster by",
-    "over limit",
-    "differs",
-    "memory",
-    "growth",
+    *("job", "rows", "time", "rival", "its time", "faster by"),
+    *("over limit", "differs", "memory", "growth"),
 )
 NOTES = (
     "time: shortest of three runs, one thread; a rival that takes over 20 s runs once.",
@@ -37,7 +22,7 @@ NOTES = (
     "  share of rows in another leaf (tree).",
     "auc-gain, instability: trees that read scores, against a tree on labels alone.",
     "fit: tree, maps and probabilities against calibrators whose results are not the same.",
-    "memory: most that the process held, with the rows. growth: time over that of the size before.",
+    "memory: peak of the process, with the rows. growth: time over that of the size before.",
 )
 
 
@@ -49,24 +34,18 @@ class Measured:
     ----------
     name : str
         One of `NAMES`; "fit" for calibrators that give other results.
-    rows : int
-        Number of rows.
-    compiled : bool
-        Whether kernels were compiled.
-    seconds, rival_seconds : float
-        Times.
-    rival : str
-        What it is compared with.
-    ratio : float
-        How many times faster than the rival.
-    limit_ratio : float
-        How many times longer than the limit.
+    rows, compiled : int, bool
+        Number of rows, and whether kernels were compiled.
+    seconds, rival_seconds, rival : float, float, str
+        Times, and the name of the rival.
+    ratio, limit_ratio : float
+        Time of the rival over ours, and our time over the limit.
     limit : str
         "stream": adding up all features once; "sort": sorting the scores once.
     difference : float or None
         Largest difference of the results, where they should be the same.
     memory : int
-        Most bytes held by the process, with the rows.
+        Peak memory of the process in bytes, including the rows.
     remark : str
         How the rival was timed, where that was not as usual.
     """
@@ -87,7 +66,7 @@ class Measured:
 
 def heading() -> str:
     """Return the first line."""
-    return _joined(HEADINGS)
+    return table_row(HEADINGS, WIDTHS, (0, 3))
 
 
 def table_line(one: Measured, earlier: Sequence[Measured] = ()) -> str:
@@ -95,21 +74,19 @@ def table_line(one: Measured, earlier: Sequence[Measured] = ()) -> str:
     before = [each for each in earlier if (each.name, each.rival) == (one.name, one.rival)]
     growth = f"{one.seconds / before[-1].seconds:.1f} ×" if before else ""
     differs = "" if one.difference is None else f"{one.difference:.0e}"
-    line = _joined(
-        (
-            one.name,
-            f"{one.rows:,}",
-            duration(one.seconds),
-            one.rival,
-            duration(one.rival_seconds),
-            f"{_short(one.ratio)} ×",
-            f"{_short(one.limit_ratio)} {one.limit}",
-            differs,
-            f"{one.memory / 1e9:.2f} GB",
-            growth,
-        )
+    texts = (
+        one.name,
+        f"{one.rows:,}",
+        duration(one.seconds),
+        one.rival,
+        duration(one.rival_seconds),
+        f"{short_number(one.ratio)} ×",
+        f"{short_number(one.limit_ratio)} {one.limit}",
+        differs,
+        f"{one.memory / 1e9:.2f} GB",
+        growth,
     )
-    return f"{line}  {one.remark}".rstrip()
+    return f"{table_row(texts, WIDTHS, (0, 3))}  {one.remark}".rstrip()
 
 
 def to_json(measured: Sequence[Measured]) -> str:
@@ -131,13 +108,18 @@ def duration(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds < 1000 else f"{seconds:,.0f} s"
 
 
-def _short(value: float) -> str:
+def short_number(value: float) -> str:
+    """Write a ratio with about two digits.
+
+    >>> short_number(1234.5), short_number(12.34), short_number(0.1234)
+    ('1,234', '12.3', '0.12')
+    """
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
 
 
-def _joined(texts: Sequence[str]) -> str:
-    words = zip(texts, WIDTHS, strict=True)
+def table_row(texts: Sequence[str], widths: Sequence[int], left: Sequence[int] = (0,)) -> str:
+    """Join texts to a line of a table; the columns `left` are left-aligned."""
     return "  ".join(
-        text.ljust(width) if place in (0, 3) else text.rjust(width)
-        for place, (text, width) in enumerate(words)
+        text.ljust(width) if place in left else text.rjust(width)
+        for place, (text, width) in enumerate(zip(texts, widths, strict=True))
     ).rstrip()

@@ -7,15 +7,7 @@ from hetcal.figures import colour, draw, scatter
 
 
 def training_figure(history: pd.DataFrame, best_epoch: int | None = None) -> go.Figure:
-    """Draw the AUC on train and validation rows after each epoch.
-
-    Parameters
-    ----------
-    history : DataFrame
-        `epoch`, `train_auc`, `validation_auc`.
-    best_epoch : int or None
-        The epoch whose weights are kept.
-    """
+    """Draw `train_auc` and `validation_auc` after each `epoch`, and mark the best epoch."""
     traces = [
         scatter(
             x=history["epoch"].tolist(),

@@ -1,4 +1,4 @@
-"""The tree of a partition, drawn as an outline: the root on top, every rule on its own line."""
+"""The tree of a partition, drawn as an outline: the root first, a line for every node."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ import plotly.graph_objects as go
 from hetcal.columns import counted, row_count
 from hetcal.figures import (
     DIVERGING,
-    NOT_DIMMED,
     Part,
     bars,
     colour,
     draw,
+    leaf_marks,
     leaf_name,
     scatter,
     short_text,
@@ -59,17 +59,10 @@ class _Placed:
 
 
 def tree_figure(partition: Partition, selected: int | None = None) -> go.Figure:
-    """Draw the tree with the rules in words, and size and positive rate of each leaf.
+    """Draw the tree with its rules, and rows and positive rate of each leaf on training rows.
 
-    Marks carry their leaf id as `customdata`, 0 for a split, so that a click anywhere
-    on a leaf's line selects it. The first 248 nodes are drawn.
-
-    Parameters
-    ----------
-    partition : Partition
-        The tree; rows and rates are those of its training rows.
-    selected : int or None
-        Id of the leaf to outline, with the path that leads to it.
+    A click anywhere on the line of a leaf selects it; the selected leaf and its path are
+    highlighted. The first 248 nodes are drawn.
     """
     lines = outline(partition)[:MOST_LINES]
     placed = _placed(lines)
@@ -119,7 +112,7 @@ def _edges(
 
 
 def _bands(leaves: Sequence[_Placed], selected: int | None) -> Part:
-    """Draw a band behind each leaf, the place to click."""
+    """Draw a band behind each leaf, which can be clicked."""
     chosen = [each.line.leaf == selected for each in leaves]
     return bars(
         y=[each.y for each in leaves],
@@ -127,14 +120,11 @@ def _bands(leaves: Sequence[_Placed], selected: int | None) -> Part:
         base=[each.x for each in leaves],
         name="leaf bands",
         orientation="h",
-        customdata=[each.line.leaf for each in leaves],
-        hovertext=[each.hover for each in leaves],
-        hovertemplate="%{hovertext}<extra></extra>",
         marker={
             "color": [translucent("selected" if each else "quiet", 0.13) for each in chosen],
             "line": {"color": colour("selected"), "width": [3 if each else 0 for each in chosen]},
         },
-        **NOT_DIMMED,
+        **leaf_marks([each.line.leaf for each in leaves], [each.hover for each in leaves]),
     )
 
 
@@ -159,16 +149,13 @@ def _splits(splits: Sequence[_Placed]) -> Part:
         mode="markers+text",
         text=[f" {each.rule}" for each in splits],
         textposition="middle right",
-        customdata=[0] * len(splits),
-        hovertext=[each.hover for each in splits],
-        hovertemplate="%{hovertext}<extra></extra>",
         marker={
             "size": 11,
             "color": [each.line.positive_rate for each in splits],
             "coloraxis": "coloraxis",
             "line": {"width": 1, "color": colour("quiet")},
         },
-        **NOT_DIMMED,
+        **leaf_marks([each.line.leaf for each in splits], [each.hover for each in splits]),
     )
 
 
@@ -182,9 +169,6 @@ def _boxes(leaves: Sequence[_Placed], selected: int | None) -> Part:
         mode="markers+text",
         text=[f"  {each.size(selected)}" for each in leaves],
         textposition="middle right",
-        customdata=[each.line.leaf for each in leaves],
-        hovertext=[each.hover for each in leaves],
-        hovertemplate="%{hovertext}<extra></extra>",
         marker={
             "symbol": "square",
             "size": 19,
@@ -195,12 +179,12 @@ def _boxes(leaves: Sequence[_Placed], selected: int | None) -> Part:
                 "color": [colour("selected" if each else "quiet") for each in chosen],
             },
         },
-        **NOT_DIMMED,
+        **leaf_marks([each.line.leaf for each in leaves], [each.hover for each in leaves]),
     )
 
 
 def _colours(partition: Partition) -> Part:
-    """Colour the positive rate on both sides of the base rate, out to the farthest leaf."""
+    """Colour positive rates below and above the base rate."""
     rates = [leaf.positive_rate for leaf in partition.leaves]
     low, high = min(rates), max(rates)
     if low == high:

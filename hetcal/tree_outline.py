@@ -1,4 +1,4 @@
-"""A partition as an outline: its nodes in reading order, with the rule that leads to each."""
+"""A partition as an outline: its nodes from top to bottom, with the rule that leads to each."""
 
 from dataclasses import dataclass
 
@@ -16,14 +16,11 @@ class OutlineLine:
         Positions of the node and of its parent among the nodes; 0 is the root.
     depth : int
         Splits above the node.
-    rows : int
-        Training rows that reach the node.
-    positive_rate : float
-        Share of positive labels among them.
-    rule : str
-        What the parent's split asks, shortened if it lists many categories.
-    full_rule : str
-        The same in full; for a leaf the whole path.
+    rows, positive_rate : int, float
+        Training rows of the node, and their positive rate.
+    rule, full_rule : str
+        The condition of the parent's split, shortened if it lists many categories, and in full;
+        for a leaf the full rule is the whole path.
     leaf : int
         Id of the leaf; 0 for a split.
     """
@@ -75,7 +72,7 @@ def path_to(leaf: int | None, lines: tuple[OutlineLine, ...]) -> tuple[OutlineLi
 
 
 def _edge_rules(partition: Partition) -> dict[int, Condition]:
-    """For each node but the root, what its parent's split asks of a row that comes here."""
+    """Return the condition of the parent's split for each node but the root."""
     features = {feature.name: feature for feature in partition.features}
     path_of = paths(partition.features, partition.nodes)
     rules = {}

@@ -6,15 +6,15 @@ from typing import Literal
 from hetcal.columns import counted
 from hetcal.delong import Lift
 
-BACKWARDS = 0.45  # an AUC between this and one half is that of chance
+BACKWARDS = 0.45  # an AUC between this and one half may be that of a random ranking
 Outcome = Literal["backwards", "gain", "harm", "same", "unclear"]
-LEAST_P = 1e-300  # a smaller p-value is soon too small for a floating point number, and would be 0
+LEAST_P = 1e-300  # smaller p-values underflow
 
 
 def outcome(lift: Lift) -> Outcome:
     """Say whether the 95 % interval of the lift lies above, below or across zero.
 
-    A model whose AUC is well below one half ranks backwards: turning it round is no lift.
+    A model whose AUC is well below one half ranks backwards: reversing it is no lift.
     """
     if lift.before < BACKWARDS:
         return "backwards"
@@ -26,7 +26,7 @@ def outcome(lift: Lift) -> Outcome:
 
 
 def same_order(lift: Lift) -> bool:
-    """Tell whether no pair of rows changed places, so that there is no lift to speak of."""
+    """Tell whether calibration kept the order of all pairs of rows."""
     return lift.auc == 0 and lift.se == 0
 
 
@@ -38,7 +38,7 @@ def verdict(
     *,
     several_classes: bool = False,
 ) -> str:
-    """Tell the user what to do with their model, and how certain that is.
+    """Advise the user what to do with their model, and say how certain that is.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ def verdict(
     rows : int
         Number of test rows that it was measured on.
     one_map : bool, default=False
-        Whether all rows have the same map of all classes, which can change the order of one.
+        Whether all rows share one map of all classes, which can change the ranking of one class.
     groups : int, optional
-        Number of groups of the test rows, where the interval counts these.
+        Number of groups of the test rows, where the interval allows for these.
     several_classes : bool, default=False
         Whether the lift is that of the macro AUC of more than two classes.
     """
@@ -92,11 +92,11 @@ def _advice(lift: Lift, where: str, measure: str, check: str, one_map: bool) -> 
     advice = {
         "backwards": f"{check}: the model ranks the test rows backwards. {measured}.",
         "gain": f"{what} helps. {measured}.",
-        "same": "Leave the order of your model as it is: nothing that was tried ranks the rows "
-        f"better. {measure} {lift.before:.4f} on {where}, before and after.",
-        "harm": f"Leave your model as it is: this calibration hurts it. {measured}.",
-        "unclear": "Leave your model as it is, unless you need its probabilities to be right: "
-        f"no change of the ranking can be told from chance. {measured}"
+        "same": "Keep the ranking of your model: no scheme that was tried ranks the rows better. "
+        f"{measure} {lift.before:.4f} on {where}, before and after.",
+        "harm": f"Leave your model as it is: this calibration makes its ranking worse. {measured}.",
+        "unclear": "Leave your model as it is, unless you need calibrated probabilities: "
+        f"the change in ranking is not significant. {measured}"
         f"{'' if math.isnan(lift.se) else ', which includes zero'}.",
     }
     return advice[outcome(lift)]
@@ -104,5 +104,5 @@ def _advice(lift: Lift, where: str, measure: str, check: str, one_map: bool) -> 
 
 def _interval(lift: Lift) -> str:
     if math.isnan(lift.se):
-        return "without an interval, for which there are too few rows or groups"
+        return "without an interval, because there are too few rows or groups"
     return f"95 % interval {lift.low:+.4f} to {lift.high:+.4f}"

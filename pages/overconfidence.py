@@ -24,7 +24,7 @@ from pages.shared.widgets import (
 open_page(
     "Over-confidence",
     "A model that memorised its training rows separates the labels better there than on fresh "
-    "rows. The further the two pictures differ, the less its scores deserve to be believed.",
+    "rows. The more the two histograms differ, the less its scores can be trusted.",
 )
 flow = need_results()
 leaf = leaf_picker(flow.partition)
@@ -56,15 +56,15 @@ chart(
     leaf_multiples_figure(flow.histograms(axis, bins=24), density),
     key="overconfidence_leaves",
     alt="Score histograms by label of every leaf, train as outline, test filled",
-    how="Outline: train rows; filled: test rows. Where they part, the leaf is over-confident.",
+    how="Outline: train rows; filled: test rows. Where they differ, the leaf is over-confident.",
 )
 st.subheader("Over-confidence by leaf (train minus test)", anchor=False)
 leaf_chart(
     overconfidence_figure(flow.diagnosis, leaf),
     key="overconfidence_rank",
     alt="AUC on train and on test rows of every leaf, most over-confident first",
-    how="A long bar with the test AUC on its left is a large fall. Topmost is the leaf whose "
-    "log-loss rises most from train to test.",
+    how="The longer the line to the test AUC on its left, the larger the loss of AUC on test rows. "
+    "The leaf with the largest log-loss gap comes first.",
 )
 leaf_rows(
     flow.diagnosis.assign(brief=flow.diagnosis["advice"].map(in_brief)).sort_values("rank"),

@@ -70,7 +70,7 @@ if not same_order(lift):
         lift_figure(lift, evaluation.rows),
         key="results_lift",
         alt=verdict(lift, evaluation.rows, one_map, evaluation.groups),
-        how="The bar is the 95 % interval of the lift. Only a bar clear of zero is a gain.",
+        how="Bar: 95 % interval of the lift. The gain is significant if it excludes zero.",
     )
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -96,7 +96,7 @@ with left:
         key="results_roc",
         alt="ROC curves before and after",
         how="Higher is better: more true positives for the same false positives. The dotted line "
-        "is chance.",
+        "is random ranking.",
     )
 with right:
     st.subheader("Precision and recall", anchor=False)
@@ -118,7 +118,9 @@ with left:
 with right:
     st.subheader("Where the lift comes from", anchor=False)
     if same_order(lift):
-        st.markdown("The order of the rows is as it was, so no leaf has a share of a lift.")
+        st.markdown(
+            "Calibration did not change the ranking, so there is no lift to share among the leaves."
+        )
     else:
         leaf_chart(
             leaf_lift_figure(evaluation.leaves, leaf or None),
@@ -140,7 +142,7 @@ how_to_read(
 st.subheader("Leaf by leaf", anchor=False)
 leaf_rows(evaluation.leaves, key="results_table", columns=LEAF_RESULTS, undefined=ONE_LABEL)
 if flow.classes and not same_order(lift):
-    inside = "A map moves all classes at once, so the order inside a leaf can change, too."
+    inside = "A map changes all classes at once, so the ranking inside a leaf can change, too."
 else:
     inside = order_words(flow.run, lift)
 changed = flow.choice is None or flow.choice.chosen != IDENTITY.name

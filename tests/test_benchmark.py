@@ -12,7 +12,7 @@ from hetcal.benchmark import Plan, measure, run_benchmark
 from hetcal.benchmark_networks import CONFIGURATIONS, training_jobs
 from hetcal.benchmark_results import read_results
 from hetcal.benchmark_rows import BenchmarkRows, Part, ScoredModel
-from hetcal.benchmark_ways import all_ways
+from hetcal.benchmark_ways import all_contenders
 from hetcal.command_line import main
 from hetcal.errors import ScoreError
 from hetcal.network import NetworkSettings
@@ -44,26 +44,28 @@ def test_the_command_prints_every_model_and_a_summary(folders, tmp_path, capsys)
         test = arrays["split"] == "test"
         expected = roc_auc_score(arrays["y"][test], arrays["s"][test])
     assert f"network              {expected:.4f}" in printed
-    ways = {each.name: each for each in read_results(save)[BANK].ways}
-    assert list(ways) == list(all_ways())
-    assert ways["network"].auc == pytest.approx(expected)
-    assert ways["pooled"].auc == pytest.approx(expected)
-    assert ways["pooled"].log_loss < ways["network"].log_loss  # which is too sure of itself
+    contenders = {each.name: each for each in read_results(save)[BANK].contenders}
+    assert list(contenders) == list(all_contenders())
+    assert contenders["network"].auc == pytest.approx(expected)
+    assert contenders["pooled"].auc == pytest.approx(expected)
+    assert (
+        contenders["pooled"].log_loss < contenders["network"].log_loss
+    )  # which is too sure of itself
 
 
 def test_what_was_saved_is_not_done_again(folders, tmp_path, capsys):
     data, scores = folders
     shutil.copytree(data, tmp_path / "data")
     plan = Plan(tmp_path / "data", ("bank_marketing",), scores=scores, save=tmp_path / "results")
-    ways = {name: all_ways()[name] for name in ("network", "pooled")}
-    first = list(run_benchmark(plan, ways))
+    contenders = {name: all_contenders()[name] for name in ("network", "pooled")}
+    first = list(run_benchmark(plan, contenders))
     content = plan.save.read_bytes()
     shutil.rmtree(tmp_path / "data")  # not even the rows are needed
-    assert list(run_benchmark(plan, ways)) == first
+    assert list(run_benchmark(plan, contenders)) == first
     assert plan.save.read_bytes() == content
 
 
-def test_a_new_way_is_added_to_what_was_saved(folders, tmp_path):
+def test_a_new_contender_is_added_to_what_was_saved(folders, tmp_path):
     data, scores = folders
     plan = Plan(data, ("bank_marketing",), 1, scores=scores, save=tmp_path / "results")
     calls = []
@@ -72,13 +74,13 @@ def test_a_new_way_is_added_to_what_was_saved(folders, tmp_path):
         calls.append(rows)
         return -rows.test.scores
 
-    ways = {"network": lambda rows: rows.test.scores, "reversed": counted}
-    (first,) = run_benchmark(plan, ways)
-    (second,) = run_benchmark(plan, {**ways, "again": lambda rows: rows.test.scores})
+    contenders = {"network": lambda rows: rows.test.scores, "reversed": counted}
+    (first,) = run_benchmark(plan, contenders)
+    (second,) = run_benchmark(plan, {**contenders, "again": lambda rows: rows.test.scores})
     assert len(calls) == 1
-    assert second.ways[:2] == first.ways
-    assert second.way("again").z == 0
-    assert first.way("reversed").auc == pytest.approx(1 - first.way("network").auc)
+    assert second.contenders[:2] == first.contenders
+    assert second.contender("again").z == 0
+    assert first.contender("reversed").auc == pytest.approx(1 - first.contender("network").auc)
     assert read_results(plan.save)[BANK] == second
 
 
@@ -89,19 +91,21 @@ def rows_with(scores):
 
 
 def test_another_network_of_the_same_name_is_measured_anew():
-    ways = {"network": lambda rows: rows.test.scores, "same": lambda rows: rows.test.scores}
+    contenders = {"network": lambda rows: rows.test.scores, "same": lambda rows: rows.test.scores}
     model = ScoredModel("m", np.zeros(5), None)
-    before = measure(model, rows_with([1, 2, 3, 4, 5]), ways)
-    after = measure(model, rows_with([1, 2, 0, 4, 5]), ways, before)
-    assert (before.way("same").auc, after.way("same").auc) == pytest.approx((5 / 6, 1))
+    before = measure(model, rows_with([1, 2, 3, 4, 5]), contenders)
+    after = measure(model, rows_with([1, 2, 0, 4, 5]), contenders, before)
+    assert (before.contender("same").auc, after.contender("same").auc) == pytest.approx((5 / 6, 1))
 
 
 def test_log_loss_is_that_of_scikit_learn_with_sure_answers_pulled_in():
-    ways = {"network": lambda rows: rows.test.scores}
-    found = measure(ScoredModel("m", np.zeros(5), None), rows_with([-900, 0, 900, 1, 900]), ways)
+    contenders = {"network": lambda rows: rows.test.scores}
+    found = measure(
+        ScoredModel("m", np.zeros(5), None), rows_with([-900, 0, 900, 1, 900]), contenders
+    )
     small = 1e-7
     expected = log_loss([0, 1, 0, 1, 1], [small, 0.5, 1 - small, 1 / (1 + np.exp(-1)), 1 - small])
-    assert found.ways[0].log_loss == pytest.approx(expected, rel=1e-6)
+    assert found.contenders[0].log_loss == pytest.approx(expected, rel=1e-6)
 
 
 def test_scores_of_other_rows_are_refused(folders, tmp_path):
@@ -160,11 +164,11 @@ def test_networks_are_trained_and_measured(folders, tmp_path, monkeypatch):
     tiny = NetworkSettings(epochs=2, batch_size=64, learning_rate=0.01)
     monkeypatch.setattr(benchmark_networks, "CONFIGURATIONS", (tiny,))
     plan = Plan(folders[0], ("bank_marketing",), models=2, seed=3, save=tmp_path / "results")
-    ways = {"network": lambda rows: rows.test.scores, "tree": all_ways()["tree"]}
-    best, last = run_benchmark(plan, ways)
+    contenders = {"network": lambda rows: rows.test.scores, "tree": all_contenders()["tree"]}
+    best, last = run_benchmark(plan, contenders)
     assert best.model == "bank_marketing-w1-none-std-lr0.01-best-s3"
     assert last.model == best.model.replace("best", "last")
     assert best.training_seconds > 0
-    assert best.way("network").auc > 0.7
+    assert best.contender("network").auc > 0.7
     assert best.test_rows == last.test_rows == round(2400 * 5222 / 45211)
-    assert list(run_benchmark(replace(plan, data=tmp_path), ways)) == [best, last]
+    assert list(run_benchmark(replace(plan, data=tmp_path), contenders)) == [best, last]

@@ -3,21 +3,24 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from hetcal.benchmark_results import ModelResult, WayResult, append_result, read_results
+from hetcal.benchmark_results import ContenderResult, ModelResult, append_result, read_results
 from hetcal.errors import HetcalError
 
-ONE = ModelResult("one", 100, None, (WayResult("network", 0.7, 0.6, 0.0, 0.1),))
-TWO = ModelResult("two", 200, 3.5, (WayResult("network", 0.8, 0.5, 0.0, 0.2),))
+ONE = ModelResult("one", 100, None, (ContenderResult("network", 0.7, 0.6, 0.0, 0.1),))
+TWO = ModelResult("two", 200, 3.5, (ContenderResult("network", 0.8, 0.5, 0.0, 0.2),))
 
 
 def test_what_was_written_is_read_and_the_later_line_counts(tmp_path):
     path = tmp_path / "results.jsonl"
-    later = replace(ONE, ways=(*ONE.ways, WayResult("tree", 0.75, 0.55, 2.0, 0.3)))
+    later = replace(
+        ONE, contenders=(*ONE.contenders, ContenderResult("tree", 0.75, 0.55, 2.0, 0.3))
+    )
     for each in (ONE, TWO, later):
         append_result(path, each)
     assert read_results(path) == {"one": later, "two": TWO}
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert lines[1] == {**asdict(TWO), "ways": [asdict(TWO.ways[0])]}
+    facts = {"model": "two", "test_rows": 200, "training_seconds": 3.5}
+    assert lines[1] == {**facts, "ways": [asdict(TWO.contenders[0])]}
 
 
 def test_no_file_holds_no_results(tmp_path):

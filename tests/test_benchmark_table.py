@@ -1,12 +1,12 @@
-from hetcal.benchmark_results import ModelResult, WayResult
+from hetcal.benchmark_results import ContenderResult, ModelResult
 from hetcal.benchmark_table import NOTES, model_table, summary_table
 
 
-def result(name, training_seconds=None, **ways):
-    """Ways by name, each with AUC, z and seconds."""
+def result(name, training_seconds=None, **contenders):
+    """Contenders by name, each with AUC, z and seconds."""
     made = (
-        WayResult(key.replace("_", " "), auc, log_loss=0.4, z=z, seconds=seconds)
-        for key, (auc, z, seconds) in ways.items()
+        ContenderResult(key.replace("_", " "), auc, log_loss=0.4, z=z, seconds=seconds)
+        for key, (auc, z, seconds) in contenders.items()
     )
     return ModelResult(name, 5222, training_seconds, tuple(made))
 
@@ -28,10 +28,10 @@ TWO = result(
 )
 
 
-def test_a_model_has_a_line_for_each_way():
+def test_a_model_has_a_line_for_each_contender():
     first, headings, *lines = model_table(TWO).strip().splitlines()
     assert first == "two: 5,222 test rows, trained in 2.5 ×"
-    assert headings.split() == ["way", "AUC", "lift", "z", "log", "loss", "time"]
+    assert headings.split() == ["scheme", "AUC", "lift", "z", "log", "loss", "time"]
     assert [line.split() for line in lines] == [
         ["network", "0.8000", "0.4000"],
         ["tree", "0.8300", "+0.0300", "+6.0", "0.4000", "0.15", "×"],
@@ -50,7 +50,7 @@ def test_a_model_that_was_not_trained_here_has_no_training_time():
     assert model_table(ONE).strip().splitlines()[0] == "one: 5,222 test rows"
 
 
-def test_the_summary_counts_harm_and_compares_auto_with_each_way():
+def test_the_summary_counts_harm_and_compares_auto_with_each_contender():
     counted, _, *lines = summary_table([ONE, TWO]).strip().splitlines()
     assert counted == "2 models"
     assert lines[4:] == list(NOTES)
@@ -63,14 +63,14 @@ def test_the_summary_counts_harm_and_compares_auto_with_each_way():
     ]
 
 
-def test_ways_that_were_measured_in_some_models_are_counted_there():
-    short = ModelResult("short", 10, None, ONE.ways[:1])
+def test_contenders_that_were_measured_in_some_models_are_counted_there():
+    short = ModelResult("short", 10, None, ONE.contenders[:1])
     lines = summary_table([short, TWO]).splitlines()
     assert [line.split()[:2] for line in lines[3:5]] == [["network", "2"], ["tree", "1"]]
 
 
 def test_a_summary_without_auto_and_without_a_unit_leaves_their_columns_empty():
-    bare = ModelResult("bare", 10, None, ONE.ways[:2])
+    bare = ModelResult("bare", 10, None, ONE.contenders[:2])
     lines = summary_table([bare]).strip().splitlines()
     assert lines[0] == "1 model"
     assert lines[3].split() == ["tree", "1", "-0.0100", "1", "0"]

@@ -71,8 +71,8 @@ def test_tree_is_what_a_run_of_algorithm_1_gives(bank, rows):
 def test_no_scheme_reads_test_labels_or_the_memorised_scores_of_training_rows(rows, name):
     test = replace(rows.test, y=1 - rows.test.y)
     train = replace(rows.train, scores=np.full(len(rows.train.y), np.nan))
-    way = benchmark_ways.SCHEMES[name]
-    assert way(replace(rows, test=test, train=train)).tolist() == way(rows).tolist()
+    contender = benchmark_ways.SCHEMES[name]
+    assert contender(replace(rows, test=test, train=train)).tolist() == contender(rows).tolist()
 
 
 @pytest.mark.parametrize("name", ["tree", "tree by CV", "pruned tree", "forest", "boosted", "auto"])
@@ -109,11 +109,11 @@ def test_isotonic_is_that_of_the_calibration_rows(rows):
     steps = IsotonicRegression(out_of_bounds="clip")
     steps.fit(rows.calibration.scores, rows.calibration.y)
     expected = np.clip(steps.predict(rows.test.scores), 1e-7, 1 - 1e-7)
-    np.testing.assert_allclose(expit(benchmark_rivals.calibrated_isotonic(rows)), expected)
+    np.testing.assert_allclose(expit(benchmark_rivals.calibrated("isotonic", rows)), expected)
 
 
 def test_the_sigmoid_keeps_the_order_of_the_network(rows):
-    after = benchmark_rivals.calibrated_sigmoid(rows)
+    after = benchmark_rivals.calibrated("sigmoid", rows)
     assert np.argsort(after).tolist() == np.argsort(rows.test.scores).tolist()
     bare, calibrated = (np.abs(expit(s) - rows.test.y).mean() for s in (rows.test.scores, after))
     assert bare != pytest.approx(calibrated)
@@ -149,6 +149,6 @@ def test_mcgrad_is_fitted_on_calibration_rows_where_it_is_installed(rows, monkey
 
 
 @pytest.mark.parametrize("installed", [True, False])
-def test_mcgrad_is_a_way_where_it_is_installed(installed, monkeypatch):
+def test_mcgrad_is_a_contender_where_it_is_installed(installed, monkeypatch):
     monkeypatch.setattr(benchmark_ways, "find_spec", lambda name: installed or None)
-    assert ("MCGrad" in benchmark_ways.all_ways()) == installed
+    assert ("MCGrad" in benchmark_ways.all_contenders()) == installed

@@ -30,7 +30,7 @@ def test_the_selected_map_is_the_sigmoid_of_slope_and_intercept():
 
 def test_the_pooled_map_is_dashed_and_the_model_dotted():
     figure = maps_figure(POOLED, MAPS, None, (-4, 4))
-    pooled, model = trace(figure, "one map for all rows"), trace(figure, "as the model says")
+    pooled, model = trace(figure, "pooled map"), trace(figure, "uncalibrated")
     assert (pooled.line.dash, model.line.dash) == ("dash", "dot")
     np.testing.assert_allclose(pooled.y, expit(0.8 * np.array(pooled.x) + 0.1))
     np.testing.assert_allclose(model.y, expit(model.x))
@@ -47,8 +47,8 @@ def test_other_leaves_are_thin_and_share_one_legend_entry():
 def test_hover_tells_n_and_why_a_leaf_has_no_map_of_its_own():
     figure = maps_figure(POOLED, MAPS, 3, (-4, 4))
     assert "n = 12 calibration rows" in trace(figure, "Leaf 3").hovertemplate
-    assert "uses the map for all rows: few rows" in trace(figure, "Leaf 3").hovertemplate
-    assert "n = 5,000 calibration rows" in trace(figure, "one map for all rows").hovertemplate
+    assert "uses the pooled map: few rows" in trace(figure, "Leaf 3").hovertemplate
+    assert "n = 5,000 calibration rows" in trace(figure, "pooled map").hovertemplate
 
 
 def test_axes_of_the_maps_are_logit_and_probability():

@@ -68,7 +68,7 @@ def test_a_sound_model_is_left_as_it_is_and_scores_come_back_unchanged(kinds, tm
     assert run_command(path, out, *SCORED) == 0
     said = capsys.readouterr().out
     assert "\nLeave the model as it is: " in said
-    assert "\nLeave the order of your model as it is" in said
+    assert "\nKeep the ranking of your model" in said
     assert main(["score", str(out / "artifact.zip"), str(path), "--out", str(out / "s.csv")]) == 0
     scored = pd.read_csv(out / "s.csv")
     assert all(scored[f"after_{name}"].equals(scored[f"before_{name}"]) for name in names)

@@ -4,12 +4,17 @@ from scipy.special import expit
 from sklearn import metrics as sklearn_metrics
 
 from hetcal.cells import Cells
-from hetcal.curves import precision_recall_curve, roc_curve, thin
-from hetcal.metrics import auc, average_precision
+from hetcal.curves import thin, threshold_curves
+from hetcal.metrics import auc, measure
 
 
 def cells(y, scores, weight=None):
     return Cells.of_rows(scores, y, np.ones(y.size, dtype=int), weight)
+
+
+def curves(*rows):
+    found = measure(*rows)
+    return threshold_curves("after", cells(*rows), found.auc, found.average_precision)
 
 
 def sample(rows, decimals=9, rate=0.3, seed=0):
@@ -33,12 +38,12 @@ def full_precision_recall(y, scores, weight=None):
 
 
 def roc_points(*rows):
-    curve = roc_curve("before", cells(*rows))
+    curve, _ = curves(*rows)
     return curve.false_positive_rate, curve.true_positive_rate, curve.threshold
 
 
 def precision_recall_points(*rows):
-    curve = precision_recall_curve("before", cells(*rows))
+    _, curve = curves(*rows)
     return curve.recall, curve.precision, curve.threshold
 
 
@@ -102,7 +107,7 @@ def test_kept_points_carry_their_own_threshold():
 
 def test_first_and_last_points_are_kept():
     y, scores, _ = sample(50_000)
-    roc, pr = roc_curve("a", cells(y, scores)), precision_recall_curve("a", cells(y, scores))
+    roc, pr = curves(y, scores)
     assert (roc.false_positive_rate[0], roc.true_positive_rate[0], roc.threshold[0]) == (0, 0, 1)
     assert (roc.false_positive_rate[-1], roc.true_positive_rate[-1]) == (1, 1)
     assert roc.threshold[-1] == expit(scores.min())
@@ -112,15 +117,19 @@ def test_first_and_last_points_are_kept():
 
 def test_areas_and_rows_are_those_of_all_rows():
     rows = sample(5_000)
-    roc, pr = roc_curve("after", cells(*rows)), precision_recall_curve("after", cells(*rows))
+    roc, pr = curves(*rows)
     assert (roc.name, roc.auc, roc.rows) == ("after", auc(*rows), 5_000)
-    assert (pr.name, pr.average_precision, pr.rows) == ("after", average_precision(*rows), 5_000)
+    assert (pr.name, pr.average_precision, pr.rows) == (
+        "after",
+        measure(*rows).average_precision,
+        5_000,
+    )
     drawn = np.trapezoid(roc.true_positive_rate, roc.false_positive_rate)
     assert drawn == pytest.approx(roc.auc, abs=1e-3)
 
 
 def test_a_threshold_can_be_read_everywhere():
-    roc = roc_curve("a", cells(*sample(50_000)[:2]))
+    roc, _ = curves(*sample(50_000)[:2])
     steps = np.hypot(np.diff(roc.false_positive_rate), np.diff(roc.true_positive_rate))
     assert steps.max() < 0.01
 
@@ -128,7 +137,7 @@ def test_a_threshold_can_be_read_everywhere():
 @pytest.mark.parametrize("label", [0, 1])
 def test_one_class_draws_an_empty_curve(label):
     y, scores = np.full(3, label), np.arange(3.0)
-    roc, pr = roc_curve("a", cells(y, scores)), precision_recall_curve("a", cells(y, scores))
+    roc, pr = curves(y, scores)
     assert (roc.threshold.size, pr.threshold.size) == (0, 0)
     assert np.isnan([roc.auc, pr.average_precision]).all()
 

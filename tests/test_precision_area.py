@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from hetcal.metrics import balanced_precision_area
+from hetcal.metrics import measure
 from hetcal.precision_area import area_of_steps, mean_precision
 
 Y = np.array([0, 0, 0, 0, 1, 1, 1])
 SCORES = np.array([-2.0, -1.0, 0.0, 1.0, 0.0, 0.0, 2.0])
+
+
+def balanced_precision_area(*rows):
+    return measure(*rows).balanced_precision_area
 
 
 @pytest.fixture(params=["numpy", "compiled"])

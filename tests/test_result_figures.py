@@ -159,7 +159,7 @@ def test_leaves_show_what_they_contribute():
     assert list(bars.error_x.array) == pytest.approx([0.02, 0.002])
     assert list(bars.marker.line.width) == [0, 3]
     assert list(figure.layout.yaxis.ticktext) == ["Leaf 1", "<b>Leaf 2</b>"]
-    assert figure.layout.xaxis.title.text == "share of AUC after − AUC before"
+    assert figure.layout.xaxis.title.text == "share of the lift in AUC"
     assert bars.hovertext[1] == (
         "<b>Leaf 2</b><br>n = 300 test rows, 200 positive<br>contribution -0.0100, "
         "95 % interval -0.0120 to -0.0080"

@@ -58,7 +58,7 @@ def test_weights_are_drawn_but_n_is_the_number_of_rows():
     figure = leaf_histogram_figure(weighted, 1)
     assert list(figure.data[0].y) == [10, 0]
     assert figure.data[0].hovertext[0] == "score below 0<br>n = 4"
-    assert figure.layout.yaxis.title.text == "weight of the rows"
+    assert figure.layout.yaxis.title.text == "total weight"
     assert titles(figure) == ["train rows · n = 8", "test rows · n = 4"]
     assert "n = 4 test rows" in titles(leaf_multiples_figure(weighted))[0]
 
@@ -107,7 +107,7 @@ def test_sixteen_leaves_of_24_bins_are_all_drawn_within_the_points_of_a_chart():
 def test_leaves_that_do_not_fit_are_counted():
     figure = leaf_multiples_figure(many(30, 40))
     assert sum(len(each.x) for each in figure.data) <= MAX_POINTS
-    assert titles(figure)[11] == "Leaf 12<br>n = 80 test rows, 18 leaves left out"
+    assert titles(figure)[11] == "Leaf 12<br>n = 80 test rows, 18 more leaves not shown"
 
 
 def test_columns_that_end_early_have_their_own_ticks():

@@ -31,7 +31,7 @@ def test_leaves_lie_at_slope_and_intercept_with_intervals():
 
 def test_fallbacks_are_hollow_and_share_a_label():
     figure = slope_intercept_figure(POOLED, MAPS, selected=4)
-    hollow = trace(figure, "leaf that uses the map for all rows")
+    hollow = trace(figure, "leaf with the pooled map")
     assert hollow.marker.color == "rgba(0,0,0,0)"
     assert (list(hollow.text), list(hollow.customdata)) == (["3, <b>4</b>", ""], [3, 4])
     assert "few rows" in hollow.hovertext[1]
@@ -40,7 +40,7 @@ def test_fallbacks_are_hollow_and_share_a_label():
 
 def test_the_model_and_the_pooled_map_are_marked():
     figure = slope_intercept_figure(POOLED, MAPS)
-    model, pooled = trace(figure, "as the model says"), trace(figure, "one map for all rows")
+    model, pooled = trace(figure, "uncalibrated"), trace(figure, "pooled map")
     assert (list(model.x), list(model.y)) == ([1], [0])
     assert (list(pooled.x), list(pooled.y)) == ([0.8], [0.1])
     assert figure.layout.xaxis.title.text.startswith("slope")
@@ -49,7 +49,7 @@ def test_the_model_and_the_pooled_map_are_marked():
 
 def test_without_fallbacks_there_is_no_legend_entry_for_them():
     names = [each.name for each in slope_intercept_figure(POOLED, MAPS[:2]).data]
-    assert names == ["as the model says", "leaf, 95 % interval", "one map for all rows"]
+    assert names == ["uncalibrated", "leaf, 95 % interval", "pooled map"]
 
 
 def test_maps_without_standard_errors_are_drawn_without_the_promise_of_intervals():
@@ -66,7 +66,7 @@ def test_only_straight_maps_have_slope_and_intercept():
     assert list(own.customdata) == [1, 2]
     pooled = LeafMap(0, BENT.shape, 100, 40)
     names = [each.name for each in slope_intercept_figure(pooled, [BENT]).data]
-    assert names == ["as the model says"]
+    assert names == ["uncalibrated"]
 
 
 def test_labels_of_leaves_close_to_each_other_evade_each_other():

@@ -11,11 +11,16 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from hetcal.metrics import auc, balanced_precision_area, log_loss
+from hetcal.metrics import auc, log_loss
 from hetcal.operating_points import at_false_positive_rate
+from hetcal.rank_statistics import rank_statistics
 
 SCORES, CELLS = 5, 4
 RATES = np.linspace(0, 1, 21)
+
+
+def balanced_precision_area(*rows):
+    return rank_statistics(*rows).balanced_precision_area
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,12 @@ def lift(low, high, before=0.8):
     ("low", "high", "expected", "words"),
     [
         (0.001, 0.021, "gain", "helps"),
-        (-0.02, -0.001, "harm", "Leave your model as it is: this calibration hurts it"),
+        (
+            -0.02,
+            -0.001,
+            "harm",
+            "Leave your model as it is: this calibration makes its ranking worse",
+        ),
         (-0.01, 0.02, "unclear", "Leave your model as it is, unless"),
     ],
 )
@@ -65,9 +70,7 @@ def test_without_an_interval_there_is_none_to_read():
     unknown = replace(lift(0.001, 0.021), se=math.nan, low=math.nan, high=math.nan)
     told = verdict(unknown, 500, groups=1)
     assert told.startswith("Leave your model as it is, unless")
-    assert told.endswith(
-        "+0.0110, without an interval, for which there are too few rows or groups."
-    )
+    assert told.endswith("+0.0110, without an interval, because there are too few rows or groups.")
 
 
 @pytest.mark.parametrize("distance", [10, 37.6, 38.4, 1e6, float("inf")])

@@ -33,8 +33,8 @@ STRENGTHS = {
 }
 
 UNUSED = (
-    "The maps here are those that the leaves of the tree shown ask for: they tell where the score "
-    "is wrong, and do not calibrate in this run."
+    "These maps are fitted in the leaves of the tree shown. They show where the score is wrong, "
+    "but this run does not apply them."
 )
 
 
@@ -60,8 +60,8 @@ def map_controls(flow: Flow) -> None:
                 format_func=STRENGTHS.__getitem__,
                 width=220,
                 disabled=scheme or settings.calibrator not in FAMILIES,
-                help="A penalty draws every map to the one fitted on all leaves together, so that "
-                "small leaves borrow from the others. Maps without parameters cannot shrink.",
+                help="A penalty shrinks every map towards the pooled map, which helps small "
+                "leaves. Maps without parameters cannot be shrunk.",
                 **setting("shrinkage"),
             )
         st.number_input(
@@ -98,17 +98,17 @@ def _tell_scheme(flow: Flow, saved: bool) -> None:
 
 
 def _applied_words(calibrator: LeafCalibrator) -> str:
-    """Say that the maps shown are those of the scheme, and where they are straight."""
+    """Say that the maps shown are those of the scheme, and where they are linear."""
     told = (
-        "The maps of the leaves are those that it applies, fitted on validation and calibration "
-        "rows; the map for all rows is there to compare."
+        "It applies the maps of the leaves, which are fitted on validation and calibration rows; "
+        "the pooled map is shown for comparison."
     )
     shape = calibrator.maps_[0].shape
     if not isinstance(shape, Tamed):
         return told
     return (
-        f"{told} They are straight for scores from {shape.low:.2f} to {shape.high:.2f}; the few "
-        "scores beyond count by their logarithm only."
+        f"{told} They are linear for scores from {shape.low:.2f} to {shape.high:.2f} and grow "
+        "logarithmically beyond."
     )
 
 

@@ -122,15 +122,15 @@ def errors_known(calibrator: LeafCalibrator) -> bool:
 
 
 def map_columns(calibrator: LeafCalibrator) -> Columns:
-    """Name the columns of maps, which are written once: as numbers if straight, or in words.
+    """Name the columns of maps, which are written once: as numbers if linear, or in words.
 
     Standard errors are columns only where they are known, and why a leaf has the pooled map only
     where one has.
     """
     maps = (calibrator.pooled_, *calibrator.maps_)
-    straight = all(isinstance(each.shape, Line) for each in maps)
-    left_out = {"map"} if straight else {"slope", "intercept"}
-    if not straight or not errors_known(calibrator):
+    linear = all(isinstance(each.shape, Line) for each in maps)
+    left_out = {"map"} if linear else {"slope", "intercept"}
+    if not linear or not errors_known(calibrator):
         left_out |= {"slope_se", "intercept_se"}
     if not any(each.fallback for each in calibrator.maps_):
         left_out.add("fallback")
@@ -170,7 +170,7 @@ CANDIDATES: Columns = {
     "lift": _number(
         "lift",
         format="%+.4f",
-        help="AUC against the model as it is, cross-fitted; with several classes, macro AUC",
+        help="AUC minus that of the uncalibrated model, cross-fitted; macro AUC for classes",
     ),
     "se": _number("± s.e.", format="%.4f"),
     "low": _number("95 % from", format="%+.4f"),
@@ -212,7 +212,7 @@ CLASS_METRICS: Columns = {
 }
 
 CLASS_MAPS: Columns = {
-    "leaf": _number("leaf", width=50, help="0: the map of all rows"),
+    "leaf": _number("leaf", width=50, help="0: the pooled map"),
     "rule": _text("rule", width=WIDE_RULE),
     "class": _text("class"),
     "weight": _number(

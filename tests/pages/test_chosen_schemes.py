@@ -63,7 +63,7 @@ def test_the_maps_of_one_tree_are_those_that_calibrate(visit, runs, name):
     app = visit(name)
     assert "the leaves of the chosen scheme; Calibration shows the map" in everything(app)
     app = calm(go(app, "pages/calibration.py"))
-    assert "those that it applies" in everything(app)
+    assert "It applies the maps of the leaves" in everything(app)
     assert "One tree" not in everything(app)
     maps = table_with(app, "slope").set_index("leaf")
     assert "slope_se" not in app.dataframe[0].proto.column_order
@@ -84,7 +84,7 @@ def test_the_maps_beside_many_trees_are_said_not_to_calibrate(visit):
     app = visit("forest")
     assert "Many trees cannot be looked at one by one" in everything(app)
     app = calm(go(app, "pages/calibration.py"))
-    assert "do not calibrate in this run" in everything(app)
+    assert "this run does not apply them" in everything(app)
     assert "slope_se" in app.dataframe[0].proto.column_order
     assert FINER in everything(calm(go(app, "pages/results.py")))
 
@@ -123,7 +123,7 @@ def test_a_saved_run_of_one_tree_has_its_maps_too(visit, runs):
     app = calm(go(press(app, "Explore this run"), "pages/calibration.py"))
     shown = table_with(app, "slope")["slope"].tolist()[1:]
     assert shown == [each.slope for each in runs[-1].calibrator.maps_]
-    assert "those that it applies" in everything(app)
+    assert "It applies the maps of the leaves" in everything(app)
 
 
 def test_a_saved_run_that_left_the_model_as_it_is_says_so(visit, runs):

@@ -215,7 +215,7 @@ def test_a_sound_model_is_left_as_it_is_on_every_page(sound):
     )
     for page in ("app.py", "pages/results.py"):
         app = calm(go(app, page))
-        assert said(app.info)[0].startswith("Leave the order of your model as it is")
+        assert said(app.info)[0].startswith("Keep the ranking of your model")
         assert metrics(app)["Macro AUC before"] == metrics(app)["Macro AUC after"]
     for measure in ("top_label_error", "brier"):
         *_, before, after = table_with(app, measure)["scheme"]

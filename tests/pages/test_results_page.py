@@ -15,7 +15,7 @@ from sklearn.metrics import (
     roc_curve,
 )
 
-from hetcal.metrics import Metrics, balanced_precision_area
+from hetcal.metrics import Metrics, measure
 from tests.pages.visit import (
     calm,
     choose_leaf,
@@ -93,7 +93,7 @@ def test_the_four_schemes_have_the_measures_of_scikit_learn(app, schemes):
         probability = expit(scores)
         assert row.auc == pytest.approx(roc_auc_score(y, scores), abs=1e-6)
         assert row.average_precision == pytest.approx(average_precision_score(y, scores), abs=1e-4)
-        area = balanced_precision_area(y, scores)
+        area = measure(y, scores).balanced_precision_area
         assert row.balanced_precision_area == pytest.approx(area, abs=1e-4)
         assert row.log_loss == pytest.approx(log_loss(y, probability), abs=1e-5)
         assert row.brier == pytest.approx(brier_score_loss(y, probability), abs=1e-5)
