@@ -6,9 +6,9 @@ from pathlib import Path
 import pandas as pd
 
 from hetcal.arrays import Singles
-from hetcal.child_output import read_outputs, unusable
+from hetcal.child import read_outputs, unusable
 from hetcal.errors import ModelError
-from hetcal.layer_width import MOST_UNITS, MOST_VALUES, check_width
+from hetcal.keras_config import MOST_UNITS, MOST_VALUES, check_width
 from hetcal.model_file import ModelFile
 
 

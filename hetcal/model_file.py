@@ -1,4 +1,4 @@
-"""A static look at a model file: nothing in it is run, and TensorFlow is not imported."""
+"""Check a model file without running anything in it and without importing TensorFlow."""
 
 import shutil
 import stat
@@ -10,13 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-import h5py
-
+from hetcal.child import require_keras
 from hetcal.digests import file_digest
 from hetcal.errors import ModelError
-from hetcal.keras_config import INSTEAD, MAX_CONFIG_BYTES, odd, parse_config, refuse_unknown
-from hetcal.keras_graph import ModelInput, last_activation, read_inputs, read_outputs
-from hetcal.keras_layers import ModelLayer, read_layers
+from hetcal.keras_config import (
+    INSTEAD,
+    MAX_CONFIG_BYTES,
+    ModelInput,
+    ModelLayer,
+    last_activation,
+    odd,
+    parse_config,
+    read_inputs,
+    read_layers,
+    read_outputs,
+    refuse_unknown,
+)
 
 MAX_BYTES = 512 * 2**20
 MAX_MEMBERS = 256
@@ -45,14 +54,14 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model file that passed the static look.
+    """A model file that passed the checks.
 
     Parameters
     ----------
     path : Path
         Where the file is.
     name : str
-        What its owner calls it.
+        What the user calls it.
     format : {"keras", "h5"}
         By its content; the extension does not matter.
     digest : str
@@ -64,7 +73,7 @@ class ModelFile:
     activation : str or None
         Activation of the last layer, where the file says.
     parameters : int
-        How many numbers the weights are.
+        Number of weights.
     layers : tuple of ModelLayer
         Its internal layers, of which a partition may read one.
     """
@@ -81,10 +90,11 @@ class ModelFile:
 
 
 def inspect_model(path: Path, *, name: str | None = None) -> ModelFile:
-    """Look at a model file, and refuse what is broken, oversized or could run code.
+    """Check a model file, and refuse what is broken, oversized or could run code.
 
-    `name` is what the user calls the file; it is display text only.
+    `name` is what the user calls the file; it is only displayed.
     """
+    require_keras("h5py")
     name = name or path.name
     kind = _identify(path, name)
     try:
@@ -141,7 +151,7 @@ def _read_archive(path: Path, name: str) -> tuple[bytes, int]:
         with tempfile.TemporaryFile() as weights:
             with archive.open(_WEIGHTS) as member:
                 shutil.copyfileobj(member, weights, 2**20)
-            return archive.read("config.json"), _count_weights(weights, name)
+            return archive.read("config.json"), _read_weights(weights, name)[0]
 
 
 def _check_members(members: list[zipfile.ZipInfo], name: str) -> None:
@@ -170,9 +180,7 @@ def _check_member(member: zipfile.ZipInfo, name: str) -> None:
 def _read_hdf5(path: Path, name: str) -> tuple[bytes, int]:
     """Read the description and count the weights of an `.h5` file."""
     with path.open("rb") as file:
-        parameters = _count_weights(file, name)
-        with h5py.File(file, "r") as store:
-            text = store.attrs.get("model_config")
+        parameters, text = _read_weights(file, name)
     if text is None:
         raise ModelError(
             f"The file '{name}' holds weights only, not the model they belong to.",
@@ -182,22 +190,25 @@ def _read_hdf5(path: Path, name: str) -> tuple[bytes, int]:
     return text if isinstance(text, bytes) else str(text).encode(), parameters
 
 
-def _count_weights(file: IO[bytes], name: str) -> int:
-    """Walk through an HDF5 file by hard links only; count the numbers outside the optimizer."""
+def _read_weights(file: IO[bytes], name: str) -> tuple[int, Any]:
+    """Count the numbers of an HDF5 file outside the optimizer; also return its description."""
+    import h5py
+
     try:
         with h5py.File(file, "r") as store:
-            return sum(
-                node.size
-                for path, node in _datasets(store, name)
-                if not path.startswith(("optimizer", "/optimizer"))
-            )
+            found = _datasets(store, name)
+            sizes = [node.size for path, node in found if not path.startswith("/optimizer")]
+            return sum(sizes), store.attrs.get("model_config")
+    except ModelError:
+        raise
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
-        if isinstance(error, ModelError):
-            raise
         raise _broken(name) from error
 
 
 def _datasets(store: Any, name: str) -> list[tuple[str, Any]]:
+    """List all datasets with their paths, following hard links only."""
+    import h5py
+
     found, seen, waiting = [], set(), [("", store)]
     while waiting:
         path, group = waiting.pop()
@@ -220,6 +231,8 @@ def _datasets(store: Any, name: str) -> list[tuple[str, Any]]:
 
 
 def _check_dataset(node: Any, key: str, name: str) -> None:
+    import h5py
+
     if not isinstance(node, h5py.Dataset) or node.external or node.is_virtual:
         raise odd(name, f"its weights '{key[:60]}' point to another place")
     if node.dtype.hasobject or node.shape is None:

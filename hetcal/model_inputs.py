@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hetcal.arrays import Floats
 from hetcal.columns import counted, near_names, value_text
 from hetcal.errors import ModelError
-from hetcal.keras_graph import ModelInput
+from hetcal.keras_config import ModelInput
 from hetcal.model_file import ModelFile
 
 

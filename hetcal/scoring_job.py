@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from hetcal.activations import Activations, read_activations
-from hetcal.child import Child
-from hetcal.child_output import last_numbers, read_object, read_outputs, unusable
+from hetcal.child import Child, last_numbers, read_object, read_outputs, unusable
 from hetcal.model_output import ModelOutput
 from hetcal.progress import Progress
 

@@ -10,11 +10,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hetcal.arrays import Floats
-from hetcal.child import Child, Limits, new_directory
-from hetcal.child_output import last_numbers, numbers_of, read_bytes, read_object, unusable
+from hetcal.child import (
+    Child,
+    Limits,
+    last_numbers,
+    new_directory,
+    numbers_of,
+    read_bytes,
+    read_object,
+    unusable,
+)
 from hetcal.columns import column_kind, counted
 from hetcal.errors import ModelError
-from hetcal.keras_graph import ModelInput
+from hetcal.keras_config import ModelInput
 from hetcal.model_inputs import write_input
 from hetcal.network import NetworkSettings
 from hetcal.splits import Split
