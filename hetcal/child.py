@@ -38,15 +38,8 @@ sys.modules["hetcal"] = package
 from hetcal.model_worker import main
 main()
 """
-_KEPT = (
-    "PATH",
-    "LANG",
-    "LC_ALL",
-    "LD_LIBRARY_PATH",
-    "SYSTEMROOT",
-    "PATHEXT",
-    "NUMBER_OF_PROCESSORS",
-)
+_KEPT = {"PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH"}
+_KEPT |= {"SYSTEMROOT", "PATHEXT", "NUMBER_OF_PROCESSORS"}  # Windows
 _OUT_OF_TIME = {-getattr(signal, name, 0) for name in ("SIGALRM", "SIGXCPU")} - {0}
 
 MOST_TEXT = 16 * 2**20
@@ -62,24 +55,12 @@ for _name in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"):
 
 @dataclass(frozen=True)
 class Limits:
-    """What a child may use.
+    """What a child may use."""
 
-    Parameters
-    ----------
-    seconds : int
-        Wall-clock time, and processor time, since a child has one busy thread.
-    memory : int
-        Bytes of address space; TensorFlow alone takes about 2.5 GiB.
-    file_bytes : int
-        Largest file it may write.
-    files : int
-        Files open at a time.
-    """
-
-    seconds: int = 1800
-    memory: int = 4 * GIB
-    file_bytes: int = 1 * GIB
-    files: int = 256
+    seconds: int = 1800  # wall-clock and processor time: a child has one busy thread
+    memory: int = 4 * GIB  # address space; TensorFlow alone takes about 2.5 GiB
+    file_bytes: int = 1 * GIB  # the largest file it may write
+    files: int = 256  # open at a time
 
 
 def new_directory() -> Path:
@@ -218,7 +199,7 @@ def _start(directory: Path) -> subprocess.Popen[bytes]:
 def _environment(directory: Path) -> dict[str, str]:
     private = dict.fromkeys(("HOME", "USERPROFILE", "KERAS_HOME", "TMPDIR", "TEMP"), str(directory))
     return {
-        **{name: os.environ[name] for name in _KEPT if name in os.environ},
+        **{name: value for name, value in os.environ.items() if name in _KEPT},
         **private,
         "KERAS_BACKEND": "tensorflow",
         "TF_CPP_MIN_LOG_LEVEL": "3",

@@ -37,7 +37,7 @@ class ModelInput:
     layer : str
         The name of the input layer inside the model.
     ids : int or None
-        When the input goes straight into an embedding: how many ids it knows.
+        Number of known ids, where the input goes straight into an embedding.
     """
 
     name: str
@@ -54,11 +54,11 @@ class ModelLayer:
     Parameters
     ----------
     name : str
-        Its name, after the names of the models around it.
+        Its name, preceded by the names of the models around it.
     kind : str
         Its class, such as "Dense".
     width : int or None
-        How many numbers it gives for each row; None when the file does not say.
+        Number of outputs for each row; None when the file does not say.
     """
 
     name: str
@@ -122,10 +122,7 @@ def _check_class(node: dict[str, Any], name: str) -> None:
         )
     if class_name == "function":
         _check_function(node, name)
-    elif not is_allowed(module, class_name) or node.get("registered_name") not in (
-        None,
-        class_name,
-    ):
+    elif not (is_allowed(module, class_name) and node.get("registered_name") in (None, class_name)):
         raise _refused(name, f"{class_name}{_called(node)}", module)
 
 
@@ -181,7 +178,7 @@ def _refused(name: str, what: str, module: object) -> ModelError:
 
 
 def odd(name: str, why: str) -> ModelError:
-    """Say that Keras would not have written this file."""
+    """Return the error for a file that Keras would not have written."""
     return ModelError(
         f"The model file '{name}' is not as Keras writes it: {why}.",
         "A file saved by Keras with model.save('model.keras') is needed.",
@@ -189,19 +186,55 @@ def odd(name: str, why: str) -> ModelError:
     )
 
 
+def layers_of(config: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the configurations of the layers of a model."""
+    inner = config.get("config")
+    layers = inner.get("layers") if isinstance(inner, dict) else None
+    if not isinstance(layers, list) or not layers or not all(isinstance(x, dict) for x in layers):
+        raise odd(str(config.get("class_name")), "it has no layers")
+    return layers
+
+
 def read_inputs(config: dict[str, Any], name: str) -> tuple[ModelInput, ...]:
     """List the inputs of a model."""
     layers = layers_of(config)
     if config["class_name"] == "Sequential":
-        return (_sequential_input(config, layers, name),)
-    by_name = {str(layer.get("name")): layer for layer in layers}
-    found = tuple(
-        _functional_input(key, by_name.get(layer, {}), layers, name)
-        for key, layer in _endpoints(config, "input_layers")
-    )
+        if layers[0].get("class_name") in MODELS:
+            return read_inputs(layers[0], name)[:1]
+        named = layers[0].get("class_name") == "InputLayer"
+        shape = config["config"].get("build_input_shape")
+        first = layers[0].get("config", {})
+        return (_input(str(first.get("name", "input")), first, layers[named:][:1], shape, name),)
+    by_name = {str(layer.get("name")): layer.get("config", {}) for layer in layers}
+    found = []
+    for key, end in _endpoints(config, "input_layers"):
+        own = by_name.get(end, {})
+        layer = str(own.get("name", key))
+        fed = [each for each in layers if layer in {taken for taken, _ in _taken(each)}]
+        found.append(_input(key, own, fed, None, name))
     if not found:
         raise odd(name, "it names no inputs")
-    return found
+    return tuple(found)
+
+
+def _input(
+    key: str, config: dict[str, Any], fed: list[dict[str, Any]], shape: object, name: str
+) -> ModelInput:
+    """Describe an input by its layer's configuration and the layers that it feeds."""
+    shape = config.get("batch_shape") or config.get("batch_input_shape") or shape
+    dtype = config.get("dtype", "float32")
+    sizes = [
+        each.get("config", {}).get("input_dim")
+        for each in fed
+        if each.get("class_name") == "Embedding"
+    ]
+    return ModelInput(
+        name=key,
+        width=_width(shape, key, name),
+        dtype=dtype if isinstance(dtype, str) else "float32",
+        layer=str(config.get("name", key)),
+        ids=min((size for size in sizes if isinstance(size, int)), default=None),
+    )
 
 
 def read_outputs(config: dict[str, Any]) -> tuple[str, ...]:
@@ -232,48 +265,6 @@ def last_activation(config: dict[str, Any]) -> str | None:
     return activation if isinstance(activation, str) else None
 
 
-def _sequential_input(
-    config: dict[str, Any], layers: list[dict[str, Any]], name: str
-) -> ModelInput:
-    first = layers[0].get("config", {})
-    shape = (
-        first.get("batch_shape")
-        or first.get("batch_input_shape")
-        or config["config"].get("build_input_shape")
-    )
-    if layers[0].get("class_name") in MODELS:
-        return read_inputs(layers[0], name)[0]
-    layer = str(first.get("name", "input"))
-    dtype = first.get("dtype", "float32")
-    follower = (
-        layers[1] if layers[0].get("class_name") == "InputLayer" and layers[1:] else layers[0]
-    )
-    return ModelInput(
-        name=layer,
-        width=_width(shape, layer, name),
-        dtype=dtype if isinstance(dtype, str) else "float32",
-        layer=layer,
-        ids=_embedding_size(follower),
-    )
-
-
-def _functional_input(
-    key: str, layer: dict[str, Any], layers: list[dict[str, Any]], name: str
-) -> ModelInput:
-    config = layer.get("config", {})
-    own = str(config.get("name", key))
-    shape = config.get("batch_shape") or config.get("batch_input_shape")
-    sizes = [_embedding_size(each) for each in layers if own in _feeders(each)]
-    known = [size for size in sizes if size is not None]
-    return ModelInput(
-        name=key,
-        width=_width(shape, key, name),
-        dtype=str(config.get("dtype", "float32")),
-        layer=own,
-        ids=min(known, default=None),
-    )
-
-
 def _width(shape: object, layer: str, name: str) -> int | None:
     if not isinstance(shape, list):
         return None
@@ -281,30 +272,23 @@ def _width(shape: object, layer: str, name: str) -> int | None:
         raise ModelError(
             f"The input '{layer}' of the model '{name}' has the shape {tuple(shape[1:])}: "
             "it takes images or sequences.",
-            "Here a model takes one row of a table: one number or text per column.",
+            "A model must take rows of a table: one number or text per column.",
             f"Use a model whose inputs are columns, {INSTEAD}.",
         )
     width = shape[1] if len(shape) == 2 else 1
     return width if isinstance(width, int) else None
 
 
-def _embedding_size(layer: dict[str, Any]) -> int | None:
-    size = layer.get("config", {}).get("input_dim")
-    return size if layer.get("class_name") == "Embedding" and isinstance(size, int) else None
-
-
-def _feeders(layer: dict[str, Any]) -> set[str]:
-    """Names of the layers whose output a layer takes."""
-    found = set()
+def _taken(layer: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name the layers whose output a layer takes, each with the description of that output."""
     for node in objects(layer.get("inbound_nodes"), ""):
         history = node.get("keras_history")
         if isinstance(history, list) and history:
-            found.add(str(history[0]))
-    return found
+            yield str(history[0]), node
 
 
 def _endpoints(config: dict[str, Any], key: str) -> list[tuple[str, str]]:
-    """Pairs of the name for people and the name of the layer."""
+    """Pairs of the displayed name and the name of the layer."""
     ends = config["config"].get(key)
     if isinstance(ends, dict):
         return [(str(own), str(end[0])) for own, end in ends.items() if isinstance(end, list)]
@@ -313,20 +297,11 @@ def _endpoints(config: dict[str, Any], key: str) -> list[tuple[str, str]]:
     return [(str(end[0]), str(end[0])) for end in ends or () if isinstance(end, list) and end]
 
 
-def layers_of(config: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the configurations of the layers of a model."""
-    inner = config.get("config")
-    layers = inner.get("layers") if isinstance(inner, dict) else None
-    if not isinstance(layers, list) or not layers or not all(isinstance(x, dict) for x in layers):
-        raise odd(str(config.get("class_name")), "it has no layers")
-    return layers
-
-
 def read_layers(config: dict[str, Any], inside: str = "") -> tuple[ModelLayer, ...]:
-    """List the internal layers of a model: inputs, outputs and shared layers are left out.
+    """List the internal layers of a model, without inputs, outputs and shared layers.
 
-    So are layers that give texts, whole numbers or truth values. Layers of a model inside
-    the model have its name in front, as in `encoder/hidden`.
+    Layers whose output is text, whole numbers or booleans are left out, too. Layers of a
+    model inside the model are preceded by its name, as in `encoder/hidden`.
     """
     layers = layers_of(config)
     sequential = config["class_name"] == "Sequential"
@@ -346,20 +321,17 @@ def read_layers(config: dict[str, Any], inside: str = "") -> tuple[ModelLayer, .
 def _in_sequence(layers: list[dict[str, Any]]) -> Iterator[tuple[str, int | None]]:
     for layer, after in pairwise(layers):
         built = after.get("build_config")
-        yield (
-            _name(layer),
-            _layer_width(built.get("input_shape") if isinstance(built, dict) else None),
-        )
+        yield _name(layer), _units(built.get("input_shape") if isinstance(built, dict) else None)
 
 
 def _in_graph(layers: list[dict[str, Any]]) -> Iterator[tuple[str, int | None]]:
     """Names of the layers whose output another layer takes, with their widths."""
     for layer in layers:
-        for node in objects(layer.get("inbound_nodes"), ""):
-            history, fractions = node.get("keras_history"), "float" in str(node.get("dtype"))
+        for name, node in _taken(layer):
             # Of several outputs of a layer the first one is meant.
-            if fractions and isinstance(history, list) and len(history) == 3 and history[2] == 0:
-                yield str(history[0]), _layer_width(node.get("shape"))
+            first = len(node["keras_history"]) == 3 and node["keras_history"][2] == 0
+            if first and "float" in str(node.get("dtype")):
+                yield name, _units(node.get("shape"))
         yield from ((name, None) for name in _older_feeders(layer.get("inbound_nodes")))
 
 
@@ -372,7 +344,7 @@ def _older_feeders(value: object) -> Iterator[str]:
             yield from _older_feeders(each)
 
 
-def _layer_width(shape: object) -> int | None:
+def _units(shape: object) -> int | None:
     if not isinstance(shape, list) or not all(isinstance(each, int) for each in shape[1:]):
         return None
     return prod(shape[1:])
@@ -387,13 +359,13 @@ def check_width(model: str, layer: str, units: int, rows: int) -> None:
     if units > MOST_UNITS:
         raise ModelError(
             f"The layer '{layer}' of the model '{model}' gives {units:,} numbers per row.",
-            f"A partition reads at most {MOST_UNITS:,}.",
+            f"A partition can use at most {MOST_UNITS:,}.",
             "Choose a narrower layer, such as one after the pooling or flattening.",
         )
     if units * rows > MOST_VALUES:
         raise ModelError(
             f"The layer '{layer}' of the model '{model}' gives {units:,} numbers for each of "
             f"{rows:,} rows.",
-            f"At most {MOST_VALUES:,} numbers are kept.",
+            f"All rows together may have at most {MOST_VALUES:,} numbers.",
             "Choose a narrower layer, or use fewer rows.",
         )

@@ -34,15 +34,7 @@ MAX_OBJECTS = 20_000
 _SMALL = 2**20
 _WEIGHTS = "model.weights.h5"
 _NEEDED = "A Keras model saved with model.save('model.keras') or model.save('model.h5') is needed."
-_UNREADABLE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    OSError,
-    EOFError,
-    NotImplementedError,
-    UnicodeError,
-)
+_BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError)
 _KINDS = (
     (b"\x80", "a Python pickle, which is never opened"),
     (b"\x1f\x8b", "a gzip file"),
@@ -100,7 +92,7 @@ def inspect_model(path: Path, *, name: str | None = None) -> ModelFile:
     try:
         read = _read_archive if kind == "keras" else _read_hdf5
         text, parameters = read(path, name)
-    except _UNREADABLE as error:
+    except (*_BROKEN_ZIP, OSError, EOFError, UnicodeError) as error:
         raise _broken(name) from error
     try:
         config = parse_config(text, name)

@@ -9,18 +9,8 @@ from hetcal.errors import ModelError
 from hetcal.keras_internals import origin
 
 # These change no value when a trained model predicts.
-_TRANSPARENT = {
-    "Dropout",
-    "AlphaDropout",
-    "GaussianDropout",
-    "GaussianNoise",
-    "ActivityRegularization",
-    "Flatten",
-    "Reshape",
-    "Squeeze",
-    "Identity",
-    "Cast",
-}
+_TRANSPARENT = {"Dropout", "AlphaDropout", "GaussianDropout", "GaussianNoise", "Identity", "Cast"}
+_TRANSPARENT |= {"ActivityRegularization", "Flatten", "Reshape", "Squeeze"}
 
 
 def load(path: Path) -> Any:

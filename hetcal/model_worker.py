@@ -38,11 +38,15 @@ def main() -> None:
     report = _claim_stdout()
     request = json.loads(Path("request.json").read_text(encoding="utf-8"))
     confine(Limits(**request["limits"]))
-    command = {"score": score, "train": train}[request["command"]]
     try:
         import_keras()
         use_one_thread()
-        command(request, report)
+        if request["command"] == "score":
+            score(request, report)
+        else:
+            from hetcal.network_training import train_network
+
+            train_network(request, report, Path("cancel").exists)
     except HetcalError as error:
         _fail(report, error)
     except (MemoryError, SystemError):
@@ -130,13 +134,6 @@ def score(request: dict[str, Any], report: Report) -> None:
     units = files["layer"].shape[1] if "layer" in files else None
     facts = {"activation": activation, "layer_units": units}
     Path("output.json").write_text(json.dumps(facts), encoding="utf-8")
-
-
-def train(request: dict[str, Any], report: Report) -> None:
-    """Train the network of the request; writes `network.keras` and `history.json`."""
-    from hetcal.network_training import train_network
-
-    train_network(request, report, Path("cancel").exists)
 
 
 def open_inputs(entries: list[dict[str, Any]]) -> list[tuple[str, Any, list[Any] | None]]:

@@ -139,10 +139,10 @@ def test_an_unexpected_end_is_told_without_a_traceback():
     child.close()
 
 
-def test_a_missing_keras_is_named_with_the_command_that_installs_it(monkeypatch):
+def test_a_missing_keras_is_named_with_the_command_that_installs_it(monkeypatch, tmp_path):
     monkeypatch.setattr("hetcal.child.find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"'keras' is not installed\. .*\.\[keras\]\""):
-        start()
+        Child("score", {"name": "m"}, tmp_path, Limits())
 
 
 def confined(code):
