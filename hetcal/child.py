@@ -93,7 +93,7 @@ class Child:
     request : mapping
         The command's settings, as plain JSON.
     directory : Path
-        From `new_directory`, with the input files already inside.
+        From `new_directory`, with the input files in it.
     limits : Limits
         What the child may use.
     """
@@ -104,7 +104,7 @@ class Child:
         self.directory = directory
         self._limits = limits
         self._deadline = time.monotonic() + limits.seconds
-        self._cancelled = False
+        self.cancelled = False
         self._late = False
         require_keras()
         whole = {"command": command, "limits": asdict(limits), **request}
@@ -123,23 +123,18 @@ class Child:
             return False
         return True
 
-    @property
-    def cancelled(self) -> bool:
-        """Whether the user has cancelled it."""
-        return self._cancelled
-
     def messages(self) -> list[dict[str, Any]]:
         """Everything the child has reported so far; what is not a JSON object is left out."""
         return read_messages(self.directory / "messages")
 
     def ask_to_stop(self) -> None:
         """Ask the child to end soon and to keep what it has."""
-        self._cancelled = True
+        self.cancelled = True
         (self.directory / "cancel").touch()
 
     def stop(self) -> None:
         """End the child and everything it started, at once."""
-        self._cancelled = True
+        self.cancelled = True
         _kill(self._process)
 
     def finish(self) -> Path:
@@ -162,7 +157,7 @@ class Child:
         self._dispose()
 
     def _explain(self, code: int) -> ModelError:
-        if self._cancelled:
+        if self.cancelled:
             return ModelError(
                 "The model was cancelled.",
                 "A model must run to its end to give a result.",

@@ -24,46 +24,22 @@ MOST_VALUES = 2**28
 
 @dataclass(frozen=True)
 class ModelInput:
-    """One input of a model.
+    """One input of a model."""
 
-    Parameters
-    ----------
-    name : str
-        The name that columns are matched to.
-    width : int or None
-        Number of columns it takes; None when the file does not say.
-    dtype : str
-        Such as "float32", "int64" or "string".
-    layer : str
-        The name of the input layer inside the model.
-    ids : int or None
-        Number of known ids, where the input goes straight into an embedding.
-    """
-
-    name: str
-    width: int | None
-    dtype: str = "float32"
-    layer: str = ""
-    ids: int | None = None
+    name: str  # columns are matched to it
+    width: int | None  # number of columns; None when the file does not say
+    dtype: str = "float32"  # or such as "int64" or "string"
+    layer: str = ""  # the name of the input layer inside the model
+    ids: int | None = None  # number of known ids, where an embedding takes the input
 
 
 @dataclass(frozen=True)
 class ModelLayer:
-    """A layer whose output goes into another layer, once for each row.
+    """A layer whose output goes into another layer, once for each row."""
 
-    Parameters
-    ----------
-    name : str
-        Its name, preceded by the names of the models around it.
-    kind : str
-        Its class, such as "Dense".
-    width : int or None
-        Number of outputs for each row; None when the file does not say.
-    """
-
-    name: str
-    kind: str
-    width: int | None
+    name: str  # preceded by the names of the models around it
+    kind: str  # its class, such as "Dense"
+    width: int | None  # number of outputs for each row; None when the file does not say
 
 
 def parse_config(text: bytes, name: str) -> dict[str, Any]:

@@ -46,39 +46,17 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model file that passed the checks.
-
-    Parameters
-    ----------
-    path : Path
-        Where the file is.
-    name : str
-        What the user calls it.
-    format : {"keras", "h5"}
-        By its content; the extension does not matter.
-    digest : str
-        SHA-256 of the content.
-    inputs : tuple of ModelInput
-        What the model takes.
-    outputs : tuple of str
-        The names of its outputs.
-    activation : str or None
-        Activation of the last layer, where the file says.
-    parameters : int
-        Number of weights.
-    layers : tuple of ModelLayer
-        Its internal layers, of which a partition may read one.
-    """
+    """A model file that passed the checks."""
 
     path: Path
-    name: str
-    format: Literal["keras", "h5"]
-    digest: str
+    name: str  # what the user calls it
+    format: Literal["keras", "h5"]  # by its content; the extension does not matter
+    digest: str  # SHA-256 of the content
     inputs: tuple[ModelInput, ...]
     outputs: tuple[str, ...]
-    activation: str | None
-    parameters: int
-    layers: tuple[ModelLayer, ...] = ()
+    activation: str | None  # of the last layer, where the file says
+    parameters: int  # number of weights
+    layers: tuple[ModelLayer, ...] = ()  # internal layers, of which a partition may use one
 
 
 def inspect_model(path: Path, *, name: str | None = None) -> ModelFile:

@@ -15,43 +15,21 @@ _TOLERANCE = 1e-4
 
 @dataclass(frozen=True)
 class ModelOutput:
-    """The output of a model for every row.
-
-    Parameters
-    ----------
-    own : array, rows x units
-        The model's own output.
-    stripped : array or None
-        Its output without the last sigmoid or softmax, where it ends in one.
-    activation : str or None
-        Name of the last activation; None when the last layer has none.
-    """
+    """The output of a model for every row; arrays have one row per row, one column per unit."""
 
     own: Singles
-    stripped: Singles | None
-    activation: str | None
+    stripped: Singles | None  # without the last sigmoid or softmax, where it ends in one
+    activation: str | None  # the last one; None when the last layer has none
 
 
 @dataclass(frozen=True)
 class Logits:
-    """Logits, and how they were obtained.
+    """One logit per row, and how they were obtained."""
 
-    Parameters
-    ----------
-    logit : array of float
-        One per row; not finite where the model's output is not.
-    how : str
-        One sentence.
-    clipped : int
-        Number of probabilities that were clipped near 0 or 1.
-    largest_difference : float or None
-        Between the model's own probability and the sigmoid of the logit.
-    """
-
-    logit: Floats
-    how: str
-    clipped: int = 0
-    largest_difference: float | None = None
+    logit: Floats  # not finite where the model's output is not
+    how: str  # one sentence
+    clipped: int = 0  # number of probabilities that were clipped near 0 or 1
+    largest_difference: float | None = None  # own probability against the logit's sigmoid
 
 
 def to_logit(

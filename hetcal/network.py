@@ -66,42 +66,22 @@ class NetworkSettings:
 
 @dataclass(frozen=True)
 class RawRows:
-    """Rows as the parent process wrote them: first the training rows, then validation.
+    """Rows as the parent process wrote them: first the training rows, then validation."""
 
-    Parameters
-    ----------
-    numbers : array of float32, shape (rows, number columns)
-        NaN where missing.
-    codes : array of int32, shape (rows, text columns)
-        Indices into `words`.
-    words : list of list of str
-        The distinct texts of each text column.
-    y : array of 0 and 1
-        The labels.
-    weight : array of float or None
-        Row weights.
-    """
-
-    numbers: Singles
-    codes: NDArray[np.int32]
-    words: list[list[str]]
+    numbers: Singles  # rows x number columns, NaN where missing
+    codes: NDArray[np.int32]  # rows x text columns: places in `words`
+    words: list[list[str]]  # the distinct texts of each text column
     y: NDArray[np.int8]
     weight: Floats | None
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """How columns become what the network learns from, fitted on training rows.
+    """The preprocessing of columns, fitted on training rows.
 
-    Parameters
-    ----------
-    numbers, texts : list of str
-        Names of the number and of the text columns.
-    mean, deviation : array of float
-        Of each number column; a constant column has deviation 1. Columns that are used
-        unchanged have mean 0 and deviation 1.
-    vocabularies : list of list of str
-        Of each text column, the most frequent first; all other texts share code 0.
+    Number columns have a mean and a deviation: 1 for a constant column, mean 0 and deviation 1
+    for columns that are used unchanged. Text columns have a vocabulary, the most frequent
+    texts first; all other texts share code 0.
     """
 
     numbers: list[str]
@@ -147,11 +127,9 @@ def join(preparation: Preparation, core: Any) -> Any:
     from keras import Input, Model, layers
 
     columns = [*preparation.numbers, *preparation.texts]
+    dtypes = ["float32"] * len(preparation.numbers) + ["string"] * len(preparation.texts)
     inputs = {
-        name: Input(
-            (1,), name=f"column_{j}", dtype="string" if name in preparation.texts else "float32"
-        )
-        for j, name in enumerate(columns)
+        name: Input((1,), name=f"column_{j}", dtype=dtypes[j]) for j, name in enumerate(columns)
     }
     prepared = []
     if preparation.numbers:
@@ -215,10 +193,10 @@ def prepare(raw: RawRows, preparation: Preparation) -> list[NDArray[Any]]:
     inputs: list[NDArray[Any]] = []
     if preparation.numbers:
         standard = np.empty(raw.numbers.shape, np.float32)
-        for j, (mean, deviation) in enumerate(
-            zip(preparation.mean, preparation.deviation, strict=True)
-        ):
-            column = (raw.numbers[:, j] - np.float32(mean)) / np.float32(deviation)
+        mean = preparation.mean.astype(np.float32)
+        deviation = preparation.deviation.astype(np.float32)
+        for j in range(len(mean)):
+            column = (raw.numbers[:, j] - mean[j]) / deviation[j]
             standard[:, j] = np.where(np.isfinite(column), column, 0)
         inputs.append(standard)
     for j, vocabulary in enumerate(preparation.vocabularies):

@@ -25,33 +25,15 @@ HASHING = 0.7  # share of the time after which a large file has been read and is
 
 @dataclass(frozen=True)
 class Reading:
-    """A file that was read.
+    """A file that was read."""
 
-    Parameters
-    ----------
-    frame : DataFrame
-        The rows in file order; text columns have pandas' `str` type.
-    digest : str
-        SHA-256 of the file's bytes, in hexadecimal.
-    dialect : Dialect or None
-        How the text was read; None for Parquet.
-    notes : tuple of str
-        What was decided or repaired, naming the column.
-    path : Path
-        The file.
-    name : str
-        What the user calls it.
-    kinds : mapping
-        The columns whose kind was given.
-    """
-
-    frame: pd.DataFrame
-    digest: str
-    dialect: Dialect | None
-    notes: tuple[str, ...]
+    frame: pd.DataFrame  # the rows in file order; text columns have pandas' `str` type
+    digest: str  # SHA-256 of the file's bytes
+    dialect: Dialect | None  # how the text was read; None for Parquet
+    notes: tuple[str, ...]  # what was decided or repaired, naming the column
     path: Path
-    name: str
-    kinds: Kinds = field(default_factory=dict)
+    name: str  # what the user calls the file
+    kinds: Kinds = field(default_factory=dict)  # those that were given
 
     def with_text(self, columns: Iterable[str]) -> "Reading":
         """Read the file again with these columns as text."""

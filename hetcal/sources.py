@@ -20,24 +20,12 @@ ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".csv.gz", ".tsv.gz", ".txt.gz")
 
 @dataclass(frozen=True)
 class Source:
-    """The rows of one or more files as one table.
+    """The rows of one or more files as one table."""
 
-    Parameters
-    ----------
-    frame : DataFrame
-        All rows, in file order.
-    digest : str
-        SHA-256 of the files' bytes and of how they were read.
-    notes : tuple of str
-        What was decided or repaired.
-    split_column : str or None
-        The column that was added to hold each row's role, for one file per role.
-    """
-
-    frame: pd.DataFrame
-    digest: str
-    notes: tuple[str, ...]
-    split_column: str | None
+    frame: pd.DataFrame  # all rows, in file order
+    digest: str  # SHA-256 of the files' bytes and of how they were read
+    notes: tuple[str, ...]  # what was decided or repaired
+    split_column: str | None  # added to hold each row's role, for one file per role
 
 
 def one_file(reading: Reading) -> Source:

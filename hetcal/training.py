@@ -47,27 +47,14 @@ class TrainingProgress:
 class TrainedNetwork:
     """A trained network.
 
-    Parameters
-    ----------
-    content : bytes
-        The `.keras` file; one input per column, preprocessing inside, a logit out.
-    history : DataFrame
-        Columns epoch, train_auc, validation_auc, train_loss, validation_loss, seconds.
-    best_epoch : int
-        The epoch whose weights were kept: that of the best validation AUC.
-    last : bytes or None
-        The `.keras` file of the last epoch, if the settings keep it.
+    `history` has the columns epoch, train_auc, validation_auc, train_loss, validation_loss
+    and seconds.
     """
 
-    content: bytes
+    content: bytes  # the `.keras` file: one input per column, preprocessing inside, a logit out
     history: pd.DataFrame
-    best_epoch: int
-    last: bytes | None = None
-
-    def save(self, path: Path) -> Path:
-        """Write the `.keras` file."""
-        path.write_bytes(self.content)
-        return path
+    best_epoch: int  # the one of the best validation AUC, whose weights were kept
+    last: bytes | None = None  # the `.keras` file of the last epoch, if the settings keep it
 
 
 class TrainingJob:
