@@ -159,7 +159,7 @@ class Child:
     def _explain(self, code: int) -> ModelError:
         if self.cancelled:
             return ModelError(
-                "The model was cancelled.",
+                "The job was cancelled.",
                 "A model must run to its end to give a result.",
                 "Start it again.",
             )

@@ -86,7 +86,7 @@ _NAMESPACES = tuple(
 
 
 def is_allowed(module: object, class_name: str) -> bool:
-    """Tell whether a file may mention a class of a module.
+    """Return whether a file may mention a class of a module.
 
     >>> is_allowed("keras.layers", "Dense"), is_allowed("keras.layers", "Lambda")
     (True, False)

@@ -167,7 +167,7 @@ def layers_of(config: dict[str, Any]) -> list[dict[str, Any]]:
     inner = config.get("config")
     layers = inner.get("layers") if isinstance(inner, dict) else None
     if not isinstance(layers, list) or not layers or not all(isinstance(x, dict) for x in layers):
-        raise odd(str(config.get("class_name")), "it has no layers")
+        raise KeyError("layers")  # `inspect_model` names the file
     return layers
 
 

@@ -89,8 +89,8 @@ def _identify(path: Path, name: str) -> Literal["keras", "h5"]:
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise ModelError(
-            f"The model file '{name}' has {size / 2**20:,.0f} MB.",
-            f"At most {MAX_BYTES // 2**20} MB are accepted.",
+            f"The model file '{name}' is {size / 2**20:,.0f} MB large.",
+            f"A model file may have at most {MAX_BYTES // 2**20} MB.",
             f"Save the model without its optimizer (include_optimizer=False), {INSTEAD}.",
         )
     if head.startswith(b"PK\x03\x04"):

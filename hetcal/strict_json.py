@@ -65,7 +65,7 @@ class Fields:
     def only(self, *keys: str) -> None:
         """Refuse any field beyond `keys`."""
         if not self._content.keys() <= set(keys):
-            raise JsonError(f"{self._where} has an unknown field")
+            raise JsonError(f"{self._where} has a field that is not known")
 
     def text(self, key: str) -> str:
         """Return a text that can be shown."""

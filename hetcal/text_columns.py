@@ -18,7 +18,7 @@ _NUMBER = r"^[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf|infinity
 _CODE = r"^\s*[+-]?0[0-9xX]"  # 00123 and 0x1A are codes: as numbers they would change
 _WHOLE = r"^[+-]?[0-9]{19,}$"
 _NUMBER_SHARE = 0.9
-# Many different texts in many rows are no markers but codes, such as V57 among numbers.
+# Many different texts in many rows are codes, such as V57 among numbers, not markers.
 _MOST_MARKERS = 5
 _TYPING_ERRORS = 0.005
 
