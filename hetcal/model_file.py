@@ -78,7 +78,7 @@ def inspect_model(path: Path, *, name: str | None = None) -> ModelFile:
         inputs, outputs = read_inputs(config, name), read_outputs(config)
         activation, layers = last_activation(config), read_layers(config)
     except (AttributeError, IndexError, KeyError, TypeError) as error:
-        raise odd(name, "its description is incomplete") from error
+        raise odd(name, "its description is incomplete or has no layers") from error
     digest = file_digest(path)
     return ModelFile(path, name, kind, digest, inputs, outputs, activation, parameters, layers)
 
