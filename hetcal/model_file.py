@@ -6,6 +6,8 @@ import struct
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -121,7 +123,9 @@ def _read_archive(path: Path, name: str) -> tuple[bytes, int]:
         with tempfile.TemporaryFile() as weights:
             with archive.open(_WEIGHTS) as member:
                 shutil.copyfileobj(member, weights, 2**20)
-            return archive.read("config.json"), _read_weights(weights, name)[0]
+            text = archive.read("config.json")
+            with _opened(weights, name) as store:
+                return text, _count_weights(store, name)
 
 
 def _check_members(members: list[zipfile.ZipInfo], name: str) -> None:
@@ -149,8 +153,8 @@ def _check_member(member: zipfile.ZipInfo, name: str) -> None:
 
 def _read_hdf5(path: Path, name: str) -> tuple[bytes, int]:
     """Read the description and count the weights of an `.h5` file."""
-    with path.open("rb") as file:
-        parameters, text = _read_weights(file, name)
+    with path.open("rb") as file, _opened(file, name) as store:
+        parameters, text = _count_weights(store, name), store.attrs.get("model_config")
     if text is None:
         raise ModelError(
             f"The file '{name}' holds weights only, not the model they belong to.",
@@ -160,19 +164,23 @@ def _read_hdf5(path: Path, name: str) -> tuple[bytes, int]:
     return text if isinstance(text, bytes) else str(text).encode(), parameters
 
 
-def _read_weights(file: IO[bytes], name: str) -> tuple[int, Any]:
-    """Count the numbers of an HDF5 file outside the optimizer; also return its description."""
+@contextmanager
+def _opened(file: IO[bytes], name: str) -> Iterator[Any]:
     import h5py
 
     try:
         with h5py.File(file, "r") as store:
-            found = _datasets(store, name)
-            sizes = [node.size for path, node in found if not path.startswith("/optimizer")]
-            return sum(sizes), store.attrs.get("model_config")
+            yield store
     except ModelError:
         raise
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
         raise _broken(name) from error
+
+
+def _count_weights(store: Any, name: str) -> int:
+    """Count the numbers of an HDF5 file outside the optimizer."""
+    found = _datasets(store, name)
+    return sum(node.size for path, node in found if not path.startswith("/optimizer"))
 
 
 def _datasets(store: Any, name: str) -> list[tuple[str, Any]]:
