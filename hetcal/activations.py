@@ -1,4 +1,4 @@
-"""What an internal layer of a network gives for each row, as columns of a table."""
+"""The outputs of an internal layer of a network, as columns of a table."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,23 +6,15 @@ from pathlib import Path
 import pandas as pd
 
 from hetcal.arrays import Singles
-from hetcal.child_output import read_outputs, unusable
+from hetcal.child import read_outputs, unusable
 from hetcal.errors import ModelError
-from hetcal.layer_width import MOST_UNITS, MOST_VALUES, check_width
+from hetcal.keras_config import MOST_UNITS, MOST_VALUES, check_width
 from hetcal.model_file import ModelFile
 
 
 @dataclass(frozen=True, eq=False)
 class Activations:
-    """The output of a layer.
-
-    Parameters
-    ----------
-    layer : str
-        Name of the layer.
-    values : array of float32, rows x units
-        What it gives, one number per unit.
-    """
+    """The output of a layer: `values` has one row per row of the table, one column per unit."""
 
     layer: str
     values: Singles
@@ -46,14 +38,14 @@ def unit_name(layer: str, unit: int) -> str:
 
 
 def allowed_width(model: ModelFile, layer: str, rows: int) -> int:
-    """Return how many numbers a layer may give for each row; refuse unknown and wide layers."""
+    """Return how many units a layer may have; refuse unknown layers and those too wide."""
     found = next((each for each in model.layers if each.name == layer), None)
     if found is None:
         listed = ", ".join(f"'{each.name}'" for each in model.layers[:12]) or "none"
         raise ModelError(
             f"The model '{model.name}' has no internal layer '{layer}'.",
             f"Its internal layers are: {listed}.",
-            "Choose one of them, or a partition that reads columns of the table.",
+            "Choose one of them, or a partition on columns of the table.",
         )
     if found.width is None:
         return min(MOST_UNITS, MOST_VALUES // rows)
@@ -62,7 +54,7 @@ def allowed_width(model: ModelFile, layer: str, rows: int) -> int:
 
 
 def read_activations(directory: Path, layer: str, rows: int, units: object) -> Activations:
-    """Read what the child wrote of a layer, as the output of a stranger."""
+    """Read the output of a layer that the child wrote, as untrusted input."""
     if type(units) is not int or not 1 <= units <= min(MOST_UNITS, MOST_VALUES // rows):
         raise unusable("the layer has no width")
     return Activations(layer, read_outputs(directory / "layer.npy", rows, (units,)))

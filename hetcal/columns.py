@@ -14,30 +14,26 @@ from hetcal.progress import Progress, silent
 Kind = Literal["number", "category", "date", "other"]
 FeatureKind = Literal["number", "category"]
 Kinds = Mapping[str, FeatureKind]
-"""What columns are known to hold, by name; the others are judged by their values."""
+"""The known kinds of columns, by name; other columns are typed by their values."""
 
 
 def column_kind(column: pd.Series) -> Kind:
-    """Return what a column holds; truth values and text are categories."""
-    if types.is_bool_dtype(column) or isinstance(
-        column.dtype, pd.StringDtype | pd.CategoricalDtype
-    ):
+    """Return what a column holds; booleans and text are categories."""
+    text = isinstance(column.dtype, pd.StringDtype | pd.CategoricalDtype)
+    if text or types.is_bool_dtype(column):
         return "category"
     if types.is_numeric_dtype(column) and not types.is_complex_dtype(column):
         return "number"
     if types.is_datetime64_any_dtype(column):
         return "date"
-    if types.is_object_dtype(column) and _all_simple(column):
+    simple = ("string", "boolean", "empty")
+    if types.is_object_dtype(column) and types.infer_dtype(column, skipna=True) in simple:
         return "category"
     return "other"
 
 
-def _all_simple(column: pd.Series) -> bool:
-    return types.infer_dtype(column, skipna=True) in ("string", "boolean", "empty")
-
-
 def value_text(value: object) -> str:
-    """Write a value as text: whole numbers without a decimal point, truth values as True/False.
+    """Write a value as text: whole numbers without a decimal point, booleans as True/False.
 
     Examples
     --------
@@ -72,10 +68,10 @@ def row_count(rows: int) -> str:
 
 
 def near_names(name: str, names: Sequence[str]) -> list[str]:
-    """Return up to three names that are likely to be meant by another, nearest first.
+    """Return up to three of `names` that are most like `name`, the nearest first.
 
-    Case and spaces around the name do not matter. Longer names that only share some
-    letters are no likely meaning.
+    Case and spaces around the name do not matter; names that only share some letters are
+    left out.
 
     Examples
     --------
@@ -104,7 +100,7 @@ def value_codes(column: pd.Series) -> tuple[NDArray[np.int64], list[str]]:
 
 
 def distinct_count(column: pd.Series) -> int:
-    """Count the distinct values; a missing value is none.
+    """Count the distinct values; missing values do not count.
 
     Numbers are sorted, which takes less time and memory than a table of them.
 
@@ -130,18 +126,10 @@ def describe_columns(frame: pd.DataFrame, progress: Progress = silent) -> pd.Dat
         and example (the first value, as text; fractions have six digits).
     """
     rows = []
-    for i, name in enumerate(frame.columns):
+    for i, (name, column) in enumerate(frame.items()):
         progress(i / frame.shape[1], f"Describing column {i + 1} of {frame.shape[1]}")
-        column = frame[name]
-        rows.append(
-            {
-                "column": name,
-                "kind": column_kind(column),
-                "missing": int(column.isna().sum()),
-                "distinct": distinct_count(column),
-                "example": _example(column),
-            }
-        )
+        missing, distinct = int(column.isna().sum()), distinct_count(column)
+        rows.append((name, column_kind(column), missing, distinct, _example(column)))
     return pd.DataFrame(rows, columns=["column", "kind", "missing", "distinct", "example"])
 
 
@@ -150,5 +138,5 @@ def _example(column: pd.Series) -> str:
     if first is None:
         return ""
     value = column.loc[first]
-    broken = isinstance(value, float | np.floating) and not value.is_integer()
-    return f"{value:.6g}" if broken else value_text(value)
+    fraction = isinstance(value, float | np.floating) and not value.is_integer()
+    return f"{value:.6g}" if fraction else value_text(value)

@@ -1,4 +1,4 @@
-"""Read delimited text into columns of text, exactly and with every field counted."""
+"""Read delimited text into columns of text; every row must have all its fields."""
 
 import gzip
 import io
@@ -7,22 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.csv as pacsv
 
 from hetcal.columns import counted
-from hetcal.dialect import Dialect
+from hetcal.dialect import DELIMITERS, Dialect
 from hetcal.errors import TableError
-from hetcal.header import column_names
 from hetcal.text_file import broken_gzip, open_text
 
 _KEPT_BAD_ROWS = 1000
-_SKIP_HINT = (
-    "Correct the file, or tick 'skip bad rows' (--skip-bad-rows on the command line) to leave "
-    "such rows out."
-)
 
 
 @dataclass
@@ -33,7 +27,7 @@ class _BadRows:
     fields: set[int] = field(default_factory=set)
     texts: dict[str, int] = field(default_factory=dict)
 
-    def __call__(self, row: pacsv.InvalidRow) -> str:
+    def __call__(self, row: Any) -> str:
         self.count += 1
         self.fields.add(row.actual_columns)
         if len(self.texts) < _KEPT_BAD_ROWS:
@@ -49,13 +43,13 @@ def read_delimited(path: Path, dialect: Dialect, name: str) -> tuple[pa.Table, l
     table : pyarrow.Table
         Strings only.
     notes : list of str
-        What was repaired or is worth asking about.
+        What was repaired or should be checked.
     """
     _check_dialect(dialect)
     bad = _BadRows()
-    with _told_errors(dialect, name), open_text(path, name) as file:
+    with _readable_errors(dialect, name), open_text(path, name) as file:
         fields = _fields(file, dialect, bad)
-    names, notes = column_names(fields, dialect, name)
+    names, notes = _column_names(fields, dialect, name)
     rows = fields.slice(1) if dialect.header else fields
     if bad.count:
         notes.append(_skipped(bad, rows, path, dialect, name))
@@ -65,7 +59,9 @@ def read_delimited(path: Path, dialect: Dialect, name: str) -> tuple[pa.Table, l
 
 
 def _fields(file: BinaryIO, dialect: Dialect, bad: _BadRows) -> pa.Table:
-    """Parse all rows, the header among them, into columns of text."""
+    """Parse all rows, including the header, into columns of text."""
+    import pyarrow.csv as pacsv
+
     return pacsv.read_csv(
         file,
         pacsv.ReadOptions(
@@ -95,9 +91,55 @@ def _check_dialect(dialect: Dialect) -> None:
         )
 
 
+def _column_names(fields: pa.Table, dialect: Dialect, name: str) -> tuple[list[str], list[str]]:
+    """Take the column names from the first row; spaces are trimmed, missing names added."""
+    if not dialect.header:
+        return [f"column {i}" for i in range(1, fields.num_columns + 1)], []
+    written = [column[0].as_py() or "" for column in fields.columns]
+    if len(written) == 1:
+        _check_one_column(written[0], dialect, name)
+    names = [text.strip() or f"column {i}" for i, text in enumerate(written, start=1)]
+    notes = [
+        f"The column name '{text}' is used without the spaces around it."
+        for text in written
+        if text.strip() and text != text.strip()
+    ]
+    notes += [
+        f"Column {i} has no name and is called 'column {i}'."
+        for i, text in enumerate(written, start=1)
+        if not text.strip()
+    ]
+    numbers = [text for text in names if _is_number(text)]
+    if 2 * len(numbers) >= len(names):
+        notes.append(
+            f"The first row of '{name}' looks like values, not names ('{numbers[0]}'). "
+            "If so, untick 'First row holds the names' (--no-header on the command line)."
+        )
+    return names, notes
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def _check_one_column(header: str, dialect: Dialect, name: str) -> None:
+    for other in DELIMITERS:
+        if other != dialect.delimiter and other in header:
+            raise TableError(
+                f"With delimiter {dialect.delimiter!r} the file '{name}' has a single column, "
+                f"named '{header}'.",
+                f"The delimiter must be the character between the columns, here perhaps {other!r}.",
+                "Choose another delimiter (--delimiter on the command line).",
+            )
+
+
 @contextmanager
-def _told_errors(dialect: Dialect, name: str) -> Iterator[None]:
-    """Put what the parser cannot read into words."""
+def _readable_errors(dialect: Dialect, name: str) -> Iterator[None]:
+    """Turn the parser's errors into table errors."""
     try:
         yield
     except LookupError as error:
@@ -133,7 +175,7 @@ def _no_rows(name: str) -> TableError:
 
 
 class WrongEncodingError(TableError):
-    """The bytes of a file are no text in the encoding that was chosen."""
+    """The bytes of a file are not text in the chosen encoding."""
 
 
 def wrong_encoding(dialect: Dialect, name: str) -> WrongEncodingError:
@@ -169,12 +211,13 @@ def _skipped(bad: _BadRows, rows: pa.Table, path: Path, dialect: Dialect, name: 
         f"Line {line:,} of '{name}' has {counted(found, 'field')} instead of {columns}"
         f"{f' ({bad.count:,} such rows in all)' if bad.count > 1 else ''}.",
         "Every row must have as many fields as there are columns.",
-        _SKIP_HINT,
+        "Correct the file, or tick 'skip bad rows' (--skip-bad-rows on the command line) to leave "
+        "such rows out.",
     )
 
 
 def _first_bad_line(bad: _BadRows, path: Path, dialect: Dialect, name: str) -> tuple[int, str]:
-    """Find the first bad row's line: the parser knows its text but not where it stands."""
+    """Find the line of the first bad row: the parser reports its text but not its place."""
     starts = {text.split("\n")[0].rstrip("\r"): text for text in reversed(bad.texts)}
     with open_text(path, name) as file, io.TextIOWrapper(file, dialect.encoding) as lines:
         for number, line in enumerate(lines, start=1):

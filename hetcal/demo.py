@@ -1,22 +1,21 @@
-"""Two tables whose truth is known: customers of an over-confident network, the paper's toy."""
+"""Two tables with known true probabilities: churning customers, and the paper's toy example."""
 
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
 
 from hetcal.arrays import Floats
 
 DEMO_SEED = 7
 DEMO_ROWS = 16_000
 DEMO_SHARES = {"train": 0.40, "validation": 0.10, "calibration": 0.25, "test": 0.25}
-# The network that the Scores page trains, with 40 epochs on the training rows, and chosen on
-# these same rows: too long, so that it trusts its scores too much.
+# The network that the Scores page trains, but for 40 epochs and with the epoch chosen on the
+# training rows: it is over-trained and therefore over-confident.
 DEMO_NETWORK = Path(__file__).with_name("demo_network.keras")
 
 # Log-odds of leaving, by contract and by whether the customer is new: the heterogeneity
-# that a small tree finds and that the over-trained network under-uses.
+# that a small tree finds and the over-trained network under-uses.
 NEW_CUSTOMER_MONTHS = 12
 CELL_LOG_ODDS = {
     ("monthly", True): 1.6,
@@ -33,7 +32,6 @@ def demo_table(rows: int = DEMO_ROWS, seed: int = DEMO_SEED) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     frame = _customers(rng, rows)
     leaves = rng.uniform(size=rows) < demo_probability(frame)
-    # A call centre does not note everything.
     frame.loc[rng.uniform(size=rows) < 0.06, "support_calls"] = np.nan
     frame["churned"] = np.where(leaves, "yes", "no")
     frame["split"] = rng.choice(list(DEMO_SHARES), rows, p=list(DEMO_SHARES.values()))
@@ -41,7 +39,9 @@ def demo_table(rows: int = DEMO_ROWS, seed: int = DEMO_SEED) -> pd.DataFrame:
 
 
 def demo_probability(frame: pd.DataFrame) -> Floats:
-    """Give each customer's true probability of leaving (before calls went missing)."""
+    """Return each customer's true probability of leaving (before calls went missing)."""
+    from scipy.special import expit
+
     new = frame["tenure_months"] <= NEW_CUSTOMER_MONTHS
     cell = [CELL_LOG_ODDS[key] for key in zip(frame["contract"], new, strict=True)]
     pattern = (

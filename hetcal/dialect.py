@@ -35,11 +35,11 @@ class Dialect:
     delimiter : str
         The one character between two fields.
     encoding : str
-        Any encoding Python knows; a byte-order mark is allowed for.
+        Any encoding that Python knows, with or without a byte-order mark.
     decimal : str
         The decimal mark, "." or ",".
     gzip : bool
-        Whether the file is compressed. The file's first bytes decide, this only reports.
+        Whether the file is compressed; only reported, since its first bytes decide.
     header : bool
         Whether the first row holds the column names.
     skip_bad_rows : bool
@@ -75,7 +75,7 @@ def detect_dialect(path: Path, *, name: str | None = None) -> Dialect:
     text = codecs.getincrementaldecoder(encoding)("replace").decode(sample)
     lines = text.lstrip("\ufeff").splitlines(keepends=True)
     if len(lines) > 1 and len(sample) == SAMPLE_BYTES:
-        lines = lines[:-1]  # the last line of a full sample is cut off somewhere
+        lines = lines[:-1]  # the last line of a full sample is incomplete
     delimiter = _delimiter(lines)
     decimal = "," if delimiter != "," and _has_decimal_comma(lines, delimiter) else "."
     return Dialect(delimiter, encoding, decimal, gzip=is_gzip(path))
@@ -129,7 +129,7 @@ def _delimiter(lines: Sequence[str]) -> str:
     found = {delimiter: _agreement(lines, delimiter) for delimiter in DELIMITERS}
     others = [delimiter for delimiter in DELIMITERS[1:] if found[delimiter][0] == 1.0]
     if others and not re.search(r"(?<!\d),|,(?!\d)", lines[0]):
-        found[","] = (0.0, 1)  # every comma stands between two digits: a decimal comma
+        found[","] = (0.0, 1)  # every comma is between two digits: a decimal comma
     return max(DELIMITERS, key=lambda delimiter: found[delimiter])
 
 

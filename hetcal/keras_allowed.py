@@ -65,36 +65,28 @@ ACTIVATIONS = frozenset(_ACTIVATIONS.split())
 PLAIN_VALUES = frozenset(_PLAIN_VALUES.split())
 MODELS = frozenset({"Functional", "Sequential", "Model"})
 
-# (how the module begins, class names); a file in the older format gives no module.
-_NAMESPACES: tuple[tuple[tuple[str, ...], frozenset[str]], ...] = (
-    (("keras.layers", "keras.src.layers."), frozenset(_LAYERS.split())),
-    (("keras.ops", "keras.src.ops."), frozenset(_OPERATIONS.split())),
-    (("keras", "keras.models", "keras.src.models.", "keras.src.engine."), MODELS),
-    (
-        (
-            "keras",
-            "keras.initializers",
-            "keras.src.initializers.",
-            "keras.regularizers",
-            "keras.src.regularizers.",
-            "keras.constraints",
-            "keras.src.constraints.",
-            "keras.dtype_policies",
-            "keras.src.dtype_policies.",
-            "keras.mixed_precision",
-            "keras.random",
-        ),
-        frozenset(_SMALL_PARTS.split()),
-    ),
-    (
-        ("keras.optimizers", "keras.losses", "keras.metrics", "keras.src.optimizers."),
-        frozenset(_TRAINING_PARTS.split()),
-    ),
+_SMALL_PART_MODULES = """
+    keras keras.initializers keras.src.initializers. keras.regularizers keras.src.regularizers.
+    keras.constraints keras.src.constraints. keras.dtype_policies keras.src.dtype_policies.
+    keras.mixed_precision keras.random
+"""
+
+# (modules, class names); a module that ends in "." includes those below it. A file in the
+# older format gives no module.
+_NAMESPACES = tuple(
+    (modules.split(), frozenset(names.split()))
+    for modules, names in (
+        ("keras.layers keras.src.layers.", _LAYERS),
+        ("keras.ops keras.src.ops.", _OPERATIONS),
+        ("keras keras.models keras.src.models. keras.src.engine.", " ".join(MODELS)),
+        (_SMALL_PART_MODULES, _SMALL_PARTS),
+        ("keras.optimizers keras.losses keras.metrics keras.src.optimizers.", _TRAINING_PARTS),
+    )
 )
 
 
 def is_allowed(module: object, class_name: str) -> bool:
-    """Tell whether a file may mention a class of a module.
+    """Return whether a file may mention a class of a module.
 
     >>> is_allowed("keras.layers", "Dense"), is_allowed("keras.layers", "Lambda")
     (True, False)
@@ -102,12 +94,12 @@ def is_allowed(module: object, class_name: str) -> bool:
     (False, True)
     """
     return any(
-        class_name in names and (module is None or _inside(module, roots))
-        for roots, names in _NAMESPACES
+        class_name in names
+        and (module is None or any(_is_inside(module, each) for each in modules))
+        for modules, names in _NAMESPACES
     )
 
 
-def _inside(module: object, roots: tuple[str, ...]) -> bool:
-    return isinstance(module, str) and any(
-        module == root or (root.endswith(".") and module.startswith(root)) for root in roots
-    )
+def _is_inside(module: object, allowed: str) -> bool:
+    below = isinstance(module, str) and allowed.endswith(".") and module.startswith(allowed)
+    return module == allowed or below

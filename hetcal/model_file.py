@@ -1,4 +1,4 @@
-"""A static look at a model file: nothing in it is run, and TensorFlow is not imported."""
+"""Check a model file without running anything in it and without importing TensorFlow."""
 
 import shutil
 import stat
@@ -6,17 +6,28 @@ import struct
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-import h5py
-
+from hetcal.child import require_keras
 from hetcal.digests import file_digest
 from hetcal.errors import ModelError
-from hetcal.keras_config import INSTEAD, MAX_CONFIG_BYTES, odd, parse_config, refuse_unknown
-from hetcal.keras_graph import ModelInput, last_activation, read_inputs, read_outputs
-from hetcal.keras_layers import ModelLayer, read_layers
+from hetcal.keras_config import (
+    INSTEAD,
+    MAX_CONFIG_BYTES,
+    ModelInput,
+    ModelLayer,
+    last_activation,
+    odd,
+    parse_config,
+    read_inputs,
+    read_layers,
+    read_outputs,
+    refuse_unknown,
+)
 
 MAX_BYTES = 512 * 2**20
 MAX_MEMBERS = 256
@@ -25,15 +36,7 @@ MAX_OBJECTS = 20_000
 _SMALL = 2**20
 _WEIGHTS = "model.weights.h5"
 _NEEDED = "A Keras model saved with model.save('model.keras') or model.save('model.h5') is needed."
-_UNREADABLE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    OSError,
-    EOFError,
-    NotImplementedError,
-    UnicodeError,
-)
+_BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError)
 _KINDS = (
     (b"\x80", "a Python pickle, which is never opened"),
     (b"\x1f\x8b", "a gzip file"),
@@ -45,52 +48,31 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model file that passed the static look.
-
-    Parameters
-    ----------
-    path : Path
-        Where the file is.
-    name : str
-        What its owner calls it.
-    format : {"keras", "h5"}
-        By its content; the extension does not matter.
-    digest : str
-        SHA-256 of the content.
-    inputs : tuple of ModelInput
-        What the model takes.
-    outputs : tuple of str
-        The names of its outputs.
-    activation : str or None
-        Activation of the last layer, where the file says.
-    parameters : int
-        How many numbers the weights are.
-    layers : tuple of ModelLayer
-        Its internal layers, of which a partition may read one.
-    """
+    """A model file that passed the checks."""
 
     path: Path
-    name: str
-    format: Literal["keras", "h5"]
-    digest: str
+    name: str  # what the user calls it
+    format: Literal["keras", "h5"]  # by its content; the extension does not matter
+    digest: str  # SHA-256 of the content
     inputs: tuple[ModelInput, ...]
     outputs: tuple[str, ...]
-    activation: str | None
-    parameters: int
-    layers: tuple[ModelLayer, ...] = ()
+    activation: str | None  # of the last layer, where the file says
+    parameters: int  # number of weights
+    layers: tuple[ModelLayer, ...] = ()  # internal layers, of which a partition may use one
 
 
 def inspect_model(path: Path, *, name: str | None = None) -> ModelFile:
-    """Look at a model file, and refuse what is broken, oversized or could run code.
+    """Check a model file, and refuse what is broken, oversized or could run code.
 
-    `name` is what the user calls the file; it is display text only.
+    `name` is what the user calls the file; it is only displayed.
     """
+    require_keras("h5py")
     name = name or path.name
     kind = _identify(path, name)
     try:
         read = _read_archive if kind == "keras" else _read_hdf5
         text, parameters = read(path, name)
-    except _UNREADABLE as error:
+    except (*_BROKEN_ZIP, OSError, EOFError, UnicodeError) as error:
         raise _broken(name) from error
     try:
         config = parse_config(text, name)
@@ -98,7 +80,7 @@ def inspect_model(path: Path, *, name: str | None = None) -> ModelFile:
         inputs, outputs = read_inputs(config, name), read_outputs(config)
         activation, layers = last_activation(config), read_layers(config)
     except (AttributeError, IndexError, KeyError, TypeError) as error:
-        raise odd(name, "its description is incomplete") from error
+        raise odd(name, "its description is incomplete or has no layers") from error
     digest = file_digest(path)
     return ModelFile(path, name, kind, digest, inputs, outputs, activation, parameters, layers)
 
@@ -109,8 +91,8 @@ def _identify(path: Path, name: str) -> Literal["keras", "h5"]:
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise ModelError(
-            f"The model file '{name}' has {size / 2**20:,.0f} MB.",
-            f"At most {MAX_BYTES // 2**20} MB are accepted.",
+            f"The model file '{name}' is {size / 2**20:,.0f} MB large.",
+            f"A model file may have at most {MAX_BYTES // 2**20} MB.",
             f"Save the model without its optimizer (include_optimizer=False), {INSTEAD}.",
         )
     if head.startswith(b"PK\x03\x04"):
@@ -141,7 +123,9 @@ def _read_archive(path: Path, name: str) -> tuple[bytes, int]:
         with tempfile.TemporaryFile() as weights:
             with archive.open(_WEIGHTS) as member:
                 shutil.copyfileobj(member, weights, 2**20)
-            return archive.read("config.json"), _count_weights(weights, name)
+            text = archive.read("config.json")
+            with _opened(weights, name) as store:
+                return text, _count_weights(store, name)
 
 
 def _check_members(members: list[zipfile.ZipInfo], name: str) -> None:
@@ -169,10 +153,8 @@ def _check_member(member: zipfile.ZipInfo, name: str) -> None:
 
 def _read_hdf5(path: Path, name: str) -> tuple[bytes, int]:
     """Read the description and count the weights of an `.h5` file."""
-    with path.open("rb") as file:
-        parameters = _count_weights(file, name)
-        with h5py.File(file, "r") as store:
-            text = store.attrs.get("model_config")
+    with path.open("rb") as file, _opened(file, name) as store:
+        parameters, text = _count_weights(store, name), store.attrs.get("model_config")
     if text is None:
         raise ModelError(
             f"The file '{name}' holds weights only, not the model they belong to.",
@@ -182,22 +164,29 @@ def _read_hdf5(path: Path, name: str) -> tuple[bytes, int]:
     return text if isinstance(text, bytes) else str(text).encode(), parameters
 
 
-def _count_weights(file: IO[bytes], name: str) -> int:
-    """Walk through an HDF5 file by hard links only; count the numbers outside the optimizer."""
+@contextmanager
+def _opened(file: IO[bytes], name: str) -> Iterator[Any]:
+    import h5py
+
     try:
         with h5py.File(file, "r") as store:
-            return sum(
-                node.size
-                for path, node in _datasets(store, name)
-                if not path.startswith(("optimizer", "/optimizer"))
-            )
+            yield store
+    except ModelError:
+        raise
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
-        if isinstance(error, ModelError):
-            raise
         raise _broken(name) from error
 
 
+def _count_weights(store: Any, name: str) -> int:
+    """Count the numbers of an HDF5 file outside the optimizer."""
+    found = _datasets(store, name)
+    return sum(node.size for path, node in found if not path.startswith("/optimizer"))
+
+
 def _datasets(store: Any, name: str) -> list[tuple[str, Any]]:
+    """List all datasets with their paths, following hard links only."""
+    import h5py
+
     found, seen, waiting = [], set(), [("", store)]
     while waiting:
         path, group = waiting.pop()
@@ -220,6 +209,8 @@ def _datasets(store: Any, name: str) -> list[tuple[str, Any]]:
 
 
 def _check_dataset(node: Any, key: str, name: str) -> None:
+    import h5py
+
     if not isinstance(node, h5py.Dataset) or node.external or node.is_virtual:
         raise odd(name, f"its weights '{key[:60]}' point to another place")
     if node.dtype.hasobject or node.shape is None:

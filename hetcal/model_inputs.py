@@ -1,4 +1,4 @@
-"""The columns of a table as the arrays a model takes, each conversion checked and said."""
+"""The columns of a table as the arrays that a model takes; every conversion is noted."""
 
 import json
 from collections.abc import Sequence
@@ -12,19 +12,13 @@ from numpy.typing import NDArray
 from hetcal.arrays import Floats
 from hetcal.columns import counted, near_names, value_text
 from hetcal.errors import ModelError
-from hetcal.keras_graph import ModelInput
+from hetcal.keras_config import ModelInput
 from hetcal.model_file import ModelFile
 
 
 @dataclass(frozen=True)
 class InputColumns:
-    """Which columns each input of a model takes, in which order, as the user confirmed.
-
-    Parameters
-    ----------
-    columns : tuple of (input name, tuple of column names)
-        One entry per input.
-    """
+    """The columns of each input of a model, in order: pairs of input name and column names."""
 
     columns: tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -48,7 +42,7 @@ class WrittenInput:
 
 
 def suggest_inputs(model: ModelFile, columns: Sequence[str]) -> InputColumns | None:
-    """Match inputs to columns of the same name; None when the user has to say.
+    """Match inputs to columns of the same name; None when the user has to choose.
 
     A matrix input never gets columns by position: only the user knows their order.
     """
@@ -59,18 +53,18 @@ def suggest_inputs(model: ModelFile, columns: Sequence[str]) -> InputColumns | N
 
 
 def matrix_input(model: ModelFile, columns: Sequence[str]) -> InputColumns:
-    """Give the columns, in this order, to the only input of a model."""
+    """Use the columns, in this order, for the only input of a model."""
     if len(model.inputs) != 1:
         raise ModelError(
             f"The model '{model.name}' has {len(model.inputs)} inputs: {_list(_names(model))}.",
-            "A single list of columns fits a model with one input only.",
-            "Name the table's columns like the inputs.",
+            "A single list of columns can only be used for a model with one input.",
+            "Rename the columns of the table like the inputs.",
         )
     return InputColumns(((model.inputs[0].name, tuple(columns)),))
 
 
 def check_inputs(model: ModelFile, frame: pd.DataFrame, inputs: InputColumns) -> None:
-    """Refuse columns that are missing, too many or too few, before any work is done."""
+    """Refuse missing columns, and too many or too few of them, before any work is done."""
     given = [name for name, _ in inputs.columns]
     if sorted(given) != sorted(_names(model)):
         raise ModelError(
@@ -81,8 +75,10 @@ def check_inputs(model: ModelFile, frame: pd.DataFrame, inputs: InputColumns) ->
         )
     missing = [name for name in inputs.needed if name not in frame.columns]
     if missing:
+        close = near_names(missing[0], [str(name) for name in frame.columns])
+        meant = f" (is '{close[0]}' meant?)" if close else ""
         raise ModelError(
-            f"The table has no column {_list(missing)}{_near(missing, frame)}.",
+            f"The table has no column {_list(missing)}{meant}.",
             f"The model '{model.name}' needs the columns {_list(inputs.needed)}.",
             "Rename the table's columns, or choose the columns for the model again.",
         )
@@ -99,27 +95,31 @@ def check_inputs(model: ModelFile, frame: pd.DataFrame, inputs: InputColumns) ->
 def write_input(
     number: int, spec: ModelInput, frame: pd.DataFrame, directory: Path
 ) -> tuple[WrittenInput, list[str]]:
-    """Write the columns of one input as an array; also say what was converted."""
-    file = f"input_{number}.npy"
-    shape = (len(frame), frame.shape[1])
-    dtype = _array_type(spec.dtype)
-    array = np.lib.format.open_memmap(directory / file, "w+", dtype, shape)
+    """Write the columns of one input as an array; also note what was converted."""
+    file, listed = f"input_{number}.npy", f"texts_{number}.json"
+    is_text, is_float = spec.dtype == "string", "float" in spec.dtype
+    floats = np.float64 if spec.dtype == "float64" else np.float32
+    dtype = np.int32 if is_text else floats if is_float else np.int64
+    array = np.lib.format.open_memmap(directory / file, "w+", dtype, frame.shape)
     notes: list[str] = []
-    texts: list[list[str]] | None = [] if spec.dtype == "string" else None
+    texts: list[list[str]] = []
     for j, name in enumerate(frame.columns):
         column = frame.iloc[:, j]
-        if texts is not None:
+        if is_text:
             array[:, j], names = text_codes(column)
             texts.append(names)
-            notes += _text_notes(str(name), column)
+            missing = int(column.isna().sum())
+            if missing:
+                were = f"{counted(missing, 'missing value')} of '{name}' "
+                notes.append(f"{were}{'was' if missing == 1 else 'were'} given as empty text.")
         else:
             array[:, j] = _checked(as_numbers(column, spec.name), str(name), spec)
-            notes += _number_notes(str(name), column)
+            if pd.api.types.is_bool_dtype(column):
+                notes.append(f"'{name}' was given as 0 and 1.")
     array.flush()
-    if texts is None:
-        return WrittenInput(spec.layer, file, None), notes
-    (directory / f"texts_{number}.json").write_text(json.dumps(texts), encoding="utf-8")
-    return WrittenInput(spec.layer, file, f"texts_{number}.json"), notes
+    if is_text:
+        (directory / listed).write_text(json.dumps(texts), encoding="utf-8")
+    return WrittenInput(spec.layer, file, listed if is_text else None), notes
 
 
 def as_numbers(column: pd.Series, used_by: str) -> Floats:
@@ -133,28 +133,20 @@ def as_numbers(column: pd.Series, used_by: str) -> Floats:
         f"The column '{column.name}' holds {str(present.iloc[0])[:60]!r}, but the model's input "
         f"'{used_by}' takes numbers.",
         "Each column of a number input must hold numbers.",
-        "Choose another column, turn this one into numbers as it was done for training, or "
-        "use a score column instead.",
+        "Choose another column, convert this one to numbers as in training, or use a score "
+        "column instead.",
     )
 
 
 def text_codes(column: pd.Series) -> tuple[NDArray[np.int32], list[str]]:
-    """Give the distinct texts of a column numbers; a missing value is the empty text, the last one.
+    """Return each row's code and the texts by code; the last is empty, for missing values.
 
-    Whole numbers read as "3", not "3.0".
+    Whole numbers become "3", not "3.0".
     """
     codes, distinct = pd.factorize(column, use_na_sentinel=True)
     names = [value_text(value) for value in distinct]
     codes = np.where(codes < 0, len(names), codes)
     return codes.astype(np.int32), [*names, ""]
-
-
-def _array_type(dtype: str) -> type[np.generic]:
-    if dtype == "string":
-        return np.int32
-    if dtype == "float64":
-        return np.float64
-    return np.float32 if "float" in dtype else np.int64
 
 
 def _checked(values: Floats, name: str, spec: ModelInput) -> Floats:
@@ -163,15 +155,15 @@ def _checked(values: Floats, name: str, spec: ModelInput) -> Floats:
         finite = np.abs(values[np.isfinite(values)])
         limit = np.inf if spec.dtype == "float64" else float(np.finfo(np.float32).max)
         if finite.size and finite.max() > limit:
-            raise _unfit(name, f"{finite.max():.3g}", "Numbers below 3.4e38 are needed.")
+            raise _unfit(name, f"{finite.max():.3g}", "Numbers must be below 3.4e38.")
         return values
     bad = values[~np.isfinite(values) | (values != np.floor(values))]
     if bad.size:
         what = "missing values" if np.isnan(bad[0]) else f"{bad[0]:.6g}"
-        raise _unfit(name, what, f"The input '{spec.name}' takes whole numbers only.")
+        raise _unfit(name, what, f"The input '{spec.name}' only takes whole numbers.")
     if spec.ids is not None and values.size and (values.min() < 0 or values.max() >= spec.ids):
         worst = values.min() if values.min() < 0 else values.max()
-        needed = f"The input '{spec.name}' knows the ids 0 to {spec.ids - 1} only."
+        needed = f"The input '{spec.name}' only knows the ids 0 to {spec.ids - 1}."
         raise _unfit(name, f"{worst:.0f}", needed)
     return values
 
@@ -180,7 +172,7 @@ def _unfit(name: str, what: str, needed: str) -> ModelError:
     return ModelError(
         f"The column '{name}' holds {what}.",
         needed,
-        "Correct or rescale the column as it was done for training, or choose another one.",
+        "Prepare the column as in training, or choose another one.",
     )
 
 
@@ -189,35 +181,17 @@ def _check_width(model: ModelFile, spec: ModelInput, columns: tuple[str, ...]) -
     if len(columns) == width:
         return
     off = abs(len(columns) - width)
-    way = "too many" if len(columns) > width else "too few"
+    comparison, remedy = ("many", "Remove") if len(columns) > width else ("few", "Add")
     raise ModelError(
         f"The input '{spec.name}' of the model '{model.name}' takes {counted(width, 'column')}, "
-        f"but {len(columns)} are chosen, {off} {way}: {_list(columns)}.",
+        f"but {len(columns)} are chosen, {off} too {comparison}: {_list(columns)}.",
         "The columns must be those the model was trained on, in the same order.",
-        f"{'Remove' if len(columns) > width else 'Add'} {off}, then confirm the order.",
+        f"{remedy} {off}, then confirm the order.",
     )
-
-
-def _text_notes(name: str, column: pd.Series) -> list[str]:
-    missing = int(column.isna().sum())
-    were = "was" if missing == 1 else "were"
-    values = counted(missing, "missing value")
-    return [f"{values} of '{name}' {were} given as empty text."] if missing else []
-
-
-def _number_notes(name: str, column: pd.Series) -> list[str]:
-    if pd.api.types.is_bool_dtype(column):
-        return [f"'{name}' was given as 0 and 1."]
-    return []
 
 
 def _names(model: ModelFile) -> list[str]:
     return [each.name for each in model.inputs]
-
-
-def _near(missing: Sequence[str], frame: pd.DataFrame) -> str:
-    close = near_names(missing[0], [str(name) for name in frame.columns])
-    return f" (is '{close[0]}' meant?)" if close else ""
 
 
 def _list(names: Sequence[str]) -> str:

@@ -1,77 +1,46 @@
-"""From what a model gives to the logit before the sigmoid."""
+"""From a model's output to the logit before the sigmoid."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import expit, softmax
 
-from hetcal.arrays import Floats
+from hetcal.arrays import Floats, Singles
 from hetcal.errors import ModelError
 from hetcal.scores import CLIP, to_logits
 
-# float32 outputs agree with the sigmoid of their logit to about 1e-7; more than
-# this means that the part taken off was not the model's last step.
+# float32 outputs agree with the sigmoid of their logit to about 1e-7; a larger gap
+# means that the removed activation was not the model's last step.
 _TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
 class ModelOutput:
-    """What a model gave for every row.
+    """The output of a model for every row; arrays have one row per row, one column per unit."""
 
-    Parameters
-    ----------
-    own : array, rows x units
-        The model's own output.
-    stripped : array or None
-        Its output without the last sigmoid or softmax, where it ends in one.
-    activation : str or None
-        Name of the last activation; None when the last layer has none.
-    """
-
-    own: NDArray[np.float32]
-    stripped: NDArray[np.float32] | None
-    activation: str | None
+    own: Singles
+    stripped: Singles | None  # without the last sigmoid or softmax, where it ends in one
+    activation: str | None  # the last one; None when the last layer has none
 
 
 @dataclass(frozen=True)
 class Logits:
-    """Logits, and how they came about.
+    """One logit per row, and how they were obtained."""
 
-    Parameters
-    ----------
-    logit : array of float
-        One per row; not finite where the model's output is not.
-    how : str
-        One sentence.
-    clipped : int
-        Probabilities that were pulled away from 0 or 1.
-    largest_difference : float or None
-        Between the model's own probability and the sigmoid of the logit.
-    """
-
-    logit: Floats
-    how: str
-    clipped: int = 0
-    largest_difference: float | None = None
+    logit: Floats  # not finite where the model's output is not
+    how: str  # one sentence
+    clipped: int = 0  # number of probabilities that were clipped near 0 or 1
+    largest_difference: float | None = None  # own probability against the logit's sigmoid
 
 
 def to_logit(
-    own: NDArray[np.float32],
-    stripped: NDArray[np.float32] | None,
-    activation: str | None,
-    positive_unit: int = 1,
+    own: Singles, stripped: Singles | None, activation: str | None, positive_unit: int = 1
 ) -> Logits:
     """Take the logit from a model's output of shape (rows, 1 or 2).
 
     Parameters
     ----------
-    own : array
-        The model's own output.
-    stripped : array or None
-        Its output without the last sigmoid or softmax, where it ends in one.
-    activation : str or None
-        Name of the last activation; None when the last layer has none.
+    own, stripped, activation
+        As in `ModelOutput`.
     positive_unit : {0, 1}
         Which of two units stands for the positive class.
     """
@@ -98,11 +67,18 @@ def _exact(output: Floats, stripped: Floats, activation: str | None, unit: int) 
         how = "The softmax over two units was removed; the logit is the difference of the two."
     else:
         logit = stripped[:, unit]
-        how = "The final sigmoid was removed exactly; what it was applied to is the logit."
+        how = "The final sigmoid was removed exactly; its input is the logit."
+    largest = _largest_difference(output, logit) or 0.0
+    return Logits(logit, how, 0, largest) if largest <= _TOLERANCE else None
+
+
+def _largest_difference(output: Floats, logit: Floats) -> float | None:
+    """Compare the output with the sigmoid of the logit; None where nothing is finite."""
+    from scipy.special import expit
+
     both = np.isfinite(logit) & np.isfinite(output)
     gap = np.abs(output[both] - expit(logit[both]))
-    largest = float(gap.max()) if gap.size else 0.0
-    return Logits(logit, how, 0, largest) if largest <= _TOLERANCE else None
+    return float(gap.max()) if gap.size else None
 
 
 def _linear(own: Floats, unit: int) -> Logits:
@@ -116,7 +92,7 @@ def _inverted(output: Floats, activation: str | None) -> Logits:
     finite = output[np.isfinite(output)]
     outside = finite[(finite < 0) | (finite > 1)]
     if outside.size and activation is None:
-        how = "The last layer has no activation and gives values outside 0 to 1: taken as logits."
+        how = "The last layer has no activation and gives values outside 0 to 1: used as logits."
         return Logits(output, how)
     if outside.size:
         raise ModelError(
@@ -127,30 +103,30 @@ def _inverted(output: Floats, activation: str | None) -> Logits:
         )
     clipped = int(((finite < CLIP) | (finite > 1 - CLIP)).sum())
     logit = np.where(np.isfinite(output), to_logits(output), np.nan)
-    both = np.isfinite(logit)
-    gap = np.abs(output[both] - expit(logit[both]))
     how = (
         "The model's probability was turned into a logit, log(p / (1 − p)), with p kept between "
         f"{CLIP:g} and 1 − {CLIP:g}."
     )
-    return Logits(logit, how, clipped, float(gap.max()) if gap.size else None)
+    return Logits(logit, how, clipped, _largest_difference(output, logit))
 
 
 def to_class_logits(given: ModelOutput) -> tuple[Floats, str]:
-    """Take the logits of more than two classes, and say in a sentence how."""
+    """Take the logits of more than two classes; also say in a sentence how."""
+    from scipy.special import softmax
+
     own = given.own.astype(np.float64)
     if given.stripped is not None and given.activation == "softmax":
         stripped = given.stripped.astype(np.float64)
         usable = np.isfinite(stripped).all(axis=1) & np.isfinite(own).all(axis=1)
         gap = np.abs(own[usable] - softmax(stripped[usable], axis=1))
         if gap.max(initial=0.0) <= _TOLERANCE:
-            return stripped, "The final softmax was removed exactly; what it was applied to counts."
+            return stripped, "The final softmax was removed exactly; its inputs are the logits."
     if given.activation in ("linear", None) and not _are_probabilities(own):
         return own, "The model's outputs are linear, so they are the logits themselves."
     if not _are_probabilities(own):
         raise ModelError(
             f"The model ends in the activation '{given.activation}', and its {own.shape[1]} "
-            "outputs of a row do not add up to 1.",
+            "outputs for a row do not add up to 1.",
             "One probability per class (softmax) or one logit per class (linear) is needed.",
             "Change the last layer's activation, or use score columns instead.",
         )

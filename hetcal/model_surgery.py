@@ -1,29 +1,16 @@
-"""Inside the child: load a model, take off the last sigmoid or softmax, watch a layer."""
+"""Inside the child: load a model, remove its last sigmoid or softmax, record a layer's output."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from hetcal.errors import ModelError
 from hetcal.keras_internals import origin
 
-Function = Callable[[dict[str, Any]], Any]
-
 # These change no value when a trained model predicts.
-_TRANSPARENT = {
-    "Dropout",
-    "AlphaDropout",
-    "GaussianDropout",
-    "GaussianNoise",
-    "ActivityRegularization",
-    "Flatten",
-    "Reshape",
-    "Squeeze",
-    "Identity",
-    "Cast",
-}
-
-_PAIR = "own", "layer"
+_TRANSPARENT = {"Dropout", "AlphaDropout", "GaussianDropout", "GaussianNoise", "Identity", "Cast"}
+_TRANSPARENT |= {"ActivityRegularization", "Flatten", "Reshape", "Squeeze"}
 
 
 def load(path: Path) -> Any:
@@ -36,59 +23,65 @@ def load(path: Path) -> Any:
 def computation(
     model: Any, output: str | None, layer: str | None
 ) -> tuple[Callable[[dict[str, Any]], dict[str, Any]], str | None]:
-    """Make a function that gives "own", "stripped" and "layer" by name; name the activation.
+    """Make a function that returns "own", "stripped" and "layer"; also name the last activation.
 
-    The last two are left out where there is nothing to take off, or no layer to watch.
+    "stripped" is the output without a final sigmoid or softmax, "layer" the output of an
+    internal layer; both are left out where there is none.
     """
-    own, stripped, activation = functions_of(model, output)
-    both = None if layer is None else watching(model, output, layer)
+    import keras
+    import tensorflow as tf
+
+    last, watched = last_operation(model, output), None if layer is None else _find(model, layer)
+    activation = activation_of(last)
+    part = "activation" if hasattr(last, "activation") else "call"
+
+    def predict(arrays: dict[str, Any]) -> Any:
+        result = model(_arrange(model, arrays), training=False)
+        return keras.ops.cast(_choose(result, output, model), "float32")
+
+    def compute(arrays: dict[str, Any]) -> dict[str, Any]:
+        found = {}
+        if watched is None:
+            found["own"] = predict(arrays)
+        else:
+            seen: list[Any] = []
+            with _replaced(watched, "call", _recording(watched.call, seen)):
+                found["own"] = predict(arrays)
+            found["layer"] = keras.ops.cast(keras.tree.flatten(seen[0])[0], "float32")
+        if activation in {"sigmoid", "softmax"}:
+            with _replaced(last, part, _unchanged):
+                found["stripped"] = predict(arrays)
+        return found
+
+    traced = tf.function(compute)
 
     def call(arrays: dict[str, Any]) -> dict[str, Any]:
-        found = (
-            {"own": own(arrays)} if both is None else dict(zip(_PAIR, both(arrays), strict=True))
-        )
-        return found if stripped is None else {**found, "stripped": stripped(arrays)}
+        return traced({key: tf.convert_to_tensor(value) for key, value in arrays.items()})
 
     return call, activation
 
 
-def functions_of(model: Any, output: str | None) -> tuple[Function, Function | None, str | None]:
-    """Make the model's own function, the one before its last activation, and name that.
-
-    The second is None unless the last activation is a sigmoid or softmax.
-    """
-    own = _function(model, output)
-    operation = last_operation(model, output)
-    activation = activation_of(operation)
-    if activation not in {"sigmoid", "softmax"}:
-        return own, None, activation
-    return own, _stripped(model, output, operation), activation
+@contextmanager
+def _replaced(operation: Any, name: str, value: Any) -> Iterator[None]:
+    """Give a layer another function while TensorFlow records what the model does."""
+    kept = getattr(operation, name)
+    setattr(operation, name, value)
+    try:
+        yield
+    finally:
+        setattr(operation, name, kept)
 
 
-def watching(model: Any, output: str | None, layer: str) -> Function:
-    """Make the model's own function; it gives the output of a layer, too, as a pair."""
-    import keras
+def _recording(function: Callable[..., Any], seen: list[Any]) -> Callable[..., Any]:
+    def call(*inputs: Any, **settings: Any) -> Any:
+        seen.append(function(*inputs, **settings))
+        return seen[-1]
 
-    operation = _find(model, layer)
-    own = _uncompiled(model, output)
+    return call
 
-    def compute(arrays: dict[str, Any]) -> Any:
-        seen: list[Any] = []
-        kept = operation.call
 
-        def call(*inputs: Any, **settings: Any) -> Any:
-            seen.append(kept(*inputs, **settings))
-            return seen[-1]
-
-        operation.call = call
-        try:
-            result = own(arrays)
-        finally:
-            operation.call = kept
-        first = keras.tree.flatten(seen[0])[0]
-        return result, keras.ops.cast(first, "float32")
-
-    return _compiled(compute)
+def _unchanged(values: Any, **_: Any) -> Any:
+    return values
 
 
 def _find(model: Any, layer: str) -> Any:
@@ -102,21 +95,17 @@ def _find(model: Any, layer: str) -> Any:
 
 
 def last_operation(model: Any, output: str | None = None) -> Any:
-    """Find the layer that gives the output its last change of value."""
+    """Find the layer that makes the last change to the values of the output."""
     import keras
 
     if isinstance(model, keras.Sequential):
         for layer in reversed(model.layers):
             if type(layer).__name__ not in _TRANSPARENT:
                 return last_operation(layer) if isinstance(layer, keras.Model) else layer
-    tensor = _choose(model.output, output, model)
-    while True:
-        operation, before = origin(tensor)
-        if isinstance(operation, keras.Model):
-            return last_operation(operation)
-        if type(operation).__name__ not in _TRANSPARENT:
-            return operation
-        tensor = before
+    operation, before = origin(_choose(model.output, output, model))
+    while type(operation).__name__ in _TRANSPARENT:
+        operation, before = origin(before)
+    return last_operation(operation) if isinstance(operation, keras.Model) else operation
 
 
 def activation_of(operation: Any) -> str | None:
@@ -129,92 +118,37 @@ def activation_of(operation: Any) -> str | None:
     return getattr(operation.activation, "__name__", "linear")
 
 
-def _function(model: Any, output: str | None) -> Function:
-    return _compiled(_uncompiled(model, output))
-
-
-def _uncompiled(model: Any, output: str | None) -> Function:
-    import keras
-
-    def compute(arrays: dict[str, Any]) -> Any:
-        result = model(_arrange(model, arrays), training=False)
-        return keras.ops.cast(_choose(result, output, model), "float32")
-
-    return compute
-
-
-def _compiled(compute: Function) -> Function:
-    import tensorflow as tf
-
-    traced = tf.function(compute)
-
-    def call(arrays: dict[str, Any]) -> Any:
-        return traced({key: tf.convert_to_tensor(value) for key, value in arrays.items()})
-
-    return call
-
-
-def _stripped(model: Any, output: str | None, operation: Any) -> Function:
-    """Compute with the last activation replaced by nothing, and put it back.
-
-    A function of TensorFlow keeps the model as it was when first called.
-    """
-    compute = _function(model, output)
-    name = "activation" if hasattr(operation, "activation") else "call"
-    kept = getattr(operation, name)
-
-    def call(arrays: dict[str, Any]) -> Any:
-        setattr(operation, name, _unchanged)
-        try:
-            return compute(arrays)
-        finally:
-            setattr(operation, name, kept)
-
-    return call
-
-
-def _unchanged(values: Any, **_: Any) -> Any:
-    return values
-
-
 def _arrange(model: Any, arrays: dict[str, Any]) -> Any:
     """Give the arrays the structure and types that the model's inputs have."""
     import keras
 
     if isinstance(model, keras.Sequential):
         (values,) = arrays.values()
-        dtype = model.inputs[0].dtype if model.inputs else None
-        return _fit(values, dtype, None if not model.inputs else len(model.inputs[0].shape))
-    return keras.tree.map_structure(
-        lambda tensor: _fit(arrays[tensor.name], tensor.dtype, len(tensor.shape)), model.input
-    )
+        return _fit(values, model.inputs[0]) if model.inputs else values
+    return keras.tree.map_structure(lambda tensor: _fit(arrays[tensor.name], tensor), model.input)
 
 
-def _fit(values: Any, dtype: str | None, rank: int | None) -> Any:
+def _fit(values: Any, tensor: Any) -> Any:
     import keras
 
-    if rank == 1:
+    if len(tensor.shape) == 1:
         values = values[:, 0]
-    if dtype in (None, "string"):
-        return values
-    return keras.ops.cast(values, dtype)
+    return values if tensor.dtype == "string" else keras.ops.cast(values, tensor.dtype)
 
 
 def _choose(outputs: Any, output: str | None, model: Any) -> Any:
     """Pick the chosen one of several outputs."""
-    if isinstance(outputs, dict):
-        named = outputs
-    elif isinstance(outputs, (list, tuple)):
-        named = dict(zip(model.output_names, outputs, strict=True))
-    else:
+    if isinstance(outputs, (list, tuple)):
+        outputs = dict(zip(model.output_names, outputs, strict=True))
+    elif not isinstance(outputs, dict):
         return outputs
-    if len(named) == 1:
-        return next(iter(named.values()))
-    if output not in named:
-        listed = ", ".join(f"'{name}'" for name in named)
+    if len(outputs) == 1:
+        return next(iter(outputs.values()))
+    if output not in outputs:
+        listed = ", ".join(f"'{name}'" for name in outputs)
         raise ModelError(
-            f"The model has {len(named)} outputs: {listed}.",
+            f"The model has {len(outputs)} outputs: {listed}.",
             "One of them must be the score.",
             "Choose the output to use.",
         )
-    return named[output]
+    return outputs[output]

@@ -1,32 +1,36 @@
 """The child process: it alone imports Keras, and it knows only its own directory.
 
-Requests and results are JSON and `.npy` files, read without pickle. Messages go
-out as JSON lines: progress, or one error in three sentences.
+Requests and results are JSON and `.npy` files, read without pickle. Messages are JSON
+lines: progress, or one error in three sentences. Before it opens anything from outside,
+the child limits itself through the kernel, so that TensorFlow's own code is limited, too.
 """
 
 import json
 import os
 import re
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hetcal.child import Limits
-from hetcal.confinement import confine
+from hetcal.arrays import Singles
+from hetcal.child import SMALLER, Limits
 from hetcal.errors import HetcalError, ModelError
-from hetcal.layer_width import check_width
+from hetcal.keras_config import check_width
+from hetcal.keras_internals import import_keras
 
 Report = Callable[[dict[str, Any]], None]
 Batch = dict[str, NDArray[Any]]
 
 BATCH = 1024
 _TRACE = ("File ", "Detected at", "Stack trace", "[[{{", "<stack", "The above")
-_MORE = "Use a smaller model or fewer rows, or use a score column instead."
 
 
 def main() -> None:
@@ -34,10 +38,15 @@ def main() -> None:
     report = _claim_stdout()
     request = json.loads(Path("request.json").read_text(encoding="utf-8"))
     confine(Limits(**request["limits"]))
-    command = {"score": score, "train": train}[request["command"]]
     try:
+        import_keras()
         use_one_thread()
-        command(request, report)
+        if request["command"] == "score":
+            score(request, report)
+        else:
+            from hetcal.network_training import train_network
+
+            train_network(request, report, Path("cancel").exists)
     except HetcalError as error:
         _fail(report, error)
     except (MemoryError, SystemError):
@@ -46,6 +55,45 @@ def main() -> None:
     except Exception as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         _fail(report, explain(error, str(request.get("name", "network"))))
+
+
+def confine(limits: Limits) -> None:
+    """Set the limits and end with the app; Windows has no limits, so the parent ends the child.
+
+    A stricter sandbox belongs here, before TensorFlow is imported.
+    """
+    threading.Thread(target=_end_with_the_app, daemon=True).start()
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    for kind, value in (
+        (resource.RLIMIT_AS, limits.memory),
+        (resource.RLIMIT_CPU, limits.seconds),
+        (resource.RLIMIT_FSIZE, limits.file_bytes),
+        (resource.RLIMIT_NOFILE, limits.files),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _lower(resource, kind, value)
+    signal.alarm(limits.seconds)
+
+
+def _lower(resource: ModuleType, kind: int, value: int) -> None:
+    """Lower one limit; a stricter one that is already set stays."""
+    _, hard = resource.getrlimit(kind)
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard)
+    try:
+        resource.setrlimit(kind, (value, hard))
+    except (OSError, ValueError):
+        # macOS knows RLIMIT_AS but refuses to set it; the other limits still hold.
+        sys.stderr.write(f"limit {kind} is not available here\n")
+
+
+def _end_with_the_app() -> None:
+    # The app holds the other end of stdin: reading ends when the app or its session does.
+    os.read(0, 1)
+    os._exit(1)
 
 
 def use_one_thread() -> None:
@@ -59,9 +107,9 @@ def use_one_thread() -> None:
 def score(request: dict[str, Any], report: Report) -> None:
     """Write the model's own output and its output before the last activation.
 
-    Files: `own.npy` and, where the last activation could be removed,
-    `stripped.npy`, both of shape (rows, units); `output.json` names the activation.
-    Where the request names a layer, `layer.npy` holds what it gives.
+    Files: `own.npy` and, where the last activation can be removed, `stripped.npy`, both of
+    shape (rows, units); `output.json` names the activation. Where the request names a
+    layer, `layer.npy` holds its output.
     """
     from hetcal.model_surgery import computation, load
 
@@ -83,16 +131,9 @@ def score(request: dict[str, Any], report: Report) -> None:
             left = (now - started) / (start + used) * (rows - start - used)
             report({"rows_done": start + used, "rows": rows, "seconds_left": left})
             reported = now
-    watched = files["layer"].shape[1] if "layer" in files else None
-    said = {"activation": activation, "layer_units": watched}
-    Path("output.json").write_text(json.dumps(said), encoding="utf-8")
-
-
-def train(request: dict[str, Any], report: Report) -> None:
-    """Train the network of the request; writes `network.keras` and `history.json`."""
-    from hetcal.network_training import train_network
-
-    train_network(request, report, Path("cancel").exists)
+    units = files["layer"].shape[1] if "layer" in files else None
+    facts = {"activation": activation, "layer_units": units}
+    Path("output.json").write_text(json.dumps(facts), encoding="utf-8")
 
 
 def open_inputs(entries: list[dict[str, Any]]) -> list[tuple[str, Any, list[Any] | None]]:
@@ -126,7 +167,7 @@ def read_batch(inputs: list[tuple[str, Any, list[Any] | None]], start: int, used
     return batch
 
 
-def as_matrix(values: Any) -> NDArray[np.float32]:
+def as_matrix(values: Any) -> Singles:
     """One row per row of the table, one column per unit."""
     array = np.asarray(values, dtype=np.float32)
     return array.reshape(len(array), -1)
@@ -138,21 +179,21 @@ def explain(error: Exception, name: str) -> ModelError:
         return _out_of_memory()
     return ModelError(
         f"Keras could not use the model '{name}': {shorten(str(error))}",
-        "A model that loads and predicts with the installed version of Keras is needed.",
+        "The model must load and predict with the installed version of Keras.",
         "Check that the chosen columns are those the model was trained on, save the model again "
         "with a current Keras, or use a score column instead.",
     )
 
 
 def shorten(message: str) -> str:
-    """Keep the telling part of a long message.
+    """Keep the informative part of a long message.
 
     >>> shorten("Unknown layer: 'A'. Full object config: {'x': 1}")
     "Unknown layer: 'A'."
     >>> shorten("cannot open /srv/secret/file.h5")
     'cannot open ….'
     """
-    # Tracebacks that TensorFlow writes into its messages: what is said stands after them.
+    # TensorFlow writes tracebacks into its messages; the message itself comes after them.
     lines = [line.strip() for line in message.splitlines()]
     if message.startswith("in user code:"):
         message = lines[-1]
@@ -165,7 +206,7 @@ def shorten(message: str) -> str:
     return message if message.endswith((".", "…")) and not message.endswith(" …") else f"{message}."
 
 
-def _new_array(key: str, units: int, request: dict[str, Any]) -> NDArray[np.float32]:
+def _new_array(key: str, units: int, request: dict[str, Any]) -> Singles:
     rows = request["rows"]
     if key == "layer":
         check_width(request["name"], request["layer"], units, rows)
@@ -185,9 +226,10 @@ def _check_units(units: int, request: dict[str, Any]) -> None:
         )
     if classes is not None and units != classes:
         raise ModelError(
-            f"{given}, and the label has {classes} values.",
-            "One number for each value of the label is needed.",
-            "Use a model for these classes, or name a positive value to set it against all others.",
+            f"{given}, but the label has {classes} values.",
+            "The model must give one number for each value of the label.",
+            "Use a model for these classes, or choose a positive value: all others then count "
+            "as negative.",
         )
 
 
@@ -204,8 +246,7 @@ def _claim_stdout() -> Report:
 
 
 def _fail(report: Report, error: HetcalError) -> None:
-    said = {"wrong": error.wrong, "needed": error.needed, "remedy": error.remedy}
-    report({"error": said})
+    report({"error": {"wrong": error.wrong, "needed": error.needed, "remedy": error.remedy}})
     os._exit(1)
 
 
@@ -213,5 +254,5 @@ def _out_of_memory() -> ModelError:
     return ModelError(
         "The model needs more memory than it may use.",
         "A model must work within its memory limit.",
-        _MORE,
+        SMALLER,
     )

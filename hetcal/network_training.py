@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,29 +11,23 @@ import numpy as np
 
 from hetcal.arrays import Floats, Ints
 from hetcal.errors import ModelError
-from hetcal.keras_archive import settle
 from hetcal.metrics import auc, log_loss
-from hetcal.network import NetworkSettings, build_core, join
-from hetcal.network_rows import Preparation, fit_preparation, prepare, read_rows
+from hetcal.model_worker import Report
+from hetcal.network import (
+    NetworkSettings,
+    Preparation,
+    build_core,
+    fit_preparation,
+    join,
+    prepare,
+    read_rows,
+    settle,
+)
 
-# The AUC of the training rows is shown each epoch on at most this many of them.
+# Training rows on which AUC and log-loss are measured each epoch, at most.
 SHOWN_ROWS = 100_000
 _AT_ONCE = 8192
 _PAUSE = 0.3
-
-Report = Callable[[dict[str, Any]], None]
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """One epoch: AUC and log-loss of training and validation rows."""
-
-    epoch: int
-    train_auc: float
-    validation_auc: float
-    train_loss: float
-    validation_loss: float
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -47,7 +41,7 @@ class _Part:
 
 @dataclass
 class Watch:
-    """Measures every epoch, reports it, keeps the best weights and hears a cancel."""
+    """Measures and reports every epoch, keeps the best weights and stops when cancelled."""
 
     model: Any
     train: _Part
@@ -56,7 +50,7 @@ class Watch:
     epochs: int
     report: Report
     cancelled: Callable[[], bool]
-    history: list[Epoch] = field(default_factory=list)
+    history: list[dict[str, float]] = field(default_factory=list)
     best_epoch: int = 0
     best_weights: Any = None
     last_weights: Any = None
@@ -69,33 +63,34 @@ class Watch:
         self.epoch_started = time.monotonic()
 
     def step(self, batch: int, logs: Any = None) -> None:
-        """Report now and then inside an epoch, and look for a cancel."""
+        """Report now and then inside an epoch, and stop when cancelled."""
         now = time.monotonic()
         epoch = len(self.history)
         if epoch == batch == 0:
-            self.started = now  # the first step builds the graph, no measure of the others
+            self.started = now  # the first step builds the graph and takes longer
         elif now - self.reported > _PAUSE:
             self.reported = now
             self.model.stop_training = self.cancelled()
-            self._tell((epoch + (batch + 1) / self.steps) / self.epochs)
+            self._report_share((epoch + (batch + 1) / self.steps) / self.epochs)
 
     def end(self, epoch: int, logs: Any = None) -> None:
-        """Measure the network and keep its weights where it is the best so far."""
-        train_auc, train_loss = _measure(self.model, self.train)
-        validation_auc, validation_loss = _measure(self.model, self.validation)
-        seconds = time.monotonic() - self.epoch_started
-        done = Epoch(epoch + 1, train_auc, validation_auc, train_loss, validation_loss, seconds)
-        if validation_auc > max((each.validation_auc for each in self.history), default=-1):
+        """Measure the network and keep its weights if it is the best so far."""
+        done: dict[str, float] = {}
+        for role, part in (("train", self.train), ("validation", self.validation)):
+            done[f"{role}_auc"], done[f"{role}_loss"] = _measure(self.model, part)
+        done["seconds"] = time.monotonic() - self.epoch_started
+        earlier = (each["validation_auc"] for each in self.history)
+        if done["validation_auc"] > max(earlier, default=-1):
             self.best_epoch, self.best_weights = epoch + 1, self.model.get_weights()
-        diverged = not np.isfinite(validation_loss)
+        diverged = not np.isfinite(done["validation_loss"])
         self.model.stop_training = diverged or self.cancelled()
         if not diverged:
             self.last_weights = self.model.get_weights()
             self.history.append(done)
-            self.report({"done": asdict(done)})
-            self._tell((epoch + 1) / self.epochs)
+            self.report({"done": done})
+            self._report_share((epoch + 1) / self.epochs)
 
-    def _tell(self, fraction: float) -> None:
+    def _report_share(self, fraction: float) -> None:
         left = (time.monotonic() - self.started) * (1 - fraction) / fraction
         self.report({"fraction": fraction, "seconds_left": left})
 
@@ -103,7 +98,7 @@ class Watch:
 def train_network(request: dict[str, Any], report: Report, cancelled: Callable[[], bool]) -> None:
     """Train on the rows in the current directory; write `network.keras` and `history.json`.
 
-    `last.keras`, the network of the last epoch, is written if the settings keep it.
+    If the settings keep it, the network of the last epoch is written to `last.keras`.
     """
     import keras
 
@@ -161,14 +156,14 @@ def _measure(model: Any, part: _Part) -> tuple[float, float]:
 def _save(watch: Watch, preparation: Preparation, settings: NetworkSettings) -> None:
     if watch.best_weights is None:
         raise ModelError(
-            "The training diverged: the network's output is no longer a number.",
+            "The training diverged: the network's output is no longer a finite number.",
             "A smaller learning rate is needed.",
             "Divide the learning rate by ten and train again.",
         )
     _write(watch.best_weights, preparation, settings, Path("network.keras"))
     if settings.keep_last:
         _write(watch.last_weights, preparation, settings, Path("last.keras"))
-    history = {"best_epoch": watch.best_epoch, "epochs": [asdict(each) for each in watch.history]}
+    history = {"best_epoch": watch.best_epoch, "epochs": watch.history}
     Path("history.json").write_text(json.dumps(history), encoding="utf-8")
 
 

@@ -1,15 +1,16 @@
 """Read Parquet files into plain columns."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from hetcal.columns import counted
 from hetcal.errors import TableError
 from hetcal.progress import Progress, silent
+from hetcal.text_columns import large_note
 
 MAX_CELLS = 2_000_000_000
 
@@ -17,18 +18,19 @@ MAX_CELLS = 2_000_000_000
 def read_parquet(
     path: Path, name: str, progress: Progress = silent
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Read a Parquet file, refusing what is too large before it is read.
+    """Read a Parquet file; one that is too large is refused before it is read.
 
-    One column is read after the other, so that little more than the table itself is ever in
-    memory.
+    Columns are read one by one, so that memory holds little more than the table itself.
 
     Returns
     -------
     frame : DataFrame
-        Numbers, text, truth values, dates and times only.
+        Numbers, text, booleans, dates and times only.
     notes : list of str
         What was converted.
     """
+    import pyarrow.parquet as pq
+
     columns, notes = [], []
     try:
         with pq.ParquetFile(path) as file:
@@ -36,7 +38,9 @@ def read_parquet(
             names = file.schema_arrow.names
             for i, column in enumerate(names):
                 progress(i / len(names), f"Reading column {i + 1} of {len(names)}")
-                values, note = _plain_column(column, _read_column(file, i))
+                # By position, since a name may also be the beginning of another.
+                values = file.reader.read_all(column_indices=[i])[0]
+                values, note = _plain_column(column, values)
                 columns.append(_as_series(values))
                 notes += [] if note is None else [note]
     except (pa.ArrowException, OSError) as error:
@@ -49,20 +53,15 @@ def read_parquet(
     return frame.set_axis(names, axis=1), notes
 
 
-def _read_column(file: pq.ParquetFile, position: int) -> pa.ChunkedArray:
-    """Read a column by its position, since a name may also be the beginning of another."""
-    return file.reader.read_all(column_indices=[position])[0]
-
-
 def _as_series(values: pa.ChunkedArray) -> pd.Series:
     table = pa.table([values], names=["values"])
     series = table.to_pandas(ignore_metadata=True, date_as_object=False)["values"]
     del table, values
-    pa.default_memory_pool().release_unused()  # what Arrow keeps for itself is of no use here
+    pa.default_memory_pool().release_unused()  # Arrow's own cache is of no use here
     return series
 
 
-def _check_footer(file: pq.ParquetFile, name: str) -> None:
+def _check_footer(file: Any, name: str) -> None:
     rows, columns = file.metadata.num_rows, file.metadata.num_columns
     if rows * columns > MAX_CELLS:
         raise TableError(
@@ -80,7 +79,7 @@ def _check_footer(file: pq.ParquetFile, name: str) -> None:
         if pa.types.is_nested(column.type):
             raise TableError(
                 f"Column '{column.name}' of '{name}' holds nested values ({column.type}).",
-                "Every cell must hold a single number, text, truth value or date.",
+                "Every cell must hold a single number, text, boolean or date.",
                 "Unfold this column into plain columns, or leave it out of the file.",
             )
 
@@ -101,8 +100,5 @@ def _plain_column(name: str, values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, 
     if pa.types.is_boolean(kind) and values.null_count:
         return pc.if_else(values, "True", "False"), None
     if pa.types.is_uint64(kind) and (pc.max(values).as_py() or 0) >= 2**63:
-        return values.cast(pa.large_string()), (
-            f"Column '{name}' is kept as text because whole numbers such as "
-            f"{pc.max(values).as_py()} are too large to be exact."
-        )
+        return values.cast(pa.large_string()), large_note(name, pc.max(values).as_py())
     return values, None

@@ -1,8 +1,7 @@
-"""Read one file into a table, with a record of what was decided on the way."""
+"""Read one file into a table, with notes on what was decided on the way."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,51 +13,32 @@ from hetcal.delimited import WrongEncodingError, read_delimited
 from hetcal.dialect import Dialect, detect_dialect
 from hetcal.digests import file_digest
 from hetcal.errors import TableError
-from hetcal.known_kinds import as_kinds, known_column
 from hetcal.parquet import read_parquet
 from hetcal.progress import Progress, between, silent
+from hetcal.text_columns import as_kinds, known_column
 from hetcal.text_file import is_gzip, is_parquet, is_readable
 
 __all__ = ["Dialect", "Reading", "detect_dialect", "is_parquet", "is_readable", "read_file"]
 
-SIGNING = 0.7  # share of the time after which a large file has been read and is signed
+HASHING = 0.7  # share of the time after which a large file has been read and is hashed
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A file that was read.
+    """A file that was read."""
 
-    Parameters
-    ----------
-    frame : DataFrame
-        The rows in file order; text columns have pandas' `str` type.
-    digest : str
-        SHA-256 of the file's bytes, in hexadecimal.
-    dialect : Dialect or None
-        How the text was read; None for Parquet.
-    notes : tuple of str
-        What was decided or repaired, naming the column.
-    path : Path
-        The file.
-    name : str
-        What the user calls it.
-    kinds : mapping
-        The columns whose kind was given.
-    """
-
-    frame: pd.DataFrame
-    digest: str
-    dialect: Dialect | None
-    notes: tuple[str, ...]
+    frame: pd.DataFrame  # the rows in file order; text columns have pandas' `str` type
+    digest: str  # SHA-256 of the file's bytes
+    dialect: Dialect | None  # how the text was read; None for Parquet
+    notes: tuple[str, ...]  # what was decided or repaired, naming the column
     path: Path
-    name: str
-    kinds: Kinds = field(default_factory=dict)
+    name: str  # what the user calls the file
+    kinds: Kinds = field(default_factory=dict)  # those that were given
 
     def with_text(self, columns: Iterable[str]) -> "Reading":
-        """Read the file again with these columns as the text that stands in it."""
+        """Read the file again with these columns as text."""
         text: Kinds = dict.fromkeys(columns, "category")
-        kinds = {**self.kinds, **text}
-        return read_file(self.path, self.dialect, name=self.name, kinds=kinds)
+        return read_file(self.path, self.dialect, name=self.name, kinds={**self.kinds, **text})
 
 
 def read_file(
@@ -80,10 +60,10 @@ def read_file(
     name : str, optional
         What the user calls the file, for messages; the file's own name otherwise.
     kinds : mapping, optional
-        Columns that are known to hold numbers or categories, so that the rows of this
-        file do not decide; a category is the text that stands in the file.
+        Columns that are known to hold numbers or categories, whatever values this file
+        has; a category keeps the text of the file.
     progress : callable, optional
-        Is told how far the reading has come.
+        Called with the share that has been read.
 
     Raises
     ------
@@ -95,76 +75,57 @@ def read_file(
         raise TableError(
             f"There is no file '{path}' that can be read.",
             "The path must lead to a file on the machine that runs hetcal.",
-            "Check the path for a spelling mistake, and the file's permissions.",
+            "Check the spelling of the path and the permissions of the file.",
         )
-    reading, signing = between(progress, 0.0, SIGNING), between(progress, SIGNING, 1.0)
+    reading = between(progress, 0.0, HASHING)
     if is_parquet(path):
         dialect = None
         frame, notes = read_parquet(path, name, reading)
         _check_names(list(frame.columns), name, "")
     else:
         reading(0.0, "Reading the text")
-        with _no_parquet(name):
-            dialect, table, notes = _read_text(path, dialect, name)
+        dialect, table, notes = _read_text(path, dialect, name)
         columns = [known_column(c, table[c], dialect.decimal, kinds) for c in table.column_names]
         notes += [column.note for column in columns if column.note is not None]
         table = pa.table([c.values for c in columns], names=table.column_names)
         frame = table.to_pandas(ignore_metadata=True, date_as_object=False)
     frame, more = as_kinds(frame, kinds)
-    digest = file_digest(path, signing)
+    digest = file_digest(path, between(progress, HASHING, 1.0))
     return Reading(frame, digest, dialect, (*notes, *more), path, name, kinds)
 
 
-def _read_text(
-    path: Path, dialect: Dialect | None, name: str
-) -> tuple[Dialect, pa.Table, list[str]]:
-    """Read columns of text, with the dialect that was used and what there is to say."""
-    used = _dialect_for(path, dialect, name)
+def _read_text(path: Path, given: Dialect | None, name: str) -> tuple[Dialect, pa.Table, list[str]]:
+    """Read columns of text; also return the dialect that was used, and notes."""
     try:
-        table, notes = read_delimited(path, used, name)
-    except WrongEncodingError:
-        if dialect is not None or used.encoding != "utf-8":
-            raise
-        # The first 64 KB were plain ASCII; a letter further on shows the encoding.
-        used = replace(used, encoding="cp1252")
-        table, notes = read_delimited(path, used, name)
-    _check_names(table.column_names, name, _header_hint(used))
-    if dialect is None:
-        notes += _detection_notes(used, name)
-    return used, table, notes
-
-
-@contextmanager
-def _no_parquet(name: str) -> Iterator[None]:
-    """Say what a file with the ending of Parquet is not, where it is no text table either."""
-    try:
-        yield
+        used = _dialect_for(path, given, name)
+        try:
+            table, notes = read_delimited(path, used, name)
+        except WrongEncodingError:
+            if given is not None or used.encoding != "utf-8":
+                raise
+            # The first 64 KB were plain ASCII; a letter further on shows the encoding.
+            used = replace(used, encoding="cp1252")
+            table, notes = read_delimited(path, used, name)
+        hint = ", or untick 'First row holds the names' (--no-header on the command line)"
+        _check_names(table.column_names, name, hint if used.header else "")
     except TableError as error:
         if not name.lower().endswith(".parquet"):
             raise
         raise TableError(
-            f"'{name}' is no Parquet file, whatever its name says, and no table in text form.",
+            f"'{name}' is neither a Parquet file, despite its name, nor a table in text form.",
             "A Parquet file begins with the letters PAR1.",
             "Export the table again as Parquet or as CSV.",
         ) from error
+    return used, table, notes + (_detection_notes(used, name) if given is None else [])
 
 
-def _dialect_for(path: Path, dialect: Dialect | None, name: str) -> Dialect:
-    """Detect the dialect, or check that the file is text at all and use the given one."""
-    if dialect is None:
+def _dialect_for(path: Path, given: Dialect | None, name: str) -> Dialect:
+    """Use the given dialect, or detect it; either way refuse a file that is not text."""
+    if given is None:
         return detect_dialect(path, name=name)
-    if not dialect.encoding.lower().startswith(("utf-16", "utf-32")):  # these have zero bytes
+    if not given.encoding.lower().startswith(("utf-16", "utf-32")):  # these have zero bytes
         detect_dialect(path, name=name)
-    return replace(dialect, gzip=is_gzip(path))
-
-
-def _header_hint(dialect: Dialect) -> str:
-    if not dialect.header:
-        return ""
-    return (
-        ", or say that the first row holds none (no tick at 'First row holds the names'; "
-        "--no-header on the command line)"
-    )
+    return replace(given, gzip=is_gzip(path))
 
 
 def _check_names(names: Sequence[str], name: str, hint: str) -> None:

@@ -1,4 +1,4 @@
-"""A first guess at what each column is for; the user has the last word."""
+"""Guess the role of each column; the user can change it."""
 
 import pandas as pd
 
@@ -9,7 +9,7 @@ from hetcal.table import Roles
 LABEL_NAMES = ("label", "y", "target", "class", "outcome", "churned", "default", "income")
 SCORE_NAMES = ("score", "logit", "logits", "probability", "proba", "prob", "prediction", "pred")
 FIRST_ROWS = 1000  # most columns have more than two values among these already
-MOST_VALUES = 20  # of a column that is taken for a label
+MOST_VALUES = 20  # of a column that may be the label
 WEIGHT_NAMES = ("weight", "sample_weight", "row_weight")
 
 

@@ -1,4 +1,4 @@
-"""A model at work in a child process: its progress, its scores, and what a layer gives."""
+"""A model that scores rows in a child process: its progress, scores and layer outputs."""
 
 import time
 from collections.abc import Callable
@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hetcal.activations import Activations, read_activations
-from hetcal.child import Child
-from hetcal.child_output import last_numbers, read_object, read_outputs, unusable
+from hetcal.child import Child, last_numbers, read_object, read_outputs, unusable
 from hetcal.model_output import ModelOutput
 from hetcal.progress import Progress
 from hetcal.scores import Scores
@@ -19,7 +18,7 @@ Finish = Callable[[ModelOutput], Scores]
 
 @dataclass(frozen=True)
 class ScoringProgress:
-    """How far the scoring of a table has come."""
+    """How many rows have been scored."""
 
     rows_done: int
     rows: int
@@ -27,12 +26,12 @@ class ScoringProgress:
 
     @property
     def fraction(self) -> float:
-        """Share of the rows that have their score."""
+        """Share of the rows that have a score."""
         return self.rows_done / self.rows
 
 
 class ScoringJob:
-    """Scoring at work; made by `start_scoring`."""
+    """A running model; made by `start_scoring`."""
 
     def __init__(
         self,
@@ -52,17 +51,17 @@ class ScoringJob:
 
     @property
     def running(self) -> bool:
-        """Whether the model is still at work."""
+        """Whether the model is still running."""
         return self._scores is None and self._child.running
 
     def progress(self) -> ScoringProgress | None:
-        """Tell the latest state; None while Keras is being loaded."""
+        """Return the latest state; None while Keras is being loaded."""
         if self._scores is not None:
             return ScoringProgress(self._rows, self._rows, 0.0)
-        said = last_numbers(self._child.messages(), ("rows_done", "seconds_left"))
-        if said is None:
+        numbers = last_numbers(self._child.messages(), ("rows_done", "seconds_left"))
+        if numbers is None:
             return None
-        done, left = said
+        done, left = numbers
         return ScoringProgress(int(min(max(done, 0), self._rows)), self._rows, max(left, 0.0))
 
     def cancel(self) -> None:
@@ -70,14 +69,14 @@ class ScoringJob:
         self._child.stop()
 
     def watch(self, progress: Progress) -> None:
-        """Tell how far the model has come until it ends; what that raises ends the model."""
+        """Report progress until the model ends; an error in `progress` stops the model."""
         try:
             while self.running:
-                said = self.progress()
-                if said is None:
+                state = self.progress()
+                if state is None:
                     progress(0.0, "Starting the model")
                 else:
-                    progress(said.fraction, f"Scored {said.rows_done:,} of {said.rows:,} rows")
+                    progress(state.fraction, f"Scored {state.rows_done:,} of {state.rows:,} rows")
                 time.sleep(PAUSE)
         except BaseException:
             self.cancel()
@@ -91,17 +90,16 @@ class ScoringJob:
         return self._scores
 
     def activations(self) -> Activations | None:
-        """Wait for what the layer gives; None if no layer was asked for."""
+        """Wait for the output of the layer; None if no layer was requested."""
         self.result()
         return self._activations
 
     def _read(self, directory: Path) -> Scores:
-        said = read_object(directory / "output.json")
+        facts = read_object(directory / "output.json")
         if self._layer is not None:
-            self._activations = read_activations(
-                directory, self._layer, self._rows, said.get("layer_units")
-            )
-        activation = said.get("activation")
+            units = facts.get("layer_units")
+            self._activations = read_activations(directory, self._layer, self._rows, units)
+        activation = facts.get("activation")
         if activation is not None and not isinstance(activation, str):
             raise unusable("the last activation has no name")
         own, stripped = read_outputs(directory / "own.npy", self._rows, self._units), None

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,24 +20,12 @@ ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".csv.gz", ".tsv.gz", ".txt.gz")
 
 @dataclass(frozen=True)
 class Source:
-    """The rows of one or more files as one table.
+    """The rows of one or more files as one table."""
 
-    Parameters
-    ----------
-    frame : DataFrame
-        All rows, in file order.
-    digest : str
-        SHA-256 that stands for the files' bytes and the way they were read.
-    notes : tuple of str
-        What was decided or repaired.
-    split_column : str or None
-        The column that was added to hold each row's role, for one file per role.
-    """
-
-    frame: pd.DataFrame
-    digest: str
-    notes: tuple[str, ...]
-    split_column: str | None
+    frame: pd.DataFrame  # all rows, in file order
+    digest: str  # SHA-256 of the files' bytes and of how they were read
+    notes: tuple[str, ...]  # what was decided or repaired
+    split_column: str | None  # added to hold each row's role, for one file per role
 
 
 def one_file(reading: Reading) -> Source:
@@ -59,12 +47,11 @@ def file_per_role(readings: Mapping[str, Reading]) -> Source:
         When the files have different columns.
     """
     ordered = {role: readings[role] for role in ROLES if role in readings}
-    frame, notes = _joined({f"the {role} file": reading for role, reading in ordered.items()})
-    column = "split" if "split" not in frame.columns else "split (file)"
+    source = _joined(ordered, "the {} file")
+    column = "split" if "split" not in source.frame.columns else "split (file)"
     roles = np.repeat(list(ordered), [len(reading.frame) for reading in ordered.values()])
-    frame = frame.assign(**{column: pd.Series(roles, dtype="str")})
-    told = [f"{role}: {note}" for role, reading in ordered.items() for note in reading.notes]
-    return Source(frame, _digest(ordered), (*told, *notes), column)
+    frame = source.frame.assign(**{column: pd.Series(roles, dtype="str")})
+    return replace(source, frame=frame, split_column=column)
 
 
 def from_path(
@@ -96,15 +83,22 @@ def from_path(
     files = table_files(path)
     if not files:
         raise TableError(
-            f"The folder '{path}' holds no tables.",
-            f"A folder must hold files that end in {', '.join(ENDINGS)}.",
+            f"The folder '{path}' contains no tables.",
+            f"A folder must contain files that end in {', '.join(ENDINGS)}.",
             "Check the path, or give the path of a single file.",
         )
     by_role = _files_by_role(files)
     if len(by_role) > 1:
-        readings = _read_all(by_role, dialect, kinds, progress)
-        return _with_notes(file_per_role(readings), _unused_note(files, by_role.values()))
-    return _parts(_read_all({file.name: file for file in files}, dialect, kinds, progress))
+        source = file_per_role(_read_all(by_role, dialect, kinds, progress))
+        unused = ", ".join(f"'{file.name}'" for file in files if file not in by_role.values())
+        note = f"Files that do not name a role were left out: {unused}."
+        return replace(source, notes=(*source.notes, note)) if unused else source
+    readings = _read_all({file.name: file for file in files}, dialect, kinds, progress)
+    if len(readings) == 1:
+        return one_file(*readings.values())
+    source = _joined(readings, "'{}'")
+    note = f"{len(readings)} files were joined into one table: {', '.join(readings)}."
+    return replace(source, notes=(note, *source.notes))
 
 
 def table_files(path: Path) -> list[Path]:
@@ -137,35 +131,15 @@ def _files_by_role(files: Sequence[Path]) -> dict[str, Path]:
         if role in found:
             raise TableError(
                 f"The files '{found[role].name}' and '{file.name}' both name the {role} rows.",
-                "A folder may hold one file per role.",
+                "A folder may contain one file per role.",
                 "Rename or remove one of them.",
             )
         found[role] = file
     return found
 
 
-def _unused_note(files: Sequence[Path], used: Iterable[Path]) -> list[str]:
-    unused = [file.name for file in files if file not in set(used)]
-    listed = ", ".join(f"'{name}'" for name in unused)
-    return [f"Files that name no role were left out: {listed}."] if unused else []
-
-
-def _with_notes(source: Source, notes: Sequence[str]) -> Source:
-    return Source(source.frame, source.digest, (*source.notes, *notes), source.split_column)
-
-
-def _parts(readings: Mapping[str, Reading]) -> Source:
-    """Join files that hold parts of one table."""
-    if len(readings) == 1:
-        return one_file(next(iter(readings.values())))
-    frame, notes = _joined({f"'{name}'": reading for name, reading in readings.items()})
-    told = [f"{name}: {note}" for name, reading in readings.items() for note in reading.notes]
-    joined = f"{len(readings)} files were joined into one table: {', '.join(readings)}."
-    return Source(frame, _digest(readings), (joined, *told, *notes), None)
-
-
 def _digest(readings: Mapping[str, Reading]) -> str:
-    """Stand for the content and the way it was read: another delimiter is another table."""
+    """Identify the content and how it was read: another delimiter makes another table."""
     parts = [
         f"{name}\n{r.digest}\n{r.dialect!r}\n{sorted(r.kinds.items())}"
         for name, r in readings.items()
@@ -173,9 +147,9 @@ def _digest(readings: Mapping[str, Reading]) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def _joined(readings: Mapping[str, Reading]) -> tuple[pd.DataFrame, list[str]]:
-    """Put files with the same columns one under the other."""
-    frames = {name: reading.frame for name, reading in readings.items()}
+def _joined(readings: Mapping[str, Reading], shown_as: str) -> Source:
+    """Put files with the same columns one under the other; `shown_as` names them in errors."""
+    frames = {shown_as.format(name): reading.frame for name, reading in readings.items()}
     first_name, first = next(iter(frames.items()))
     for name, frame in frames.items():
         _check_columns(first_name, first.columns, name, frame.columns)
@@ -183,11 +157,12 @@ def _joined(readings: Mapping[str, Reading]) -> tuple[pd.DataFrame, list[str]]:
     # Numbers and dates would not give back the text that they were read from.
     texts = (reading.with_text(mixed) if mixed else reading for reading in readings.values())
     aligned = [reading.frame[list(first.columns)] for reading in texts]
-    notes = [
+    notes = [f"{name}: {note}" for name, reading in readings.items() for note in reading.notes]
+    notes += [
         f"Column '{column}' holds text in one file and other values in another; it is used as text."
         for column in mixed
     ]
-    return pd.concat(aligned, ignore_index=True), notes
+    return Source(pd.concat(aligned, ignore_index=True), _digest(readings), tuple(notes), None)
 
 
 def _check_columns(first_name: str, first: pd.Index, name: str, columns: pd.Index) -> None:

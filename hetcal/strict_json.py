@@ -1,4 +1,4 @@
-"""Read JSON from strangers: bounded, typed, no duplicate keys, finite numbers."""
+"""Read untrusted JSON: bounded, typed, no duplicate keys, finite numbers only."""
 
 import json
 import math
@@ -8,7 +8,7 @@ MAX_TEXT = 64 * 2**20
 
 
 class JsonError(ValueError):
-    """The text is not the JSON that was asked for; the message says why."""
+    """The text is not the expected JSON; the message says why."""
 
 
 def parse_object(text: str | bytes) -> "Fields":
@@ -33,20 +33,20 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
+def _float(value: float) -> float:
+    """Convert a number; a whole number beyond all floats becomes infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
 def _refuse(constant: str) -> NoReturn:
     raise JsonError(f"it contains the number {constant}")
 
 
 class Fields:
-    """Typed access to the fields of a JSON object.
-
-    Parameters
-    ----------
-    content : object
-        What `json.loads` gave.
-    where : str
-        What the object is, for messages.
-    """
+    """Typed access to the fields of a JSON object; `where` names the object in errors."""
 
     def __init__(self, content: object, where: str) -> None:
         if not isinstance(content, dict):
@@ -85,22 +85,19 @@ class Fields:
     def integer(self, key: str, low: int, high: int) -> int:
         """Return a whole number from `low` to `high`."""
         value = self._get(key)
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        if type(value) is not int or not low <= value <= high:
             raise self._problem(key, f"a whole number from {low} to {high}")
         return value
 
     def number(self, key: str, low: float = -math.inf, high: float = math.inf) -> float:
         """Return a finite number from `low` to `high`."""
         value = self._get(key)
-        if not isinstance(value, int | float) or isinstance(value, bool):
+        if type(value) not in (int, float):
             raise self._problem(key, "a number")
-        try:
-            value = float(value)
-        except OverflowError as error:
-            raise self._problem(key, "a finite number") from error
-        if not math.isfinite(value) or not low <= value <= high:
+        number = _float(value)
+        if not math.isfinite(number) or not low <= number <= high:
             raise self._problem(key, f"a finite number from {low:g} to {high:g}")
-        return value
+        return number
 
     def number_or_nan(self, key: str, low: float = -math.inf, high: float = math.inf) -> float:
         """Return the same, or NaN where there is null."""
@@ -111,10 +108,7 @@ class Fields:
         values = self._list(key)
         if not all(type(each) in (int, float) for each in values):
             raise self._problem(key, "a list of numbers")
-        try:
-            found = tuple(map(float, values))
-        except OverflowError as error:
-            raise self._problem(key, "a list of finite numbers") from error
+        found = tuple(map(_float, values))
         if not all(map(math.isfinite, found)):
             raise self._problem(key, "a list of finite numbers")
         return found
@@ -136,11 +130,11 @@ class Fields:
         return [Fields(value, f"{key!r} number {position}") for position, value in found]
 
     def is_text(self, key: str) -> bool:
-        """Tell whether the field is text."""
+        """Return whether the field is text."""
         return isinstance(self._get(key), str)
 
     def is_null(self, key: str) -> bool:
-        """Tell whether the field is null."""
+        """Return whether the field is null."""
         return self._get(key) is None
 
     def _get(self, key: str) -> Any:

@@ -1,13 +1,14 @@
-"""Turn columns of text into numbers and dates, and say what was decided."""
+"""Turn columns of text into numbers and dates, and note what was decided."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hetcal.arrays import Bools
-from hetcal.columns import counted
+from hetcal.columns import Kinds, as_text, column_kind, counted
 from hetcal.errors import TableError
 
 MARKERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?", "-")
@@ -17,16 +18,73 @@ _NUMBER = r"^[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf|infinity
 _CODE = r"^\s*[+-]?0[0-9xX]"  # 00123 and 0x1A are codes: as numbers they would change
 _WHOLE = r"^[+-]?[0-9]{19,}$"
 _NUMBER_SHARE = 0.9
-# Many different texts in many rows are no markers but codes, such as V57 among numbers.
+# Many different texts in many rows are codes, such as V57 among numbers, not markers.
 _MOST_MARKERS = 5
 _TYPING_ERRORS = 0.005
 
 
 class TypedColumn(NamedTuple):
-    """A column with its type found, and what there is to say about it."""
+    """A column with its type, and a note on how it was read."""
 
     values: pa.ChunkedArray
     note: str | None = None
+
+
+def known_column(name: str, text: pa.ChunkedArray, decimal: str, kinds: Kinds) -> TypedColumn:
+    """Type a column of text by its known kind, or by its values where the kind is unknown.
+
+    Parameters
+    ----------
+    name, text, decimal
+        As in `typed_column`.
+    kinds : mapping
+        The known kinds; a category keeps its text.
+    """
+    kind = kinds.get(name)
+    if kind == "category":
+        return TypedColumn(text)
+    return (number_column if kind == "number" else typed_column)(name, text, decimal)
+
+
+def as_kinds(frame: pd.DataFrame, kinds: Kinds) -> tuple[pd.DataFrame, list[str]]:
+    """Convert columns that already have a type to the known kinds.
+
+    Boolean columns serve as both kinds and stay as they are.
+
+    Returns
+    -------
+    frame : DataFrame
+        Text is converted to numbers, numbers and dates to categories, where the kind says so.
+    notes : list of str
+        Which values became missing.
+
+    Raises
+    ------
+    TableError
+        When values are not numbers, naming them.
+    """
+    changed, notes = {}, []
+    for name, kind in kinds.items():
+        if name not in frame.columns or column_kind(frame[name]) == kind:
+            continue
+        if kind == "category":
+            changed[name] = as_text(frame[name])
+        elif not pd.api.types.is_bool_dtype(frame[name]):
+            changed[name], note = _numbers(frame[name])
+            notes += [] if note is None else [note]
+    return frame.assign(**changed), notes
+
+
+def _numbers(column: pd.Series) -> tuple[pd.Series, str | None]:
+    if column_kind(column) != "category":
+        raise TableError(
+            f"Column '{column.name}' holds values of type {column.dtype}.",
+            "This column is read as numbers.",
+            "Give numbers, or leave these cells empty.",
+        )
+    text = pa.chunked_array([pa.array(as_text(column), pa.large_string(), from_pandas=True)])
+    values, note = number_column(str(column.name), text)
+    return pd.Series(values.to_pandas().to_numpy(), index=column.index), note
 
 
 def typed_column(name: str, text: pa.ChunkedArray, decimal: str = ".") -> TypedColumn:
@@ -58,7 +116,7 @@ def number_column(name: str, text: pa.ChunkedArray, decimal: str = ".") -> Typed
     Raises
     ------
     TableError
-        When more than one value in ten is no number, naming some.
+        When more than one value in ten is not a number, naming some.
     """
     plain = _with_point(text, decimal)
     numbers = _cast(plain)
@@ -76,14 +134,14 @@ def number_column(name: str, text: pa.ChunkedArray, decimal: str = ".") -> Typed
 
 
 def _with_point(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
-    """Write decimal commas as points; a point already there is no number any more."""
+    """Write decimal commas as points; a field with a point is then not a number."""
     if decimal == ".":
         return text
     return pc.replace_substring(pc.replace_substring(text, ".", "~"), ",", ".")
 
 
 def _cast(text: pa.ChunkedArray | pa.Array) -> Any:
-    """Return the numbers that all fields are, whole ones if possible; else None."""
+    """Convert the fields to numbers, whole ones if possible; None if any is not a number."""
     for kind in (pa.int64(), pa.float64()):
         try:
             return text.cast(kind)
@@ -108,12 +166,12 @@ class _Fields:
 
     @property
     def share(self) -> float:
-        """Numbers among the values that no marker calls missing; 1 where there are none."""
+        """Share of numbers among the values that are not missing; 1 where there are none."""
         return float(1 - self.rows[self.other].sum() / self.present)
 
     @property
     def numbers(self) -> pa.ChunkedArray:
-        """The number of each row, null where the field is none."""
+        """The number of each row, null where the field is not a number."""
         none = pa.scalar(None, self.distinct.type)
         numbers = _cast(pc.if_else(pa.array(self.number), self.distinct, none))
         return pa.chunked_array([numbers.take(self.indices)])
@@ -131,29 +189,24 @@ def _first_match(text: pa.ChunkedArray, pattern: str) -> str | None:
 
 
 def _checked_numbers(name: str, text: pa.ChunkedArray, numbers: pa.ChunkedArray) -> TypedColumn:
-    """Keep codes and too large whole numbers as text."""
-    example = _first_match(_rewritten(text, numbers), _CODE)
+    """Keep codes and whole numbers that are too large as text."""
+    whole = pa.types.is_integer(numbers.type)  # then only rewritten numbers can be codes
+    suspects = text.filter(pc.not_equal(numbers.cast(text.type), text)) if whole else text
+    example = _first_match(suspects, _CODE)
     if example is not None:
-        return TypedColumn(text, _code_note(name, example))
-    if pa.types.is_floating(numbers.type) and pc.max(pc.abs(numbers)).as_py() >= 2.0**63:
+        kept = (
+            f"Column '{name}' is kept as text because values such as '{example}' look like codes."
+        )
+        return TypedColumn(text, kept)
+    if not whole and pc.max(pc.abs(numbers)).as_py() >= 2.0**63:
         example = _first_match(text, _WHOLE)
         if example is not None:
-            return TypedColumn(text, _large_note(name, example))
+            return TypedColumn(text, large_note(name, example))
     return TypedColumn(numbers)
 
 
-def _rewritten(text: pa.ChunkedArray, numbers: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the fields that may be codes: whole numbers that are written otherwise."""
-    if not pa.types.is_integer(numbers.type):
-        return text
-    return text.filter(pc.not_equal(numbers.cast(text.type), text))
-
-
-def _code_note(name: str, example: str) -> str:
-    return f"Column '{name}' is kept as text because values such as '{example}' look like codes."
-
-
-def _large_note(name: str, example: str) -> str:
+def large_note(name: str, example: object) -> str:
+    """Write the note on whole numbers that floats cannot hold exactly."""
     return (
         f"Column '{name}' is kept as text because whole numbers such as {example} "
         "are too large to be exact."
@@ -168,36 +221,28 @@ def _mixed_column(name: str, text: pa.ChunkedArray, fields: _Fields) -> TypedCol
     typing_errors = fields.rows[fields.other].sum() <= _TYPING_ERRORS * fields.present
     codes = len(others) > _MOST_MARKERS and not typing_errors
     if fields.share < _NUMBER_SHARE or codes:
-        return TypedColumn(text, _text_note(name, fields.share, others))
+        note = (
+            f"Column '{name}' is kept as text: {fields.share:.0%} of its values are numbers, "
+            f"others such as {_quoted(others[:3])} are not."
+        )
+        return TypedColumn(text, note)
     checked = _checked_numbers(name, text, fields.numbers)
     return checked if checked.note is not None else _with_gaps(name, fields)
 
 
 def _with_gaps(name: str, fields: _Fields) -> TypedColumn:
-    """Return the numbers, and say what became missing."""
+    """Return the numbers, with a note on the values that became missing."""
     lost = ~fields.number
-    if not lost.any():  # only spaces around the numbers stood in the way
+    if not lost.any():  # there were only spaces around the numbers
         return TypedColumn(fields.numbers)
-    note = _missing_note(name, int(fields.rows[lost].sum()), fields.most_frequent(lost))
+    others = counted(int(fields.rows[lost].sum()), "other value")
+    examples = _quoted(fields.most_frequent(lost))
+    note = f"Column '{name}' holds numbers; {others} ({examples}) became missing."
     return TypedColumn(fields.numbers, note)
 
 
 def _quoted(values: pa.Array) -> str:
     return ", ".join(f"'{value}'" for value in values.to_pylist())
-
-
-def _missing_note(name: str, count: int, examples: pa.Array) -> str:
-    return (
-        f"Column '{name}' holds numbers; {counted(count, 'other value')} "
-        f"({_quoted(examples)}) became missing."
-    )
-
-
-def _text_note(name: str, share: float, others: pa.Array) -> str:
-    return (
-        f"Column '{name}' is kept as text: {share:.0%} of its values are numbers, "
-        f"others such as {_quoted(others[:3])} are not."
-    )
 
 
 def _dates(name: str, text: pa.ChunkedArray) -> TypedColumn | None:

@@ -13,7 +13,7 @@ MAX_TEXT_BYTES = 8 * 1024**3
 
 
 class _Unpacked(gzip.GzipFile):
-    """A gzip file that refuses to unpack without end."""
+    """A gzip file that stops unpacking at the size limit."""
 
     def __init__(self, path: Path, shown_name: str) -> None:
         super().__init__(path, "rb")
@@ -36,20 +36,23 @@ def too_large(name: str) -> TableError:
 
 
 def is_readable(path: Path) -> bool:
-    """Tell whether a path leads to a file that can be read, however odd the path is."""
+    """Return whether a path leads to a readable file; no path raises an error."""
     return os.path.isfile(path) and os.access(path, os.R_OK)
 
 
 def is_parquet(path: Path) -> bool:
-    """Tell by its first bytes whether a file is Parquet."""
-    with path.open("rb") as file:
-        return file.read(4) == b"PAR1"
+    """Return whether a file is Parquet, by its first bytes."""
+    return _begins_with(path, b"PAR1")
 
 
 def is_gzip(path: Path) -> bool:
-    """Tell by its first bytes whether a file is compressed with gzip."""
+    """Return whether a file is compressed with gzip, by its first bytes."""
+    return _begins_with(path, b"\x1f\x8b")
+
+
+def _begins_with(path: Path, magic: bytes) -> bool:
     with path.open("rb") as file:
-        return file.read(2) == b"\x1f\x8b"
+        return file.read(len(magic)) == magic
 
 
 def open_text(path: Path, name: str) -> BinaryIO:

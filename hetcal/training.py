@@ -10,11 +10,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hetcal.arrays import Floats
-from hetcal.child import Child, Limits, new_directory
-from hetcal.child_output import last_numbers, numbers_of, read_bytes, read_object, unusable
+from hetcal.child import (
+    Child,
+    Limits,
+    last_numbers,
+    new_directory,
+    numbers_of,
+    read_bytes,
+    read_object,
+    unusable,
+)
 from hetcal.columns import column_kind, counted
 from hetcal.errors import ModelError
-from hetcal.keras_graph import ModelInput
+from hetcal.keras_config import ModelInput
 from hetcal.model_inputs import write_input
 from hetcal.network import NetworkSettings
 from hetcal.splits import Split
@@ -25,7 +33,7 @@ _COLUMNS = ["epoch", "train_auc", "validation_auc", "train_loss", "validation_lo
 
 @dataclass(frozen=True)
 class TrainingProgress:
-    """How far a training has come; the AUCs are None until the first epoch has ended."""
+    """The state of a training; the AUCs are None until the first epoch has ended."""
 
     epoch: int
     epochs: int
@@ -39,31 +47,18 @@ class TrainingProgress:
 class TrainedNetwork:
     """A trained network.
 
-    Parameters
-    ----------
-    content : bytes
-        The `.keras` file; one input per column, preprocessing inside, a logit out.
-    history : DataFrame
-        Columns epoch, train_auc, validation_auc, train_loss, validation_loss, seconds.
-    best_epoch : int
-        The epoch whose weights were kept: that of the best validation AUC.
-    last : bytes or None
-        The `.keras` file of the last epoch, if the settings keep it.
+    `history` has the columns epoch, train_auc, validation_auc, train_loss, validation_loss
+    and seconds.
     """
 
-    content: bytes
+    content: bytes  # the `.keras` file: one input per column, preprocessing inside, a logit out
     history: pd.DataFrame
-    best_epoch: int
-    last: bytes | None = None
-
-    def save(self, path: Path) -> Path:
-        """Write the `.keras` file."""
-        path.write_bytes(self.content)
-        return path
+    best_epoch: int  # the one of the best validation AUC, whose weights were kept
+    last: bytes | None = None  # the `.keras` file of the last epoch, if the settings keep it
 
 
 class TrainingJob:
-    """A training at work; made by `start_training`."""
+    """A running training; made by `start_training`."""
 
     def __init__(self, child: Child, epochs: int, *, keep_last: bool = False) -> None:
         self._child = child
@@ -78,7 +73,7 @@ class TrainingJob:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the person has asked to stop."""
+        """Whether the user has cancelled it."""
         return self._child.cancelled
 
     def history(self) -> pd.DataFrame:
@@ -88,7 +83,7 @@ class TrainingJob:
         return _history(message.get("done") for message in self._child.messages())
 
     def progress(self) -> TrainingProgress | None:
-        """Tell the latest state; None while Keras is being loaded."""
+        """Return the latest state; None while Keras is being loaded."""
         history = self.history()
         train_auc = validation_auc = None
         if len(history):
@@ -96,16 +91,16 @@ class TrainingJob:
         if self._network is not None:
             fraction, left = 1.0, 0.0
         else:
-            said = last_numbers(self._child.messages(), ("fraction", "seconds_left"))
-            if said is None:
+            numbers = last_numbers(self._child.messages(), ("fraction", "seconds_left"))
+            if numbers is None:
                 return None
-            fraction, left = min(max(said[0], 0.0), 1.0), max(said[1], 0.0)
+            fraction, left = min(max(numbers[0], 0.0), 1.0), max(numbers[1], 0.0)
         return TrainingProgress(
             len(history), self._epochs, fraction, train_auc, validation_auc, left
         )
 
     def cancel(self) -> None:
-        """Ask to stop after the current step; `result` then gives the best weights so far."""
+        """Stop after the current step; `result` then returns the best weights so far."""
         self._child.ask_to_stop()
 
     def result(self) -> TrainedNetwork:
@@ -117,10 +112,10 @@ class TrainingJob:
 
 
 def _read(directory: Path, keep_last: bool) -> TrainedNetwork:
-    told = read_object(directory / "history.json")
-    epochs = told.get("epochs")
+    facts = read_object(directory / "history.json")
+    epochs = facts.get("epochs")
     history = _history(epochs if isinstance(epochs, list) else [])
-    best = numbers_of(told, ["best_epoch"])
+    best = numbers_of(facts, ["best_epoch"])
     if best is None or best[0] not in range(1, len(history) + 1):
         raise unusable("the best epoch is not among those of the training")
     content = read_bytes(directory / "network.keras", Limits().file_bytes)
@@ -147,9 +142,8 @@ def start_training(
     check_settings(settings, X)
     _check_classes(y, split)
     rows = np.concatenate([split.train, split.validation])
-    kinds = [column_kind(X[name]) == "number" for name in X.columns]
-    numbers = [str(name) for name, number in zip(X.columns, kinds, strict=True) if number]
-    texts = [str(name) for name, number in zip(X.columns, kinds, strict=True) if not number]
+    numbers = [str(name) for name in X.columns if column_kind(X[name]) == "number"]
+    texts = [str(name) for name in X.columns if str(name) not in set(numbers)]
     directory = new_directory()
     try:
         chosen = X.iloc[rows]
@@ -172,7 +166,7 @@ def start_training(
 
 
 def check_settings(settings: NetworkSettings, X: pd.DataFrame) -> None:
-    """Refuse settings that cannot be trained with."""
+    """Refuse settings with which no network can be trained."""
     unknown = [name for name in settings.embed if name not in X.columns]
     for wrong, found, needed in (
         (X.shape[1] == 0, "no feature columns", "at least one column"),
@@ -187,9 +181,9 @@ def check_settings(settings: NetworkSettings, X: pd.DataFrame) -> None:
             f"learning rate {settings.learning_rate}",
             "a learning rate above 0, such as 0.001",
         ),
-        (settings.batch_size < 1, f"batch size {settings.batch_size}", "at least one row a step"),
+        (settings.batch_size < 1, f"batch size {settings.batch_size}", "a batch size of 1 or more"),
         (settings.epochs < 1, f"{settings.epochs} epochs", "at least one epoch"),
-        (bool(unknown), f"embedded columns {unknown} that the features lack", "features only"),
+        (bool(unknown), f"unknown columns to embed: {unknown}", "columns of the features"),
     ):
         if wrong:
             raise ModelError(

@@ -1,4 +1,4 @@
-from hetcal.child_output import read_messages
+from hetcal.child import read_messages
 
 
 class Ended:

@@ -191,7 +191,7 @@ def column_models(truth):
 def look(directory, truth):
     """Let the code under test load every matrix model, all in this one process."""
     from hetcal.model_file import inspect_model
-    from hetcal.model_surgery import functions_of, load, watching
+    from hetcal.model_surgery import computation, load
     from hetcal.model_worker import BATCH, as_matrix
 
     arrays, activations = {}, {}
@@ -200,15 +200,13 @@ def look(directory, truth):
         if path.stem in {"truth", "columns", "strict", "ids", "two_outputs"}:
             continue
         model = load(path)
-        layer = {"nested": "outer"}.get(path.stem, "x")
-        own, stripped, activation = functions_of(model, None)
-        activations[path.name] = activation
-        arrays[f"{path.name} own"] = as_matrix(own({layer: padded}))[:ROWS]
-        if stripped is not None:
-            arrays[f"{path.name} stripped"] = as_matrix(stripped({layer: padded}))[:ROWS]
+        rows = {{"nested": "outer"}.get(path.stem, "x"): padded}
+        compute, activations[path.name] = computation(model, None, None)
+        for key, values in compute(rows).items():
+            arrays[f"{path.name} {key}"] = as_matrix(values)[:ROWS]
         for name in WATCHED & {each.name for each in inspect_model(path).layers}:
-            same, watched = watching(model, None, name)({layer: padded})
-            arrays[f"{path.name} {name}"] = as_matrix(watched)[:ROWS]
-            arrays[f"{path.name} own beside {name}"] = as_matrix(same)[:ROWS]
+            watched = computation(model, None, name)[0](rows)
+            arrays[f"{path.name} {name}"] = as_matrix(watched["layer"])[:ROWS]
+            arrays[f"{path.name} own beside {name}"] = as_matrix(watched["own"])[:ROWS]
     (directory / "found.json").write_text(json.dumps(activations))
     np.savez(directory / LAST, **arrays)

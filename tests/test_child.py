@@ -146,6 +146,12 @@ def test_an_unexpected_end_is_told_without_a_traceback():
     child.close()
 
 
+def test_a_missing_keras_is_named_with_the_command_that_installs_it(monkeypatch, tmp_path):
+    monkeypatch.setattr("hetcal.child.find_spec", lambda name: None)
+    with pytest.raises(ModelError, match=r"'keras' is not installed\. .*\.\[keras\]\""):
+        Child("score", {"name": "m"}, tmp_path, Limits())
+
+
 def confined(code):
     """What a fresh process prints after it has confined itself."""
     limits = "Limits(seconds=60, memory=5 * 2**30, file_bytes=2**20, files=64)"
@@ -153,7 +159,7 @@ def confined(code):
         "import json, sys\n"
         f"{code}\n"
         "from hetcal.child import Limits\n"
-        "from hetcal.confinement import confine\n"
+        "from hetcal.model_worker import confine\n"
         f"confine({limits})\n"
     )
     show = (

@@ -4,15 +4,15 @@ import os
 import numpy as np
 import pytest
 
-from hetcal import child_output
-from hetcal.child_output import (
+from hetcal import child
+from hetcal.child import (
     last_numbers,
     numbers_of,
     read_bytes,
     read_messages,
     read_object,
     read_outputs,
-    told_error,
+    reported_error,
 )
 from hetcal.errors import ModelError
 from hetcal.model_scores import ScoringJob
@@ -83,7 +83,7 @@ def test_links_pipes_and_folders_are_not_opened(tmp_path):
 
 
 def test_messages_beyond_the_limit_are_left_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(child_output, "MOST_TEXT", 20)
+    monkeypatch.setattr(child, "MOST_TEXT", 20)
     (tmp_path / "messages").write_bytes(b'{"a": 1}\n' * 3)
     assert read_messages(tmp_path / "messages") == [{"a": 1}] * 2
 
@@ -97,10 +97,10 @@ def test_a_result_that_is_no_object_is_refused(tmp_path, text):
 
 def test_the_first_error_with_three_sentences_is_told():
     sentences = {"wrong": "A.", "needed": "B.", "remedy": "C." * 5_000}
-    error = told_error([{"error": "x"}, {"error": {"wrong": "x"}}, {"error": sentences}])
+    error = reported_error([{"error": "x"}, {"error": {"wrong": "x"}}, {"error": sentences}])
     assert (error.wrong, error.needed) == ("A.", "B.")
     assert len(error.remedy) < 1_000
-    assert told_error([{"a": 1}, {"error": {**sentences, "needed": 2}}]) is None
+    assert reported_error([{"a": 1}, {"error": {**sentences, "needed": 2}}]) is None
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from hetcal.keras_layers import ModelLayer, read_layers
+from hetcal.keras_config import ModelLayer, read_layers
 
 
 def tensor(name, shape, index=0, dtype="float32"):

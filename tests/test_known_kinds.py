@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from hetcal.errors import TableError
-from hetcal.known_kinds import as_kinds
 from hetcal.reading import read_file
+from hetcal.text_columns import as_kinds
 from hetcal.tree_partition import TreePartition
 
 HIGH, LOW = 1, 0

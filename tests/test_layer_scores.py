@@ -12,7 +12,7 @@ from hetcal.algorithm import run
 from hetcal.artifact_reading import open_artifact
 from hetcal.artifacts import artifact_bytes, score_with_artifact
 from hetcal.errors import ModelError
-from hetcal.layer_width import check_width
+from hetcal.keras_config import check_width
 from hetcal.model_file import inspect_model
 from hetcal.model_scores import matrix_input, score_model, start_scoring
 from hetcal.report import scored_test_rows

@@ -360,3 +360,11 @@ def test_any_one_value_of_a_description_may_be_wrong(write_keras, put):
         inner[path[-1]] = put
         with contextlib.suppress(ModelError):
             assert inspect_model(write_keras(changed)).inputs
+
+
+def test_without_h5py_a_model_file_is_refused_with_the_command_that_installs_it(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("hetcal.child.find_spec", lambda name: None)
+    with pytest.raises(ModelError, match=r"'h5py' is not installed\. .*\.\[keras\]\""):
+        inspect_model(tmp_path / "model.keras")

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from hetcal.errors import ModelError
-from hetcal.keras_graph import ModelInput
+from hetcal.keras_config import ModelInput
 from hetcal.model_file import ModelFile
 from hetcal.model_inputs import (
     InputColumns,

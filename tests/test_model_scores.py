@@ -193,7 +193,7 @@ def test_a_model_of_three_classes_gives_logarithms_of_its_probabilities(files, r
         own = stored["three.keras own"].astype(np.float64)
     assert np.exp(found.logit[: len(own)]) == pytest.approx(own, abs=1e-6)
     assert "softmax was removed exactly" in found.how
-    with pytest.raises(ModelError, match="gives 3 numbers per row, and the label has 4 values"):
+    with pytest.raises(ModelError, match="gives 3 numbers per row, but the label has 4 values"):
         jobs[1].result()
 
 

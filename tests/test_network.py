@@ -8,9 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hetcal.keras_archive import settle
-from hetcal.network import NetworkSettings
-from hetcal.network_rows import RawRows, fit_preparation, prepare
+from hetcal.network import NetworkSettings, RawRows, fit_preparation, prepare, settle
 
 
 @pytest.fixture
@@ -83,8 +81,7 @@ def test_settling_removes_dates_and_addresses(tmp_path):
 BUILD = """
 import json, sys
 import numpy as np
-from hetcal.network import NetworkSettings, build_core, join
-from hetcal.network_rows import Preparation
+from hetcal.network import NetworkSettings, Preparation, build_core, join
 
 preparation = Preparation(["x", "a/b"], ["job"], np.zeros(2), np.ones(2), [["a", "b"]])
 found = {}

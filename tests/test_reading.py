@@ -130,7 +130,7 @@ def test_the_wrong_delimiter_is_recognised(written):
 def test_repeated_column_names_are_refused(written):
     error = refusal(written("a,b,a\n1,2,3\n"))
     assert "'a'" in error.wrong
-    assert "first row" in error.remedy
+    assert "First row" in error.remedy
 
 
 def test_names_that_differ_by_spaces_alone_are_repeated(written):
@@ -208,7 +208,7 @@ def test_a_line_without_an_end_has_no_rows(written):
 
 @pytest.mark.parametrize("content", ["hello", '[{"a": 1}]', "", b"\x89HDF", "a,b\n1,2,3\n4,5\n"])
 def test_what_is_named_parquet_and_is_no_table_is_said_to_be_no_parquet(written, content):
-    assert "'a.parquet' is no Parquet file" in refusal(written(content, "a.parquet")).wrong
+    assert "'a.parquet' is neither a Parquet file" in refusal(written(content, "a.parquet")).wrong
 
 
 def test_a_text_table_named_parquet_is_read_all_the_same(written):

@@ -141,7 +141,7 @@ def test_parts_that_do_not_fit_together_are_named(folder):
 
 
 def test_a_folder_without_tables_is_refused(tmp_path):
-    with pytest.raises(TableError, match="holds no tables"):
+    with pytest.raises(TableError, match="contains no tables"):
         from_path(tmp_path)
 
 
@@ -159,5 +159,5 @@ def test_a_path_that_no_system_takes_is_refused_like_any_other(path):
 def test_a_file_without_permission_is_refused(folder, monkeypatch):
     path = folder(train_csv="x\n1\n") / "train.csv"
     monkeypatch.setattr("hetcal.text_file.os.access", lambda *_: False)
-    with pytest.raises(TableError, match="the file's permissions"):
+    with pytest.raises(TableError, match="the permissions of the file"):
         from_path(path)

@@ -120,7 +120,7 @@ def test_one_click_scores_the_demo_in_a_child_and_shows_its_lift(monkeypatch):
 def test_a_cancelled_demo_says_so_until_another_table_comes():
     app = press(open_page("app.py"), "Run the demo")
     app = wait_for_job(press(app, "Cancel"))
-    assert the_error(app).startswith("The work was cancelled.")
+    assert the_error(app).startswith("The job was cancelled.")
     assert "Choose where scores come from" in links(app)
     assert metrics(calm(press(app, "The paper's example")))["Leaves"] == "2"
 
