@@ -55,19 +55,9 @@ class Dialect:
 
 
 def detect_dialect(path: Path, *, name: str | None = None) -> Dialect:
-    """Guess how a text file is written from its first 64 KB.
+    """Guess how a text file, plain or gzip, is written from its first 64 KB.
 
-    Parameters
-    ----------
-    path : Path
-        The file, plain or gzip.
-    name : str, optional
-        What the user calls the file, for messages; the file's own name otherwise.
-
-    Raises
-    ------
-    TableError
-        When the file is empty or is not text.
+    A file that is empty or not text is refused under `name`, by default its own.
     """
     name = name or path.name
     sample = read_sample(path, name)

@@ -34,17 +34,9 @@ def one_file(reading: Reading) -> Source:
 
 
 def file_per_role(readings: Mapping[str, Reading]) -> Source:
-    """Join one file per role and add a column that holds the role.
+    """Join one file per role, all with the same columns, and add a column that holds the role.
 
-    Parameters
-    ----------
-    readings : mapping
-        Role ("train", "validation", "calibration", "test") to the file that was read.
-
-    Raises
-    ------
-    TableError
-        When the files have different columns.
+    `readings` maps "train", "validation", "calibration" or "test" to the file that was read.
     """
     ordered = {role: readings[role] for role in ROLES if role in readings}
     source = _joined(ordered, "the {} file")
@@ -60,22 +52,10 @@ def from_path(
     kinds: Kinds | None = None,
     progress: Progress = silent,
 ) -> Source:
-    """Use a file or a folder.
+    """Use a file or a folder; the other parameters are those of `read_file`.
 
-    Files in a folder that are named train, validation (val), calibration (cal) or
-    test are one file per role; otherwise all its tables are parts of one.
-
-    Parameters
-    ----------
-    path : Path
-        The file or folder.
-    dialect, kinds, progress
-        As in `read_file`.
-
-    Raises
-    ------
-    TableError
-        When there is nothing to read, or the files do not fit together.
+    Files in a folder that are named train, validation (val), calibration (cal) or test are one
+    file per role; otherwise all tables of the folder are parts of one.
     """
     path = Path(os.path.expanduser(path))
     if not os.path.isdir(path):

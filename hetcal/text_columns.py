@@ -33,12 +33,7 @@ class TypedColumn(NamedTuple):
 def known_column(name: str, text: pa.ChunkedArray, decimal: str, kinds: Kinds) -> TypedColumn:
     """Type a column of text by its known kind, or by its values where the kind is unknown.
 
-    Parameters
-    ----------
-    name, text, decimal
-        As in `typed_column`.
-    kinds : mapping
-        The known kinds; a category keeps its text.
+    A category keeps its text; the other parameters are those of `typed_column`.
     """
     kind = kinds.get(name)
     if kind == "category":
@@ -47,21 +42,10 @@ def known_column(name: str, text: pa.ChunkedArray, decimal: str, kinds: Kinds) -
 
 
 def as_kinds(frame: pd.DataFrame, kinds: Kinds) -> tuple[pd.DataFrame, list[str]]:
-    """Convert columns that already have a type to the known kinds.
+    """Convert columns that already have a type to the known kinds; note what became missing.
 
-    Boolean columns serve as both kinds and stay as they are.
-
-    Returns
-    -------
-    frame : DataFrame
-        Text is converted to numbers, numbers and dates to categories, where the kind says so.
-    notes : list of str
-        Which values became missing.
-
-    Raises
-    ------
-    TableError
-        When values are not numbers, naming them.
+    Text becomes numbers, numbers and dates become categories; boolean columns serve as both
+    kinds. Values that are not numbers are refused by name.
     """
     changed, notes = {}, []
     for name, kind in kinds.items():
