@@ -17,7 +17,6 @@ from hetcal.progress import Progress, silent
 from hetcal.ranking import Labels
 from hetcal.side_by_side import Tell, side_by_side
 from hetcal.sklearn_internals import ToldLoss, boosted_baseline, boosted_trees
-from hetcal.stages import NestedStage
 from hetcal.stratified import Groups, draw_group_folds
 from hetcal.training_rows import TrainingRows
 from hetcal.tree_columns import TreeColumns
@@ -180,20 +179,11 @@ class BoostedPartition(EnsembleEstimator):
         """Return the margin: the logit of the boosted trees alone."""
         check_is_fitted(self)
         frame = self._frame(X, reset=False)
-        return self.stage(0.0, 1.0, 0.0).logit(np.zeros(len(frame)), frame)
-
-    def stage(self, weight: float, margin_weight: float, intercept: float) -> NestedStage:
-        """Return `weight * score + margin_weight * margin + intercept` as nested calibration.
-
-        The maps of the first tree hold weight, baseline and intercept; those of the other
-        trees add the value of the leaf.
-        """
-        check_is_fitted(self)
-        slope, shift = np.ones(self.values_.size), margin_weight * self.values_
-        first = int(self.ensemble_.leaf_starts[1]) if self.ensemble_.trees > 1 else slope.size
-        slope[:first] = weight
-        shift[:first] += margin_weight * self.baseline_ + intercept
-        return NestedStage(self.ensemble_, slope, shift)
+        margin = np.full(len(frame), self.baseline_)
+        for rows, leaves in self.ensemble_.walk(frame):
+            for leaf in leaves:
+                margin[rows] += self.values_.take(leaf)
+        return margin
 
     def _check(self, positive: Labels) -> None:
         fewest = int(min(positive.sum(), (1 - positive).sum()))

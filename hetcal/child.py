@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,6 +27,7 @@ from hetcal.arrays import Singles
 from hetcal.errors import ModelError
 
 Command = Literal["score", "train"]
+Report = Callable[[dict[str, Any]], None]  # what a child says while it works
 
 GIB = 2**30
 # The package is put together by hand: its __init__ would import far more than a child needs.

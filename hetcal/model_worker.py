@@ -12,7 +12,6 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,12 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetcal.arrays import Singles
-from hetcal.child import SMALLER, Limits
+from hetcal.child import SMALLER, Limits, Report
 from hetcal.errors import HetcalError, ModelError
 from hetcal.keras_config import check_width
 from hetcal.keras_internals import import_keras
 
-Report = Callable[[dict[str, Any]], None]
 Batch = dict[str, NDArray[Any]]
 
 BATCH = 1024

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from hetcal.arrays import Floats, Ints
+from hetcal.child import Report
 from hetcal.errors import ModelError
 from hetcal.metrics import auc, log_loss
-from hetcal.model_worker import Report
 from hetcal.network import (
     NetworkSettings,
     Preparation,

@@ -20,7 +20,7 @@ from hetcal.feature_values import (
 from hetcal.nodes import Feature, Node, check_tree
 from hetcal.partition_json import read_tree, write_tree
 from hetcal.ranking import Labels
-from hetcal.routing import Routes, Split
+from hetcal.routing import Question, Routes
 from hetcal.rules import Condition, paths, rule_words, shown
 
 
@@ -163,7 +163,7 @@ class Partition:
         )
         return replace(self, nodes=tuple(nodes))
 
-    def _split(self, node: Node, values: Singles | Ints) -> Split:
+    def _split(self, node: Node, values: Singles | Ints) -> Question:
         feature = self._by_name[node.feature or ""]
         sides = None
         if feature.kind == "category":
@@ -172,7 +172,7 @@ class Partition:
             marks = [*(name in chosen for name in feature.categories), node.missing_left]
             sides = np.array(marks, dtype=np.bool_)
         limit = single_limit(np.inf if node.threshold is None else node.threshold)
-        return Split(values, limit, sides, node.missing_left, node.left, node.right)
+        return Question(values, limit, sides, node.missing_left, node.left, node.right)
 
     def _values(self, X: pd.DataFrame) -> dict[str, Singles | Ints]:
         columns = list(X.columns)

@@ -18,7 +18,14 @@ from hetcal.partition import Partition
 from hetcal.scheme_rows import SchemeRows
 from hetcal.shrunken_maps import fit_nested_maps, fit_shrunken_maps
 from hetcal.stacking import fit_pooled, fit_weights
-from hetcal.stages import ClassMapsStage, ForestStage, LeafMapsStage, NestedStage, Stage
+from hetcal.stages import (
+    ClassMapsStage,
+    ForestStage,
+    LeafMapsStage,
+    NestedStage,
+    Stage,
+    boosted_stage,
+)
 from hetcal.stratified import halves
 from hetcal.tree_ensemble import TreeEnsemble
 
@@ -172,7 +179,7 @@ class BoostedPart:
             found = np.array([short[0], 0.0, short[1]])
         intercept, score_weight, margin_weight = found.tolist()
         mapped = intercept + columns @ found[1:]
-        return mapped, lambda: self.boosted.stage(score_weight, margin_weight, intercept)
+        return mapped, lambda: boosted_stage(self.boosted, score_weight, margin_weight, intercept)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ MOST_SPLITS = 100  # that compiled code asks every row about; leaves have a numb
 
 
 @dataclass(frozen=True)
-class Split:
+class Question:
     """A split with the column that it reads.
 
     Parameters
@@ -65,13 +65,13 @@ class Routes:
 
     Parameters
     ----------
-    splits : mapping of int to Split
+    splits : mapping of int to Question
         The inner nodes by position.
     leaves : mapping of int to int
         The leaf id by position.
     """
 
-    splits: Mapping[int, Split]
+    splits: Mapping[int, Question]
     leaves: Mapping[int, int]
 
     def leaf_ids(self, rows: int) -> Ints:

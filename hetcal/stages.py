@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Floats, Ints
+from hetcal.boosted_partition import BoostedPartition
 from hetcal.class_map import ClassMap, ClassMethod
 from hetcal.class_rows import class_matrix, mapped_logits
 from hetcal.ensemble_kernels import nest
@@ -105,6 +106,22 @@ class NestedStage:
                 for leaf in leaves:
                     step(mapped[rows], leaf, self.slope, self.intercept)
         return mapped
+
+
+def boosted_stage(
+    boosted: BoostedPartition, weight: float, margin_weight: float, intercept: float
+) -> NestedStage:
+    """Return `weight * score + margin_weight * margin + intercept` as nested calibration.
+
+    The maps of the first tree hold weight, baseline and intercept; those of the other trees
+    add the value of the leaf.
+    """
+    trees, values = boosted.ensemble_, boosted.values_
+    slope, shift = np.ones(values.size), margin_weight * values
+    first = int(trees.leaf_starts[1]) if trees.trees > 1 else slope.size
+    slope[:first] = weight
+    shift[:first] += margin_weight * boosted.baseline_ + intercept
+    return NestedStage(trees, slope, shift)
 
 
 @dataclass(frozen=True, eq=False)

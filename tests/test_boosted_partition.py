@@ -11,7 +11,7 @@ from hetcal.boosted_partition import BoostedPartition
 from hetcal.errors import PartitionError
 from hetcal.forest_partition import ForestPartition
 from hetcal.sklearn_internals import ToldLoss
-from hetcal.stages import NestedStage
+from hetcal.stages import NestedStage, boosted_stage
 
 FOLDS = "rows are divided into folds, where a weight of 2 is not two rows"
 
@@ -111,7 +111,7 @@ def test_nested_maps_with_first_slope_0_are_the_boosted_model_whatever_the_score
     fitted, _ = caught
     X, _ = rows(1)
     scores = np.random.default_rng(2).normal(size=len(X))
-    stage = fitted.stage(0.0, 1.0, 0.0)
+    stage = boosted_stage(fitted, 0.0, 1.0, 0.0)
     assert np.abs(stage.logit(scores, X) - fitted.decision_function(X)).max() < 1e-12
 
 
@@ -119,7 +119,7 @@ def test_nested_maps_at_identity_are_the_network(caught):
     fitted, _ = caught
     X, _ = rows(1)
     scores = np.random.default_rng(2).normal(size=len(X))
-    assert np.array_equal(fitted.stage(1.0, 0.0, 0.0).logit(scores, X), scores)
+    assert np.array_equal(boosted_stage(fitted, 1.0, 0.0, 0.0).logit(scores, X), scores)
 
 
 def test_stage_is_a_weighted_sum_of_score_and_margin(caught):
@@ -127,7 +127,7 @@ def test_stage_is_a_weighted_sum_of_score_and_margin(caught):
     X, _ = rows(1)
     scores = np.random.default_rng(2).normal(size=len(X))
     expected = 0.4 * scores + 0.7 * fitted.decision_function(X) - 0.3
-    assert np.abs(fitted.stage(0.4, 0.7, -0.3).logit(scores, X) - expected).max() < 1e-12
+    assert np.abs(boosted_stage(fitted, 0.4, 0.7, -0.3).logit(scores, X) - expected).max() < 1e-12
 
 
 def test_two_rounds_are_nested_as_in_the_paper():

@@ -1,6 +1,6 @@
 """Artifacts that earlier versions wrote, one of each format, open as they did.
 
-`tests/data/artifacts` holds them as those versions wrote them, rows to score, and the rows as
+`tests/saved_artifacts` holds them as those versions wrote them, rows to score, and the rows as
 those versions scored them.
 """
 
@@ -17,7 +17,7 @@ from hetcal.errors import ArtifactError
 from hetcal.reading import read_file
 from hetcal.saved_run import saved_run
 
-DATA = Path(__file__).parent / "data" / "artifacts"
+DATA = Path(__file__).parent / "saved_artifacts"
 WITHOUT_ROWS = ("two_classes_format_1", "three_classes_format_1")
 EXPLORED = (
     *("two_classes_format_2", "two_classes_format_2_chosen"),

@@ -9,7 +9,7 @@ from hetcal.errors import CalibrationError, HetcalError
 from hetcal.forest_partition import ForestPartition
 from hetcal.map_shapes import tame
 from hetcal.scheme import Scheme
-from hetcal.stages import ForestStage, LeafMapsStage, PooledStage
+from hetcal.stages import ForestStage, LeafMapsStage, PooledStage, boosted_stage
 from hetcal.tree_partition import TreePartition
 
 
@@ -30,7 +30,7 @@ def scheme():
     return Scheme(
         (
             PooledStage(-2.0, 2.5, 0.9, 0.1),
-            boosted.stage(0.3, 0.8, 0.05),
+            boosted_stage(boosted, 0.3, 0.8, 0.05),
             LeafMapsStage(tree, *rng.normal(1, 0.1, (2, len(tree.leaves)))),
             ForestStage(forest, *rng.normal(1, 0.1, (2, forest.leaves))),
         )
