@@ -22,7 +22,7 @@ from hetcal.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
 from hetcal.version import __version__
 
 # Raise the number when a reader of the old one would misread the file, teach `open_artifact`
-# both, and keep an artifact of the old format in `tests/data/artifacts`. Format 2 adds the
+# both, and keep an artifact of the old format in `tests/artifacts/saved_artifacts`. Format 2 adds the
 # sketches, the maps of all leaves, and schemes of many partitions.
 FORMAT = 2
 

@@ -1,6 +1,6 @@
 """Artifacts that earlier versions wrote, one of each format, open as they did.
 
-`tests/saved_artifacts` holds them as those versions wrote them, rows to score, and the rows as
+`tests/artifacts/saved_artifacts` holds them as those versions wrote them, rows to score, and the rows as
 those versions scored them.
 """
 
