@@ -2,16 +2,15 @@
 
 import streamlit as st
 
-from hetcal.definitions import DEFINITIONS
-from hetcal.result_figures import lift_figure
-from hetcal.verdict import same_order, verdict
-from pages.shared.class_results import show_class_lifts, show_class_verdict
-from pages.shared.demo_controls import demo_buttons, demo_files
+from hetcal.figures.results import lift_figure
+from hetcal.results.words import DEFINITIONS, same_order, verdict
+from pages.shared.controls.demo import demo_buttons, demo_files
+from pages.shared.display.classes import show_class_lifts, show_class_verdict
+from pages.shared.display.messages import show_scheme, show_verdict
+from pages.shared.display.widgets import cards, chart, definitions
 from pages.shared.frame import need_results, open_page
 from pages.shared.jobs import job_running, watch_job
-from pages.shared.messages import show_scheme, show_verdict
 from pages.shared.state import workspace
-from pages.shared.widgets import cards, chart, definitions
 
 NEXT = (
     ("pages/overconfidence.py", "See where the model is over-confident"),

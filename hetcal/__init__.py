@@ -6,7 +6,7 @@ own, and so the order between leaves becomes right. The words are those of the p
 
 The core stands on one idea, weighted cells
 -------------------------------------------
-A *cell* (`hetcal.cells.Cells`) stands for rows of one leaf and one label whose scores lie
+A *cell* (`hetcal.cells.cells.Cells`) stands for rows of one leaf and one label whose scores lie
 close together: their mean score, the interval that holds them, their number, and the sums of
 their weights and squared weights. A row is a cell of its own. Whatever takes rows takes
 cells, so there is one path for exact and for sketched data.
@@ -45,12 +45,10 @@ numpy is the reference. Where numba is installed the passes over rows are compil
 results; the variable HETCAL_COMPILED=0 switches that off.
 """
 
-from hetcal.algorithm import run
-from hetcal.artifact_reading import open_artifact
-from hetcal.artifacts import Artifact, artifact_bytes, score_with_artifact
-from hetcal.auc_gain_partition import AucGainPartition
-from hetcal.boosted_partition import BoostedPartition
-from hetcal.calibrators import (
+from hetcal.artifacts.artifact import Artifact, artifact_bytes, open_artifact, score_with_artifact
+from hetcal.calibrators.class_calibrator import ClassCalibrator
+from hetcal.calibrators.leaf_calibrator import LeafCalibrator
+from hetcal.calibrators.single import (
     BayesianBinningCalibrator,
     BetaCalibrator,
     BiasCalibrator,
@@ -60,29 +58,30 @@ from hetcal.calibrators import (
     ScalingBinningCalibrator,
     TemperatureCalibrator,
 )
-from hetcal.choice import Choice, choose_scheme
-from hetcal.class_calibrator import ClassCalibrator
-from hetcal.columns_partition import ColumnsPartition
+from hetcal.data.reading import from_path
+from hetcal.data.scores import Scores, scores_from_column, scores_from_columns
+from hetcal.data.table import Roles, Table, make_table
 from hetcal.errors import HetcalError
-from hetcal.evaluation import Evaluation, evaluate
-from hetcal.finished_run import Run
-from hetcal.forest_partition import ForestPartition
-from hetcal.heterogeneous import HeterogeneousCalibrator
-from hetcal.instability_partition import InstabilityPartition
-from hetcal.layer_partition import LayerPartition
-from hetcal.leaf_calibrator import LeafCalibrator
-from hetcal.model_file import inspect_model
-from hetcal.model_scores import InputColumns, score_model
-from hetcal.partition import Partition
-from hetcal.scheme import Scheme
-from hetcal.scheme_rows import SchemeRows
-from hetcal.scores import Scores, scores_from_column, scores_from_columns
-from hetcal.settings import Settings
-from hetcal.sources import from_path
-from hetcal.table import Roles, Table, make_table
-from hetcal.tree_partition import TreePartition
-from hetcal.tree_selection import SelectedTreePartition
-from hetcal.verdict import verdict
+from hetcal.models.file import inspect_model
+from hetcal.models.inputs import InputColumns
+from hetcal.models.scoring import score_model
+from hetcal.partitions.auc_gain import AucGainPartition
+from hetcal.partitions.boosted import BoostedPartition
+from hetcal.partitions.columns import ColumnsPartition
+from hetcal.partitions.forest import ForestPartition
+from hetcal.partitions.instability import InstabilityPartition
+from hetcal.partitions.layer import LayerPartition
+from hetcal.partitions.partition import Partition
+from hetcal.partitions.selection import SelectedTreePartition
+from hetcal.partitions.tree import TreePartition
+from hetcal.results.evaluation import Evaluation, evaluate
+from hetcal.results.words import verdict
+from hetcal.runs.heterogeneous import HeterogeneousCalibrator
+from hetcal.runs.run import Run, run
+from hetcal.runs.settings import Settings
+from hetcal.schemes.choice import Choice, choose_scheme
+from hetcal.schemes.rows import SchemeRows
+from hetcal.schemes.scheme import Scheme
 from hetcal.version import __version__
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 import sys
 
-from hetcal.command_line import main
+from hetcal.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

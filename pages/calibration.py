@@ -2,16 +2,15 @@
 
 import streamlit as st
 
-from hetcal.calibration_figures import maps_figure
-from hetcal.candidates import IDENTITY
-from hetcal.maps_table import fallback_words, maps_table
-from hetcal.slope_figure import slope_intercept_figure
-from pages.shared.class_results import class_method_controls
+from hetcal.figures.calibration import maps_figure, slope_intercept_figure
+from hetcal.partitions.partition import fallback_words, maps_table
+from hetcal.schemes.candidates import IDENTITY
+from pages.shared.controls.maps import map_controls, say_untouched
+from pages.shared.display.classes import class_method_controls
+from pages.shared.display.messages import plain
+from pages.shared.display.tables import errors_known, map_columns
+from pages.shared.display.widgets import chart, definitions, leaf_picker, leaf_rows
 from pages.shared.frame import need_results, open_page
-from pages.shared.map_controls import map_controls, say_untouched
-from pages.shared.messages import plain
-from pages.shared.tables import errors_known, map_columns
-from pages.shared.widgets import chart, definitions, leaf_picker, leaf_rows
 
 BARS = "Bars: 95 % intervals; hollow leaves use the pooled map. "
 NO_BARS = "The maps of a scheme come without intervals. "

@@ -2,15 +2,15 @@
 
 import streamlit as st
 
-from pages.shared.data_controls import dialect_controls, role_controls, split_controls
-from pages.shared.flow import current_flow
+from pages.shared.controls.data import dialect_controls, role_controls, split_controls
+from pages.shared.controls.uploads import choose_table
+from pages.shared.display.messages import plain, show_finding
+from pages.shared.display.progress import shown_progress
+from pages.shared.display.tables import DESCRIBED, NO_ROWS, balance_columns
+from pages.shared.display.widgets import draw_table, how_to_read
+from pages.shared.flow.flow import current_flow
 from pages.shared.frame import open_page, shown_errors
-from pages.shared.messages import plain, show_finding
-from pages.shared.progress import shown_progress
 from pages.shared.state import workspace
-from pages.shared.tables import DESCRIBED, NO_ROWS, balance_columns
-from pages.shared.uploads import choose_table
-from pages.shared.widgets import draw_table, how_to_read
 
 PREVIEW_ROWS = 8
 

@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from hetcal.report import table_bytes
-from hetcal.table import ALL_ROWS
+from hetcal.artifacts.report import table_bytes
+from hetcal.data.table import ALL_ROWS
+from pages.shared.controls.reopen import reopen_artifact
+from pages.shared.controls.takeaway import to_take
+from pages.shared.display.progress import shown_progress
+from pages.shared.display.widgets import HEAD_ROWS, scored_head
 from pages.shared.frame import need_run, open_page
-from pages.shared.progress import shown_progress
-from pages.shared.reopen import reopen_artifact
-from pages.shared.takeaway import to_take
-from pages.shared.widgets import HEAD_ROWS, scored_head
 
 open_page(
     "Export",

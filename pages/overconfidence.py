@@ -2,13 +2,12 @@
 
 import streamlit as st
 
-from hetcal.definitions import DEFINITIONS
-from hetcal.overconfidence_figure import overconfidence_figure
-from hetcal.scale_words import in_brief
-from hetcal.score_figures import leaf_histogram_figure, leaf_multiples_figure
-from pages.shared.frame import need_results, open_page
-from pages.shared.tables import DIAGNOSIS, ON_TEST_ROWS, ONE_LABEL
-from pages.shared.widgets import (
+from hetcal.figures.overconfidence import overconfidence_figure
+from hetcal.figures.scores import leaf_histogram_figure, leaf_multiples_figure
+from hetcal.results.overconfidence import in_brief
+from hetcal.results.words import DEFINITIONS
+from pages.shared.display.tables import DIAGNOSIS, ON_TEST_ROWS, ONE_LABEL
+from pages.shared.display.widgets import (
     cards,
     chart,
     definitions,
@@ -20,6 +19,7 @@ from pages.shared.widgets import (
     say_computed_on,
     shown,
 )
+from pages.shared.frame import need_results, open_page
 
 open_page(
     "Over-confidence",

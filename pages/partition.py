@@ -2,21 +2,21 @@
 
 import streamlit as st
 
-from hetcal.candidate_figure import candidate_figure
-from hetcal.candidates import in_words
-from hetcal.tree_figure import tree_figure
-from pages.shared.flow import current_flow
-from pages.shared.frame import need_scores, need_table, open_page, shown_errors
-from pages.shared.messages import plain
-from pages.shared.partition_controls import (
+from hetcal.figures.results import candidate_figure
+from hetcal.figures.tree import tree_figure
+from hetcal.schemes.candidates import in_words
+from pages.shared.controls.partition import (
     grown_words,
     partition_controls,
     show_tree_words,
     undecided,
 )
-from pages.shared.progress import shown_progress
-from pages.shared.tables import CANDIDATES, NO_ROWS, NO_STRENGTH, leaf_columns
-from pages.shared.widgets import chart, draw_table, leaf_chart, leaf_picker, leaf_rows
+from pages.shared.display.messages import plain
+from pages.shared.display.progress import shown_progress
+from pages.shared.display.tables import CANDIDATES, NO_ROWS, NO_STRENGTH, leaf_columns
+from pages.shared.display.widgets import chart, draw_table, leaf_chart, leaf_picker, leaf_rows
+from pages.shared.flow.flow import current_flow
+from pages.shared.frame import need_scores, need_table, open_page, shown_errors
 
 CHOSEN_HOW = (
     "From the simplest at the top: of those clear of zero whose log-loss is significantly lower, "

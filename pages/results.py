@@ -2,23 +2,21 @@
 
 import streamlit as st
 
-from hetcal.candidates import IDENTITY, in_words
-from hetcal.definitions import DEFINITIONS
-from hetcal.evaluation import metrics_table
-from hetcal.operating_points import points_in_words
-from hetcal.result_figures import (
+from hetcal.figures.results import (
     leaf_lift_figure,
     lift_figure,
     precision_recall_figure,
     reliability_figure,
     roc_figure,
 )
-from hetcal.verdict import p_in_words, same_order, verdict
-from pages.shared.class_results import show_class_results, show_shown_class
-from pages.shared.frame import need_results, open_page
-from pages.shared.messages import order_words, show_scheme, show_verdict
-from pages.shared.tables import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
-from pages.shared.widgets import (
+from hetcal.metrics.curves import points_in_words
+from hetcal.results.evaluation import metrics_table
+from hetcal.results.words import DEFINITIONS, p_in_words, same_order, verdict
+from hetcal.schemes.candidates import IDENTITY, in_words
+from pages.shared.display.classes import show_class_results, show_shown_class
+from pages.shared.display.messages import order_words, show_scheme, show_verdict
+from pages.shared.display.tables import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
+from pages.shared.display.widgets import (
     cards,
     chart,
     definitions,
@@ -29,6 +27,7 @@ from pages.shared.widgets import (
     leaf_rows,
     say_computed_on,
 )
+from pages.shared.frame import need_results, open_page
 
 open_page("Results", "Before and after calibration, on **test rows** that no fit has seen.")
 flow = need_results()

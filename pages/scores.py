@@ -2,12 +2,12 @@
 
 import streamlit as st
 
+from pages.shared.controls.scores import column_controls, model_controls, training_controls
+from pages.shared.display.messages import plain, show_finding
+from pages.shared.display.widgets import cards
 from pages.shared.frame import need_table, open_page, shown_errors
 from pages.shared.jobs import job_running, watch_job
-from pages.shared.messages import plain, show_finding
-from pages.shared.score_controls import column_controls, model_controls, training_controls
 from pages.shared.state import workspace
-from pages.shared.widgets import cards
 
 WAYS = {
     "A column of the table": column_controls,

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from hetcal.candidates import IDENTITY, POOLED, Candidate, named_candidate
-from hetcal.choice import Choice, candidate_table, try_candidates
-from hetcal.cross_fitting import divide_rows
-from hetcal.ensembles import SCORE_TREES
-from hetcal.parts import PlainLeavesPart, PooledPart, ShrunkenLeavesPart
+from hetcal.partitions.tree import TreePartition
 from hetcal.progress import silent
-from hetcal.scheme_rows import SchemeRows
-from hetcal.tree_partition import TreePartition
+from hetcal.runs.fitting import SCORE_TREES
+from hetcal.schemes.candidates import IDENTITY, POOLED, Candidate, named_candidate
+from hetcal.schemes.choice import Choice, candidate_table, try_candidates
+from hetcal.schemes.cross_fitting import divide_rows
+from hetcal.schemes.parts import PlainLeavesPart, PooledPart, ShrunkenLeavesPart
+from hetcal.schemes.rows import SchemeRows
 
 OF_ONE_PARTITION = ("tree", "shrunken tree", "auc-gain", "instability")
 

@@ -1,4 +1,4 @@
-from hetcal.child import read_messages
+from hetcal.models.child import read_messages
 
 
 class Ended:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
-from hetcal.platt import fit_platt
+from hetcal.calibrators.platt import fit_platt
 
 # A tree cuts step by step, so every feature matters on average over the others.
 SLOPES = np.array([0.3, 1.2, 0.5, 1.6, 0.1, 0.7, 0.2, 1.1])

@@ -1,7 +1,7 @@
 """Keras models with weights drawn by hand, saved once for all processes that run the tests.
 
 `model_files()` gives the directory; `truth.npz` holds the rows and the logits as
-plain numpy computes them, `found.json` and `found.npz` what `hetcal.model_surgery`
+plain numpy computes them, `found.json` and `found.npz` what `hetcal.models.worker`
 makes of each file.
 """
 
@@ -48,7 +48,7 @@ def run_build(directory):
 
 
 def build():
-    from hetcal.model_worker import use_one_thread
+    from hetcal.models.worker import use_one_thread
 
     use_one_thread()
     directory = Path(sys.argv[1])
@@ -190,9 +190,8 @@ def column_models(truth):
 
 def look(directory, truth):
     """Let the code under test load every matrix model, all in this one process."""
-    from hetcal.model_file import inspect_model
-    from hetcal.model_surgery import computation, load
-    from hetcal.model_worker import BATCH, as_matrix
+    from hetcal.models.file import inspect_model
+    from hetcal.models.worker import BATCH, as_matrix, computation, load
 
     arrays, activations = {}, {}
     padded = np.resize(truth["x"], (BATCH, 3))

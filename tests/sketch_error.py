@@ -10,14 +10,12 @@ from dataclasses import asdict
 import numpy as np
 from scipy.special import expit
 
-from hetcal.cells import Cells
-from hetcal.evaluation import evaluate
-from hetcal.grid import grid_for_most
-from hetcal.leaf_calibrator import LeafCalibrator
-from hetcal.leaf_methods import METHODS
-from hetcal.role_cells import COARSE, lost_pairs
-from hetcal.sketch import sketch_rows
-from hetcal.ways import score_in_four_ways
+from hetcal.calibrators.leaf_calibrator import LeafCalibrator
+from hetcal.calibrators.methods import METHODS
+from hetcal.cells.cells import Cells
+from hetcal.cells.sketch import grid_for_most, sketch_rows
+from hetcal.results.evaluation import evaluate, score_in_four_ways
+from hetcal.runs.role_cells import COARSE, lost_pairs
 
 LEAVES, PARTS = range(1, 5), 20
 SLOPES, RATES = np.array([[0, 0.9, 2.1, 0.8, 1.6], [0, -2.6, -1.7, -3.1, -0.4]])

@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hetcal.algorithm import run
+from hetcal.data.scores import scores_from_column, scores_from_columns
+from hetcal.data.table import Roles, make_table
 from hetcal.digests import frame_digest
-from hetcal.roles import Roles
-from hetcal.scores import scores_from_column, scores_from_columns
-from hetcal.settings import Settings
-from hetcal.table import make_table
+from hetcal.runs.run import run
+from hetcal.runs.settings import Settings
 
 FRAME = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]})
 

@@ -3,8 +3,8 @@ import sys
 
 import pytest
 
-from hetcal import kernels
-from hetcal.kernels import compiled, use_compiled
+from hetcal import compiled as kernels
+from hetcal.compiled import compiled, use_compiled
 
 
 def test_numba_is_used_only_where_it_is_installed(monkeypatch):

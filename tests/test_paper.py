@@ -6,8 +6,8 @@ import pytest
 from scipy.special import logit
 from sklearn.metrics import roc_auc_score
 
-from hetcal.leaf_calibrator import LeafCalibrator
-from hetcal.tree_partition import TreePartition
+from hetcal.calibrators.leaf_calibrator import LeafCalibrator
+from hetcal.partitions.tree import TreePartition
 
 
 @pytest.fixture(scope="module")

@@ -1,19 +1,17 @@
 import pandas as pd
 import pytest
 
-from hetcal.algorithm import first_pass, run, split_table
-from hetcal.artifact_reading import open_artifact
-from hetcal.artifacts import artifact_bytes, score_with_artifact
-from hetcal.checks import check_table
-from hetcal.columns import describe_columns
-from hetcal.growing import grow_partition
-from hetcal.reading import read_file
-from hetcal.role_cells import role_cells
-from hetcal.scores import scores_from_column
-from hetcal.scoring import ColumnScoring
-from hetcal.settings import Settings
-from hetcal.sources import from_path
-from hetcal.table import Roles, make_table
+from hetcal.artifacts.artifact import artifact_bytes, open_artifact, score_with_artifact
+from hetcal.data.checks import check_table
+from hetcal.data.columns import describe_columns
+from hetcal.data.reading import from_path, read_file
+from hetcal.data.scores import scores_from_column
+from hetcal.data.table import Roles, make_table
+from hetcal.models.scoring import ColumnScoring
+from hetcal.runs.fitting import grow_partition
+from hetcal.runs.role_cells import role_cells
+from hetcal.runs.run import first_pass, run, split_table
+from hetcal.runs.settings import Settings
 
 
 class LeftError(Exception):
@@ -76,7 +74,7 @@ def test_every_pass_tells_how_far_it_is(parts, told, progress):
 
 
 def test_large_passes_tell_of_every_block(parts, told, progress, monkeypatch):
-    monkeypatch.setattr("hetcal.sketch.CHUNK", 100)
+    monkeypatch.setattr("hetcal.cells.sketch.CHUNK", 100)
     table, _, split = parts
     leaf = grow_partition(table, split, Settings(max_depth=1)).apply(table.frame)
     role_cells(*parts, leaf, [1, 2], 100, progress)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from hetcal.command_line import main
+from hetcal.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

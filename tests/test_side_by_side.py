@@ -3,8 +3,8 @@ import time
 
 import pytest
 
-from hetcal import side_by_side as module
-from hetcal.side_by_side import side_by_side
+from hetcal import parallel as module
+from hetcal.parallel import side_by_side
 
 SOON = 30.0  # seconds after which a test that hangs fails
 

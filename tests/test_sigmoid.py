@@ -1,7 +1,7 @@
 import numpy as np
 from scipy.special import expit
 
-from hetcal.sigmoid import BLOCK, sigmoid
+from hetcal.compiled import BLOCK, sigmoid
 
 
 def test_equals_expit_to_the_last_bits():

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from hetcal.metrics import auc, log_loss
-from hetcal.operating_points import at_false_positive_rate
-from hetcal.rank_statistics import rank_statistics
+from hetcal.metrics.curves import at_false_positive_rate
+from hetcal.metrics.metrics import auc, log_loss
+from hetcal.metrics.ranking import rank_statistics
 
 SCORES, CELLS = 5, 4
 RATES = np.linspace(0, 1, 21)

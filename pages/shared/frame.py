@@ -8,14 +8,14 @@ from pathlib import Path
 import streamlit as st
 
 from hetcal.errors import HetcalError
-from pages.shared.assumed import assume_roles
-from pages.shared.flow import Flow, current_flow
+from pages.shared.controls.guessed import assume_roles
+from pages.shared.controls.partition import undecided
+from pages.shared.display.messages import plain, show_error
+from pages.shared.display.progress import shown_progress
+from pages.shared.display.widgets import class_picker
+from pages.shared.flow.flow import Flow, current_flow
 from pages.shared.jobs import collect_job, job_running, watch_job
-from pages.shared.messages import plain, show_error
-from pages.shared.partition_controls import undecided
-from pages.shared.progress import shown_progress
 from pages.shared.state import close_saved, workspace
-from pages.shared.widgets import class_picker
 
 PAGES = (
     ("app.py", "Overview", ":material/home:"),

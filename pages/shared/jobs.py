@@ -6,18 +6,18 @@ from typing import Any
 
 import streamlit as st
 
+from hetcal.data.scores import Scores
+from hetcal.data.splits import Split
+from hetcal.data.table import Table
 from hetcal.errors import HetcalError
-from hetcal.model_file import inspect_model
-from hetcal.model_scores import ScoringJob, start_scoring, suggest_inputs
-from hetcal.network import NetworkSettings
-from hetcal.scores import Scores
-from hetcal.scoring import ModelScoring
-from hetcal.splits import Split
-from hetcal.table import Table
-from hetcal.training import TrainedNetwork, TrainingJob, start_training
-from hetcal.training_figure import training_figure
-from pages.shared.files import keep
-from pages.shared.messages import show_error
+from hetcal.figures.training import training_figure
+from hetcal.models.file import inspect_model
+from hetcal.models.inputs import suggest_inputs
+from hetcal.models.network import NetworkSettings
+from hetcal.models.scoring import ModelScoring, ScoringJob, start_scoring
+from hetcal.models.training import TrainedNetwork, TrainingJob, start_training
+from pages.shared.controls.files import keep
+from pages.shared.display.messages import show_error
 from pages.shared.state import update, workspace
 
 SECONDS_BETWEEN_LOOKS = 0.5

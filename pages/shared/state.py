@@ -7,15 +7,15 @@ from typing import Any
 
 import streamlit as st
 
-from hetcal.class_map import ClassMethod
-from hetcal.model_file import ModelFile
-from hetcal.partition import Partition
-from hetcal.reading import Dialect
-from hetcal.scoring import ColumnScoring, Scoring
-from hetcal.settings import Settings
-from hetcal.table import Roles
-from hetcal.training import TrainedNetwork
-from pages.shared.once import forget_results
+from hetcal.calibrators.class_map import ClassMethod
+from hetcal.data.table import Roles
+from hetcal.data.text import Dialect
+from hetcal.models.file import ModelFile
+from hetcal.models.scoring import ColumnScoring, Scoring
+from hetcal.models.training import TrainedNetwork
+from hetcal.partitions.partition import Partition
+from hetcal.runs.settings import Settings
+from pages.shared.flow.cache import forget_results
 
 ALL_ROWS = 0
 RECOMMENDED = Settings(partition="auto")

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from hetcal.demo import toy_table
+from hetcal.data.demo import toy_table
 
 pytestmark = pytest.mark.browser
 

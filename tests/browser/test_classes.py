@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
-from hetcal.command_line import main
+from hetcal.cli.main import main
 
 pytestmark = pytest.mark.browser
 

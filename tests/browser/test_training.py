@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from hetcal.demo import demo_table
-from hetcal.model_file import inspect_model
+from hetcal.data.demo import demo_table
+from hetcal.models.file import inspect_model
 
 pytestmark = [pytest.mark.browser, pytest.mark.network]
 

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
-from hetcal.demo import write_demo
+from hetcal.data.demo import write_demo
 from tests.browser.server import ROOT
 from tests.browser.visitor import MENU
 from tests.model_files import draw_truth, model_files

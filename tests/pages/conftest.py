@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from hetcal.settings import Settings
-from pages.shared import compute, state
+from hetcal.runs.settings import Settings
+from pages.shared import state
+from pages.shared.flow import compute
 from tests.pages.streamlit_internals import name_sessions, serve_at
 
 

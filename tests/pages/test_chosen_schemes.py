@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hetcal.artifacts import artifact_bytes
-from hetcal.map_shapes import tame
-from hetcal.scoring import ColumnScoring
-from pages.shared import compute
+from hetcal.artifacts.artifact import artifact_bytes
+from hetcal.calibrators.shapes import tame
+from hetcal.models.scoring import ColumnScoring
+from pages.shared.flow import compute
 from tests.chosen import OF_ONE_PARTITION, chosen
 from tests.pages.visit import (
     calm,

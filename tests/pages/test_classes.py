@@ -5,14 +5,13 @@ import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
-from hetcal.algorithm import run
-from hetcal.artifacts import artifact_bytes
-from hetcal.report import scored_table
-from hetcal.roles import Roles
-from hetcal.scores import scores_from_columns
-from hetcal.scoring import ColumnScoring
-from hetcal.settings import Settings
-from hetcal.table import make_table
+from hetcal.artifacts.artifact import artifact_bytes
+from hetcal.artifacts.report import scored_table
+from hetcal.data.scores import scores_from_columns
+from hetcal.data.table import Roles, make_table
+from hetcal.models.scoring import ColumnScoring
+from hetcal.runs.run import run
+from hetcal.runs.settings import Settings
 from tests.model_files import model_files
 from tests.pages.visit import (
     button,

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hetcal.data.reading import read_file
+from hetcal.data.splits import PAPER_FRACTIONS, ROLES, split_by_fraction
 from hetcal.errors import HetcalError
-from hetcal.reading import read_file
-from hetcal.splits import PAPER_FRACTIONS, ROLES, split_by_fraction
 from tests.pages.visit import (
     calm,
     go,

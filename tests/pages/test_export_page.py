@@ -8,15 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hetcal.algorithm import run
-from hetcal.artifact_reading import open_artifact
-from hetcal.artifacts import artifact_bytes
+from hetcal.artifacts.artifact import artifact_bytes, open_artifact
+from hetcal.artifacts.report import scored_table
+from hetcal.data.scores import scores_from_column
+from hetcal.data.table import Roles, make_table
 from hetcal.errors import HetcalError
-from hetcal.report import scored_table
-from hetcal.scores import scores_from_column
-from hetcal.scoring import ColumnScoring
-from hetcal.settings import Settings
-from hetcal.table import Roles, make_table
+from hetcal.models.scoring import ColumnScoring
+from hetcal.runs.run import run
+from hetcal.runs.settings import Settings
 from tests.pages.visit import (
     calm,
     go,

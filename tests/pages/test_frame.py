@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pages.shared import compute
+from pages.shared.flow import compute
 from tests.pages.streamlit_internals import end_session
 from tests.pages.visit import (
     PAGES,

@@ -6,7 +6,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
-from hetcal.definitions import DEFINITIONS
+from hetcal.results.words import DEFINITIONS
 from tests.pages.visit import (
     calm,
     choose_leaf,

@@ -5,13 +5,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from hetcal.algorithm import run
-from hetcal.demo import demo_table, toy_table
-from hetcal.model_scores import start_scoring
-from hetcal.settings import Settings
-from hetcal.table import Roles, make_table
+from hetcal.data.demo import demo_table, toy_table
+from hetcal.data.table import Roles, make_table
+from hetcal.models.scoring import start_scoring
+from hetcal.runs.run import run
+from hetcal.runs.settings import Settings
 from pages.shared import jobs
-from pages.shared.demo_controls import TOY_ROWS
+from pages.shared.controls.demo import TOY_ROWS
 from tests.pages.visit import (
     calm,
     defined,

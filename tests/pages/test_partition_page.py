@@ -8,8 +8,8 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from hetcal.errors import PartitionError
-from hetcal.partition import Partition
-from hetcal.tree_partition import TreePartition, default_min_leaf
+from hetcal.partitions.partition import Partition
+from hetcal.partitions.tree import TreePartition, default_min_leaf
 from tests.pages.visit import (
     button,
     calm,

@@ -3,13 +3,13 @@
 import pytest
 from streamlit.delta_generator import DeltaGenerator
 
-from hetcal.algorithm import run
-from hetcal.artifacts import artifact_bytes
-from hetcal.scores import scores_from_column
-from hetcal.scoring import ColumnScoring
-from hetcal.settings import Settings
-from hetcal.table import Roles, make_table
-from pages.shared import progress
+from hetcal.artifacts.artifact import artifact_bytes
+from hetcal.data.scores import scores_from_column
+from hetcal.data.table import Roles, make_table
+from hetcal.models.scoring import ColumnScoring
+from hetcal.runs.run import run
+from hetcal.runs.settings import Settings
+from pages.shared.display import progress
 from tests.pages.visit import (
     calm,
     go,

@@ -15,7 +15,7 @@ from sklearn.metrics import (
     roc_curve,
 )
 
-from hetcal.metrics import Metrics, measure
+from hetcal.metrics.metrics import Metrics, measure
 from tests.pages.visit import (
     calm,
     choose_leaf,
@@ -197,7 +197,7 @@ def test_a_sketched_table_has_nearly_the_same_results_and_on_demand_the_same(
     app, segments, monkeypatch
 ):
     exact = metrics(app)
-    monkeypatch.setattr("pages.shared.compute.SKETCHED_FROM", 100)
+    monkeypatch.setattr("pages.shared.flow.compute.SKETCHED_FROM", 100)
     sketched = go(with_segment_leaves(segments.assign(extra=1)), "pages/results.py")
     assert any(each.startswith("From a sketch of ") for each in said(calm(sketched).caption))
     shown = metrics(sketched)

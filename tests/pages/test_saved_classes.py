@@ -3,17 +3,16 @@
 import pandas as pd
 import pytest
 
-from hetcal.algorithm import run
-from hetcal.artifacts import artifact_bytes
-from hetcal.roles import Roles
-from hetcal.scores import scores_from_columns
-from hetcal.scoring import ColumnScoring
-from hetcal.settings import Settings
-from hetcal.table import make_table
+from hetcal.artifacts.artifact import artifact_bytes
+from hetcal.data.scores import scores_from_columns
+from hetcal.data.table import Roles, make_table
+from hetcal.models.scoring import ColumnScoring
+from hetcal.runs.run import run
+from hetcal.runs.settings import Settings
+from tests.artifacts.test_saved_class_run import as_format_1, without
 from tests.pages.test_classes import COLUMNS, show_class, with_class_scores
 from tests.pages.test_saved_run import banner, explore
 from tests.pages.visit import calm, figure, go, metrics, open_page, press, said, table_with, upload
-from tests.test_saved_class_run import as_format_1, without
 
 SCORING = ColumnScoring(COLUMNS, "probability")
 

@@ -3,12 +3,13 @@
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from hetcal.algorithm import run
-from hetcal.artifacts import artifact_bytes
-from hetcal.scores import scores_from_column
-from hetcal.scoring import ColumnScoring
-from hetcal.settings import Settings
-from hetcal.table import Roles, make_table
+from hetcal.artifacts.artifact import artifact_bytes
+from hetcal.data.scores import scores_from_column
+from hetcal.data.table import Roles, make_table
+from hetcal.models.scoring import ColumnScoring
+from hetcal.runs.run import run
+from hetcal.runs.settings import Settings
+from tests.pages.test_saved_run import as_format_1
 from tests.pages.visit import (
     calm,
     choose_leaf,
@@ -23,7 +24,6 @@ from tests.pages.visit import (
     upload,
     with_segment_leaves,
 )
-from tests.test_saved_run import as_format_1
 
 SAVED = "saved run in"
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from hetcal.demo import DEMO_NETWORK, demo_table
-from hetcal.model_file import inspect_model
-from hetcal.model_scores import suggest_inputs
-from hetcal.scoring import ModelScoring
+from hetcal.data.demo import DEMO_NETWORK, demo_table
+from hetcal.models.file import inspect_model
+from hetcal.models.inputs import suggest_inputs
+from hetcal.models.scoring import ModelScoring
 from tests.pages.visit import (
     calm,
     figure,

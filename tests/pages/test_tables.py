@@ -4,17 +4,17 @@ import pandas as pd
 import pyarrow as pa
 from streamlit.testing.v1 import AppTest
 
-from hetcal.scale_words import CHANGES, in_brief, scale_words
-from pages.shared.table_sizes import heights
-from pages.shared.tables import MAPS
+from hetcal.results.overconfidence import CHANGES, in_brief, scale_words
+from pages.shared.display.table_sizes import heights
+from pages.shared.display.tables import MAPS
 
 
 def drawn(table, columns):
     """The proto of a table that `draw_table` drew with the columns of that name."""
 
     def page(table, columns):
-        from pages.shared import tables
-        from pages.shared.widgets import draw_table
+        from pages.shared.display import tables
+        from pages.shared.display.widgets import draw_table
 
         draw_table(table, getattr(tables, columns))
 

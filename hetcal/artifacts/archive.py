@@ -1,0 +1,358 @@
+"""What an artifact keeps of the rows of a run: written into its zip, and read as untrusted."""
+
+import hashlib
+import io
+import platform
+import zipfile
+import zlib
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+
+from hetcal.artifacts.evaluation import evaluation_json, read_evaluation
+from hetcal.calibrators.leaf_calibrator import LeafCalibrator
+from hetcal.cells.cells import Cells
+from hetcal.cells.joint import JointSketch, joint_sketch, joint_sketch_bytes, read_joint_sketch
+from hetcal.cells.sketch import MOST_CELLS, read_sketch, sketch_bytes
+from hetcal.data.columns import FeatureKind
+from hetcal.data.scores import ScoreKind
+from hetcal.errors import ArtifactError, CalibrationError, HetcalError
+from hetcal.models.file import ModelFile, inspect_model
+from hetcal.models.inputs import InputColumns
+from hetcal.partitions.partition import Partition
+from hetcal.results.evaluation import Evaluation, leaf_counts
+from hetcal.runs.role_cells import PASSED, RoleSketches
+from hetcal.runs.run import Run
+from hetcal.strict_json import MAX_TEXT, Fields, JsonError, parse_object
+from hetcal.version import __version__
+
+LIBRARIES = (
+    *("keras", "numpy", "pandas", "pyarrow", "scikit-learn", "scipy"),
+    *("tensorflow", "tensorflow-cpu"),
+)
+# A zip remembers when it was written; equal runs give equal bytes only without that.
+EPOCH = (1980, 1, 1, 0, 0, 0)
+MODEL_ENTRIES = ("model.keras", "model.h5")
+LARGEST_MODEL = 2**30
+# What `zipfile` raises on damaged files.
+NOT_A_ZIP = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, KeyError, OSError, OverflowError),
+    *(NotImplementedError, RuntimeError, ValueError),
+)
+
+
+def zipped(entries: Mapping[str, bytes]) -> bytes:
+    """Pack entries; equal entries give equal bytes."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in entries.items():
+            archive.writestr(zipfile.ZipInfo(name, EPOCH), content, zipfile.ZIP_DEFLATED)
+    return packed.getvalue()
+
+
+def model_entry(model: ModelFile) -> str:
+    """Name the entry of a model."""
+    return f"model.{model.format}"
+
+
+def inputs_document(inputs: InputColumns) -> list[dict[str, object]]:
+    """Write which columns feed which input."""
+    return [{"input": name, "columns": columns} for name, columns in inputs.columns]
+
+
+def library_versions() -> dict[str, str]:
+    """Return the versions of Python and of the libraries that numbers depend on."""
+    found = {"python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            # TensorFlow has two names, of which one is installed.
+            continue
+    return found
+
+
+@contextmanager
+def opened(data: bytes) -> Iterator[zipfile.ZipFile]:
+    """Open a zip, and say in words what is wrong with one that is not an artifact."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            yield archive
+    except HetcalError:
+        raise
+    except JsonError as error:
+        raise _refusal(str(error)) from error
+    except NOT_A_ZIP as error:
+        raise _refusal("it is not a zip with the right entries") from error
+
+
+def read_entry(archive: zipfile.ZipFile, name: str, limit: int = MAX_TEXT) -> bytes:
+    """Unpack an entry; its size in the zip's index may lie, so never more than the limit."""
+    with archive.open(name) as entry:
+        content = entry.read(limit + 1)
+    if len(content) > limit:
+        raise JsonError(f"its entry {name!r} is larger than {limit // 2**20:,} MB")
+    return content
+
+
+def read_object_entry(archive: zipfile.ZipFile, name: str) -> Fields:
+    """Read an entry that holds a JSON object."""
+    return parse_object(read_entry(archive, name))
+
+
+def require_format(manifest: Fields, newest: int) -> None:
+    """Refuse a format that this version does not know."""
+    found = manifest.integer("format", 0, 2**31)
+    if not 1 <= found <= newest:
+        raise ArtifactError(
+            f"The artifact has format number {found}.",
+            f"This version of hetcal ({__version__}) reads formats 1 to {newest}.",
+            "Open it with the version that wrote it, or run the calibration again.",
+        )
+
+
+def read_model(manifest: Fields, archive: zipfile.ZipFile, directory: Path) -> ModelFile:
+    """Unpack the model that the artifact was saved with, and look at it."""
+    entry = manifest.fields("scoring").text("model")
+    if entry not in MODEL_ENTRIES:
+        raise JsonError("its model has a name of its own")
+    content = read_entry(archive, entry, LARGEST_MODEL)
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != manifest.fields("digests").text("model"):
+        raise JsonError("its model is not the one it was saved with")
+    path = directory / f"{digest}{Path(entry).suffix}"
+    path.write_bytes(content)
+    return inspect_model(path, name=entry)
+
+
+def read_inputs(scoring: Fields) -> InputColumns:
+    """Read which columns feed which input."""
+    inputs = ((each.text("input"), each.texts("columns")) for each in scoring.objects("inputs"))
+    return InputColumns(tuple(inputs))
+
+
+def read_output(scoring: Fields) -> str | None:
+    """Read the name of the output, where there is a choice."""
+    return None if scoring.is_null("output") else scoring.text("output")
+
+
+def read_score_kind(scoring: Fields) -> ScoreKind:
+    """Read what score columns hold."""
+    kind = scoring.text("kind")
+    if kind not in ("logit", "probability"):
+        raise JsonError(f"the kind of its scores is {kind!r}")
+    return kind  # type: ignore[return-value]
+
+
+def read_kinds(fields: Fields) -> dict[str, FeatureKind]:
+    """Read how the columns of new rows are to be read."""
+    kinds = {name: fields.text(name) for name in fields.names}
+    if not set(kinds.values()) <= {"number", "category"}:
+        raise JsonError("the kind of a column is neither number nor category")
+    return kinds  # type: ignore[return-value]
+
+
+def _refusal(why: str) -> ArtifactError:
+    return ArtifactError(
+        f"This file is not an artifact of hetcal, or it is damaged: {why}.",
+        "An artifact is the zip that the Export page or `python -m hetcal run` wrote.",
+        "Choose that file, or download it again.",
+    )
+
+
+MAPS = "maps.json"
+JOINT = "joint.sketch"
+EVALUATION = "evaluation.json"
+LARGEST_SKETCH = 2**28
+# Cells with rows of all classes together, of the joint sketches and of all others, and the
+# number that each class may have even so: a few MB once packed.
+FILLED, FEWEST = 2**17, 2**11
+
+
+@dataclass(frozen=True)
+class SavedScheme:
+    """What is saved of the choice of a scheme, beyond the scheme itself.
+
+    Parameters
+    ----------
+    chosen, why : str
+        As in `hetcal.schemes.choice.Choice`.
+    divided : bool
+        Whether the rows are divided into leaves for it.
+    """
+
+    chosen: str
+    why: str
+    divided: bool = True
+
+
+@dataclass(frozen=True)
+class SavedCells:
+    """What is saved of the rows.
+
+    Parameters
+    ----------
+    train, calibration, test : Cells
+        Their scores.
+    calibrator : LeafCalibrator
+        The map of every leaf that can be trusted, however few its rows.
+    joint : JointSketch or None
+        The test rows with their logits before and after, where it is not these maps that
+        calibrate.
+    group : str or None
+        The column whose groups the rows belong to, which sketches do not know.
+    evaluation : Evaluation or None
+        What these are worth as the rows told it; None where it follows from the cells.
+    """
+
+    train: Cells
+    calibration: Cells
+    test: Cells
+    calibrator: LeafCalibrator
+    joint: JointSketch | None = None
+    group: str | None = None
+    evaluation: Evaluation | None = None
+
+
+def saved_entries(run: Run) -> dict[str, bytes]:
+    """Return the entries that `read_saved_cells` reads of a run on two classes."""
+    leaves = [each.id for each in run.partition.leaves]
+    joint = None
+    if run.choice is not None:
+        joint = joint_sketch(run.ways.before, run.ways.after, leaves)
+    return _entries(run.role_cells.sketched(leaves), run.leaf_maps, joint)
+
+
+def class_entries(run: Run) -> dict[int, dict[str, bytes]]:
+    """Return the entries of each of several classes that can be set against the rest."""
+    count, leaves = len(run.classes), [each.id for each in run.partition.leaves]
+    entries = {}
+    for number in range(count):
+        try:
+            view = run.view(number)
+        except CalibrationError:  # its calibration rows allow no map, and it is not shown
+            continue
+        cells = view.role_cells.sketched(leaves).within(_filled(count), MOST_CELLS // count)
+        joint = joint_sketch(view.ways.before, view.ways.after, leaves, _filled(count))
+        entries[number] = {
+            **_entries(cells, view.leaf_maps, joint, _folder(number)),
+            _folder(number) + EVALUATION: evaluation_json(view.evaluation).encode(),
+        }
+    return entries
+
+
+def _entries(
+    sketches: RoleSketches, maps: LeafCalibrator, joint: JointSketch | None, folder: str = ""
+) -> dict[str, bytes]:
+    entries = {folder + MAPS: maps.with_min_rows(0).to_json().encode()}
+    for role in PASSED:
+        entries[folder + sketch_entry(role)] = sketch_bytes(getattr(sketches, role))
+    if joint is not None:
+        entries[folder + JOINT] = joint_sketch_bytes(joint)
+    return entries
+
+
+def sketch_entry(role: str) -> str:
+    """Name the entry that holds the sketch of a role."""
+    return f"{role}.sketch"
+
+
+def read_saved_cells(
+    archive: zipfile.ZipFile,
+    partition: Partition,
+    folder: str = "",
+    *,
+    joint: bool,
+    most: int = MOST_CELLS,
+) -> SavedCells:
+    """Read what is saved of the rows.
+
+    Parameters
+    ----------
+    archive : ZipFile
+        The artifact.
+    partition : Partition
+        Whose leaves the rows are in.
+    folder : str, optional
+        Where in the zip the entries are.
+    joint : bool
+        Whether there is a joint sketch.
+    most : int, optional
+        Most cells of a sketch, empty ones included.
+    """
+    calibrator = LeafCalibrator.from_json(read_entry(archive, folder + MAPS))
+    require_leaves(calibrator, partition)
+    leaves = [each.id for each in partition.leaves]
+    grids, cells = set(), {}
+    for role in PASSED:
+        content = read_entry(archive, folder + sketch_entry(role), LARGEST_SKETCH)
+        sketch = read_sketch(content, most)
+        if list(sketch.leaves) != leaves:
+            raise JsonError(f"its sketch of the {role} rows is not of its leaves")
+        grids.add(sketch.grid)
+        cells[role] = sketch.cells()
+    if len(grids) > 1:
+        raise JsonError("its sketches do not have the same bins")
+    both = _joint(archive, folder, leaves, cells["test"]) if joint else None
+    train, calibration, test = (cells[role] for role in PASSED)
+    return SavedCells(train, calibration, test, calibrator, both)
+
+
+def require_leaves(calibrator: LeafCalibrator, partition: Partition) -> None:
+    """Refuse maps of other leaves."""
+    if [each.leaf for each in calibrator.maps_] != [each.id for each in partition.leaves]:
+        raise JsonError("its maps are not those of its leaves")
+
+
+def require_both_labels(cells: SavedCells, *roles: str) -> None:
+    """Refuse roles whose rows all have the same label."""
+    for role in roles:
+        if np.unique(getattr(cells, role).y).size < 2:
+            raise JsonError(f"its sketch of the {role} rows does not hold both classes")
+
+
+def _joint(archive: zipfile.ZipFile, folder: str, leaves: list[int], test: Cells) -> JointSketch:
+    joint = read_joint_sketch(read_entry(archive, folder + JOINT, LARGEST_SKETCH))
+    found, expected = (leaf_counts(each, leaves) for each in (joint.cells[0], test))
+    if list(joint.leaves) != leaves or not np.array_equal(found, expected):
+        raise JsonError("its joint sketch is not of its test rows")
+    return joint
+
+
+def read_class_cells(
+    archive: zipfile.ZipFile, partition: Partition, sketched: Collection[int], count: int
+) -> tuple[SavedCells | None, ...]:
+    """Read what is saved of each class, of which only those in `sketched` can be explored."""
+    return tuple(
+        _class_cells(archive, partition, number, count) if number in sketched else None
+        for number in range(count)
+    )
+
+
+def _class_cells(
+    archive: zipfile.ZipFile, partition: Partition, number: int, count: int
+) -> SavedCells:
+    folder, leaves = _folder(number), [each.id for each in partition.leaves]
+    cells = read_saved_cells(archive, partition, folder, joint=True, most=MOST_CELLS // count)
+    require_both_labels(cells, "calibration")
+    joint = 0 if cells.joint is None else cells.joint.key.size
+    filled = sum(each.rows.size for each in (cells.train, cells.calibration, cells.test)) + joint
+    # With two bins a sketch has 4 cells in a leaf, and a joint sketch 8.
+    if filled > 2 * _filled(count) + 20 * len(leaves):
+        raise JsonError("it has too many cells")
+    return replace(
+        cells, evaluation=read_evaluation(read_entry(archive, folder + EVALUATION), leaves)
+    )
+
+
+def _filled(count: int) -> int:
+    """Return how many cells with rows one of so many classes may have."""
+    return max(FILLED // count, FEWEST)
+
+
+def _folder(number: int) -> str:
+    return f"class_{number}/"

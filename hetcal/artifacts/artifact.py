@@ -1,0 +1,333 @@
+"""The artifact: one zip that scores new rows exactly as the run did. No pickle."""
+
+import math
+import zipfile
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from hetcal.artifacts.archive import (
+    JOINT,
+    SavedCells,
+    SavedScheme,
+    class_entries,
+    inputs_document,
+    library_versions,
+    model_entry,
+    opened,
+    read_class_cells,
+    read_entry,
+    read_inputs,
+    read_kinds,
+    read_model,
+    read_object_entry,
+    read_output,
+    read_saved_cells,
+    read_score_kind,
+    require_both_labels,
+    require_format,
+    require_leaves,
+    saved_entries,
+    zipped,
+)
+from hetcal.artifacts.evaluation import SHARE, read_class_evaluation
+from hetcal.artifacts.report import result_json, scored_rows, to_json
+from hetcal.calibrators.class_calibrator import ClassCalibrator
+from hetcal.calibrators.leaf_calibrator import LeafCalibrator
+from hetcal.data.columns import FeatureKind, column_kind
+from hetcal.data.table import MOST_CLASSES
+from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
+from hetcal.partitions.partition import Partition
+from hetcal.progress import Progress, between, silent
+from hetcal.results.evaluation import Evaluation
+from hetcal.runs.run import Run, readable
+from hetcal.schemes.scheme import Scheme, maps_apply, with_scheme
+from hetcal.strict_json import Fields, JsonError
+from hetcal.version import __version__
+
+# Raise the number when a reader of the old one would misread the file, teach `open_artifact`
+# both, and keep an artifact of the old format in `tests/artifacts/saved_artifacts`. Format 2
+# adds the sketches, the maps of all leaves, and schemes of many partitions.
+FORMAT = 2
+
+# More than two classes have artifacts of a kind of their own, with formats of the same numbers.
+SEVERAL = "classes"
+SCHEME = "scheme.json"
+LEAF_MAPS, CLASS_MAPS = "calibrators.json", "class_calibrators.json"
+READ_SHARE = 0.3  # of scoring a file goes into reading it
+MODEL_SHARE = 0.8  # of the work with an artifact that holds a model
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A reopened run: everything needed to score new rows.
+
+    Parameters
+    ----------
+    version : str
+        The version of hetcal that wrote it.
+    scoring, partition, calibrator
+        As in the run that was saved.
+    auc_before, auc_after : float
+        As measured then; with more than two classes the macro AUC.
+    test_rows : int
+        Number of rows that they were measured on.
+    kinds : dict
+        Whether a column that scoring reads held numbers or categories; new rows are to be
+        read alike.
+    classes : tuple of str
+        The values of the label in the order of the scores, where there are more than two.
+    cells : tuple of SavedCells or None
+        What can be explored without the rows: one entry for two classes, one for each of more,
+        None for a class that cannot be set against the rest. Empty in artifacts of format 1, and
+        in those of a scheme that were written without a joint sketch.
+    scheme : Scheme or None
+        What calibrates two classes; the maps of the leaves do if there is none.
+    choice : SavedScheme or None
+        What was chosen and why, where the run says so.
+    evaluation : Evaluation or None
+        As measured then, for more than two classes.
+    min_rows : int
+        Fewest calibration rows for a leaf map in that run.
+    """
+
+    version: str
+    scoring: Scoring
+    partition: Partition
+    calibrator: LeafCalibrator | ClassCalibrator
+    auc_before: float
+    auc_after: float
+    test_rows: int
+    kinds: dict[str, FeatureKind]
+    classes: tuple[str, ...] = ()
+    cells: tuple[SavedCells | None, ...] = ()
+    scheme: Scheme | None = None
+    choice: SavedScheme | None = None
+    evaluation: Evaluation | None = None
+    min_rows: int = 0
+
+    @property
+    def applied(self) -> bool:
+        """Whether the maps of the leaves calibrate; a scheme of many trees takes their place."""
+        return maps_apply(self.scheme, self.partition)
+
+
+def artifact_bytes(run: Run, scoring: Scoring) -> bytes:
+    """Pack a run into the bytes of a zip."""
+    by_class = class_entries(run) if run.classes else {}
+    entries = {
+        "manifest.json": to_json(_manifest(run, scoring, list(by_class))).encode(),
+        "partition.json": run.partition.to_json().encode(),
+        CLASS_MAPS if run.classes else LEAF_MAPS: run.calibrator.to_json().encode(),
+        "metrics.json": result_json(run).encode(),
+    }
+    for each in by_class.values():
+        entries |= each
+    if not run.classes:
+        if run.choice is not None:
+            entries[SCHEME] = run.choice.scheme.to_json().encode()
+        entries |= saved_entries(run)
+    if isinstance(scoring, ModelScoring):
+        entries[model_entry(scoring.model)] = scoring.model.path.read_bytes()
+    return zipped(entries)
+
+
+def score_with_artifact(
+    artifact: Artifact, frame: pd.DataFrame, digest: str = "", progress: Progress = silent
+) -> pd.DataFrame:
+    """Score every row of a table; columns as in `scored_rows`.
+
+    `digest` may stand for the rows; the result does not depend on it. What
+    `progress` raises ends the work, also that of a model.
+    """
+    scored = MODEL_SHARE if isinstance(artifact.scoring, ModelScoring) else 0.0
+    scoring = artifact.scoring, artifact.classes, digest
+    scores = score_rows(frame, *scoring, between(progress, 0.0, scored))
+    calibrating = between(progress, scored, 1.0)
+    calibrating(0.0, "Finding the leaf of every row")
+    leaf = artifact.partition.apply(readable(artifact.partition, frame, scores))
+    if artifact.scheme is not None:
+        after = artifact.scheme.logit(scores.logit, frame, calibrating)
+    else:
+        after = artifact.calibrator.predict_logit(scores.logit, leaf)
+    return scored_rows(np.arange(len(frame)), leaf, scores.logit, after, artifact.classes)
+
+
+def _manifest(run: Run, scoring: Scoring, sketched: list[int]) -> dict[str, object]:
+    model = scoring.model.digest if isinstance(scoring, ModelScoring) else None
+    several = bool(run.classes)
+    return {
+        **({"kind": SEVERAL} if several else {}),
+        "format": FORMAT,
+        "hetcal": __version__,
+        "libraries": library_versions(),
+        "digests": {"table": run.table.digest, "model": model},
+        **({"classes": list(run.classes)} if several else {}),
+        "roles": asdict(run.table.roles),
+        "settings": asdict(run.settings) | {"calibrator": _method(run)},
+        "chosen": None if run.choice is None else run.choice.chosen,
+        "why": None if run.choice is None else run.choice.why,
+        **({"divided": run.divided, "sketched": sketched} if several else {}),
+        "scoring": _scoring_document(scoring, several),
+        "kinds": _kinds(run, scoring),
+        "rows": run.split.counts,
+    }
+
+
+def _method(run: Run) -> str:
+    maps = run.calibrator
+    return maps.method if isinstance(maps, ClassCalibrator) else run.settings.calibrator
+
+
+def _scoring_document(scoring: Scoring, several: bool) -> dict[str, object]:
+    if isinstance(scoring, ColumnScoring):
+        columns = {"columns": list(scoring.columns)} if several else {"column": scoring.columns[0]}
+        return {**columns, "kind": scoring.kind}
+    return {
+        "model": model_entry(scoring.model),
+        "inputs": inputs_document(scoring.inputs),
+        "output": scoring.output,
+        **({} if several else {"positive_unit": scoring.positive_unit}),
+        **({} if scoring.layer is None else {"layer": scoring.layer}),
+    }
+
+
+def _kinds(run: Run, scoring: Scoring) -> dict[str, str]:
+    needed = {each.name for each in run.partition.features if each.name in run.table.frame}
+    needed |= run.choice.scheme.column_names if run.choice is not None else set()
+    needed |= set(scoring.inputs.needed if isinstance(scoring, ModelScoring) else scoring.columns)
+    return {name: column_kind(run.table.frame[name]) for name in sorted(needed)}
+
+
+def open_artifact(data: bytes, directory: Path) -> Artifact:
+    """Open an artifact; a model in it is unpacked into `directory`.
+
+    Raises
+    ------
+    ArtifactError
+        When the bytes are not an artifact, or one that this version cannot read.
+    """
+    with opened(data) as archive:
+        manifest = read_object_entry(archive, "manifest.json")
+        classes = _classes(manifest)
+        require_format(manifest, FORMAT)
+        metrics = read_object_entry(archive, "metrics.json")
+        partition = Partition.from_json(read_entry(archive, "partition.json"))
+        auc = "macro_auc" if classes else "auc"
+        artifact = Artifact(
+            version=manifest.text("hetcal"),
+            scoring=_scoring(manifest, archive, directory, len(classes)),
+            partition=partition,
+            calibrator=_maps(archive, metrics, partition, len(classes)),
+            auc_before=metrics.fields("before").number(auc, *SHARE),
+            auc_after=metrics.fields("after").number(auc, *SHARE),
+            test_rows=metrics.fields("rows").integer("test", 1, 2**62),
+            kinds=read_kinds(manifest.fields("kinds")),
+            classes=classes,
+            choice=_choice(manifest),
+        )
+        if isinstance(artifact.calibrator, LeafCalibrator):
+            return _with_scheme(artifact, artifact.calibrator, manifest, archive)
+        return _with_classes(artifact, manifest, metrics, archive)
+
+
+def _classes(manifest: Fields) -> tuple[str, ...]:
+    if "kind" not in manifest:
+        return ()
+    if manifest.text("kind") != SEVERAL:
+        raise JsonError("it is of a kind that is not known")
+    classes = manifest.texts("classes")
+    if not 2 <= len(classes) <= MOST_CLASSES or len(set(classes)) < len(classes):
+        raise JsonError("its classes cannot be those of a label")
+    return classes
+
+
+def _maps(
+    archive: zipfile.ZipFile, metrics: Fields, partition: Partition, classes: int
+) -> LeafCalibrator | ClassCalibrator:
+    if not classes:
+        maps = LeafCalibrator.from_json(read_entry(archive, LEAF_MAPS))
+        require_leaves(maps, partition)
+        return maps
+    several = ClassCalibrator.from_json(read_entry(archive, CLASS_MAPS))
+    endless = metrics.is_null("shrinkage")
+    several.shrinkage_ = math.inf if endless else metrics.number("shrinkage", 0)
+    if list(several.maps_) != [each.id for each in partition.leaves]:
+        raise JsonError("its maps are not those of its leaves")
+    if {each.bias.size for each in (several.pooled_, *several.maps_.values())} != {classes}:
+        raise JsonError("its maps are not those of its classes")
+    return several
+
+
+def _with_scheme(
+    artifact: Artifact, maps: LeafCalibrator, manifest: Fields, archive: zipfile.ZipFile
+) -> Artifact:
+    """Add what is saved of two classes beyond their maps."""
+    cells = _cells(manifest, archive, artifact.partition)
+    artifact = replace(artifact, cells=() if cells is None else (cells,), min_rows=maps.min_rows)
+    if SCHEME not in archive.namelist():
+        return artifact
+    scheme = Scheme.from_json(read_entry(archive, SCHEME))
+    # Older versions saved the maps that the leaves ask for.
+    return replace(
+        artifact, calibrator=with_scheme(maps, scheme, artifact.partition), scheme=scheme
+    )
+
+
+def _cells(manifest: Fields, archive: zipfile.ZipFile, partition: Partition) -> SavedCells | None:
+    """Read what is saved of the rows; older versions saved less than the pages need."""
+    entries = archive.namelist()
+    if _is_first_format(manifest) or (SCHEME in entries and JOINT not in entries):
+        return None
+    cells = read_saved_cells(archive, partition, joint=SCHEME in entries)
+    require_both_labels(cells, "calibration", "test")
+    roles = manifest.fields("roles")
+    return replace(cells, group=None if roles.is_null("group") else roles.text("group"))
+
+
+def _with_classes(
+    artifact: Artifact, manifest: Fields, metrics: Fields, archive: zipfile.ZipFile
+) -> Artifact:
+    """Add what is saved of the rows of several classes; the first format held nothing of them."""
+    if _is_first_format(manifest):
+        return artifact
+    classes, choice, divided = artifact.classes, artifact.choice, manifest.flag("divided")
+    sketched = manifest.integers("sketched", 0, len(classes) - 1)
+    return replace(
+        artifact,
+        choice=None if choice is None else replace(choice, divided=divided),
+        cells=read_class_cells(archive, artifact.partition, sketched, len(classes)),
+        evaluation=read_class_evaluation(metrics, classes),
+        min_rows=manifest.fields("settings").integer("min_rows", 0, 2**62),
+    )
+
+
+def _is_first_format(manifest: Fields) -> bool:
+    return manifest.integer("format", 0, 2**31) == 1
+
+
+def _choice(manifest: Fields) -> SavedScheme | None:
+    """Read what was chosen; artifacts without a choice, and older ones, say nothing."""
+    chosen, why = (
+        None if key not in manifest or manifest.is_null(key) else manifest.text(key)
+        for key in ("chosen", "why")
+    )
+    return None if chosen is None else SavedScheme(chosen, why or "")
+
+
+def _scoring(manifest: Fields, archive: zipfile.ZipFile, directory: Path, classes: int) -> Scoring:
+    scoring = manifest.fields("scoring")
+    if "model" in scoring:
+        return ModelScoring(
+            read_model(manifest, archive, directory),
+            read_inputs(scoring),
+            read_output(scoring),
+            1 if classes else scoring.integer("positive_unit", 0, 1),
+            scoring.text("layer") if "layer" in scoring else None,
+        )
+    columns = scoring.texts("columns") if classes else (scoring.text("column"),)
+    if len(columns) != max(classes, 1):
+        raise JsonError("its score columns are not those of its classes")
+    return ColumnScoring(columns, read_score_kind(scoring))

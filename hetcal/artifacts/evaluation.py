@@ -1,0 +1,138 @@
+"""What calibration changed, as JSON: written for an artifact, and read from strangers."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+
+import numpy as np
+import pandas as pd
+
+from hetcal.artifacts.report import to_json
+from hetcal.metrics.classes import ClassMetrics
+from hetcal.metrics.curves import ReliabilityCurve
+from hetcal.metrics.delong import Lift, lift_between
+from hetcal.metrics.metrics import Metrics
+from hetcal.results.evaluation import ByClass, Evaluation
+from hetcal.strict_json import Fields, JsonError, parse_object
+
+SHARE = (-1e-9, 1 + 1e-9)  # sums over weighted rows may be rounded past the ends
+WAYS = ("before", "pooled", "tree", "after")
+COUNTS = ("leaf", "rows", "positives")
+IN_LEAVES = (
+    *("auc_before", "auc_after", "lift", "log_loss_before", "log_loss_after"),
+    *("contribution", "contribution_se", "contribution_low", "contribution_high"),
+)
+CURVES = ("before", "after")
+SHARES = ("predicted", "observed", "low", "high")
+OF_CLASSES = {
+    **dict.fromkeys(("auc_before", "auc_after"), SHARE),
+    **dict.fromkeys(("lift", "low", "high"), (-math.inf, math.inf)),
+    "p": SHARE,
+}
+
+
+def evaluation_json(evaluation: Evaluation) -> str:
+    """Write an evaluation of two classes; numbers that are not defined become null."""
+    document = {
+        **{way: asdict(getattr(evaluation, way)) for way in WAYS},
+        "lift": asdict(evaluation.lift),
+        "leaves": evaluation.leaves.to_dict("records"),
+        "rows": evaluation.rows,
+        "groups": evaluation.groups,
+    }
+    return to_json(document)
+
+
+def read_evaluation(text: bytes, leaves: Sequence[int]) -> Evaluation:
+    """Read what `evaluation_json` wrote of these leaves."""
+    content = parse_object(text)
+    before, pooled, tree, after = (_metrics(content.fields(way)) for way in WAYS)
+    return Evaluation(
+        before,
+        pooled,
+        tree,
+        after,
+        lift=_lift(content.fields("lift")),
+        leaves=_leaves(content.objects("leaves"), leaves),
+        rows=content.integer("rows", 1, 2**62),
+        groups=_groups(content),
+    )
+
+
+def read_class_evaluation(metrics: Fields, classes: tuple[str, ...]) -> Evaluation:
+    """Read what `hetcal.artifacts.report.result_json` wrote of more than two classes."""
+    before, pooled, after = (
+        _class_metrics(metrics.fields(name)) for name in ("before", "pooled", "after")
+    )
+    return Evaluation(
+        before,
+        pooled,
+        None,
+        after,
+        lift=_lift(metrics.fields("lift")),
+        leaves=pd.DataFrame(),
+        rows=metrics.fields("rows").integer("test", 1, 2**62),
+        groups=_groups(metrics),
+        by_class=ByClass(
+            _classes(metrics.objects("per_class"), classes), _curves(metrics.objects("top_label"))
+        ),
+    )
+
+
+def _lift(content: Fields) -> Lift:
+    # From these all else follows.
+    before, after = (content.number_or_nan(name, *SHARE) for name in ("before", "after"))
+    return lift_between(before, after, content.number_or_nan("se", 0))
+
+
+def _groups(content: Fields) -> int | None:
+    return None if content.is_null("groups") else content.integer("groups", 1, 2**62)
+
+
+def _metrics(content: Fields) -> Metrics:
+    return Metrics(**{each.name: content.number_or_nan(each.name, 0) for each in fields(Metrics)})
+
+
+def _leaves(found: list[Fields], leaves: Sequence[int]) -> pd.DataFrame:
+    counts = {name: [each.integer(name, 0, 2**62) for each in found] for name in COUNTS}
+    if counts["leaf"] != list(leaves):
+        raise JsonError("its results are not those of its leaves")
+    numbers = {name: [each.number_or_nan(name) for each in found] for name in IN_LEAVES}
+    return pd.DataFrame(counts | numbers)
+
+
+def _class_metrics(content: Fields) -> ClassMetrics:
+    return ClassMetrics(
+        macro_auc=content.number_or_nan("macro_auc", *SHARE),
+        log_loss=content.number_or_nan("log_loss"),
+        accuracy=content.number("accuracy", *SHARE),
+        top_label_error=content.number("top_label_error", *SHARE),
+    )
+
+
+def _classes(found: list[Fields], classes: tuple[str, ...]) -> pd.DataFrame:
+    if tuple(each.text("class") for each in found) != classes:
+        raise JsonError("its results are not those of its classes")
+    numbers = {
+        name: [each.number_or_nan(name, *ends) for each in found]
+        for name, ends in OF_CLASSES.items()
+    }
+    rows = np.array([each.integer("rows", 0, 2**62) for each in found])
+    return pd.DataFrame({"class": classes, "rows": rows, **numbers})
+
+
+def _curves(found: list[Fields]) -> tuple[ReliabilityCurve, ...]:
+    if tuple(each.text("name") for each in found) != CURVES:
+        raise JsonError("its curves are not those before and after")
+    return tuple(map(_curve, found))
+
+
+def _curve(content: Fields) -> ReliabilityCurve:
+    shares = [np.array(content.numbers(name)) for name in SHARES]
+    count = np.array(content.integers("count", 0, 2**62), dtype=np.int64)
+    if {each.size for each in shares} != {count.size}:
+        raise JsonError("a curve of it has numbers too many")
+    if not all(((each >= SHARE[0]) & (each <= SHARE[1])).all() for each in shares):
+        raise JsonError("a curve of it has shares that cannot be")
+    predicted, observed, low, high = shares
+    return ReliabilityCurve(content.text("name"), predicted, observed, low, high, count)

@@ -1,0 +1,235 @@
+"""The numbers of a run as plain JSON, and the table of scored rows."""
+
+import io
+import json
+import math
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyarrow import csv
+from scipy.special import expit
+
+from hetcal.arrays import Floats, Ints
+from hetcal.calibrators.class_calibrator import ClassCalibrator
+from hetcal.calibrators.leaf_calibrator import LeafCalibrator, LeafMap
+from hetcal.calibrators.shapes import Tamed
+from hetcal.data.splits import ROLES
+from hetcal.data.table import ALL_ROWS, class_shares
+from hetcal.errors import TableError
+from hetcal.metrics.curves import ReliabilityCurve
+from hetcal.partitions.partition import leaf_table
+from hetcal.results.evaluation import ByClass
+from hetcal.runs.run import Run
+
+WRITTEN = 1 << 18  # rows that are turned into text at a time
+LIFT = ("auc", "percent", "se", "z", "p", "low", "high")
+
+
+def result_json(run: Run) -> str:
+    """Write the result of a run; numbers that are not defined become null."""
+    evaluation, scores = run.evaluation, run.scores
+    by_class, lift = evaluation.by_class, asdict(evaluation.lift)
+    told = {"how": scores.how, "clipped": scores.clipped, "excluded": scores.excluded}
+    compared = {
+        name: asdict(each)
+        for name in ("before", "pooled", "tree", "after")
+        if (each := getattr(evaluation, name)) is not None
+    }
+    document = {
+        "rows": run.split.counts,
+        **({} if by_class is None else {"groups": evaluation.groups}),
+        "label": {"column": run.table.roles.label, "positive": run.table.roles.positive},
+        **({} if by_class is None else {"classes": list(run.classes)}),
+        **compared,
+        "lift": lift if by_class is not None else {name: lift[name] for name in LIFT},
+        **({} if by_class is None else _by_class(by_class)),
+        "scheme": _scheme(run),
+        **_maps(run.calibrator),
+        "leaves": _leaves(run) if by_class is None else _class_leaves(run),
+        "scores": told
+        | ({"largest_difference": scores.largest_difference} if by_class is None else {}),
+        "notes": [*run.notes, *([run.computed_on] if evaluation.sketched else [])],
+    }
+    return to_json(document)
+
+
+def to_json(document: object) -> str:
+    """Write JSON that every reader takes: no NaN, no infinity, the same bytes each time."""
+    return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def scored_rows(
+    rows: Ints, leaf: Ints, before: Floats, after: Floats, classes: tuple[str, ...] = ()
+) -> pd.DataFrame:
+    """Make the table of scored rows from logits, or from log-probabilities of classes.
+
+    Returns
+    -------
+    DataFrame
+        `row` (number of the row in its file, from 0) and `leaf`. Then for two classes `score`
+        (logit), `before` and `after` (probability before and after calibration); for more
+        `before_<class>` and `after_<class>` for every class, `top_before` and `top_after` (the
+        most probable class; missing without scores).
+    """
+    columns: dict[str, object] = {"row": rows, "leaf": leaf}
+    if not classes:
+        scored = {"score": before, "before": expit(before), "after": expit(after)}
+        return pd.DataFrame(columns | scored)
+    both = ("before", before), ("after", after)
+    for name, logs in both:
+        columns |= {f"{name}_{each}": np.exp(logs[:, i]) for i, each in enumerate(classes)}
+    columns |= {f"top_{name}": _top(logs, classes) for name, logs in both}
+    return pd.DataFrame(columns)
+
+
+def scored_table(run: Run, rows: slice = ALL_ROWS) -> pd.DataFrame:
+    """Score rows of a run; columns as in `scored_rows`, with `role` and `label` added."""
+    table = run.table
+    parts = run.leaf[rows], run.scores.logit[rows], run.after[rows]
+    scored = scored_rows(table.row_numbers(rows), *parts, run.classes)
+    scored.insert(1, "role", pd.Series(run.split.names(table.rows)[rows]))
+    scored.insert(2, "label", table.frame[table.roles.label].iloc[rows].to_numpy())
+    return scored
+
+
+def table_bytes(table: pd.DataFrame, name: str) -> bytes:
+    """Write a table as CSV or Parquet, by the ending of its name."""
+    require_table_name(name)
+    if name.endswith(".parquet"):
+        return table.to_parquet(index=False)
+    written = io.BytesIO()
+    for begin in range(0, max(len(table), 1), WRITTEN):
+        part = _without_formulas(table.iloc[begin : begin + WRITTEN])
+        options = csv.WriteOptions(include_header=begin == 0)
+        csv.write_csv(pa.Table.from_pandas(part, preserve_index=False), written, options)
+    return written.getvalue()
+
+
+def require_table_name(name: str) -> None:
+    """Refuse a file name whose ending names no format that can be written."""
+    if not name.endswith((".csv", ".parquet")):
+        raise TableError(
+            f"The output '{name}' ends in neither .csv nor .parquet.",
+            "The ending says which format to write.",
+            "Choose a name such as scored.parquet.",
+        )
+
+
+def scored_test_rows(run: Run) -> pd.DataFrame:
+    """Score the test rows of a run; columns as in `scored_rows`."""
+    rows = run.split.test
+    parts = run.leaf[rows], run.scores.logit[rows], run.after[rows]
+    return scored_rows(run.table.row_numbers()[rows], *parts, run.classes)
+
+
+def _top(logs: Floats, classes: tuple[str, ...]) -> pd.Series:
+    names = pd.Series(np.asarray(classes, dtype=object)[logs.argmax(axis=1)], dtype="str")
+    return names.where(np.isfinite(logs).all(axis=1))
+
+
+def _by_class(found: ByClass) -> dict[str, object]:
+    curves = [_curve(each) for each in found.top_label]
+    return {"per_class": found.table.to_dict("records"), "top_label": curves}
+
+
+def _curve(curve: ReliabilityCurve) -> dict[str, object]:
+    numbers = ("predicted", "observed", "low", "high", "count")
+    return {"name": curve.name} | {name: getattr(curve, name).tolist() for name in numbers}
+
+
+def _scheme(run: Run) -> dict[str, object]:
+    if run.choice is None:
+        maps = {} if run.classes else {"calibrator": run.settings.calibrator}
+        return {"partition": run.settings.partition, **maps}
+    return {
+        "partition": run.settings.partition,
+        "chosen": run.choice.chosen,
+        "why": run.choice.why,
+        "candidates": run.choice.candidates.to_dict("records"),
+    }
+
+
+def _maps(calibrator: LeafCalibrator | ClassCalibrator) -> dict[str, object]:
+    """Say which maps of classes were fitted."""
+    if isinstance(calibrator, LeafCalibrator):
+        return {}
+    return {"calibrator": calibrator.method, "shrinkage": calibrator.shrinkage_}
+
+
+def _class_leaves(run: Run) -> list[dict[str, object]]:
+    """Tell of each leaf its rows, the share of every class in them, and its map."""
+    if isinstance(run.calibrator, LeafCalibrator):
+        raise TypeError("these are maps of two classes")
+    leaves = []
+    for leaf in run.partition.leaves:
+        inside = {role: _inside(run, role, leaf.id) for role in ROLES}
+        own = run.calibrator.maps_[leaf.id]
+        leaves.append(
+            {
+                "id": leaf.id,
+                "rule": leaf.rule,
+                "rows": {role: rows.size for role, rows in inside.items()},
+                "shares": {role: class_shares(run.table, rows) for role, rows in inside.items()},
+                "weights": own.weights.tolist(),
+                "bias": own.bias.tolist(),
+            }
+        )
+    return leaves
+
+
+def _inside(run: Run, role: str, leaf: int) -> Ints:
+    rows = run.split.of(role)
+    return rows[run.leaf[rows] == leaf]
+
+
+def _leaves(run: Run) -> list[dict[str, object]]:
+    table = run.table
+    applied = run.applied
+    counts = leaf_table(run.partition, run.leaf, table.y, run.split, table.weight).set_index("leaf")
+    return [
+        {
+            "id": each.leaf,
+            "rule": counts.at[each.leaf, "rule"],
+            "rows": {role: counts.at[each.leaf, f"rows_{role}"] for role in ROLES},
+            "positive_rate": {role: counts.at[each.leaf, f"rate_{role}"] for role in ROLES},
+            "slope": each.slope,
+            "intercept": each.intercept,
+            "limits": _limits(each),
+            "map": each.shape.words,
+            "applied": applied,
+            "fallback": each.fallback,
+        }
+        for each in run.leaf_maps.maps_
+    ]
+
+
+def _limits(leaf_map: LeafMap) -> list[float] | None:
+    """Return where a map is straight, if it is not so everywhere."""
+    shape = leaf_map.shape
+    return [shape.low, shape.high] if isinstance(shape, Tamed) else None
+
+
+def _without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """Keep a spreadsheet from running a text cell that begins like a formula."""
+    text = table.select_dtypes(exclude="number").astype("str")
+    return table.assign(
+        **{
+            str(name): text[name].where(~text[name].str.match(r"[=+@\t\r-]"), "'" + text[name])
+            for name in text
+        }
+    )
+
+
+def _plain(value: object) -> object:
+    """Turn numpy numbers into Python's, and what is not finite into None."""
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,165 @@
+"""A run that was saved and reopened: its cells are as live as they were, without its rows."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from hetcal.artifacts.archive import SavedCells, SavedScheme
+from hetcal.artifacts.artifact import Artifact
+from hetcal.calibrators.class_calibrator import ClassCalibrator
+from hetcal.calibrators.leaf_calibrator import LeafCalibrator
+from hetcal.cells.cells import Cells
+from hetcal.errors import ArtifactError
+from hetcal.metrics.curves import OperatingPoint
+from hetcal.metrics.ranking import rank_class
+from hetcal.partitions.partition import Partition
+from hetcal.results.curves import points_of_rate
+from hetcal.results.evaluation import Evaluation, Ways, evaluate, score_in_four_ways
+from hetcal.schemes.scheme import with_scheme
+
+FROM_SKETCH = "From the sketch saved with the run; its rows are not here."
+FROM_ROWS = "Computed on all rows before the run was saved; curves come from the saved sketch."
+COARSE = 2e-3  # of an AUC; on their usual grid normal scores have about a tenth
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """What the pages show of a run, as far as it does not need the rows.
+
+    Parameters
+    ----------
+    partition : Partition
+        As it was saved.
+    cells : tuple of SavedCells or None
+        What is known of the rows: of two classes, or of each of more against the rest; None
+        where no map of its own can be fitted.
+    calibrator : LeafCalibrator or ClassCalibrator
+        The maps; `with_min_rows` chooses among those of two classes anew.
+    choice : SavedScheme or None
+        The scheme that calibrated in place of the maps.
+    applied : bool
+        Whether the maps calibrate; a scheme of many trees takes their place.
+    classes : tuple of str
+        The values of the label in the order of the scores, where there are more than two.
+    measured : Evaluation or None
+        What was measured before the run was saved, where that is known.
+    """
+
+    partition: Partition
+    cells: tuple[SavedCells | None, ...]
+    calibrator: LeafCalibrator | ClassCalibrator
+    choice: SavedScheme | None = None
+    applied: bool = True
+    classes: tuple[str, ...] = ()
+    measured: Evaluation | None = None
+
+    @property
+    def role_cells(self) -> SavedCells:
+        """What is known of the rows of two classes."""
+        if self.classes or self.cells[0] is None:
+            raise TypeError("more than two classes are looked at one by one: see `view`")
+        return self.cells[0]
+
+    @property
+    def leaf_maps(self) -> LeafCalibrator:
+        """The maps of the leaves, for two classes."""
+        if isinstance(self.calibrator, ClassCalibrator):
+            raise TypeError("more than two classes are looked at one by one: see `view`")
+        return self.calibrator
+
+    @property
+    def divided(self) -> bool:
+        """Whether leaves have maps of their own."""
+        return self.choice is None or self.choice.divided
+
+    def view(self, number: int, min_rows: int) -> "SavedRun":
+        """Return the run as one class against all others sees it, see `hetcal.Run.view`."""
+        cells = self.cells[number]
+        if cells is None:
+            raise ArtifactError(
+                f"The class '{self.classes[number]}' cannot be set against all others.",
+                "That takes calibration rows of both sides whose scores overlap, and there were "
+                "none when the run was saved.",
+                "Choose another class.",
+            )
+        maps = cells.calibrator.with_min_rows(min_rows)
+        return SavedRun(self.partition, (cells,), maps, measured=cells.evaluation)
+
+    @cached_property
+    def ways(self) -> Ways:
+        """The test cells scored in the ways that are compared, for two classes."""
+        cells = self.role_cells
+        if cells.joint is None:
+            return score_in_four_ways(cells.test, cells.calibration, self.leaf_maps)
+        before, after = cells.joint.cells
+        return replace(score_in_four_ways(before, cells.calibration, self.leaf_maps), after=after)
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """What calibration is worth on the test rows."""
+        if self.measured is not None:
+            return self.measured
+        return evaluate(self.ways, [each.leaf for each in self.leaf_maps.maps_])
+
+    def points(self, rate: float) -> tuple[OperatingPoint, OperatingPoint]:
+        """Return the operating points before and after with this false positive rate."""
+        return points_of_rate(self.ways, rate)
+
+    @property
+    def computed_on(self) -> str:
+        """What the numbers were computed on, in sentences."""
+        told = FROM_SKETCH if self.measured is None else FROM_ROWS
+        error = largest_auc_error(self.ways.before)
+        if self.measured is None and error > COARSE:
+            told += (
+                f" The sketch is coarse for these scores: AUC may be off by up to {error:.1g}, and "
+                "the other measures as well."
+            )
+        group = self.role_cells.group
+        if group is None:
+            return told
+        return (
+            f"{told} Intervals and p-values count rows, not the groups of '{group}', which a saved "
+            "run does not hold: they make the lift look surer than it is."
+        )
+
+
+def largest_auc_error(cells: Cells) -> float:
+    """Return how far the AUC of the cells of a sketch is off at most.
+
+    It is the share of pairs whose order is not known, for the intervals of their cells overlap.
+    """
+    one, zero = (cells.chosen(cells.y == label) for label in (1, 0))
+    low, high = (rank_class(each, zero.weight) for each in (zero.low, zero.high))
+    unknown = high.at_or_above(one.low) - low.above(one.high)
+    # Rows that are alone in their cells and have equal scores are tied for certain.
+    alone = [each.chosen(each.low == each.high) for each in (one, zero)]
+    ties = rank_class(alone[1].low, alone[1].weight)
+    tied = np.sum(alone[0].weight * (ties.at_or_above(alone[0].low) - ties.above(alone[0].low)))
+    pairs = one.weight.sum() * zero.weight.sum()
+    return float((np.sum(one.weight * unknown) - tied) / pairs)
+
+
+def saved_run(artifact: Artifact, min_rows: int) -> SavedRun:
+    """Take up a run where it was saved, with any least number of rows for a map."""
+    if not artifact.cells:
+        raise ArtifactError(
+            f"This artifact of hetcal {artifact.version} holds no sketches of its rows.",
+            "Without them it can score new rows, but its run cannot be explored.",
+            "Run the calibration again and save a new artifact.",
+        )
+    maps, only = artifact.calibrator, artifact.cells[0]
+    if not artifact.classes and only is not None:
+        own = only.calibrator.with_min_rows(min_rows)
+        scheme = artifact.scheme
+        maps = own if scheme is None else with_scheme(own, scheme, artifact.partition)
+    return SavedRun(
+        artifact.partition,
+        artifact.cells,
+        maps,
+        artifact.choice,
+        artifact.applied,
+        artifact.classes,
+        artifact.evaluation,
+    )

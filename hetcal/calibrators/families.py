@@ -1,0 +1,239 @@
+"""Families of maps that are linear in their parameters, fitted in all leaves at once.
+
+A calibrated logit is `offset + Σ parameter · feature`, where offset and features depend on the
+score alone. So the log-loss of every family is convex, and one solver serves all of them.
+Maps may be shrunk towards the map of all rows: a leaf with few rows then stays close to it, and
+a leaf with many rows has the map of its own rows.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import logit
+
+from hetcal.arrays import Bools, Floats
+from hetcal.calibrators.newton import TINY, GroupedRows, PenalisedLosses, minimise
+from hetcal.calibrators.platt import group_cells
+from hetcal.calibrators.shapes import beta_features
+from hetcal.cells.cells import Cells
+
+
+@dataclass(frozen=True)
+class Family:
+    """What the maps of a kind have in common.
+
+    Parameters
+    ----------
+    features : callable
+        Gives for scores one row per feature that depends on them.
+    constant : bool
+        Whether the last parameter is added as it is.
+    shifted : bool
+        Whether the offset is the score itself, and not 0.
+    rising : bool
+        Whether the parameters of features must not be below 0.
+    """
+
+    features: Callable[[Floats], Floats]
+    constant: bool = True
+    shifted: bool = False
+    rising: bool = False
+
+    def offset(self, scores: Floats) -> Floats:
+        """Return what a score gives whatever the parameters are."""
+        return scores if self.shifted else np.zeros(len(scores))
+
+
+def _score(scores: Floats) -> Floats:
+    return scores[None]
+
+
+def _nothing(scores: Floats) -> Floats:
+    return np.empty((0, len(scores)))
+
+
+FAMILIES = {
+    "platt": Family(_score),
+    "bias": Family(_nothing, shifted=True),
+    "temperature": Family(_score, constant=False),
+    "beta": Family(beta_features, rising=True),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Units in which parameters are compared: those of features with mean 0 and deviation 1.
+
+    A family without a constant keeps the zero of its features.
+
+    Parameters
+    ----------
+    centre, scale : array
+        Of each feature.
+    constant : bool
+        Whether there is one more parameter, the height at the centre.
+    """
+
+    centre: Floats
+    scale: Floats
+    constant: bool
+
+    @classmethod
+    def of(cls, family: Family, features: Floats, weight: Floats) -> "Units":
+        """Take them from all rows together."""
+        total = max(float(weight.sum()), np.finfo(np.float64).tiny)
+        mean = features @ weight / total
+        deviation = np.sqrt((features - mean[:, None]) ** 2 @ weight / total)
+        sound = np.isfinite(deviation) & (deviation > 0)
+        scale = np.where(sound, deviation, 1.0)
+        return cls(mean if family.constant else np.zeros_like(mean), scale, family.constant)
+
+    @property
+    def to_parameters(self) -> Floats:
+        """Matrix that takes parameters from these units back to those of the features."""
+        matrix = np.diag(np.append(1 / self.scale, [1.0] * self.constant))
+        if self.constant:
+            matrix[-1, :-1] = -self.centre / self.scale
+        return matrix
+
+    def standardise(self, features: Floats) -> Floats:
+        """Return features in these units."""
+        return (features - self.centre[:, None]) / self.scale[:, None]
+
+    def from_parameters(self, parameters: Floats) -> Floats:
+        """Return parameters, in the last dimension, in these units."""
+        found = np.array(parameters, dtype=np.float64)
+        if self.constant:
+            found[..., -1] += found[..., :-1] @ self.centre
+            found[..., :-1] *= self.scale
+        else:
+            found *= self.scale
+        return found
+
+    def bounded(self, family: Family) -> Bools:
+        """Tell which parameters must not be below 0."""
+        return np.append([family.rising] * self.scale.size, [False] * self.constant).astype(
+            np.bool_
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyFit:
+    """Maps of one family, one entry per leaf.
+
+    Parameters
+    ----------
+    parameters, errors : array
+        By leaf and parameter: the maps and their standard errors.
+    converged : array of bool
+        The maximum was found.
+    """
+
+    parameters: Floats
+    errors: Floats
+    converged: Bools
+
+
+@np.errstate(over="ignore", invalid="ignore")  # maps beyond all numbers have not converged
+def fit_family(
+    name: str,
+    cells: Cells,
+    leaves: Sequence[int],
+    pooled: Floats | None = None,
+    strength: float = 0.0,
+) -> FamilyFit:
+    """Fit the maps of one of `FAMILIES` in all leaves at once.
+
+    They maximise `log-likelihood - strength / 2 · |difference from the pooled map|²`, with
+    parameters in units of features that have mean 0 and deviation 1 over all these rows. With a
+    penalty a leaf of one class, of one score or without rows has such a map, too; without one
+    it may have none, and then its parameters mean nothing.
+
+    Parameters
+    ----------
+    name : str
+        Of the family.
+    cells : Cells
+        Raw scores.
+    leaves : sequence of int
+        Ids of the leaves.
+    pooled : array, optional
+        Parameters of the pooled map, which infinite strength gives; needed for a penalty.
+    strength : float
+        Of the penalty. It counts against weights that are scaled to the number of rows that all
+        of them are worth.
+    """
+    family, rows = FAMILIES[name], group_cells(cells, leaves)
+    # Groups that no pooled map joins have weights of their own unit.
+    rows = _worth(rows) if strength else rows.worth()
+    features = family.features(rows.scores)
+    units = Units.of(family, features, rows.weight)
+    columns = [*units.standardise(features), *[np.ones(rows.scores.size)] * family.constant]
+    target = np.zeros(len(columns))
+    if pooled is not None and strength:
+        target = units.from_parameters(pooled)
+    strengths, bounded = np.full(target.size, strength), units.bounded(family)
+    offset = family.offset(rows.scores)
+    losses = PenalisedLosses(rows, columns, offset, target, strengths, bounded)
+    found = _shrunk(losses, len(leaves)) if strength else _plain(losses, len(leaves), family)
+    place, covariance, converged = found
+    back = units.to_parameters
+    variances = np.einsum("ij,ljk,ik->li", back, covariance, back)
+    errors, parameters = np.sqrt(np.maximum(variances, 0.0)), place @ back.T
+    # The squares of scores may be beyond all numbers, and then so is what follows from them.
+    finite = np.isfinite(parameters).all(axis=1) & np.isfinite(errors).all(axis=1)
+    return FamilyFit(parameters, errors, converged & finite)
+
+
+def _worth(rows: GroupedRows) -> GroupedRows:
+    """Scale weights to the number of rows that all of them are worth."""
+    if rows.squares is None:
+        return rows
+    unit = rows.weight.sum() / max(rows.squares.sum(), TINY)
+    return replace(rows, weight=rows.weight * unit, squares=rows.squares * unit**2)
+
+
+Found = tuple[Floats, Floats, Bools]
+"""Parameters, their covariance, and whether they are the best, by leaf."""
+
+
+def _plain(losses: PenalisedLosses, count: int, family: Family) -> Found:
+    """Minimise from a level map, which keeps Newton's steps small; NaN without rows."""
+    rows, size = losses.rows, losses.target.size
+    place, covariance = np.full((count, size), np.nan), np.full((count, size, size), np.nan)
+    converged = np.zeros(count, dtype=np.bool_)
+    if rows.starts.size:
+        start, there = np.zeros((size, rows.starts.size)), rows.group[rows.starts]
+        if family.constant:
+            total = rows.sums(rows.weight)
+            rate = (rows.sums(rows.weight * rows.positive) + 0.5) / (total + 1)
+            start[-1] = logit(rate) - rows.sums(rows.weight * losses.offset) / total
+        point, converged[there] = minimise(losses, losses.at(start))
+        place[there], covariance[there] = point.place.T, losses.covariance(point)[0]
+    return place, covariance, converged
+
+
+def _shrunk(losses: PenalisedLosses, count: int) -> Found:
+    """Minimise from the target, whose own uncertainty is a part of that of the maps."""
+    rows, target, strength = losses.rows, losses.target, losses.strength[0]
+    prior = np.eye(target.size) / strength
+    place, covariance = np.tile(target, (count, 1)), np.tile(prior, (count, 1, 1))
+    pull = np.tile(np.eye(target.size), (count, 1, 1))
+    converged = np.ones(count, dtype=np.bool_)
+    if np.isfinite(strength) and rows.starts.size:
+        there = rows.group[rows.starts]
+        start = losses.at(np.tile(target[:, None], there.size))
+        point, converged[there] = minimise(losses, start)
+        place[there] = point.place.T
+        covariance[there], pull[there] = losses.covariance(point)
+    uncertain = _pooled_covariance(losses)
+    return place, covariance + pull @ uncertain @ pull.transpose(0, 2, 1), converged
+
+
+def _pooled_covariance(losses: PenalisedLosses) -> Floats:
+    """Return the covariance of the target as the map of all rows together, without a penalty."""
+    rows = replace(losses.rows, group=np.zeros_like(losses.rows.group))
+    free = np.zeros_like(losses.bounded)
+    together = replace(losses, rows=rows, strength=np.zeros(free.size), bounded=free)
+    return together.covariance(together.at(losses.target[:, None]))[0][0]

@@ -1,0 +1,499 @@
+"""The paper's t(score, leaf): one map of the logit in every leaf."""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from hetcal.arrays import Floats, Groups, Ints, Labels
+from hetcal.calibrators.methods import METHODS, fit_leaves, require_method, shrink_leaves
+from hetcal.calibrators.shapes import Affine, Line, Shape, read_affine, read_shape, shape_document
+from hetcal.calibrators.shrinkage import best_strength, given_strength, group_folds, strength_table
+from hetcal.calibrators.single import check_labels, first_map
+from hetcal.cells.cells import MAX_LEAVES, Cells, leaf_positions, whole_ids
+from hetcal.compiled import sigmoid, use_compiled
+from hetcal.data.columns import row_weights
+from hetcal.errors import CalibrationError
+from hetcal.strict_json import Fields, JsonError, parse_object
+
+KIND = "hetcal calibrators"
+FORMAT = 2  # format 1 knew straight maps only
+BLOCK = 1 << 14  # rows at a time, so that they stay in the cache
+FALLBACKS = (
+    "few rows",
+    "one class",
+    "constant scores",
+    "separated",
+    "not converged",
+    "slope not positive",
+)
+Shrinkage = float | Literal["cv"]
+
+
+@dataclass(frozen=True)
+class LeafMap:
+    """The map of one leaf.
+
+    Parameters
+    ----------
+    leaf : int
+        Id of the leaf; 0 for all rows together.
+    shape : Shape
+        From logit to calibrated logit; that of all rows together if there is a fallback.
+    rows, positives : int
+        Calibration rows of the leaf, and how many of them have label 1.
+    fallback : str or None
+        Why the leaf has the map of all rows, one of `FALLBACKS`.
+    """
+
+    leaf: int
+    shape: Shape
+    rows: int
+    positives: int
+    fallback: str | None = None
+
+    def logit(self, scores: Floats) -> Floats:
+        """Return the calibrated logits; NaN where a score is not finite."""
+        scores = np.asarray(scores, dtype=np.float64)
+        finite = np.isfinite(scores)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.where(finite, self.shape.logit(np.where(finite, scores, 0.0)), np.nan)
+
+    @property
+    def slope(self) -> float:
+        """Slope of a straight map, or of the straight part of a tamed one; NaN for another."""
+        return self.shape.slope if isinstance(self.shape, Line) else math.nan
+
+    @property
+    def intercept(self) -> float:
+        """Intercept of the same; NaN for another map."""
+        return self.shape.intercept if isinstance(self.shape, Line) else math.nan
+
+    @property
+    def slope_se(self) -> float:
+        """Standard error of the slope; NaN if there is none."""
+        return self.shape.slope_se if isinstance(self.shape, Affine) else math.nan
+
+    @property
+    def intercept_se(self) -> float:
+        """Standard error of the intercept; NaN if there is none."""
+        return self.shape.intercept_se if isinstance(self.shape, Affine) else math.nan
+
+
+@dataclass(frozen=True)
+class MapSettings:
+    """How maps were fitted.
+
+    Parameters
+    ----------
+    method : str
+        One of `hetcal.calibrators.methods.METHODS`.
+    shrinkage : float or "cv"
+        The strength that was asked for.
+    strength : float
+        The strength that was used.
+    min_rows : int
+        Fewest rows of a leaf with a map of its own.
+    """
+
+    method: str
+    shrinkage: Shrinkage
+    strength: float
+    min_rows: int
+
+
+def map_logits(scores: Floats, slope: Floats | float, intercept: Floats | float) -> Floats:
+    """Return slope * score + intercept; NaN where a score is not finite."""
+    scores = np.asarray(scores, dtype=np.float64)
+    finite = np.isfinite(scores)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mapped = slope * scores + intercept
+    return mapped if finite.all() else np.where(finite, mapped, np.nan)
+
+
+def map_leaves(scores: Floats, position: Ints, slope: Floats, intercept: Floats) -> Floats:
+    """Map each score by the slope and the intercept at its position, as `map_logits` does."""
+    scores, logits = np.asarray(scores), np.empty(len(scores))
+    if use_compiled():
+        from hetcal.cells.kernels import map_rows
+
+        map_rows(scores, position, slope, intercept, logits)
+        return logits
+    for start in range(0, len(scores), BLOCK):
+        block = slice(start, start + BLOCK)
+        at = position[block]
+        logits[block] = map_logits(scores[block], slope.take(at), intercept.take(at))
+    return logits
+
+
+def are_straight(maps: Sequence[LeafMap]) -> bool:
+    """Tell whether every map is a straight line of the logit."""
+    return all(isinstance(each.shape, Affine) for each in maps)
+
+
+def map_scores(maps: Sequence[LeafMap], pooled: LeafMap, scores: Floats, leaf: Ints) -> Floats:
+    """Return calibrated logits; NaN where a score is not finite.
+
+    A leaf that is not known has the pooled map.
+    """
+    every = (*maps, pooled)  # position -1 is that of an unknown leaf
+    position = leaf_positions(np.asarray(leaf), [each.leaf for each in maps])
+    if are_straight(every):
+        slope, intercept = (
+            np.array([getattr(each, name) for each in every]) for name in ("slope", "intercept")
+        )
+        return map_leaves(scores, position, slope, intercept)
+    scores, found = np.asarray(scores, dtype=np.float64), np.empty(len(position))
+    for each, rows in _rows_of_maps(position, every):
+        found[rows] = each.logit(scores[rows])
+    return found
+
+
+def _rows_of_maps(position: Ints, maps: Sequence[LeafMap]) -> Iterator[tuple[LeafMap, Ints]]:
+    """Yield every map that is used, with the numbers of its rows; the last has position -1."""
+    position = position % len(maps)
+    order = np.argsort(position, kind="stable")
+    bounds = np.searchsorted(position[order], np.arange(len(maps) + 1))
+    for each, start, end in zip(maps, bounds[:-1], bounds[1:], strict=True):
+        if start < end:
+            yield each, order[start:end]
+
+
+def write_maps(settings: MapSettings, pooled: LeafMap, maps: Sequence[LeafMap]) -> str:
+    """Write JSON text that gives back every number bit for bit; null is endless strength."""
+    content = {
+        "kind": KIND,
+        "format": FORMAT,
+        "method": settings.method,
+        "shrinkage": _finite(settings.shrinkage),
+        "strength": _finite(settings.strength),
+        "min_rows": settings.min_rows,
+        "maps": [
+            {
+                "leaf": each.leaf,
+                "rows": each.rows,
+                "positives": each.positives,
+                "fallback": each.fallback,
+                "shape": shape_document(each.shape),
+            }
+            for each in (pooled, *maps)
+        ],
+    }
+    return json.dumps(content, indent=1, allow_nan=False)
+
+
+def read_maps(text: str | bytes) -> tuple[MapSettings, LeafMap, tuple[LeafMap, ...]]:
+    """Read what `write_maps` wrote, also in format 1; anything else is a `CalibrationError`."""
+    try:
+        fields = parse_object(text)
+        if fields.text("kind") != KIND:
+            raise _broken(f"it is not of the kind {KIND!r}")
+        old = fields.integer("format", 1, FORMAT) == 1
+        settings = _old_settings(fields) if old else _settings(fields)
+        maps = tuple(_read_map(each, old=old) for each in fields.objects("maps"))
+    except JsonError as problem:
+        raise _broken(str(problem)) from problem
+    ids = [each.leaf for each in maps]
+    if ids[:1] != [0] or len({*ids[1:]}) < len(ids) - 1 or len(ids) > MAX_LEAVES + 1:
+        raise _broken("its leaves are not numbered as they should be")
+    return settings, maps[0], maps[1:]
+
+
+def _finite(strength: Shrinkage) -> Shrinkage | None:
+    return None if strength == math.inf else strength
+
+
+def _settings(fields: Fields) -> MapSettings:
+    fields.only("kind", "format", "method", "shrinkage", "strength", "min_rows", "maps")
+    method = fields.text("method")
+    if method not in METHODS:
+        raise JsonError("the method is not known")
+    strength = _read_strength(fields, "strength")
+    chosen = fields.is_text("shrinkage") and fields.text("shrinkage") == "cv"
+    shrinkage: Shrinkage = "cv" if chosen else _read_strength(fields, "shrinkage")
+    return MapSettings(method, shrinkage, strength, fields.integer("min_rows", 0, 2**53))
+
+
+def _old_settings(fields: Fields) -> MapSettings:
+    fields.only("kind", "format", "min_rows", "maps")
+    return MapSettings("platt", 0.0, 0.0, fields.integer("min_rows", 0, 2**53))
+
+
+def _read_strength(fields: Fields, key: str) -> float:
+    return math.inf if fields.is_null(key) else fields.number(key, 0.0, math.inf)
+
+
+def _read_map(fields: Fields, *, old: bool) -> LeafMap:
+    straight = ("slope", "intercept", "slope_se", "intercept_se")
+    fields.only("leaf", "rows", "positives", "fallback", *(straight if old else ["shape"]))
+    fallback = None if fields.is_null("fallback") else fields.text("fallback")
+    if fallback is not None and fallback not in FALLBACKS:
+        raise JsonError("a reason for a fallback is not known")
+    rows = fields.integer("rows", 0, 2**53)
+    return LeafMap(
+        leaf=fields.integer("leaf", 0, 2**31),
+        shape=read_affine(fields) if old else read_shape(fields.fields("shape")),
+        rows=rows,
+        positives=fields.integer("positives", 0, rows),
+        fallback=fallback,
+    )
+
+
+def _broken(problem: str) -> CalibrationError:
+    return CalibrationError(
+        f"The calibration maps cannot be used: {problem}.",
+        "Calibration maps are JSON text as hetcal saves it.",
+        "Save them again from hetcal, or calibrate again.",
+    )
+
+
+class LeafCalibrator(BaseEstimator):
+    """Calibrate the scores of each leaf on its own, by Platt scaling or another method.
+
+    A leaf whose own map cannot be trusted, and a leaf first met in `predict`, has
+    the map fitted on all calibration rows, so that all rows stay on one scale.
+
+    Parameters
+    ----------
+    min_rows : int, default=50
+        Fewest calibration rows for a leaf to have a map of its own, if there is no shrinkage.
+    method : str, default="platt"
+        One of `hetcal.calibrators.methods.METHODS`.
+    shrinkage : float or "cv", default=0.0
+        How strongly the map of a leaf is shrunk towards that of all rows, see
+        `hetcal.calibrators.families.fit_family`. 0 is the plain fit of every leaf, infinity one
+        map for all; "cv" chooses by cross-validation on the calibration rows.
+    random_state : int, default=0
+        Seed of the folds of that.
+
+    Attributes
+    ----------
+    pooled_ : LeafMap
+        The map of all rows together.
+    maps_ : tuple of LeafMap
+        The map of each leaf, in the order of the ids.
+    shrinkage_ : float
+        The strength that was used.
+    shrinkage_table_ : DataFrame or None
+        What cross-validation found, see `hetcal.calibrators.shrinkage.strength_table`.
+    fit_ : LeafFits
+        What was fitted in each leaf, whether or not it can be trusted; a calibrator that was
+        read back has neither this nor the table.
+    trusted_ : tuple of LeafMap
+        The map of each leaf if `min_rows` is left aside; that of all rows where the leaf's own
+        cannot be trusted for another reason.
+    notes_ : tuple of str
+        What a person should know about the fit.
+    """
+
+    def __init__(
+        self,
+        *,
+        min_rows: int = 50,
+        method: str = "platt",
+        shrinkage: Shrinkage = 0.0,
+        random_state: int = 0,
+    ) -> None:
+        self.min_rows = min_rows
+        self.method = method
+        self.shrinkage = shrinkage
+        self.random_state = random_state
+
+    def fit(
+        self,
+        scores: Floats,
+        y: Labels,
+        leaf: Ints,
+        weight: Floats | None = None,
+        leaves: Sequence[int] | None = None,
+        *,
+        groups: Groups | None = None,
+    ) -> Self:
+        """Fit on logits, labels in {0, 1} and leaf ids of calibration rows.
+
+        Rows whose score is not finite or whose weight is 0 are left out. `leaves`
+        lists the ids that get a map even if no row is in them. Rows of one of the
+        `groups` are left out together by cross-validation.
+        """
+        check_consistent_length(scores, y, leaf, weight, groups)
+        scores = column_or_1d(scores, dtype=np.float64)
+        weight = None if weight is None else row_weights(weight, scores, may_vanish=True)
+        cells = Cells.of_rows(scores, check_labels(y), whole_ids(leaf), weight)
+        ids = np.unique(cells.leaf).tolist() if leaves is None else leaves
+        if groups is None:
+            return self.fit_cells(cells, ids)
+        used = np.isfinite(scores) if weight is None else np.isfinite(scores) & (weight > 0)
+        folds = group_folds(cells, np.asarray(groups)[used], self.random_state)
+        return self.fit_cells(cells, ids, folds=folds)
+
+    def fit_cells(
+        self,
+        cells: Cells,
+        leaves: Sequence[int],
+        polish_with: Cells | None = None,
+        folds: Sequence[Cells] | None = None,
+    ) -> Self:
+        """Fit on cells of calibration rows.
+
+        Parameters
+        ----------
+        cells : Cells
+            Raw scores.
+        leaves : sequence of int
+            Ids that get a map even if no row is in them.
+        polish_with : Cells, optional
+            The rows that the cells were made of. One pass over them gives the Platt maps
+            that a fit on the rows gives; other maps are those of the cells.
+        folds : sequence of Cells, optional
+            The same rows in the folds of cross-validation; drawn at random if there are none.
+        """
+        given = given_strength(self.shrinkage)
+        require_method(self.method, np.inf if given is None else given)
+        ids = sorted(set(map(int, leaves)))
+        self._fit_pooled(cells, polish_with)
+        parts = self._held_out, cells, ids, self.random_state, folds
+        self.shrinkage_table_ = None
+        if given is None:
+            self.shrinkage_table_ = strength_table(*parts)
+            given = best_strength(self.shrinkage_table_)
+        return self._fit_leaves(cells, ids, given, polish_with)
+
+    def _fit_pooled(self, cells: Cells, polish_with: Cells | None = None) -> None:
+        together = fit_leaves(
+            self.method, _in_one_leaf(cells), [0], polish_with and _in_one_leaf(polish_with)
+        )
+        shape = first_map(together)
+        rows, positives = int(cells.rows.sum()), int(cells.rows[cells.y == 1].sum())
+        self.pooled_ = LeafMap(0, shape, rows, positives)
+
+    def _fit_leaves(
+        self, cells: Cells, ids: Sequence[int], strength: float, polish_with: Cells | None = None
+    ) -> Self:
+        """Fit the map of every leaf, once there is that of all rows."""
+        if strength:
+            self.fit_ = shrink_leaves(self.method, cells, ids, self.pooled_.shape, strength)
+        else:
+            self.fit_ = fit_leaves(self.method, cells, ids, polish_with)
+        self.shrinkage_ = strength
+        group, one = leaf_positions(cells.leaf, ids), cells.y == 1
+        rows, positives = (
+            np.bincount(group[side], cells.rows[side], len(ids)).astype(np.int64)
+            for side in (group >= 0, (group >= 0) & one)
+        )
+        counts = zip(ids, rows.tolist(), positives.tolist(), strict=True)
+        self.trusted_ = tuple(self._trusted(i, *each) for i, each in enumerate(counts))
+        self._choose()
+        return self
+
+    def _held_out(
+        self, train: Cells, test: Cells, leaves: Sequence[int], strengths: Sequence[float]
+    ) -> list[Floats]:
+        """Return the logits of test cells for maps of every strength."""
+        trial = LeafCalibrator(min_rows=self.min_rows, method=self.method)
+        trial._fit_pooled(train)
+        return [
+            trial._fit_leaves(train, leaves, each).predict_logit(test.score, test.leaf)
+            for each in strengths
+        ]
+
+    def with_min_rows(self, min_rows: int) -> Self:
+        """Return the calibrator that `fit` would give with another `min_rows`.
+
+        The maps are not fitted again: only whether a leaf uses its own may change. A
+        calibrator that was read back knows the maps that it used, and no others.
+        """
+        check_is_fitted(self, "trusted_")
+        other = copy(self)
+        other.min_rows = min_rows
+        other._choose()
+        return other
+
+    def with_shapes(self, shapes: Sequence[Shape]) -> Self:
+        """Return a calibrator with these maps in the leaves, whatever their rows."""
+        check_is_fitted(self, "maps_")
+        other, given = copy(self), zip(self.maps_, shapes, strict=True)
+        other.maps_ = tuple(replace(own, shape=shape, fallback=None) for own, shape in given)
+        other.trusted_ = other.maps_
+        return other
+
+    def _choose(self) -> None:
+        """Give every leaf its own map or that of all rows."""
+        self.maps_ = tuple(map(self._own_or_pooled, self.trusted_))
+
+    def _own_or_pooled(self, own: LeafMap) -> LeafMap:
+        if own.rows >= self.min_rows or self.shrinkage_:
+            return own
+        return replace(own, shape=self.pooled_.shape, fallback=FALLBACKS[0])
+
+    def _trusted(self, position: int, leaf: int, rows: int, positives: int) -> LeafMap:
+        own, fit = self.fit_.shapes[position], self.fit_
+        reasons = (
+            fit.one_class[position],
+            fit.constant[position],
+            fit.separated[position],
+            own is None,
+            own is not None and not own.rises,
+        )
+        applying = (name for name, applies in zip(FALLBACKS[1:], reasons, strict=True) if applies)
+        reason = next(applying, None)
+        if reason is not None or own is None:
+            return LeafMap(leaf, self.pooled_.shape, rows, positives, reason)
+        return LeafMap(leaf, own, rows, positives)
+
+    @property
+    def notes_(self) -> tuple[str, ...]:
+        """What a person should know about the fit."""
+        shape = self.pooled_.shape
+        if shape.rises:
+            return ()
+        of = f"slope of all calibration rows together is {self.pooled_.slope:.3g}"
+        if not isinstance(shape, Affine):
+            of = "map of all calibration rows together does not rise"
+        return (
+            f"The {of}: higher scores go with fewer positive labels. Check that the score is "
+            "that of the positive class.",
+        )
+
+    @property
+    def straight(self) -> bool:
+        """Whether every map is a straight line of the logit."""
+        return are_straight((self.pooled_, *self.maps_))
+
+    def predict_logit(self, scores: Floats, leaf: Ints) -> Floats:
+        """Return calibrated logits; NaN where a score is not finite."""
+        check_is_fitted(self, "maps_")
+        check_consistent_length(scores, leaf)
+        return map_scores(self.maps_, self.pooled_, scores, whole_ids(leaf))
+
+    def predict(self, scores: Floats, leaf: Ints) -> Floats:
+        """Return calibrated probabilities; NaN where a score is not finite."""
+        logits = self.predict_logit(scores, leaf)
+        return sigmoid(logits, out=logits)
+
+    def to_json(self) -> str:
+        """Return the maps as JSON text."""
+        check_is_fitted(self, "maps_")
+        settings = MapSettings(self.method, self.shrinkage, self.shrinkage_, self.min_rows)
+        return write_maps(settings, self.pooled_, self.maps_)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read a fitted calibrator back; its predictions are the same bit for bit."""
+        settings, pooled, maps = read_maps(text)
+        calibrator = cls(
+            min_rows=settings.min_rows, method=settings.method, shrinkage=settings.shrinkage
+        )
+        calibrator.pooled_, calibrator.maps_, calibrator.trusted_ = pooled, maps, maps
+        calibrator.shrinkage_, calibrator.shrinkage_table_ = settings.strength, None
+        return calibrator
+
+
+def _in_one_leaf(cells: Cells) -> Cells:
+    return replace(cells, leaf=np.zeros_like(cells.leaf))

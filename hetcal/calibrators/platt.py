@@ -1,0 +1,347 @@
+"""The maximum likelihood of Platt scaling in many leaves at once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from hetcal.arrays import Bools, Floats, Ints, Labels
+from hetcal.calibrators.newton import GroupedRows, maximise, step_of_sums
+from hetcal.cells.cells import Cells, leaf_positions, position_table
+from hetcal.compiled import use_compiled
+
+CLOSE = 1e-10  # how far slope and intercept may be off, absolutely or relative to their size
+MOST_PASSES = 8
+BINOMIAL = 1, 4, 6, 4, 1
+WIDE = 1e60  # fourth powers of scores beyond this overflow; `fit_platt` scales them first
+FARTHEST = 1e100  # steps that lead beyond have run away
+CHUNK = 2**16  # rows at a time: they stay in the processor's cache
+
+
+@dataclass(frozen=True)
+class PlattFit:
+    """Maps sigmoid(slope * score + intercept), one entry per leaf.
+
+    Where the likelihood has no single maximum (one class, separated or constant
+    scores) slope, intercept and their errors are NaN.
+
+    Parameters
+    ----------
+    slope, intercept : array of float
+        The maps.
+    slope_se, intercept_se : array of float
+        Standard errors: from the inverse Fisher information, or with weights from the
+        sandwich that does not depend on the unit of the weights.
+    converged : array of bool
+        The maximum was found.
+    one_class : array of bool
+        There are no rows, or rows of one class only.
+    separated : array of bool
+        A threshold separates the classes, so that the best slope is infinite.
+    constant : array of bool
+        All scores are equal, so that slope and intercept cannot be told apart.
+    """
+
+    slope: Floats
+    intercept: Floats
+    slope_se: Floats
+    intercept_se: Floats
+    converged: Bools
+    one_class: Bools
+    separated: Bools
+    constant: Bools
+
+    def with_maps(self, chosen: Bools, own: "PlattFit") -> "PlattFit":
+        """Put other maps in the place of some."""
+        merged = {}
+        for each in fields(self):
+            merged[each.name] = getattr(self, each.name).copy()
+            merged[each.name][chosen] = getattr(own, each.name)
+        return PlattFit(**merged)
+
+
+def fit_platt(
+    scores: Floats,
+    y: Labels,
+    leaf: Ints,
+    leaves: Sequence[int],
+    weight: Floats | None = None,
+    squares: Floats | None = None,
+) -> PlattFit:
+    """Fit the maps of all leaves at once.
+
+    Without weights the standard errors are those of the inverse Fisher information `H⁻¹`.
+    With weights they are those of the sandwich `H⁻¹ (Σ w² g g') H⁻¹`, where `g` is a row's
+    gradient and `H = Σ w p (1 - p) x x'`: it holds for weights of any unit, also for those
+    that depend on the label.
+
+    Parameters
+    ----------
+    scores : array of float
+        Finite logits.
+    y : array of int
+        Labels 0 and 1.
+    leaf : array of int
+        Leaf id of each row; rows of leaves that are not asked for are left out.
+    leaves : sequence of int
+        Ids of the leaves to fit, distinct.
+    weight : array of float, optional
+        Importance weights.
+    squares : array of float, optional
+        Where an entry stands for several rows of equal score and label, `weight` is the sum
+        of their weights and `squares` that of the squares; by default `weight ** 2`.
+    """
+    if weight is None:
+        weight, squares = np.ones(len(scores)), None
+    else:
+        weight = np.asarray(weight, dtype=np.float64)
+        squares = weight**2 if squares is None else np.asarray(squares, dtype=np.float64)
+    return _fit(group_rows(scores, y, leaf, leaves, weight, squares), len(leaves))
+
+
+def fit_platt_cells(cells: Cells, leaves: Sequence[int]) -> PlattFit:
+    """Fit the maps of all leaves on cells, which stand for rows at their mean score.
+
+    The standard errors are those of weighted rows only if some row does not count once.
+    """
+    return _fit(group_cells(cells, leaves), len(leaves))
+
+
+def group_rows(
+    scores: Floats,
+    y: Labels,
+    leaf: Ints,
+    leaves: Sequence[int],
+    weight: Floats,
+    squares: Floats | None,
+) -> GroupedRows:
+    """Put rows in the order of their leaves, the group being the position in `leaves`.
+
+    Sums over rows that stand together are several times faster than sums by group number.
+    """
+    group = leaf_positions(np.asarray(leaf), leaves)
+    scores, positive = np.asarray(scores, dtype=np.float64), np.asarray(y) == 1
+    rows = GroupedRows(scores, positive, group, weight, squares)
+    used = (group >= 0) & (weight > 0)
+    if not used.all() or np.any(group[1:] < group[:-1]):
+        rows = rows.chosen(np.flatnonzero(used)[_stable_order(group[used], len(leaves))])
+    return rows
+
+
+def group_cells(cells: Cells, leaves: Sequence[int]) -> GroupedRows:
+    """Put cells in the order of their leaves; they have squares if some row does not count once."""
+    squares = None if cells.counted else cells.squares
+    return group_rows(cells.score, cells.y, cells.leaf, leaves, cells.weight, squares)
+
+
+def _stable_order(group: Ints, count: int) -> Ints:
+    """Order rows by group; numbers of 16 bits are sorted digit by digit, which is fast."""
+    return np.argsort(group.astype(np.uint16) if count < 2**16 else group, kind="stable")
+
+
+def _fit(cells: GroupedRows, count: int) -> PlattFit:
+    low, high = extremes(cells, count)
+    one_class: Bools = np.isinf(low[0]) | np.isinf(low[1])
+    constant = ~one_class & (high.max(axis=0) / 2 - low.min(axis=0) / 2 == 0)
+    apart = (high[0] <= low[1]) | (high[1] <= low[0])
+    separated = ~one_class & ~constant & apart
+    sound = ~one_class & ~constant & ~separated
+    parameters = np.full((4, count), np.nan)
+    converged = np.zeros(count, dtype=np.bool_)
+    if sound.any():
+        inside = cells if sound.all() else cells.of_groups(sound)
+        parameters[:, sound], converged[sound] = maximise(inside)
+    slope, intercept, slope_se, intercept_se = parameters
+    return PlattFit(
+        slope, intercept, slope_se, intercept_se, converged, one_class, separated, constant
+    )
+
+
+def extremes(cells: GroupedRows, count: int) -> tuple[Floats, Floats]:
+    """Return lowest and highest score per class and group; infinite where there is none."""
+    low, high = np.full((2, count), np.inf), np.full((2, count), -np.inf)
+    if cells.starts.size:
+        there = cells.group[cells.starts]
+        for label, side in enumerate((~cells.positive, cells.positive)):
+            low[label, there] = cells.lowest(np.where(side, cells.scores, np.inf))
+            high[label, there] = -cells.lowest(np.where(side, -cells.scores, np.inf))
+    return low, high
+
+
+def polish(
+    fit: PlattFit,
+    scores: Floats,
+    y: Labels,
+    leaf: Ints,
+    leaves: Sequence[int],
+    weight: Floats | None = None,
+) -> PlattFit:
+    """Return the maximum likelihood of the rows, starting from the maps of their cells.
+
+    One pass over the rows is the rule. A Newton step that moves the logits by `e`, none by more
+    than `D`, leaves an error of at most about `exp(D) / 2` times the root of `Σ f e⁴` standard
+    errors, where `f` are the Fisher weights, because no derivative of a Fisher weight exceeds
+    it (Cauchy and Schwarz do the rest); a pass is added until that is below 1e-10. A simpler
+    bound by `D` alone asks for a second pass. Leaves that the cells could not be fitted in are
+    fitted on their rows.
+
+    Parameters
+    ----------
+    fit : PlattFit
+        What `fit_platt` gave for cells of these rows.
+    scores, y, leaf, leaves, weight
+        As in `fit_platt`; rows whose score is not finite are left out.
+    """
+    rows = _Rows(scores, y, leaf, leaves, weight)
+    centre, reach = _centres(rows)
+    if reach > WIDE:
+        return _refit(fit, ~fit.one_class, rows)
+    place = np.array([fit.slope, fit.intercept + fit.slope * centre])
+    done = ~fit.converged
+    errors = np.array([fit.slope_se, fit.intercept_se])
+    for _ in range(MOST_PASSES):
+        with np.errstate(over="ignore", invalid="ignore"):  # steps may run away
+            step, ses, left = _step(rows, place, centre, reach)
+            place[:, ~done] += step[:, ~done]
+        place[:, ~(np.abs(place) <= FARTHEST).all(axis=0)] = np.nan
+        if weight is None:  # the sandwich of weighted rows hardly moves within a cell
+            errors[:, ~done] = ses[:, ~done]
+        done |= (left <= CLOSE * np.maximum(1.0, np.abs(place))).all(axis=0)
+        if done.all():
+            break
+    slope, intercept = place[0], place[1] - place[0] * centre
+    polished = replace(
+        fit, slope=slope, intercept=intercept, slope_se=errors[0], intercept_se=errors[1]
+    )
+    return _refit(polished, ~done | (~fit.converged & ~fit.one_class), rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows as they were given."""
+
+    scores: Floats
+    y: Labels
+    leaf: Ints
+    leaves: Sequence[int]
+    weight: Floats | None
+
+    def chunks(self) -> Iterator["_Chunk"]:
+        """Yield the rows that count, some at a time."""
+        for start in range(0, len(self.scores), CHUNK):
+            part = slice(start, start + CHUNK)
+            position = leaf_positions(self.leaf[part], self.leaves)
+            scores = np.asarray(self.scores[part], dtype=np.float64)
+            weight = None if self.weight is None else self.weight[part]
+            used = (position >= 0) & np.isfinite(scores)
+            if used.all():
+                yield _Chunk(scores, self.y[part], position, weight)
+            else:
+                weight = None if weight is None else weight[used]
+                yield _Chunk(scores[used], self.y[part][used], position[used], weight)
+
+
+@dataclass(frozen=True, eq=False)
+class _Chunk:
+    scores: Floats
+    y: Labels
+    position: Ints
+    weight: Floats | None
+
+    def sums(self, values: Floats, count: int) -> Floats:
+        """Add up values by leaf."""
+        weighted = values if self.weight is None else self.weight * values
+        return np.bincount(self.position, weighted, count).astype(np.float64)
+
+
+def _centres(rows: _Rows) -> tuple[Floats, float]:
+    """Return a middle score of each leaf, and the largest distance of a score from one.
+
+    The mean of some of the rows is good enough: it only keeps the sums free of rounding.
+    """
+    some = slice(None, None, len(rows.scores) // CHUNK + 1)
+    scores, position = rows.scores[some], leaf_positions(rows.leaf[some], rows.leaves)
+    used = (position >= 0) & np.isfinite(scores)
+    count = len(rows.leaves)
+    total = np.bincount(position[used], scores[used], count)
+    centre = total / np.maximum(np.bincount(position[used], minlength=count), 1)
+    low, high = rows.scores.min(initial=np.inf), rows.scores.max(initial=-np.inf)
+    if not np.isfinite(low + high):
+        finite = np.isfinite(rows.scores)
+        low = rows.scores.min(initial=np.inf, where=finite)
+        high = rows.scores.max(initial=-np.inf, where=finite)
+    return centre, float(max(high - centre.min(initial=np.inf), centre.max(initial=-np.inf) - low))
+
+
+def _step(
+    rows: _Rows, place: Floats, centre: Floats, reach: float
+) -> tuple[Floats, Floats, Floats]:
+    """Return the Newton step, the standard errors, and a bound of the error left after it.
+
+    The two rows of each are slope and intercept; `place` and the step have in place of the
+    intercept the height of the line at the centre.
+    """
+    sums = _newton_sums(rows, np.where(np.isfinite(place), place, 0.0), centre)
+    (slope, height), mass, mean, spread = step_of_sums(sums[:5])
+    slope_se = 1 / np.sqrt(spread)
+    ses = np.array([slope_se, np.hypot(1 / np.sqrt(mass), (centre + mean) * slope_se)])
+    moved = np.abs(slope) * reach + np.abs(height)
+    fourth = sum(
+        many * height ** (4 - i) * slope**i * each
+        for i, (many, each) in enumerate(zip(BINOMIAL, sums[2:], strict=True))
+    )
+    left = np.sqrt(np.maximum(fourth, 0.0)) * np.exp(moved) / 2
+    return np.array([slope, height]), ses, ses * left
+
+
+def _newton_sums(rows: _Rows, place: Floats, centre: Floats) -> Floats:
+    """Add up residuals and Fisher weights with their moments about the centres, by leaf."""
+    sums = np.zeros((len(rows.leaves), 7))
+    # Turned round, for the odds of label 0.
+    maps = -place[0], place[0] * centre - place[1]
+    with np.errstate(over="ignore"):
+        if use_compiled():
+            _add_compiled(rows, *maps, centre, sums)
+        else:
+            for chunk in rows.chunks():
+                _add(chunk, *maps, centre, sums)
+    return sums.T
+
+
+def _add(chunk: _Chunk, slope: Floats, intercept: Floats, centre: Floats, sums: Floats) -> None:
+    at = chunk.position
+    p = 1 / (1 + np.exp(slope.take(at) * chunk.scores + intercept.take(at)))
+    distance = chunk.scores - centre.take(at)
+    residual, each = chunk.y - p, p * (1 - p)
+    sums[:, 0] += chunk.sums(residual, len(sums))
+    sums[:, 1] += chunk.sums(residual * distance, len(sums))
+    for power in range(5):
+        sums[:, 2 + power] += chunk.sums(each, len(sums))
+        each *= distance
+
+
+def _add_compiled(
+    rows: _Rows, slope: Floats, intercept: Floats, centre: Floats, sums: Floats
+) -> None:
+    from hetcal.cells.kernels import add_newton_sums, map_known
+
+    leaf, position = position_table(rows.leaf, rows.leaves)
+    for start in range(0, len(rows.scores), CHUNK):
+        part = slice(start, start + CHUNK)
+        scores, its = rows.scores[part], leaf[part]
+        odds = np.empty(len(scores))
+        map_known(scores, its, position, slope, intercept, odds)
+        np.exp(odds, out=odds)  # of many numbers at a time, which a compiled loop does not take
+        weight = np.zeros(0) if rows.weight is None else rows.weight[part]
+        add_newton_sums(scores, rows.y[part], its, position, weight, odds, centre, sums)
+
+
+def _refit(fit: PlattFit, chosen: Bools, rows: _Rows) -> PlattFit:
+    """Fit some of the leaves on their rows from the start."""
+    if not chosen.any():
+        return fit
+    leaves = [each for each, again in zip(rows.leaves, chosen, strict=True) if again]
+    used = np.isfinite(rows.scores) & (leaf_positions(rows.leaf, leaves) >= 0)
+    weight = None if rows.weight is None else rows.weight[used]
+    own = fit_platt(rows.scores[used], rows.y[used], rows.leaf[used], leaves, weight)
+    return fit.with_maps(chosen, own)

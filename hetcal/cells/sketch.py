@@ -1,0 +1,427 @@
+"""A sketch: rows counted by leaf, logit bin and label, of the same size for any table."""
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetcal.arrays import Bools, Floats, Ints, Labels
+from hetcal.cells.cells import MAX_LEAVES, Cells, leaf_positions, position_table
+from hetcal.compiled import use_compiled
+from hetcal.errors import ArtifactError, CalibrationError, HetcalError
+from hetcal.progress import Progress, silent
+from hetcal.strict_json import Fields, JsonError, parse_object
+
+BINS = 4096
+REACH = 16.0
+MOST_BINS = 2**20
+MOST = 0.999
+SAMPLE = 100_000
+SMALLEST = 2.0**-90
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Equal bins from `-reach` to `reach`; the first and the last hold all that lies beyond.
+
+    Parameters
+    ----------
+    reach : float
+        A power of two. So the width of a bin is one as well, and dividing by it is exact
+        (but for numbers below 1e-300): a score is in the same bin on every engine.
+    bins : int
+        A power of two, at least 2.
+    """
+
+    reach: float = REACH
+    bins: int = BINS
+
+    def __post_init__(self) -> None:
+        sound = math.isfinite(self.reach) and self.reach >= 2.0**-100
+        if not sound or not 2 <= self.bins <= MOST_BINS or not self._powers_of_two():
+            raise CalibrationError(
+                f"A grid cannot have reach {self.reach!r} and {self.bins!r} bins.",
+                f"Both must be powers of two, with 2 to {MOST_BINS:,} bins.",
+                f"Use a reach of {REACH:g} and {BINS} bins, for example.",
+            )
+
+    def _powers_of_two(self) -> bool:
+        return all(math.frexp(value)[0] == 0.5 for value in (self.reach, self.bins))
+
+    @property
+    def width(self) -> float:
+        """Width of a bin."""
+        return self.reach / (self.bins // 2)
+
+    def bin_of(self, scores: Floats) -> Ints:
+        """Return the bin of each finite score."""
+        # Clipped first: dividing must not overflow.
+        steps = np.clip(scores, -self.reach, self.reach)
+        steps /= self.width
+        np.floor(steps, out=steps)
+        steps += self.bins // 2
+        return np.minimum(steps, self.bins - 1, out=steps).astype(np.int64)
+
+    def low(self, bins: Ints) -> Floats:
+        """Return the smallest number of each bin; minus infinity for the first."""
+        edge = (bins - self.bins // 2) * self.width
+        return np.where(bins == 0, -np.inf, edge)
+
+    def high(self, bins: Ints) -> Floats:
+        """Return the largest number of each bin; infinity for the last."""
+        edge = (bins + 1 - self.bins // 2) * self.width
+        return np.where(bins == self.bins - 1, np.inf, np.nextafter(edge, -np.inf))
+
+
+def grid_for(scores: Floats, bins: int = BINS) -> Grid:
+    """Return the grid with the smallest reach of 16, 32, 64, … that holds all finite scores."""
+    largest = max(-float(scores.min(initial=0.0)), float(scores.max(initial=0.0)))
+    if not math.isfinite(largest):
+        largest = float(np.max(np.abs(scores), initial=0.0, where=np.isfinite(scores)))
+    reach = REACH
+    while reach <= largest and reach < 2.0**1023:
+        reach *= 2
+    return Grid(reach, bins)
+
+
+def grid_for_most(scores: Floats, bins: int = BINS) -> Grid:
+    """Return a grid whose inner bins hold all but about one in a thousand finite scores.
+
+    So a few extreme scores, which the end bins hold, do not make all bins coarse. The reach is at
+    most 4 times the largest of the others. It is estimated from evenly spaced rows.
+    """
+    size = np.abs(scores[:: max(1, len(scores) // SAMPLE)])
+    size = size[np.isfinite(size)]
+    most = float(np.quantile(size, MOST)) if size.size else REACH
+    holding = 2.0 ** math.ceil(math.log2(min(max(most, SMALLEST), 2.0**1022)))
+    return Grid(max(holding, min(REACH, 2 * holding)), bins)
+
+
+ALL_ROWS = "Computed on all rows."
+# `python -m tests.sketch_error` prints the errors.
+SKETCHED = (
+    "From a sketch of 4,096 score bins for each leaf and label: in trials AUC and lift were within "
+    "0.0003 and the other measures within 0.005 of those of all rows, with Platt maps within "
+    "0.00001 and 0.0005."
+)
+CHUNK = 2**17  # rows per step of the pass: bounds the memory it takes
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """Counts and sums of rows; two sketches add up to the sketch of all their rows.
+
+    Parameters
+    ----------
+    grid : Grid
+        The bins.
+    leaves : tuple of int
+        Leaf ids, in the order of the first axis of the arrays.
+    rows : array of int
+        Number of rows by leaf, bin and label, as of all arrays of this shape.
+    total : array
+        Weighted sum of scores.
+    weight, squares : array or None
+        Sum of weights and of their squares; None where every row counts once.
+    excluded : array of int
+        Rows by leaf and label whose score is not finite; they are in no cell.
+    lowest, highest : float
+        The extreme finite scores; plus and minus infinity without rows.
+    """
+
+    grid: Grid
+    leaves: tuple[int, ...]
+    rows: Ints
+    total: Floats
+    weight: Floats | None
+    squares: Floats | None
+    excluded: Ints
+    lowest: float
+    highest: float
+
+    def __add__(self, other: "Sketch") -> "Sketch":
+        same = self.grid == other.grid and self.leaves == other.leaves
+        if not same or (self.weight is None) != (other.weight is None):
+            raise CalibrationError(
+                "Two sketches cannot be added up.",
+                "Both need the same bins, the same leaves, and weights in both or in neither.",
+                "Make both with the same grid and the same leaves.",
+            )
+        return Sketch(
+            self.grid,
+            self.leaves,
+            self.rows + other.rows,
+            self.total + other.total,
+            _sum(self.weight, other.weight),
+            _sum(self.squares, other.squares),
+            self.excluded + other.excluded,
+            min(self.lowest, other.lowest),
+            max(self.highest, other.highest),
+        )
+
+    def coarser(self, bins: int) -> "Sketch":
+        """Join neighbouring bins until there are `bins` of them."""
+        grid = Grid(self.grid.reach, min(bins, self.grid.bins))
+        shape = len(self.leaves), grid.bins, -1, 2
+        sums = {name: getattr(self, name) for name in ("rows", "total", "weight", "squares")}
+        joined = {
+            name: each.reshape(shape).sum(axis=2) for name, each in sums.items() if each is not None
+        }
+        return replace(self, grid=grid, **joined)
+
+    def cells(self) -> Cells:
+        """Return the cells that hold rows, by leaf, bin and label."""
+        flat = np.flatnonzero(self.rows)
+        y = (flat & 1).astype(np.int8)
+        position, bins = np.divmod(flat >> 1, self.grid.bins)
+        rows, total = self.rows.ravel()[flat], self.total.ravel()[flat]
+        weight = rows.astype(np.float64) if self.weight is None else self.weight.ravel()[flat]
+        squares = weight if self.squares is None else self.squares.ravel()[flat]
+        ends, alone = (self.lowest, self.highest), (rows == 1) & (self.weight is None)
+        score, low, high = cell_scores(self.grid, bins, (total, weight), ends, alone)
+        leaf = np.asarray(self.leaves, dtype=np.int64)[position]
+        return Cells(score, y, leaf, weight, squares, rows, low, high)
+
+
+def computed_on(sketched: bool) -> str:
+    """Say whether numbers come from all rows or from a sketch, and how far that is off."""
+    return SKETCHED if sketched else ALL_ROWS
+
+
+def sketch_rows(
+    scores: Floats,
+    y: Labels,
+    leaf: Ints,
+    leaves: Sequence[int],
+    grid: Grid,
+    weight: Floats | None = None,
+    progress: Progress = silent,
+) -> Sketch:
+    """Count rows in one pass.
+
+    Rows without weight, and rows of leaves that are not among `leaves`, are left out.
+    """
+    sketch = _empty(tuple(map(int, leaves)), grid, weight is not None)
+    add = _add_compiled if use_compiled() else _add
+    for start in range(0, len(scores), CHUNK):
+        progress(start / len(scores), "Counting rows by leaf and score")
+        rows = slice(start, start + CHUNK)
+        part = None if weight is None else weight[rows]
+        sketch = add(sketch, scores[rows], np.asarray(y[rows]), leaf[rows], part)
+    return sketch
+
+
+def cell_scores(
+    grid: Grid,
+    bins: Ints,
+    sums: tuple[Floats, Floats],
+    ends: tuple[float, float],
+    alone: Bools,
+) -> tuple[Floats, Floats, Floats]:
+    """Return the mean score of each cell, and the lowest and highest score that it may hold.
+
+    Parameters
+    ----------
+    grid, bins : Grid, array of int
+        The bins of the cells.
+    sums : pair of array
+        Weighted sum of scores, and sum of weights.
+    ends : (float, float)
+        The extreme scores of all cells.
+    alone : array of bool
+        Cells of one row without weight, whose score is known exactly.
+    """
+    low, high = np.maximum(grid.low(bins), ends[0]), np.minimum(grid.high(bins), ends[1])
+    with np.errstate(over="ignore"):
+        score = np.clip(sums[0] / sums[1], low, high)  # a mean may be rounded out of its bin
+    return score, np.where(alone, score, low), np.where(alone, score, high)
+
+
+def _empty(leaves: tuple[int, ...], grid: Grid, weighted: bool) -> Sketch:
+    shape = len(leaves), grid.bins, 2
+    rows, excluded = np.zeros(shape, dtype=np.int64), np.zeros((len(leaves), 2), dtype=np.int64)
+    weight, squares = (np.zeros(shape), np.zeros(shape)) if weighted else (None, None)
+    return Sketch(grid, leaves, rows, np.zeros(shape), weight, squares, excluded, np.inf, -np.inf)
+
+
+def _add(sketch: Sketch, scores: Floats, y: Labels, leaf: Ints, weight: Floats | None) -> Sketch:
+    """Return the sketch with some rows more."""
+    shape, finite = sketch.rows.shape, np.isfinite(scores)
+    position = leaf_positions(leaf, sketch.leaves)
+    inside = position >= 0 if weight is None else (position >= 0) & (weight > 0)
+    lost = inside & ~finite
+    excluded = np.bincount(position[lost] * 2 + y[lost], minlength=2 * shape[0])
+    used = inside & finite
+    if not used.all():
+        scores, y, position = scores[used], y[used], position[used]
+        weight = None if weight is None else weight[used]
+    values = scores.astype(np.float64)
+    key = (position * shape[1] + sketch.grid.bin_of(values)) * 2 + y
+
+    def summed(values: Floats | None) -> NDArray[Any]:
+        return np.bincount(key, values, sketch.rows.size).reshape(shape)
+
+    return sketch + Sketch(
+        sketch.grid,
+        sketch.leaves,
+        summed(None),
+        summed(values if weight is None else weight * values),
+        None if weight is None else summed(weight),
+        None if weight is None else summed(weight**2),
+        excluded.reshape(-1, 2),
+        float(values.min(initial=np.inf)) + 0.0,  # zero has one sign only
+        float(values.max(initial=-np.inf)) + 0.0,
+    )
+
+
+def _add_compiled(
+    sketch: Sketch, scores: Floats, y: Labels, leaf: Ints, weight: Floats | None
+) -> Sketch:
+    """Do what `_add` does in one loop over the rows, which changes the arrays of the sketch."""
+    from hetcal.cells.kernels import count_rows
+
+    unused, grid = np.zeros(0), sketch.grid
+    sums = sketch.total, sketch.weight, sketch.squares
+    lowest, highest = count_rows(
+        scores,
+        y,
+        *position_table(leaf, sketch.leaves),
+        unused if weight is None else weight,
+        (grid.reach, 1 / grid.width, grid.bins),
+        (sketch.rows.reshape(-1), sketch.excluded.reshape(-1)),
+        tuple(unused if each is None else each.reshape(-1) for each in sums),
+    )
+    lowest, highest = min(sketch.lowest, lowest + 0.0), max(sketch.highest, highest + 0.0)
+    return replace(sketch, lowest=lowest, highest=highest)
+
+
+def _sum(one: Floats | None, other: Floats | None) -> Floats | None:
+    return None if one is None or other is None else one + other
+
+
+AnySketch = TypeVar("AnySketch")
+
+KIND = "hetcal sketch"
+FORMAT = 1
+LONGEST_HEADER = 2**16
+MOST_ROWS = 2**53
+MOST_CELLS = 2**25  # empty ones included, of which a few bytes can declare very many
+
+
+def sketch_bytes(sketch: Sketch) -> bytes:
+    """Write a sketch; equal sketches give equal bytes."""
+    cells = np.flatnonzero(sketch.rows)
+    header = {
+        "kind": KIND,
+        "format": FORMAT,
+        "reach": sketch.grid.reach,
+        "bins": sketch.grid.bins,
+        "leaves": [{"id": each} for each in sketch.leaves],
+        "cells": cells.size,
+        "weighted": sketch.weight is not None,
+        "lowest": sketch.lowest if cells.size else 0.0,
+        "highest": sketch.highest if cells.size else 0.0,
+    }
+    sums = (sketch.total, sketch.weight, sketch.squares)
+    arrays = [
+        sketch.excluded.astype("<i8"),
+        cells.astype("<i8"),
+        sketch.rows.ravel()[cells].astype("<i8"),
+        *(each.ravel()[cells].astype("<f8") for each in sums if each is not None),
+    ]
+    return written(header, arrays)
+
+
+def written(header: Mapping[str, object], arrays: Sequence[NDArray[Any]]) -> bytes:
+    """Write a line of JSON, then arrays as plain numbers."""
+    text = json.dumps(header, allow_nan=False).encode()
+    return b"".join([text, b"\n", *(each.tobytes() for each in arrays)])
+
+
+def read_sketch(content: bytes, most: int = MOST_CELLS) -> Sketch:
+    """Read what `sketch_bytes` wrote, of so many cells; anything else is an `ArtifactError`."""
+    return read_with(partial(_read_body, most), KIND, content)
+
+
+def read_with(
+    read_body: Callable[[Fields, bytes], AnySketch], kind: str, content: bytes
+) -> AnySketch:
+    """Read the first line of a sketch of some kind, and leave all that follows to a reader."""
+    text, _, body = content.partition(b"\n")
+    try:
+        if len(text) > LONGEST_HEADER:
+            raise JsonError("its first line is too long")
+        fields = parse_object(text)
+        if fields.text("kind") != kind or fields.integer("format", 0, 2**31) != FORMAT:
+            raise JsonError(f"it is not of the kind {kind!r}, format {FORMAT}")
+        return read_body(fields, body)
+    except (JsonError, HetcalError) as problem:
+        raise ArtifactError(
+            f"The sketch cannot be used: {problem}.",
+            "A sketch is a file as hetcal saves it.",
+            "Save it again from hetcal.",
+        ) from problem
+
+
+def read_leaves(fields: Fields) -> tuple[int, ...]:
+    """Read the ids of the leaves."""
+    leaves = tuple(each.integer("id", 0, 2**31) for each in fields.objects("leaves"))
+    if len(set(leaves)) < len(leaves) or len(leaves) > MAX_LEAVES + 1:
+        raise JsonError("its leaves are not numbered as they should be")
+    return leaves
+
+
+def check_cells(cells: NDArray[np.int64], rows: NDArray[np.int64], size: int) -> None:
+    """Refuse cells that are not in order among `size` of them, or hold no rows."""
+    if cells.size and not (cells[0] >= 0 and cells[-1] < size and (np.diff(cells) > 0).all()):
+        raise JsonError("its cells are not in order")
+    if not ((rows > 0) & (rows <= MOST_ROWS)).all():
+        raise JsonError("it has a number of rows that cannot be")
+
+
+def _read_body(most: int, fields: Fields, body: bytes) -> Sketch:
+    grid = Grid(fields.number("reach"), fields.integer("bins", 2, MOST_BINS))
+    leaves = read_leaves(fields)
+    shape = len(leaves), grid.bins, 2
+    if np.prod(shape) > most:
+        raise JsonError("it has too many cells")
+    count = fields.integer("cells", 0, int(np.prod(shape)))
+    sums = 3 if fields.flag("weighted") else 1
+    if len(body) != 8 * (2 * len(leaves) + (2 + sums) * count):
+        raise JsonError("its length is not the one that its first line says")
+    whole = np.frombuffer(body, "<i8", 2 * len(leaves) + 2 * count)
+    excluded, cells, rows = np.split(whole, [2 * len(leaves), 2 * len(leaves) + count])
+    floats = np.frombuffer(body, "<f8", sums * count, offset=8 * whole.size).reshape(sums, count)
+    lowest, highest = fields.number("lowest"), fields.number("highest")
+    check_cells(cells, rows, int(np.prod(shape)))
+    if (excluded < 0).any():
+        raise JsonError("it has a number of rows that cannot be")
+    if not np.isfinite(floats).all() or not (floats[1:] > 0).all():
+        raise JsonError("it has a sum that cannot be")
+    if lowest > highest:
+        raise JsonError("its lowest score is above its highest one")
+    filled = [_fill(shape, cells, each) for each in floats]
+    total, weight, squares = filled if sums == 3 else (filled[0], None, None)
+    ends = (lowest, highest) if count else (np.inf, -np.inf)
+    counts = _fill(shape, cells, rows).astype(np.int64)
+    return Sketch(
+        grid,
+        leaves,
+        counts,
+        total,
+        weight,
+        squares,
+        excluded.reshape(-1, 2).astype(np.int64),
+        *ends,
+    )
+
+
+def _fill(shape: tuple[int, ...], cells: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
+    filled = np.zeros(int(np.prod(shape)), dtype=values.dtype.newbyteorder("="))
+    filled[cells] = values
+    return filled.reshape(shape)

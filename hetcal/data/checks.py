@@ -1,0 +1,420 @@
+"""Look a table over for what would make its results misleading."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.api import types
+
+from hetcal.arrays import Floats, Ints
+from hetcal.compiled import sigmoid
+from hetcal.data.columns import (
+    column_kind,
+    counted,
+    distinct_count,
+    fewest_category_rows,
+    row_count,
+    value_codes,
+)
+from hetcal.data.scores import Scores
+from hetcal.data.splits import ROLES, Split, count_groups, halves
+from hetcal.data.table import Roles, Table, alike_values, positive_rate
+from hetcal.metrics.metrics import auc
+from hetcal.progress import Progress, silent
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something the user should know about the table.
+
+    Parameters
+    ----------
+    level : {"warning", "note"}
+        A warning puts the results in doubt.
+    column : str or None
+        The column it is about.
+    message : str
+        Full sentences that name the column and say what to do.
+    """
+
+    level: Literal["warning", "note"]
+    column: str | None
+    message: str
+
+
+def warnings_first(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Put what casts doubt on the results before what is good to know."""
+    return tuple(sorted(found, key=lambda finding: finding.level != "warning"))
+
+
+def label_findings(table: Table) -> Iterator[Finding]:
+    """Look for values of the label that seem to be one, typed in several ways."""
+    column, positive = table.frame[table.roles.label], table.roles.positive
+    if column_kind(column) != "category":
+        return
+    codes, values = value_codes(column)
+    rows = dict(zip(values, np.bincount(codes, minlength=len(values)), strict=True))
+    for alike in alike_values(values):
+        counts = ", ".join(f"'{value}' in {row_count(rows[value])}" for value in alike)
+        used = "Each counts as a class of its own."
+        if positive is not None:
+            used = (
+                f"Only '{positive}' counts as positive, the rest as negative."
+                if positive in alike
+                else "All of them count as negative."
+            )
+        yield Finding(
+            "note" if positive is not None and positive not in alike else "warning",
+            table.roles.label,
+            f"The label column '{table.roles.label}' has values that differ only in case or "
+            f"spaces: {counts}. {used} If they mean the same, write them alike in the file.",
+        )
+
+
+MAX_ROWS = 100_000
+"""Larger tables are sampled: 0.99 and 0.98 differ on far fewer rows than these."""
+
+
+def separation(column: pd.Series, y: Ints) -> float:
+    """Return the AUC of a feature on its own, the end farther from 0.5.
+
+    A number is its own score, with missing values before or after all others,
+    whichever separates better. A category scores by its rate of positives on
+    every other row, measured on the rows between. One class gives 0.5.
+
+    Parameters
+    ----------
+    column : Series
+        Numbers or categories.
+    y : array of 0 and 1
+        Labels of the same rows.
+    """
+    if column_kind(column) == "category":
+        return _category_auc(column, y)
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if not np.isnan(values).any():
+        return _auc(values, y)
+    _, rank = np.unique(values, return_inverse=True)  # missing values rank last
+    last = rank.astype(np.float64)
+    first = np.where(np.isnan(values), -1.0, last)
+    return max(_auc(first, y), _auc(last, y), key=lambda area: abs(area - 0.5))
+
+
+def _auc(score: Floats, y: Ints) -> float:
+    area = auc(y, score)
+    return 0.5 if np.isnan(area) else area
+
+
+def _category_auc(column: pd.Series, y: Ints) -> float:
+    codes, values = pd.factorize(column, use_na_sentinel=False)
+    learn, measure = halves(y)
+    rows = np.bincount(codes[learn], minlength=len(values))
+    positives = np.bincount(codes[learn], weights=y[learn], minlength=len(values))
+    # A category not met while learning gets the overall rate.
+    rate = (positives + y.mean()) / (rows + 1)
+    return _auc(rate[codes[measure]], y[measure])
+
+
+LEAK_AUC = 0.99
+MIN_ROWS = 50
+MIN_CLASS_ROWS = 10
+MIN_GROUPS = 20
+ID_SHARE = 0.5
+MOST_LOOKED_AT = 10  # classes, the most common ones
+HASHED = 2**19  # rows at a time
+_RUNNING_NUMBER_ROWS = 1000  # in a short table whole numbers may all differ by chance
+
+
+def check_table(table: Table, split: Split, progress: Progress = silent) -> tuple[Finding, ...]:
+    """Look for odd labels, leaks, repeated rows, split groups, small roles and useless features.
+
+    Returns
+    -------
+    tuple of Finding
+        Warnings first.
+    """
+    small = _small_classes if table.classes else _small_roles
+    found = (
+        *label_findings(table),
+        *small(table, split),
+        *_leaks(table, split),
+        *_repeated_rows(table, split, progress),
+        *_divided_groups(table, split),
+        *_few_groups(table, split),
+        *_odd_features(table, split),
+        *_unused(table, split),
+    )
+    return warnings_first(found)
+
+
+def _small_roles(table: Table, split: Split) -> Iterator[Finding]:
+    for role, rows in split.counts.items():
+        positives = int(table.y[split.of(role)].sum())
+        fewest = min(positives, rows - positives)
+        if role == "validation" and not rows:
+            continue  # needed only by a network trained here
+        if rows < MIN_ROWS or fewest < MIN_CLASS_ROWS:
+            yield Finding(
+                "warning",
+                None,
+                f"There {'is' if rows == 1 else 'are'} only {counted(rows, f'{role} row')}, "
+                f"{positives:,} positive and "
+                f"{rows - positives:,} negative. At least {MIN_ROWS} rows and {MIN_CLASS_ROWS} of "
+                f"each class are needed for steady results. Give {role} more rows.",
+            )
+
+
+def _small_classes(table: Table, split: Split) -> Iterator[Finding]:
+    for role, rows in split.counts.items():
+        if role == "validation":
+            continue  # needed only by a network trained here
+        of_class = np.bincount(table.y[split.of(role)], minlength=len(table.classes))
+        fewest = int(of_class.argmin())
+        if rows < MIN_ROWS or of_class[fewest] < MIN_CLASS_ROWS:
+            yield Finding(
+                "warning",
+                None,
+                f"There {'is' if rows == 1 else 'are'} only {counted(rows, f'{role} row')}, "
+                f"{of_class[fewest]:,} of them of the class '{table.classes[fewest]}'. At least "
+                f"{MIN_ROWS} rows and {MIN_CLASS_ROWS} of each class are needed for steady "
+                f"results. Give {role} more rows, or join rare classes.",
+            )
+
+
+def _leaks(table: Table, split: Split) -> Iterator[Finding]:
+    """Look for features that tell the classes apart, or one of the most common from the rest."""
+    if not table.classes:
+        for name, auc in _separating_columns(table, split):
+            yield _leak(name, "the classes", auc)
+        return
+    rows = np.bincount(table.y[split.train], minlength=len(table.classes))
+    told = set()
+    for number in np.argsort(-rows, kind="stable")[:MOST_LOOKED_AT].tolist():
+        for name, auc in _separating_columns(table.view(number), split):
+            if name not in told:
+                told.add(name)
+                yield _leak(name, f"the class '{table.classes[number]}' from the others", auc)
+
+
+def _separating_columns(table: Table, split: Split) -> Iterator[tuple[str, float]]:
+    """Find the features that tell positive from negative train rows, and their AUC."""
+    rows = split.train
+    if rows.size > MAX_ROWS:
+        rows = np.random.default_rng(0).choice(rows, MAX_ROWS, replace=False)
+    y = table.y[rows].astype(np.int64)
+    for name in table.roles.features or ():
+        auc = separation(table.frame[name].iloc[rows], y)
+        if max(auc, 1 - auc) >= LEAK_AUC:
+            yield name, auc
+
+
+def _leak(name: str, what: str, auc: float) -> Finding:
+    return Finding(
+        "warning",
+        name,
+        f"Column '{name}' alone almost separates {what} (AUC {auc:.3f} on train rows). "
+        "It may hold the answer, or be known only afterwards. If so, ignore this column.",
+    )
+
+
+def _repeated_rows(table: Table, split: Split, progress: Progress) -> Iterator[Finding]:
+    """Compare the roles by a 64-bit hash of each row, all its columns but the role.
+
+    With few features, different people have equal ones; only whole rows tell repeats.
+    """
+    hashes = _hashed_rows(table, progress)
+    of_role = {role: np.sort(hashes[split.of(role)]) for role in ROLES}
+    repeats = []
+    for first, second in combinations(ROLES, 2):
+        count = _repeated(of_role[first], of_role[second])
+        if count:
+            repeats.append(f"{count:,} of the {of_role[second].size:,} {second} rows in {first}")
+    if repeats:
+        yield Finding(
+            "warning",
+            None,
+            f"Rows repeat across roles, equal in every column: {', '.join(repeats)}. "
+            "Results on rows that were seen before look too good. "
+            "Remove the repeats, or name the column they share as the group.",
+        )
+
+
+def _hashed_rows(table: Table, progress: Progress) -> NDArray[np.uint64]:
+    columns = [
+        i
+        for i, name in enumerate(table.frame.columns)
+        if name != table.roles.split and column_kind(table.frame[name]) != "other"
+    ]
+    hashes = np.empty(table.rows, dtype=np.uint64)
+    for start in range(0, table.rows, HASHED):
+        progress(start / table.rows, f"Looking for repeated rows among {table.rows:,}")
+        rows = slice(start, start + HASHED)
+        hashes[rows] = pd.util.hash_pandas_object(table.frame.iloc[rows, columns], index=False)
+    return hashes
+
+
+def _repeated(known: NDArray[np.uint64], new: NDArray[np.uint64]) -> int:
+    """Count how many of the new values are among the known ones; both are sorted."""
+    if not known.size:
+        return 0
+    place = np.searchsorted(known, new)
+    return int(np.count_nonzero(known.take(place, mode="clip") == new))
+
+
+def _divided_groups(table: Table, split: Split) -> Iterator[Finding]:
+    name = table.roles.group
+    if name is None:
+        return
+    codes, groups = pd.factorize(table.frame[name])
+    seen = np.zeros((len(ROLES), len(groups)), dtype=bool)
+    for i, role in enumerate(ROLES):
+        seen[i, codes[split.of(role)]] = True
+    divided = seen.sum(axis=0) > 1
+    if divided.any():
+        yield Finding(
+            "warning",
+            name,
+            f"{divided.sum():,} of {len(groups):,} groups in column '{name}' "
+            f"{'has' if divided.sum() == 1 else 'have'} rows in more than one role, "
+            f"for instance '{groups[int(divided.argmax())]}'. "
+            "Rows of one group resemble each other, so results look too good. "
+            "Split by fractions to keep groups whole.",
+        )
+
+
+def _few_groups(table: Table, split: Split) -> Iterator[Finding]:
+    groups = count_groups(table.group(split.test))
+    if groups is not None and groups < MIN_GROUPS:
+        yield Finding(
+            "warning",
+            table.roles.group,
+            f"The test rows belong to {counted(groups, 'group')} of column "
+            f"'{table.roles.group}'. Intervals count groups, not rows, and those of fewer than "
+            f"{MIN_GROUPS} groups come out too short. Give test more groups.",
+        )
+
+
+def _odd_features(table: Table, split: Split) -> Iterator[Finding]:
+    for name in table.roles.features or ():
+        column = table.frame[name]
+        if types.is_float_dtype(column):
+            yield from _infinite(column)
+        if _is_plain_number(column):
+            continue
+        distinct = distinct_count(column) + bool(column.hasnans)
+        if distinct <= 1:
+            yield Finding(
+                "note",
+                name,
+                f"Column '{name}' has the same value in every row and tells nothing.",
+            )
+        elif _is_identifier(column, distinct):
+            yield Finding(
+                "warning",
+                name,
+                f"Column '{name}' has {distinct:,} distinct values in {table.rows:,} rows and "
+                "looks like an identifier. An identifier tells nothing about new rows. "
+                "Ignore this column.",
+            )
+        elif column_kind(column) == "category":
+            yield from _small_categories(column.iloc[split.train])
+
+
+def _is_plain_number(column: pd.Series) -> bool:
+    """Tell by its first rows that a number neither stays the same nor names the rows."""
+    first = column.iloc[:_RUNNING_NUMBER_ROWS]
+    distinct = first.nunique(dropna=False)
+    repeats = types.is_float_dtype(column) or distinct < len(first)
+    return column_kind(column) == "number" and distinct > 1 and repeats
+
+
+def _small_categories(column: pd.Series) -> Iterator[Finding]:
+    """Look at the categories of the training rows."""
+    distinct, rows = column.nunique(), int(column.notna().sum())
+    fewest = fewest_category_rows(len(column))
+    if rows < fewest * distinct:
+        yield Finding(
+            "warning",
+            str(column.name),
+            f"Column '{column.name}' has {distinct:,} categories in {rows:,} train rows, "
+            f"{rows / distinct:.3g} rows each. The tree treats categories with fewer than "
+            f"{fewest} rows like missing values, because their rates are mostly chance. "
+            "Group similar categories, or ignore this column.",
+        )
+
+
+def _is_identifier(column: pd.Series, distinct: int) -> bool:
+    if column_kind(column) == "category":
+        return distinct > ID_SHARE * len(column)
+    whole = types.is_integer_dtype(column)
+    return whole and distinct == len(column) >= _RUNNING_NUMBER_ROWS
+
+
+def _infinite(column: pd.Series) -> Iterator[Finding]:
+    count = int(np.isinf(column.to_numpy()).sum())
+    if count:
+        yield Finding(
+            "warning",
+            str(column.name),
+            f"Column '{column.name}' holds {counted(count, 'infinite value')}. "
+            "If infinite values stand for missing values, leave those cells empty.",
+        )
+
+
+def _unused(table: Table, split: Split) -> Iterator[Finding]:
+    rows = table.rows - sum(split.counts.values())
+    if rows:
+        unused = "1 row has" if rows == 1 else f"{rows:,} rows have"
+        yield Finding("note", None, f"{unused} no role in the split: not used.")
+    roles = table.roles
+    known = {*(roles.features or ()), *roles.ignore, *(column for _, column in roles.special)}
+    for name in table.frame.columns:
+        kind = column_kind(table.frame[name]) if name not in known else "number"
+        if kind in ("date", "other"):
+            what = "dates" if kind == "date" else "values that are neither numbers nor text"
+            yield Finding("note", name, f"Column '{name}' holds {what} and is not a feature.")
+
+
+LARGEST_PERCENTAGE = 100
+
+
+def check_scores(table: Table, scores: Scores) -> tuple[Finding, ...]:
+    """Look for percentages that were taken for the logits of two classes."""
+    if table.classes:
+        return ()
+    rows = scores.usable
+    logits, rate = scores.logit[rows], positive_rate(table.y[rows])
+    if not logits.size or logits.min() < 0 or logits.max() > LARGEST_PERCENTAGE:
+        return ()
+    if float(np.mean(sigmoid(logits))) <= rate:
+        return ()
+    return (
+        Finding(
+            "warning",
+            table.roles.score,
+            f"No logit is below 0: the model would call all {logits.size:,} rows more likely "
+            f"positive than not, of which {rate:.1%} are. The scores go from {logits.min():.3g} "
+            f"to {logits.max():.3g}; if they are percentages, divide them by 100 and say that "
+            "they are probabilities.",
+        ),
+    )
+
+
+def check_training(roles: Roles) -> tuple[Finding, ...]:
+    """Point out that nobody has said which rows a model from elsewhere was trained on."""
+    if roles.split is not None:
+        return ()
+    return (
+        Finding(
+            "warning",
+            None,
+            "The rows were divided at random, and nothing says which of them the model was "
+            "trained on. If it has seen test or calibration rows, it looks better there than it "
+            "is, and the lift is not that of fresh rows. Name a split column that says which rows "
+            "it was trained on.",
+        ),
+    )

@@ -1,0 +1,438 @@
+"""Read delimited text into columns of text; every row must have all its fields."""
+
+import codecs
+import csv
+import gzip
+import io
+import os
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
+
+from hetcal.data.columns import counted
+from hetcal.errors import TableError
+
+SAMPLE_BYTES = 64 * 1024
+MAX_TEXT_BYTES = 8 * 1024**3
+
+
+class _Unpacked(gzip.GzipFile):
+    """A gzip file that stops unpacking at the size limit."""
+
+    def __init__(self, path: Path, shown_name: str) -> None:
+        super().__init__(path, "rb")
+        self.shown_name = shown_name
+
+    def read(self, size: int | None = -1) -> bytes:
+        content = super().read(size)
+        if self.tell() > MAX_TEXT_BYTES:
+            raise too_large(self.shown_name)
+        return content
+
+
+def too_large(name: str) -> TableError:
+    """Return the error for a text file beyond the size limit."""
+    return TableError(
+        f"'{name}' holds more than {MAX_TEXT_BYTES / 1024**3:.0f} GB of text.",
+        "A delimited text file must stay below that to fit in memory.",
+        "Save the table as Parquet, or keep a sample of its rows.",
+    )
+
+
+def is_readable(path: Path) -> bool:
+    """Return whether a path leads to a readable file; no path raises an error."""
+    return os.path.isfile(path) and os.access(path, os.R_OK)
+
+
+def is_parquet(path: Path) -> bool:
+    """Return whether a file is Parquet, by its first bytes."""
+    return _begins_with(path, b"PAR1")
+
+
+def is_gzip(path: Path) -> bool:
+    """Return whether a file is compressed with gzip, by its first bytes."""
+    return _begins_with(path, b"\x1f\x8b")
+
+
+def _begins_with(path: Path, magic: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(magic)) == magic
+
+
+def open_text(path: Path, name: str) -> BinaryIO:
+    """Open a plain or gzip-compressed file for reading its (unpacked) bytes."""
+    if is_gzip(path):
+        return cast(BinaryIO, _Unpacked(path, name))
+    if path.stat().st_size > MAX_TEXT_BYTES:
+        raise too_large(name)
+    return path.open("rb")
+
+
+def read_sample(path: Path, name: str) -> bytes:
+    """Return the first (unpacked) bytes of a file, refusing an empty one."""
+    try:
+        with open_text(path, name) as file:
+            sample = file.read(SAMPLE_BYTES)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise broken_gzip(name) from error
+    if not sample.strip(b"\xef\xbb\xbf\xff\xfe \t\r\n\x00"):
+        raise TableError(
+            f"'{name}' is empty.",
+            "A table needs a row of column names and at least one row of values.",
+            "Choose another file, or export this one again.",
+        )
+    return sample
+
+
+def broken_gzip(name: str) -> TableError:
+    """Return the error for a gzip file that does not unpack."""
+    return TableError(
+        f"'{name}' is a gzip file that is damaged or cut off.",
+        "A compressed table must unpack without errors.",
+        "Copy or download the file again.",
+    )
+
+
+def not_text(name: str, what: str) -> TableError:
+    """Return the error for a file of another format."""
+    return TableError(
+        f"'{name}' is {what}, not a table in text form.",
+        "A table must be CSV or TSV (plain or gzip) or Parquet.",
+        "Save the table in one of these formats and choose that file.",
+    )
+
+
+DELIMITERS = (",", ";", "\t", "|")
+_FOREIGN = {
+    b"PK\x03\x04": "a zip archive or an Excel workbook",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
+    b"\x89HDF": "an HDF5 file",
+    b"PAR1": "a compressed Parquet file",
+    b"BZh": "a bzip2 archive",
+    b"\xfd7zXZ": "an xz archive",
+    b"\x28\xb5\x2f\xfd": "a zstd archive",
+    b"%PDF": "a PDF document",
+}
+_JSON = re.compile(rb"\s*(\{\s*[\"}]|\[\s*[\[{])")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_DECIMAL_POINT = re.compile(r"[+-]?\d+\.\d+")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a delimited text file is read.
+
+    Parameters
+    ----------
+    delimiter : str
+        The one character between two fields.
+    encoding : str
+        Any encoding that Python knows, with or without a byte-order mark.
+    decimal : str
+        The decimal mark, "." or ",".
+    gzip : bool
+        Whether the file is compressed; only reported, since its first bytes decide.
+    header : bool
+        Whether the first row holds the column names.
+    skip_bad_rows : bool
+        Leave out rows with too many or too few fields instead of refusing the file.
+    """
+
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    decimal: str = "."
+    gzip: bool = False
+    header: bool = True
+    skip_bad_rows: bool = False
+
+
+def detect_dialect(path: Path, *, name: str | None = None) -> Dialect:
+    """Guess how a text file, plain or gzip, is written from its first 64 KB.
+
+    A file that is empty or not text is refused under `name`, by default its own.
+    """
+    name = name or path.name
+    sample = read_sample(path, name)
+    encoding = _encoding(sample, name)
+    text = codecs.getincrementaldecoder(encoding)("replace").decode(sample)
+    lines = text.lstrip("\ufeff").splitlines(keepends=True)
+    if len(lines) > 1 and len(sample) == SAMPLE_BYTES:
+        lines = lines[:-1]  # the last line of a full sample is incomplete
+    delimiter = _delimiter(lines)
+    decimal = "," if delimiter != "," and _has_decimal_comma(lines, delimiter) else "."
+    return Dialect(delimiter, encoding, decimal, gzip=is_gzip(path))
+
+
+def _encoding(sample: bytes, name: str) -> str:
+    for magic, what in _FOREIGN.items():
+        if sample.startswith(magic):
+            raise not_text(name, what)
+    if _JSON.match(sample.removeprefix(codecs.BOM_UTF8)):
+        raise not_text(name, "JSON")
+    if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if b"\x00" in sample:
+        return _unmarked_utf16(sample, name)
+    for encoding in ("utf-8", "cp1252"):
+        try:
+            codecs.getincrementaldecoder(encoding)().decode(sample)
+        except UnicodeDecodeError:
+            continue
+        return encoding
+    return "latin-1"
+
+
+def _unmarked_utf16(sample: bytes, name: str) -> str:
+    """Recognise UTF-16 without a byte-order mark: Western text has every other byte zero."""
+    half = len(sample) / 2
+    even, odd = sample[0::2].count(0) / half, sample[1::2].count(0) / half
+    if max(even, odd) > 0.5 and min(even, odd) < 0.05:
+        return "utf-16-le" if odd > even else "utf-16-be"
+    raise not_text(name, "a binary file (it contains zero bytes)")
+
+
+def _fields(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    try:
+        rows = list(csv.reader(io.StringIO("".join(lines), newline=""), delimiter=delimiter))
+    except csv.Error:  # a stray quote can make one field of the whole sample
+        rows = [line.rstrip("\r\n").split(delimiter) for line in lines]
+    return [row for row in rows if row]
+
+
+def _agreement(lines: Sequence[str], delimiter: str) -> tuple[float, int]:
+    """Return the share of rows with as many fields as the first, and that number."""
+    counts = [len(row) for row in _fields(lines, delimiter)]
+    if not counts or counts[0] == 1:
+        return 0.0, 1
+    return counts.count(counts[0]) / len(counts), counts[0]
+
+
+def _delimiter(lines: Sequence[str]) -> str:
+    found = {delimiter: _agreement(lines, delimiter) for delimiter in DELIMITERS}
+    others = [delimiter for delimiter in DELIMITERS[1:] if found[delimiter][0] == 1.0]
+    if others and not re.search(r"(?<!\d),|,(?!\d)", lines[0]):
+        found[","] = (0.0, 1)  # every comma is between two digits: a decimal comma
+    return max(DELIMITERS, key=lambda delimiter: found[delimiter])
+
+
+def _has_decimal_comma(lines: Sequence[str], delimiter: str) -> bool:
+    fields = [field.strip() for row in _fields(lines, delimiter) for field in row]
+    commas = sum(_DECIMAL_COMMA.fullmatch(field) is not None for field in fields)
+    return commas > sum(_DECIMAL_POINT.fullmatch(field) is not None for field in fields)
+
+
+_KEPT_BAD_ROWS = 1000
+
+
+@dataclass
+class _BadRows:
+    """Rows with too many or too few fields, as the parser meets them."""
+
+    count: int = 0
+    fields: set[int] = field(default_factory=set)
+    texts: dict[str, int] = field(default_factory=dict)
+
+    def __call__(self, row: Any) -> str:
+        self.count += 1
+        self.fields.add(row.actual_columns)
+        if len(self.texts) < _KEPT_BAD_ROWS:
+            self.texts[row.text] = row.actual_columns
+        return "skip"
+
+
+def read_delimited(path: Path, dialect: Dialect, name: str) -> tuple[pa.Table, list[str]]:
+    """Read a text file as columns of text, null where a field is empty.
+
+    Returns
+    -------
+    table : pyarrow.Table
+        Strings only.
+    notes : list of str
+        What was repaired or should be checked.
+    """
+    _check_dialect(dialect)
+    bad = _BadRows()
+    with _readable_errors(dialect, name), open_text(path, name) as file:
+        fields = _split_fields(file, dialect, bad)
+    names, notes = _column_names(fields, dialect, name)
+    rows = fields.slice(1) if dialect.header else fields
+    if bad.count:
+        notes.append(_skipped(bad, rows, path, dialect, name))
+    if not rows.num_rows:
+        raise _no_rows(name)
+    return rows.rename_columns(names), notes
+
+
+def _split_fields(file: BinaryIO, dialect: Dialect, bad: _BadRows) -> pa.Table:
+    """Parse all rows, including the header, into columns of text."""
+    import pyarrow.csv as pacsv
+
+    return pacsv.read_csv(
+        file,
+        pacsv.ReadOptions(
+            autogenerate_column_names=True, encoding=dialect.encoding, block_size=1 << 22
+        ),
+        pacsv.ParseOptions(
+            delimiter=dialect.delimiter, newlines_in_values=True, invalid_row_handler=bad
+        ),
+        pacsv.ConvertOptions(
+            default_column_type=pa.large_string(), null_values=[""], strings_can_be_null=True
+        ),
+    )
+
+
+def _check_dialect(dialect: Dialect) -> None:
+    if len(dialect.delimiter) != 1 or dialect.delimiter in '"\r\n':
+        raise TableError(
+            f"The delimiter {dialect.delimiter!r} cannot be used.",
+            "The delimiter must be one character other than a quote or a line end.",
+            "Choose comma, semicolon, tab or bar (--delimiter on the command line).",
+        )
+    if dialect.decimal not in (".", ","):
+        raise TableError(
+            f"The decimal mark {dialect.decimal!r} cannot be used.",
+            "The decimal mark must be a point or a comma.",
+            "Choose '.' or ','.",
+        )
+
+
+def _column_names(fields: pa.Table, dialect: Dialect, name: str) -> tuple[list[str], list[str]]:
+    """Take the column names from the first row; spaces are trimmed, missing names added."""
+    if not dialect.header:
+        return [f"column {i}" for i in range(1, fields.num_columns + 1)], []
+    written = [column[0].as_py() or "" for column in fields.columns]
+    if len(written) == 1:
+        _check_one_column(written[0], dialect, name)
+    names = [text.strip() or f"column {i}" for i, text in enumerate(written, start=1)]
+    notes = [
+        f"The column name '{text}' is used without the spaces around it."
+        for text in written
+        if text.strip() and text != text.strip()
+    ]
+    notes += [
+        f"Column {i} has no name and is called 'column {i}'."
+        for i, text in enumerate(written, start=1)
+        if not text.strip()
+    ]
+    numbers = [text for text in names if _is_number(text)]
+    if 2 * len(numbers) >= len(names):
+        notes.append(
+            f"The first row of '{name}' looks like values, not names ('{numbers[0]}'). "
+            "If so, untick 'First row holds the names' (--no-header on the command line)."
+        )
+    return names, notes
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def _check_one_column(header: str, dialect: Dialect, name: str) -> None:
+    for other in DELIMITERS:
+        if other != dialect.delimiter and other in header:
+            raise TableError(
+                f"With delimiter {dialect.delimiter!r} the file '{name}' has a single column, "
+                f"named '{header}'.",
+                f"The delimiter must be the character between the columns, here perhaps {other!r}.",
+                "Choose another delimiter (--delimiter on the command line).",
+            )
+
+
+@contextmanager
+def _readable_errors(dialect: Dialect, name: str) -> Iterator[None]:
+    """Turn the parser's errors into table errors."""
+    try:
+        yield
+    except LookupError as error:
+        raise TableError(
+            f"The encoding '{dialect.encoding}' is unknown.",
+            "The encoding must be one that Python knows.",
+            "Choose utf-8, utf-16 or cp1252.",
+        ) from error
+    except UnicodeError as error:
+        raise wrong_encoding(dialect, name) from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise broken_gzip(name) from error
+    except pa.ArrowInvalid as error:
+        if "invalid UTF8" in str(error):
+            raise wrong_encoding(dialect, name) from error
+        if "Empty CSV file" in str(error):  # one line without an end
+            raise _no_rows(name) from error
+        raise TableError(
+            f"'{name}' could not be read as text with delimiter {dialect.delimiter!r} "
+            f"({str(error).splitlines()[0].rstrip('.')}).",
+            "Every row must have the same number of fields and every quote must be closed.",
+            "Choose another delimiter (--delimiter on the command line), or export the table "
+            "again.",
+        ) from error
+
+
+def _no_rows(name: str) -> TableError:
+    return TableError(
+        f"'{name}' has a row of column names but no rows of values.",
+        "A table needs at least one row of values.",
+        "Choose another file, or export this one again.",
+    )
+
+
+class WrongEncodingError(TableError):
+    """The bytes of a file are not text in the chosen encoding."""
+
+
+def wrong_encoding(dialect: Dialect, name: str) -> WrongEncodingError:
+    """Return the error for a file that is not text in the dialect's encoding."""
+    return WrongEncodingError(
+        f"'{name}' contains bytes that are not text in the encoding '{dialect.encoding}'.",
+        "The encoding must be the one the file was written in.",
+        "Choose another encoding, for instance cp1252 (Western Windows) or utf-16 (--encoding on "
+        "the command line).",
+    )
+
+
+def _skipped(bad: _BadRows, rows: pa.Table, path: Path, dialect: Dialect, name: str) -> str:
+    """Return the note on skipped rows, or refuse them."""
+    columns = rows.num_columns
+    if not rows.num_rows and len(bad.fields) == 1:
+        raise TableError(
+            f"Every row of '{name}' has {counted(bad.fields.pop(), 'field')}, but its first row "
+            f"names {counted(columns, 'column')}.",
+            "Every column needs a name, and every row as many fields as there are names.",
+            "Add the missing name (often that of a first column of row numbers), "
+            "or remove the extra delimiter from the rows.",
+        )
+    line, text = _first_bad_line(bad, path, dialect, name)
+    if dialect.skip_bad_rows:
+        rows_are = "row was" if bad.count == 1 else "rows were"
+        return (
+            f"{bad.count:,} {rows_are} left out because the number of fields is not {columns}; "
+            f"the first is line {line:,}."
+        )
+    found = bad.texts[text]
+    raise TableError(
+        f"Line {line:,} of '{name}' has {counted(found, 'field')} instead of {columns}"
+        f"{f' ({bad.count:,} such rows in all)' if bad.count > 1 else ''}.",
+        "Every row must have as many fields as there are columns.",
+        "Correct the file, or tick 'skip bad rows' (--skip-bad-rows on the command line) to leave "
+        "such rows out.",
+    )
+
+
+def _first_bad_line(bad: _BadRows, path: Path, dialect: Dialect, name: str) -> tuple[int, str]:
+    """Find the line of the first bad row: the parser reports its text but not its place."""
+    starts = {text.split("\n")[0].rstrip("\r"): text for text in reversed(bad.texts)}
+    with open_text(path, name) as file, io.TextIOWrapper(file, dialect.encoding) as lines:
+        for number, line in enumerate(lines, start=1):
+            text = starts.get(line.rstrip("\r\n").removeprefix("\ufeff"))
+            if text is not None:
+                return number, text
+    return 1, next(iter(bad.texts))

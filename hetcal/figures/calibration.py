@@ -1,0 +1,360 @@
+"""The figure of slopes and intercepts: how far each leaf relies on the model or on the tree."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from scipy.special import expit
+
+from hetcal.arrays import Bools, Floats
+from hetcal.calibrators.leaf_calibrator import LeafMap
+from hetcal.calibrators.shapes import Line
+from hetcal.data.columns import counted
+from hetcal.figures.base import MAX_POINTS, Part, colour, draw, leaf_marks, scatter, translucent
+
+
+def maps_figure(
+    pooled: LeafMap,
+    maps: Sequence[LeafMap],
+    selected: int | None,
+    score_range: tuple[float, float],
+) -> go.Figure:
+    """Draw the calibrated probability against the score from the lowest to the highest logit.
+
+    There is a line for the pooled map and for each leaf; that of the selected leaf stands out.
+    """
+    scores = np.linspace(*score_range, min(101, MAX_POINTS // (len(maps) + 2)))
+    quiet = [each for each in maps if each.leaf != selected]
+    quiet_lines = [_quiet_line(each, scores, first=each is quiet[0]) for each in quiet]
+    uncalibrated = scatter(
+        x=scores,
+        y=expit(scores),
+        name="uncalibrated",
+        mode="lines",
+        line={"dash": "dot", "width": 2.5, "color": colour("before")},
+        hovertemplate="score %{x:.2f}<br>probability %{y:.3f}, uncalibrated<extra></extra>",
+    )
+    thick = {"width": 4, "color": colour("selected")}
+    chosen = [
+        _line(each, scores, f"Leaf {selected}", thick) for each in maps if each.leaf == selected
+    ]
+    dashed = {"dash": "dash", "width": 2.5, "color": colour("pooled")}
+    for_all = _line(pooled, scores, "pooled map", dashed)
+    return draw(
+        [*quiet_lines, uncalibrated, *chosen, for_all],
+        440,
+        x={"title": "score of the model (logit)"},
+        y={"title": "calibrated probability", "range": [0, 1]},
+    )
+
+
+def _line(leaf_map: LeafMap, scores: Floats, name: str, line: Part) -> Part:
+    named = None if leaf_map.leaf else name
+    return scatter(
+        x=scores,
+        y=expit(leaf_map.logit(scores)),
+        name=name,
+        mode="lines",
+        line=line,
+        customdata=[leaf_map.leaf] * len(scores),
+        hovertemplate="score %{x:.2f}<br>probability %{y:.3f}<br>"
+        f"{map_words(leaf_map, named)}<extra></extra>",
+    )
+
+
+def _quiet_line(leaf_map: LeafMap, scores: Floats, *, first: bool) -> Part:
+    """Draw a leaf that is not selected; one legend entry stands for all of them."""
+    thin = {"width": 1.5, "color": translucent("quiet", 0.7)}
+    line = _line(leaf_map, scores, "leaves", thin)
+    return {**line, "legendgroup": "leaves", "showlegend": first}
+
+
+def map_words(leaf_map: LeafMap, name: str | None = None) -> str:
+    """Describe the map of a leaf in a hover box."""
+    words = (
+        f"<b>{name or f'Leaf {leaf_map.leaf}'}</b><br>"
+        f"n = {counted(leaf_map.rows, 'calibration row')}"
+        f"<br>{_shape_words(leaf_map)}"
+    )
+    if leaf_map.fallback is not None:
+        words += f"<br>uses the pooled map: {leaf_map.fallback}"
+    return words
+
+
+def _shape_words(leaf_map: LeafMap) -> str:
+    if isinstance(leaf_map.shape, Line):
+        return f"slope {leaf_map.slope:.3f}, intercept {leaf_map.intercept:+.3f}"
+    return leaf_map.shape.words
+
+
+Range = tuple[float, float]
+PLACES = {
+    "top right": (1, -1),
+    "bottom right": (1, 1),
+    "top left": (-1, -1),
+    "bottom left": (-1, 1),
+    "top center": (0, -1),
+    "bottom center": (0, 1),
+    "middle right": (1, 0),
+    "middle left": (-1, 0),
+}
+"""Plotly's names of the places around a marker, and where they are; y grows downwards."""
+
+FRAMES = ((420.0, 310.0), (280.0, 250.0))
+"""Pixels between the axes: in a wide and in a narrow window."""
+
+SIGN_WIDTH, LINE_HEIGHT = 7.5, 13.0  # pixels of a label's text
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A marker: its place, diameter in pixels, half the lengths of its bars, and its label."""
+
+    x: float
+    y: float
+    size: float
+    bar_x: float = 0.0
+    bar_y: float = 0.0
+    label: str = ""
+
+
+def axis_ranges(marks: Sequence[Mark]) -> tuple[Range, Range]:
+    """Return the ranges of both axes that show all bars, with room for labels.
+
+    >>> axis_ranges([Mark(1, 0, 12, bar_x=0.5), Mark(2, 0, 12)])
+    ((0.35, 2.15), (-0.1, 0.1))
+    """
+    across = _range([each.x for each in marks], [each.bar_x for each in marks])
+    return across, _range([each.y for each in marks], [each.bar_y for each in marks])
+
+
+def _range(middles: Sequence[float], halves: Sequence[float]) -> Range:
+    low = min(middle - half for middle, half in zip(middles, halves, strict=True))
+    high = max(middle + half for middle, half in zip(middles, halves, strict=True))
+    room = 0.1 * (high - low) or 0.1
+    return low - room, high + room
+
+
+def label_places(marks: Sequence[Mark], x: Range, y: Range) -> list[str | None]:
+    """Choose one of `PLACES` for each label, those of the first marks first; None without room.
+
+    No label lies on a marker, on another label or outside the ranges `x` and `y` of the axes, in
+    a wide and in a narrow window. Of the free places it takes the one with the fewest bars.
+    """
+    frames = [_Frame(marks, x, y, frame) for frame in FRAMES]
+    return [_place(frames, i) if mark.label else None for i, mark in enumerate(marks)]
+
+
+def _place(frames: list["_Frame"], mark: int) -> str | None:
+    """Take the best place for a label that is free in every frame."""
+    free = np.logical_and.reduce([each.free(mark) for each in frames])
+    if not free.any():
+        return None
+    crossed = sum(each.crossed(mark) for each in frames)
+    best = int(np.argmin(np.where(free, crossed, np.inf)))
+    for each in frames:
+        each.put(mark, best)
+    return list(PLACES)[best]
+
+
+class _Frame:
+    """The markers and labels in one window, as boxes: left, top, right and bottom in pixels."""
+
+    def __init__(self, marks: Sequence[Mark], x: Range, y: Range, frame: Range) -> None:
+        scale = np.array([frame[0] / (x[1] - x[0]), frame[1] / (y[1] - y[0])])
+        middle = np.array([[each.x - x[0], y[1] - each.y] for each in marks]) * scale
+        radius = np.array([[each.size / 2] * 2 for each in marks])
+        half = np.array([[each.bar_x, each.bar_y] for each in marks]) * scale
+        across, upright = half * [1, 0], half * [0, 1]
+        self._frame = frame
+        self._solid = np.hstack([middle - radius, middle + radius])
+        self._bars = np.vstack(
+            [np.hstack([middle - each, middle + each]) for each in (across, upright)]
+        )
+        sizes = np.array([[SIGN_WIDTH * len(each.label), LINE_HEIGHT] for each in marks])
+        away = np.array(list(PLACES.values()))
+        # As Plotly does: a little beyond the edge of the marker, in each direction.
+        shift = radius[:, None] / 0.8 + 1 + sizes[:, None] / 2
+        centre = middle[:, None] + away * shift
+        self._boxes = np.dstack([centre - sizes[:, None] / 2, centre + sizes[:, None] / 2])
+
+    def free(self, mark: int) -> Bools:
+        """Tell which places of a label cover nothing, and are inside the axes."""
+        boxes = self._boxes[mark]
+        inside = (boxes[:, :2] >= 0).all(axis=1) & (boxes[:, 2:] <= self._frame).all(axis=1)
+        return np.asarray(inside & ~_overlap(boxes, self._solid).any(axis=1))
+
+    def crossed(self, mark: int) -> Floats:
+        """Count the bars under each place of a label."""
+        return _overlap(self._boxes[mark], self._bars).sum(axis=1).astype(float)
+
+    def put(self, mark: int, place: int) -> None:
+        """Keep others off a label."""
+        self._solid = np.vstack([self._solid, self._boxes[mark, place]])
+
+
+def _overlap(boxes: Floats, others: Floats) -> Bools:
+    """Tell which boxes overlap which others."""
+    one, two = boxes[:, None], others[None]
+    return np.asarray(((one[..., :2] < two[..., 2:]) & (two[..., :2] < one[..., 2:])).all(axis=2))
+
+
+NORMAL_95 = 1.96  # standard errors to each side of a 95 % interval
+FEW = 5  # leaves that one hover box describes
+CROSS, DIAMOND, HOLLOW = 12, 13, 22  # pixels of the markers of the model, all rows and fallbacks
+
+Places = Mapping[int, str | None]
+"""Where the label of each leaf is; None where there is no room for it."""
+
+
+def slope_intercept_figure(
+    pooled: LeafMap, maps: Sequence[LeafMap], selected: int | None = None
+) -> go.Figure:
+    """Draw slope against intercept of each leaf with 95 % intervals.
+
+    A leaf without a map of its own has a hollow marker; the uncalibrated model is at slope 1
+    and intercept 0. Non-linear maps are not drawn. A leaf whose label has no room is named on
+    hover only.
+    """
+    maps = [each for each in maps if isinstance(each.shape, Line)]
+    own = [each for each in maps if each.fallback is None]
+    fallback = [each for each in maps if each.fallback is not None]
+    linear = [pooled] if isinstance(pooled.shape, Line) else []
+    sizes = _sizes(own)
+    labelled = _labelled(own, fallback, selected, sizes)
+    drawn = [*labelled.values(), Mark(1, 0, CROSS), *(_mark(each, DIAMOND) for each in linear)]
+    x, y = axis_ranges(drawn)
+    places = dict(zip(labelled, label_places(drawn, x, y), strict=False))
+    traces: list[Part] = [_model_marker()]
+    if own:
+        traces.append(_own_markers(own, selected, sizes, places))
+    if fallback:
+        traces.append(_fallback_markers(fallback, selected, places))
+    traces.extend(_pooled_marker(each) for each in linear)
+    return draw(
+        traces,
+        440,
+        x={"title": "slope (1: unchanged)", "range": x},
+        y={"title": "intercept (logit)", "range": y},
+    )
+
+
+def _sizes(maps: Sequence[LeafMap]) -> dict[int, float]:
+    """Return the diameters of the leaves' markers, whose areas grow with the rows."""
+    largest = max((each.rows for each in maps), default=1)
+    return {each.leaf: 6 + 12 * (each.rows / max(largest, 1)) ** 0.5 for each in maps}
+
+
+def _labelled(
+    own: Sequence[LeafMap],
+    fallback: Sequence[LeafMap],
+    selected: int | None,
+    sizes: Mapping[int, float],
+) -> dict[int, Mark]:
+    """Return the markers with a label: the selected leaf first, then leaves by their rows.
+
+    Of the leaves that share the pooled map the first has the label of all.
+    """
+    in_order = sorted(own, key=lambda each: (each.leaf != selected, -each.rows))
+    marks = {each.leaf: _mark(each, sizes[each.leaf], str(each.leaf)) for each in in_order}
+    if fallback:
+        marks[fallback[0].leaf] = _mark(fallback[0], HOLLOW, _together(fallback, None))
+    return marks
+
+
+def _mark(leaf_map: LeafMap, size: float, label: str = "") -> Mark:
+    # A leaf with the pooled map has no bars of its own.
+    errors = (0.0, 0.0) if leaf_map.fallback else (leaf_map.slope_se, leaf_map.intercept_se)
+    across, upright = (0.0 if math.isnan(each) else NORMAL_95 * each for each in errors)
+    return Mark(leaf_map.slope, leaf_map.intercept, size, across, upright, label)
+
+
+def _model_marker() -> Part:
+    return scatter(
+        x=[1.0],
+        y=[0.0],
+        name="uncalibrated",
+        mode="markers",
+        marker={"symbol": "x", "size": CROSS, "color": colour("before")},
+        hovertemplate="uncalibrated: slope 1, intercept 0<extra></extra>",
+    )
+
+
+def _own_markers(
+    maps: Sequence[LeafMap], selected: int | None, sizes: Mapping[int, float], places: Places
+) -> Part:
+    trace = _markers(maps, selected)
+    known = any(not math.isnan(each.slope_se) for each in maps)
+    return trace | {
+        "name": "leaf, 95 % interval" if known else "leaf",
+        "text": [_number(each, selected) if places[each.leaf] else "" for each in maps],
+        "textposition": [places[each.leaf] or "top right" for each in maps],
+        "marker": trace["marker"]
+        | {"color": translucent("after", 0.75), "size": [sizes[each.leaf] for each in maps]},
+        "error_x": _interval([each.slope_se for each in maps]),
+        "error_y": _interval([each.intercept_se for each in maps]),
+    }
+
+
+def _fallback_markers(maps: Sequence[LeafMap], selected: int | None, places: Places) -> Part:
+    """Draw hollow markers; all lie on the pooled map, so they share one label and hover box."""
+    trace = _markers(maps, selected)
+    place = places[maps[0].leaf]
+    words = "<br>".join(map_words(each) for each in maps[:FEW])
+    return trace | {
+        "name": "leaf with the pooled map",
+        "text": [_together(maps, selected) if place else "", *[""] * (len(maps) - 1)],
+        "textposition": place or "top right",
+        "hovertext": [words + _more(maps)] * len(maps),
+        "marker": trace["marker"] | {"color": "rgba(0,0,0,0)", "size": HOLLOW},
+    }
+
+
+def _markers(maps: Sequence[LeafMap], selected: int | None) -> dict[str, Any]:
+    chosen = [each.leaf == selected for each in maps]
+    return scatter(
+        x=[each.slope for each in maps],
+        y=[each.intercept for each in maps],
+        mode="markers+text",
+        marker={
+            "line": {
+                "width": [4 if is_chosen else 1.5 for is_chosen in chosen],
+                "color": [colour("selected" if is_chosen else "after") for is_chosen in chosen],
+            },
+        },
+        **leaf_marks([each.leaf for each in maps], [map_words(each) for each in maps]),
+    )
+
+
+def _number(leaf_map: LeafMap, selected: int | None) -> str:
+    return f"<b>{leaf_map.leaf}</b>" if leaf_map.leaf == selected else str(leaf_map.leaf)
+
+
+def _together(maps: Sequence[LeafMap], selected: int | None) -> str:
+    """Name the first few leaves that use the pooled map."""
+    return ", ".join(_number(each, selected) for each in maps[:FEW]) + _more(maps)
+
+
+def _more(maps: Sequence[LeafMap]) -> str:
+    return ", …" if len(maps) > FEW else ""
+
+
+def _pooled_marker(pooled: LeafMap) -> Part:
+    return scatter(
+        x=[pooled.slope],
+        y=[pooled.intercept],
+        name="pooled map",
+        mode="markers",
+        marker={"symbol": "diamond", "size": DIAMOND, "color": colour("pooled")},
+        error_x=_interval([pooled.slope_se]),
+        error_y=_interval([pooled.intercept_se]),
+        hovertext=[map_words(pooled, "Pooled map")],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+
+
+def _interval(standard_errors: Sequence[float]) -> Part:
+    return {"array": [NORMAL_95 * each for each in standard_errors], "width": 0, "thickness": 1.2}

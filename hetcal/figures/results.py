@@ -1,0 +1,296 @@
+"""Figures of the result on test rows: before and after calibration on the same axes."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from hetcal.data.columns import counted
+from hetcal.figures.base import (
+    PALETTE,
+    Part,
+    bars,
+    colour,
+    draw,
+    leaf_marks,
+    leaf_name,
+    names_axis,
+    number,
+    scatter,
+    translucent,
+    unmoved,
+    wrapped_text,
+    zero_line,
+)
+from hetcal.metrics.curves import OperatingPoint, PrecisionRecallCurve, ReliabilityCurve, RocCurve
+from hetcal.metrics.delong import Lift
+from hetcal.results.words import p_in_words
+
+LINE = 44  # characters that fit below a name in a narrow window
+LINE_HEIGHT = 13  # pixels
+
+
+def candidate_figure(candidates: pd.DataFrame, measure: str = "AUC") -> go.Figure:
+    """Draw the lift of every candidate with its interval, the simplest at the top.
+
+    Parameters
+    ----------
+    candidates : DataFrame
+        As in `hetcal.schemes.choice.Choice`.
+    measure : str
+        What the lift is measured in.
+    """
+    traces = []
+    for chosen, name in ((False, "not chosen"), (True, "chosen")):
+        shown = candidates[candidates["chosen"] == chosen]
+        trace = scatter(
+            x=shown["lift"],
+            y=shown["name"],
+            error_x={"array": shown["high"] - shown["lift"], "thickness": 2},
+            customdata=shown[["words", "low", "high", "rows"]],
+            mode="markers",
+            name=name,
+            marker={
+                "size": 11,
+                "color": PALETTE["after" if chosen else "quiet"],
+                "symbol": "diamond" if chosen else "circle",
+            },
+            hovertemplate="%{customdata[0]}<br>lift %{x:+.4f} "
+            + measure
+            + "<br>95 % interval %{customdata[1]:+.4f} to %{customdata[2]:+.4f}"
+            "<br>n = %{customdata[3]:,}<extra>%{y}</extra>",
+        )
+        traces.append(trace)
+    names = candidates["name"].tolist()
+    words = [wrapped_text(each, LINE) for each in candidates["words"]]
+    row = 27 + LINE_HEIGHT * max(1 + each.count("<br>") for each in words)
+    labels = [
+        f'{name}<br><span style="font-size:10px">{each}</span>'
+        for name, each in zip(names, words, strict=True)
+    ]
+    order = {"categoryorder": "array", "categoryarray": names[::-1]}
+    return draw(
+        traces,
+        110 + row * len(names),
+        x={"title": f"lift in {measure}, cross-fitted", "tickformat": ".6~f"},
+        y={**order, "tickvals": names, "ticktext": labels},
+        shapes=[zero_line()],
+    )
+
+
+_RATES = (
+    "threshold T %{customdata:.4f}<br>true positive rate %{y:.3f}<br>false positive rate %{x:.3f}"
+)
+
+
+def roc_figure(curves: Sequence[RocCurve], points: Sequence[OperatingPoint] = ()) -> go.Figure:
+    """Draw ROC curves, and mark a point of each; a curve's name gives its colour."""
+    lines = [
+        _curve(curve, f"AUC {number(curve.auc)}", _RATES)
+        | {"x": curve.false_positive_rate, "y": curve.true_positive_rate}
+        for curve in curves
+    ]
+    marks = [
+        scatter(
+            x=[point.false_positive_rate],
+            y=[point.true_positive_rate],
+            customdata=[point.probability],
+            name=f"{curve.name} at one rate",
+            mode="markers",
+            showlegend=False,
+            marker={
+                "size": 12,
+                "color": colour(curve.name),
+                "line": {"width": 2, "color": "white"},
+            },
+            hovertemplate=_RATES + f"<br>n = {curve.rows:,}<extra>{curve.name}</extra>",
+        )
+        for curve, point in zip(curves, points, strict=False)
+    ]
+    return draw(
+        [_dotted("random ranking", [0, 1]), *lines, *marks],
+        460,
+        x={"title": "false positive rate", "range": [0, 1]},
+        y={"title": "true positive rate", "range": [0, 1.005]},
+    )
+
+
+def precision_recall_figure(curves: Sequence[PrecisionRecallCurve]) -> go.Figure:
+    """Draw precision against recall, with the base rate, which is that of a random ranking."""
+    words = "threshold T %{customdata:.4f}<br>precision %{y:.3f}<br>recall %{x:.3f}"
+    lines = [
+        _curve(curve, f"average precision {number(curve.average_precision)}", words)
+        | {"x": curve.recall, "y": curve.precision}
+        for curve in curves
+    ]
+    # With every row called positive, precision is the base rate.
+    rates = [float(curve.precision[-1]) for curve in curves if curve.precision.size]
+    base = [
+        {**_dotted(f"base rate {rate:.3f}", [rate, rate]), "showlegend": True}
+        for rate in rates[-1:]
+    ]
+    return draw(
+        [*lines, *base],
+        460,
+        x={"title": "recall", "range": [0, 1]},
+        y={"title": "precision", "range": [0, 1.005]},
+    )
+
+
+def reliability_figure(curves: Sequence[ReliabilityCurve]) -> go.Figure:
+    """Draw observed against predicted rates with 95 % intervals and the diagonal."""
+    lines = [
+        scatter(
+            x=curve.predicted,
+            y=curve.observed,
+            customdata=curve.count,
+            name=curve.name,
+            mode="lines+markers",
+            line={"width": 2, "color": colour(curve.name)},
+            marker={"size": 7},
+            error_y={
+                "array": curve.high - curve.observed,
+                "arrayminus": curve.observed - curve.low,
+                "thickness": 1.2,
+                "width": 3,
+            },
+            hovertemplate="predicted %{x:.3f}<br>observed %{y:.3f}<br>n = %{customdata:,}"
+            f"<extra>{curve.name}</extra>",
+        )
+        for curve in curves
+    ]
+    reach = max(
+        (max(*curve.predicted, *curve.high) for curve in curves if curve.count.size), default=1
+    )
+    return draw(
+        [_dotted("perfectly calibrated", [0, 1]), *lines],
+        460,
+        x={"title": "predicted probability", "range": [0, min(1.0, 1.05 * reach)]},
+        y={"title": "observed positive rate", "range": [0, min(1.02, 1.05 * reach)]},
+    )
+
+
+def lift_figure(lift: Lift, rows: int) -> go.Figure:
+    """Draw the lift in AUC on so many test rows with its 95 % interval."""
+    mark = scatter(
+        x=[lift.auc],
+        y=[0],
+        name="lift",
+        mode="markers",
+        marker={"size": 15, "color": colour("after")},
+        error_x={
+            "array": [lift.high - lift.auc],
+            "arrayminus": [lift.auc - lift.low],
+            "thickness": 3,
+            "width": 9,
+        },
+        hovertemplate=f"AUC {number(lift.before)} before, {number(lift.after)} after"
+        "<br>%{x:+.4f}" + f" ({lift.percent:+.2f} %)"
+        f"<br>95 % interval {lift.low:+.4f} to {lift.high:+.4f}"
+        f", p-value {escape(p_in_words(lift.p))}"
+        f"<br>n = {counted(rows, 'test row')}<extra></extra>",
+    )
+    no_change = {"text": "no change", "x": 0, "y": 1, "yref": "paper", "yanchor": "bottom"}
+    return draw(
+        [mark],
+        170,
+        x={
+            "title": "AUC after − AUC before (right of zero: better)",
+            "tickformat": ".6~f",
+            **_around_zero(lift.low, lift.high),
+        },
+        y={"visible": False, "fixedrange": True, "range": [-1, 1]},
+        shapes=[zero_line()],
+        annotations=[{**no_change, "showarrow": False}],
+        showlegend=False,
+    )
+
+
+def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Figure:
+    """Draw what each leaf contributes to the lift in AUC, with 95 % intervals.
+
+    The bars add up to the lift; that of the selected leaf is outlined.
+
+    Parameters
+    ----------
+    leaves : DataFrame
+        `Evaluation.leaves`.
+    selected : int or None
+        The leaf to outline.
+    """
+    chosen = [leaf == selected for leaf in leaves["leaf"]]
+    shares = bars(
+        x=leaves["contribution"].tolist(),
+        y=list(range(len(leaves))),
+        orientation="h",
+        name="contribution",
+        error_x={
+            "array": (leaves["contribution_high"] - leaves["contribution"]).tolist(),
+            "color": colour("quiet"),
+            "thickness": 1.5,
+            "width": 3,
+        },
+        marker={
+            "color": [
+                translucent("before" if value < 0 else "after", 0.5)
+                for value in leaves["contribution"]
+            ],
+            "line": {"color": colour("selected"), "width": [3 if each else 0 for each in chosen]},
+        },
+        **leaf_marks(leaves["leaf"].tolist(), [_leaf_words(row) for row in leaves.itertuples()]),
+    )
+    return draw(
+        [shares],
+        90 + 30 * len(leaves),
+        x={
+            "title": "share of the lift in AUC",
+            "tickformat": ".6~f",
+            **unmoved(leaves["contribution"].tolist()),
+        },
+        y=names_axis([leaf_name(leaf, leaf == selected) for leaf in leaves["leaf"]]),
+        shapes=[zero_line()],
+        showlegend=False,
+        bargap=0.25,
+        margin={"t": 15},
+    )
+
+
+def _curve(curve: RocCurve | PrecisionRecallCurve, area: str, words: str) -> dict[str, Any]:
+    return scatter(
+        customdata=curve.threshold,
+        name=f"{curve.name} · {area}",
+        mode="lines",
+        line={"width": 2.5, "color": colour(curve.name)},
+        hovertemplate=f"{words}<br>n = {curve.rows:,}<extra>{curve.name}</extra>",
+    )
+
+
+def _dotted(name: str, heights: Sequence[float]) -> Part:
+    """Draw a line to compare with; it has no legend entry, which would need a second line."""
+    return scatter(
+        x=[0, 1],
+        y=heights,
+        name=name,
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+        line={"dash": "dot", "width": 1.5, "color": colour("quiet")},
+    )
+
+
+def _around_zero(low: float, high: float) -> Part:
+    """Return a range that shows the interval and zero, with some margin."""
+    left, right = min(low, 0), max(high, 0)
+    margin = 0.15 * (right - left)
+    return {"range": [left - margin, right + margin]} if margin > 0 else unmoved([low, high])
+
+
+def _leaf_words(row: Any) -> str:
+    return (
+        f"<b>Leaf {row.leaf}</b><br>n = {counted(row.rows, 'test row')}, {row.positives:,} positive"
+        f"<br>contribution {number(row.contribution, sign=True)}, 95 % interval "
+        f"{number(row.contribution_low, sign=True)} to {number(row.contribution_high, sign=True)}"
+        f"<br>log-loss {number(row.log_loss_before)} before, {number(row.log_loss_after)} after"
+    )

@@ -1,0 +1,238 @@
+"""How good scores are: measures of `(y, scores, weight)` where scores are logits.
+
+Weights are importance weights; None means that every row counts once. A measure
+that is not defined (no rows, or one class only where two are needed) is NaN.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetcal.arrays import Floats, Ints, Labels
+from hetcal.cells.cells import Cells, ascending_order
+from hetcal.compiled import sigmoid
+from hetcal.metrics.ranking import RankStatistics, first_of_ties, rank_statistics
+
+
+@dataclass(frozen=True, eq=False)
+class BinGaps:
+    """Sums over the rows of each bin; there is at least one bin, and all have weight.
+
+    Parameters
+    ----------
+    mass, squares : array
+        Of the weights, and of their squares.
+    positive : array
+        Of the weights of positive rows.
+    gap : array
+        Of weight times probability minus label.
+    """
+
+    mass: Floats
+    squares: Floats
+    positive: Floats
+    gap: Floats
+
+    @property
+    def error(self) -> float:
+        """Root of the weighted mean squared gap between predicted and observed rate."""
+        return float(np.sqrt(self._mean(self._square)))
+
+    @property
+    def debiased(self) -> float:
+        """The error without the bias of sampling noise (Kumar, Liang and Ma, 2019).
+
+        The variance of the observed rate of each bin is subtracted from its squared gap; a
+        negative mean counts as 0.
+        """
+        return float(np.sqrt(self._debiased_square))
+
+    @property
+    def _square(self) -> Floats:
+        return (self.gap / self.mass) ** 2
+
+    @property
+    def _debiased_square(self) -> float:
+        return max(self._mean(self._square - self._noise), 0.0)
+
+    @property
+    def _noise(self) -> Floats:
+        """Variance of the observed rates, with Kish's number of rows; 0 for a single row."""
+        rate, rows = self.positive / self.mass, self.mass**2 / self.squares
+        return np.divide(rate * (1 - rate), rows - 1, out=np.zeros_like(rate), where=rows > 1)
+
+    def _mean(self, values: Floats) -> float:
+        return float(np.sum(self.mass * values) / self.mass.sum())
+
+
+CALIBRATION_BINS = 15
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """The measures of the scores before and after calibration.
+
+    Parameters
+    ----------
+    auc : float
+        Probability that a positive row scores above a negative one; ties count half.
+    average_precision : float
+        Mean over the positive rows of the precision at their own score.
+    balanced_precision_area : float
+        The paper's PR-AUC: TPR / (TPR + FPR) averaged over all recalls, tied rows in random
+        order. It does not depend on how common the positive class is.
+    log_loss : float
+        Mean negative log-likelihood, in nats.
+    brier : float
+        Mean squared difference of probability and label.
+    calibration_error : float
+        Root mean squared gap between predicted and observed rate over equal-mass bins.
+    calibration_error_debiased : float
+        The same without the bias of sampling noise.
+    """
+
+    auc: float
+    average_precision: float
+    balanced_precision_area: float
+    log_loss: float
+    brier: float
+    calibration_error: float
+    calibration_error_debiased: float
+
+
+def auc(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
+    """Return the probability that a positive row scores above a negative one, ties counting half.
+
+    Examples
+    --------
+    >>> auc(np.array([0, 0, 1, 1]), np.array([-1.0, 0.5, 0.5, 2.0]))
+    0.875
+    """
+    return rank_statistics(y, scores, weight).auc
+
+
+def log_loss(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
+    """Mean negative log-likelihood in nats, computed from the logits without clipping."""
+    return _mean(loss_of_rows(y, scores), weight)
+
+
+def loss_of_rows(y: Labels, scores: Floats) -> Floats:
+    """Negative log-likelihood of each row."""
+    towards = np.where(np.asarray(y) == 1, scores, -scores)
+    return np.log1p(np.exp(-np.abs(towards))) - np.minimum(towards, 0)
+
+
+def brier(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
+    """Mean squared difference of probability and label."""
+    return _mean((sigmoid(scores) - y) ** 2, weight)
+
+
+def calibration_error(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
+    """Root of the weighted mean squared gap between predicted and observed rate over 15 bins.
+
+    The bins hold equal weight, except that rows with equal scores stay together. This
+    is the paper's L2 calibration error.
+    """
+    return calibration_errors(_cells(y, scores, weight))[0]
+
+
+def calibration_errors(cells: Cells) -> tuple[float, float]:
+    """Return the calibration error of cells, plain and debiased; bins hold whole cells."""
+    if not cells.score.size:
+        return float("nan"), float("nan")
+    w, y, given = cells.weight, cells.y, cells.given_weight
+    bin_of = equal_mass_bins(cells.centre, CALIBRATION_BINS, given)
+    mass = np.bincount(bin_of, w)
+    squares = mass if given is None else np.bincount(bin_of, cells.squares)
+    positive = np.bincount(bin_of, y if given is None else w * y)
+    gap = np.bincount(bin_of, w * (sigmoid(cells.score) - y))
+    sums = np.array([mass, squares, positive, gap], dtype=np.float64)
+    bins = BinGaps(*sums[:, mass > 0])
+    return bins.error, bins.debiased
+
+
+def mean_confidence_minus_accuracy(
+    y: Labels, scores: Floats, weight: Floats | None = None
+) -> float:
+    """Mean probability of the predicted class minus the share predicted rightly.
+
+    Above zero is over-confident. A score of exactly 0 counts as half right.
+    """
+    right = np.where(scores == 0, 0.5, (scores > 0) == (np.asarray(y) == 1))
+    return _mean(sigmoid(np.abs(scores)) - right, weight)
+
+
+def measure(y: Labels, scores: Floats, weight: Floats | None = None) -> Metrics:
+    """Compute every measure of `Metrics`; rows of weight 0 are left out."""
+    return measure_cells(_cells(y, scores, weight))
+
+
+def measure_cells(cells: Cells) -> Metrics:
+    """Compute every measure of `Metrics`, sorting the scores once per class."""
+    ranked = order_of_cells(cells)
+    y, score, weight = cells.y, cells.score, cells.given_weight
+    plain, debiased = calibration_errors(cells)
+    return Metrics(
+        auc=ranked.auc,
+        average_precision=ranked.average_precision,
+        balanced_precision_area=ranked.balanced_precision_area,
+        log_loss=log_loss(y, score, weight),
+        brier=brier(y, score, weight),
+        calibration_error=plain,
+        calibration_error_debiased=debiased,
+    )
+
+
+def order_of_cells(cells: Cells) -> RankStatistics:
+    """Rank the cells by their centres; cells of one interval are tied."""
+    return rank_statistics(cells.y, cells.centre, cells.given_weight, cells.squares, cells.rows)
+
+
+def equal_mass_bins(scores: Floats, bins: int, weight: Floats | None = None) -> Ints:
+    """Give each row a bin, 0 to `bins` - 1, so that all bins hold about equal weight.
+
+    Rows with equal scores share a bin, so with many ties some bins stay empty.
+    """
+    if weight is None:
+        ranked = np.sort(scores)
+        cut = np.ceil(np.arange(1, bins) * scores.size / bins).astype(np.int64)
+        edges = ranked[np.minimum(cut, scores.size - 1)]
+    else:
+        order = ascending_order(scores)
+        edges = _edges(scores[order], bins, weight[order])
+    return np.searchsorted(edges, scores, "right")
+
+
+def _edges(ranked: Floats, bins: int, weight: Floats) -> Floats:
+    """Return the lowest score of each bin but the first.
+
+    It is that of the first row with enough weight below it; of tied rows the heaviest comes
+    last, so that the order in which they are given does not matter.
+    """
+    first = first_of_ties(ranked)
+    until = np.cumsum(np.add.reduceat(weight, first))
+    below_last = until - np.maximum.reduceat(weight, first)
+    cut = np.searchsorted(below_last, np.arange(1, bins) * until[-1] / bins, "left")
+    return ranked[first[np.minimum(cut, first.size - 1)]]
+
+
+def rows_of_leaves(leaf: Ints, leaves: Sequence[int]) -> Iterator[Ints]:
+    """Yield the row numbers of each of the `leaves`, from one sort of the leaf ids."""
+    order = np.argsort(leaf.astype(np.int32), kind="stable")
+    ends = np.cumsum(np.bincount(leaf, minlength=max(leaves, default=0) + 1))
+    starts = np.append(0, ends)
+    for i in leaves:
+        yield order[starts[i] : ends[i]]
+
+
+def _cells(y: Labels, scores: Floats, weight: Floats | None) -> Cells:
+    return Cells.of_rows(scores, y, np.zeros(len(y), dtype=np.int64), weight)
+
+
+def _mean(values: Floats, weight: Floats | None) -> float:
+    """Weighted mean; NaN without rows or weight."""
+    total = values.size if weight is None else weight.sum()
+    if not total:
+        return float("nan")
+    return float((values.sum() if weight is None else np.sum(weight * values)) / total)

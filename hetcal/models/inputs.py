@@ -1,0 +1,199 @@
+"""The columns of a table as the arrays that a model takes; every conversion is noted."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hetcal.arrays import Floats
+from hetcal.data.columns import counted, near_names, value_text
+from hetcal.errors import ModelError
+from hetcal.models.config import ModelInput
+from hetcal.models.file import ModelFile
+
+
+@dataclass(frozen=True)
+class InputColumns:
+    """The columns of each input of a model, in order: pairs of input name and column names."""
+
+    columns: tuple[tuple[str, tuple[str, ...]], ...]
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """All columns that are read, each once."""
+        return tuple(dict.fromkeys(name for _, names in self.columns for name in names))
+
+    def of(self, name: str) -> tuple[str, ...]:
+        """Columns of one input."""
+        return dict(self.columns).get(name, ())
+
+
+@dataclass(frozen=True)
+class WrittenInput:
+    """An input on disk: the layer it feeds, its array, and the texts its codes stand for."""
+
+    layer: str
+    file: str
+    texts: str | None
+
+
+def suggest_inputs(model: ModelFile, columns: Sequence[str]) -> InputColumns | None:
+    """Match inputs to columns of the same name; None when the user has to choose.
+
+    A matrix input never gets columns by position: only the user knows their order.
+    """
+    known = set(columns)
+    if all(each.width in (1, None) and each.name in known for each in model.inputs):
+        return InputColumns(tuple((each.name, (each.name,)) for each in model.inputs))
+    return None
+
+
+def matrix_input(model: ModelFile, columns: Sequence[str]) -> InputColumns:
+    """Use the columns, in this order, for the only input of a model."""
+    if len(model.inputs) != 1:
+        raise ModelError(
+            f"The model '{model.name}' has {len(model.inputs)} inputs: {_list(_names(model))}.",
+            "A single list of columns can only be used for a model with one input.",
+            "Rename the columns of the table like the inputs.",
+        )
+    return InputColumns(((model.inputs[0].name, tuple(columns)),))
+
+
+def check_inputs(model: ModelFile, frame: pd.DataFrame, inputs: InputColumns) -> None:
+    """Refuse missing columns, and too many or too few of them, before any work is done."""
+    given = [name for name, _ in inputs.columns]
+    if sorted(given) != sorted(_names(model)):
+        raise ModelError(
+            f"Columns are given for {_list(given)}, but the inputs of the model '{model.name}' "
+            f"are {_list(_names(model))}.",
+            "Each input needs its columns.",
+            "Match every input of the model to columns of the table.",
+        )
+    missing = [name for name in inputs.needed if name not in frame.columns]
+    if missing:
+        close = near_names(missing[0], [str(name) for name in frame.columns])
+        meant = f" (is '{close[0]}' meant?)" if close else ""
+        raise ModelError(
+            f"The table has no column {_list(missing)}{meant}.",
+            f"The model '{model.name}' needs the columns {_list(inputs.needed)}.",
+            "Rename the table's columns, or choose the columns for the model again.",
+        )
+    for each in model.inputs:
+        _check_width(model, each, inputs.of(each.name))
+    if frame.empty:
+        raise ModelError(
+            "The table has no rows.",
+            f"The model '{model.name}' needs at least one row to score.",
+            "Choose a table with rows.",
+        )
+
+
+def write_input(
+    number: int, spec: ModelInput, frame: pd.DataFrame, directory: Path
+) -> tuple[WrittenInput, list[str]]:
+    """Write the columns of one input as an array; also note what was converted."""
+    file, listed = f"input_{number}.npy", f"texts_{number}.json"
+    is_text, is_float = spec.dtype == "string", "float" in spec.dtype
+    floats = np.float64 if spec.dtype == "float64" else np.float32
+    dtype = np.int32 if is_text else floats if is_float else np.int64
+    array = np.lib.format.open_memmap(directory / file, "w+", dtype, frame.shape)
+    notes: list[str] = []
+    texts: list[list[str]] = []
+    for j, name in enumerate(frame.columns):
+        column = frame.iloc[:, j]
+        if is_text:
+            array[:, j], names = text_codes(column)
+            texts.append(names)
+            missing = int(column.isna().sum())
+            if missing:
+                were = f"{counted(missing, 'missing value')} of '{name}' "
+                notes.append(f"{were}{'was' if missing == 1 else 'were'} given as empty text.")
+        else:
+            array[:, j] = _checked(as_numbers(column, spec.name), str(name), spec)
+            if pd.api.types.is_bool_dtype(column):
+                notes.append(f"'{name}' was given as 0 and 1.")
+    array.flush()
+    if is_text:
+        (directory / listed).write_text(json.dumps(texts), encoding="utf-8")
+    return WrittenInput(spec.layer, file, listed if is_text else None), notes
+
+
+def as_numbers(column: pd.Series, used_by: str) -> Floats:
+    """Read a column as numbers, missing values as NaN; text and dates are refused."""
+    if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    present = column.dropna()
+    if present.empty:
+        return np.full(len(column), np.nan)
+    raise ModelError(
+        f"The column '{column.name}' holds {str(present.iloc[0])[:60]!r}, but the model's input "
+        f"'{used_by}' takes numbers.",
+        "Each column of a number input must hold numbers.",
+        "Choose another column, convert this one to numbers as in training, or use a score "
+        "column instead.",
+    )
+
+
+def text_codes(column: pd.Series) -> tuple[NDArray[np.int32], list[str]]:
+    """Return each row's code and the texts by code; the last is empty, for missing values.
+
+    Whole numbers become "3", not "3.0".
+    """
+    codes, distinct = pd.factorize(column, use_na_sentinel=True)
+    names = [value_text(value) for value in distinct]
+    codes = np.where(codes < 0, len(names), codes)
+    return codes.astype(np.int32), [*names, ""]
+
+
+def _checked(values: Floats, name: str, spec: ModelInput) -> Floats:
+    """Refuse numbers that the input's own type cannot hold."""
+    if "float" in spec.dtype:
+        finite = np.abs(values[np.isfinite(values)])
+        limit = np.inf if spec.dtype == "float64" else float(np.finfo(np.float32).max)
+        if finite.size and finite.max() > limit:
+            raise _unfit(name, f"{finite.max():.3g}", "Numbers must be below 3.4e38.")
+        return values
+    bad = values[~np.isfinite(values) | (values != np.floor(values))]
+    if bad.size:
+        what = "missing values" if np.isnan(bad[0]) else f"{bad[0]:.6g}"
+        raise _unfit(name, what, f"The input '{spec.name}' only takes whole numbers.")
+    if spec.ids is not None and values.size and (values.min() < 0 or values.max() >= spec.ids):
+        worst = values.min() if values.min() < 0 else values.max()
+        needed = f"The input '{spec.name}' only knows the ids 0 to {spec.ids - 1}."
+        raise _unfit(name, f"{worst:.0f}", needed)
+    return values
+
+
+def _unfit(name: str, what: str, needed: str) -> ModelError:
+    return ModelError(
+        f"The column '{name}' holds {what}.",
+        needed,
+        "Prepare the column as in training, or choose another one.",
+    )
+
+
+def _check_width(model: ModelFile, spec: ModelInput, columns: tuple[str, ...]) -> None:
+    width = spec.width if spec.width is not None else max(1, len(columns))
+    if len(columns) == width:
+        return
+    off = abs(len(columns) - width)
+    comparison, remedy = ("many", "Remove") if len(columns) > width else ("few", "Add")
+    raise ModelError(
+        f"The input '{spec.name}' of the model '{model.name}' takes {counted(width, 'column')}, "
+        f"but {len(columns)} are chosen, {off} too {comparison}: {_list(columns)}.",
+        "The columns must be those the model was trained on, in the same order.",
+        f"{remedy} {off}, then confirm the order.",
+    )
+
+
+def _names(model: ModelFile) -> list[str]:
+    return [each.name for each in model.inputs]
+
+
+def _list(names: Sequence[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:12])
+    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"

@@ -1,0 +1,392 @@
+"""How the rows of a table get their scores: from columns, or from a model."""
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from hetcal.arrays import Floats
+from hetcal.data.columns import counted
+from hetcal.data.scores import (
+    Activations,
+    ScoreKind,
+    Scores,
+    guess_kind,
+    make_scores,
+    scores_from_column,
+    scores_from_columns,
+)
+from hetcal.data.table import alike_values, check_names
+from hetcal.digests import file_digest
+from hetcal.errors import ModelError, ScoreError
+from hetcal.models.activations import allowed_width, read_activations
+from hetcal.models.child import (
+    Child,
+    Limits,
+    last_numbers,
+    new_directory,
+    read_object,
+    read_outputs,
+    unusable,
+)
+from hetcal.models.file import ModelFile
+from hetcal.models.inputs import InputColumns, WrittenInput, check_inputs, write_input
+from hetcal.models.outputs import ModelOutput, to_class_logits, to_logit
+from hetcal.progress import Progress, silent
+
+PAUSE = 0.1  # seconds between two reports
+
+Finish = Callable[[ModelOutput], Scores]
+
+
+@dataclass(frozen=True)
+class ScoringProgress:
+    """How many rows have been scored."""
+
+    rows_done: int
+    rows: int
+    seconds_left: float
+
+    @property
+    def fraction(self) -> float:
+        """Share of the rows that have a score."""
+        return self.rows_done / self.rows
+
+
+class ScoringJob:
+    """A running model; made by `start_scoring`."""
+
+    def __init__(
+        self,
+        child: Child,
+        rows: int,
+        units: tuple[int, ...],
+        finish: Finish,
+        layer: str | None = None,
+    ) -> None:
+        self._child = child
+        self._rows = rows
+        self._units = units
+        self._finish = finish
+        self._layer = layer
+        self._scores: Scores | None = None
+        self._activations: Activations | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the model is still running."""
+        return self._scores is None and self._child.running
+
+    def progress(self) -> ScoringProgress | None:
+        """Return the latest state; None while Keras is being loaded."""
+        if self._scores is not None:
+            return ScoringProgress(self._rows, self._rows, 0.0)
+        numbers = last_numbers(self._child.messages(), ("rows_done", "seconds_left"))
+        if numbers is None:
+            return None
+        done, left = numbers
+        return ScoringProgress(int(min(max(done, 0), self._rows)), self._rows, max(left, 0.0))
+
+    def cancel(self) -> None:
+        """Stop at once; there will be no scores."""
+        self._child.stop()
+
+    def watch(self, progress: Progress) -> None:
+        """Report progress until the model ends; an error in `progress` stops the model."""
+        try:
+            while self.running:
+                state = self.progress()
+                if state is None:
+                    progress(0.0, "Starting the model")
+                else:
+                    progress(state.fraction, f"Scored {state.rows_done:,} of {state.rows:,} rows")
+                time.sleep(PAUSE)
+        except BaseException:
+            self.cancel()
+            raise
+
+    def result(self) -> Scores:
+        """Wait for the scores, or raise what went wrong."""
+        if self._scores is None:
+            self._scores = self._read(self._child.finish())
+            self._child.close()
+        return self._scores
+
+    def activations(self) -> Activations | None:
+        """Wait for the output of the layer; None if no layer was requested."""
+        self.result()
+        return self._activations
+
+    def _read(self, directory: Path) -> Scores:
+        facts = read_object(directory / "output.json")
+        if self._layer is not None:
+            units = facts.get("layer_units")
+            self._activations = read_activations(directory, self._layer, self._rows, units)
+        activation = facts.get("activation")
+        if activation is not None and not isinstance(activation, str):
+            raise unusable("the last activation has no name")
+        own, stripped = read_outputs(directory / "own.npy", self._rows, self._units), None
+        if (directory / "stripped.npy").exists():
+            stripped = read_outputs(directory / "stripped.npy", self._rows, self._units)
+            if stripped.shape != own.shape:
+                raise unusable("the output has two shapes")
+        return self._finish(ModelOutput(own, stripped, activation))
+
+
+def start_scoring(
+    model: ModelFile,
+    frame: pd.DataFrame,
+    inputs: InputColumns,
+    *,
+    classes: int = 0,
+    output: str | None = None,
+    positive_unit: int = 1,
+    layer: str | None = None,
+    limits: Limits | None = None,
+) -> ScoringJob:
+    """Check the columns and start to score every row of a frame.
+
+    Parameters
+    ----------
+    model : ModelFile
+        From `inspect_model`.
+    frame : DataFrame
+        The table; only the columns of `inputs` are read.
+    inputs : InputColumns
+        Which columns feed which input, in which order.
+    classes : int, default=0
+        Number of classes where there are more than two: the model has an output for each.
+    output : str, optional
+        The output to use, where the model has several.
+    positive_unit : {0, 1}
+        Which of two softmax units stands for the positive class.
+    layer : str, optional
+        An internal layer whose output is wanted next to the scores.
+    limits : Limits, optional
+        Default: room for TensorFlow, three times the model and the data.
+    """
+    child, notes = _start(model, frame, inputs, output, classes or None, limits, layer)
+
+    def finish(given: ModelOutput) -> Scores:
+        if classes:
+            logits, how = to_class_logits(given)
+            digest = _digest(model, inputs, output, classes, logits)
+            return make_scores(logits, " ".join([how, *notes]), digest=digest)
+        found = to_logit(given.own, given.stripped, given.activation, positive_unit)
+        return make_scores(
+            found.logit,
+            " ".join([found.how, *notes]),
+            digest=_digest(model, inputs, output, positive_unit, found.logit),
+            clipped=found.clipped,
+            largest_difference=found.largest_difference,
+        )
+
+    units = (classes,) if classes else (1, 2)
+    return ScoringJob(child, len(frame), units, finish, layer)
+
+
+def _digest(
+    model: ModelFile, inputs: InputColumns, output: str | None, unit: int, logits: Floats
+) -> str:
+    key = json.dumps([model.digest, inputs.columns, output, unit])
+    return hashlib.sha256(key.encode() + logits.tobytes()).hexdigest()
+
+
+def _start(
+    model: ModelFile,
+    frame: pd.DataFrame,
+    inputs: InputColumns,
+    output: str | None,
+    classes: int | None,
+    limits: Limits | None,
+    layer: str | None = None,
+) -> tuple[Child, list[str]]:
+    """Start the child; also return what was done to the inputs, in sentences."""
+    check_inputs(model, frame, inputs)
+    _check_output(model, output)
+    units = (classes or 2) * 2 + (0 if layer is None else allowed_width(model, layer, len(frame)))
+    directory = new_directory()
+    try:
+        copy = _copy_model(model, directory)
+        written, notes = _write_inputs(model, frame, inputs, directory)
+        request = {
+            "name": model.name,
+            "model": copy.name,
+            "rows": len(frame),
+            "output": output,
+            "classes": classes,
+            "layer": layer,
+            "inputs": [asdict(each) for each in written],
+        }
+        room = limits or _limits(model, directory, len(frame), units)
+        return Child("score", request, directory, room), notes
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+
+
+def score_model(
+    model: ModelFile,
+    frame: pd.DataFrame,
+    inputs: InputColumns,
+    *,
+    output: str | None = None,
+    positive_unit: int = 1,
+    limits: Limits | None = None,
+) -> Scores:
+    """Score every row of a frame and wait for it; parameters as in `start_scoring`."""
+    return start_scoring(
+        model, frame, inputs, output=output, positive_unit=positive_unit, limits=limits
+    ).result()
+
+
+def _check_output(model: ModelFile, output: str | None) -> None:
+    if (output is None and len(model.outputs) == 1) or output in model.outputs:
+        return
+    listed = ", ".join(f"'{name}'" for name in model.outputs)
+    said = "" if output is None else f"; none is called '{output}'"
+    raise ModelError(
+        f"The model '{model.name}' has {counted(len(model.outputs), 'output')}: {listed}{said}.",
+        "One of them must be the score.",
+        "Choose the output to use.",
+    )
+
+
+def _copy_model(model: ModelFile, directory: Path) -> Path:
+    """Copy the file under a name of our own, and make sure that it is the one looked at."""
+    copy = directory / f"model.{model.format}"
+    shutil.copyfile(model.path, copy)
+    if file_digest(copy) != model.digest:
+        raise ModelError(
+            f"The model file '{model.name}' has changed since it was opened.",
+            "The file must stay as it was when it was checked.",
+            "Open the model again.",
+        )
+    return copy
+
+
+def _write_inputs(
+    model: ModelFile, frame: pd.DataFrame, inputs: InputColumns, directory: Path
+) -> tuple[list[WrittenInput], list[str]]:
+    written, notes = [], []
+    for number, spec in enumerate(model.inputs):
+        columns = list(inputs.of(spec.name))
+        one, said = write_input(number, spec, frame[columns], directory)
+        written.append(one)
+        notes += said
+    return written, notes
+
+
+def _limits(model: ModelFile, directory: Path, rows: int, units: int) -> Limits:
+    data = sum(file.stat().st_size for file in directory.glob("*_*"))
+    usual = Limits()
+    weights = model.path.stat().st_size
+    return Limits(
+        memory=usual.memory + 3 * weights + 4 * data + 4 * units * rows,
+        file_bytes=max(usual.file_bytes, 4 * units * rows),
+    )
+
+
+@dataclass(frozen=True)
+class ColumnScoring:
+    """The scores stand in columns of the table: in one, or in one per class and in their order."""
+
+    columns: tuple[str, ...]
+    kind: ScoreKind
+
+
+@dataclass(frozen=True)
+class ModelScoring:
+    """A Keras model computes the scores from confirmed columns.
+
+    Where `layer` names an internal layer, the partition reads its units in place of columns.
+    """
+
+    model: ModelFile
+    inputs: InputColumns
+    output: str | None = None
+    positive_unit: int = 1
+    layer: str | None = None
+
+
+Scoring = ColumnScoring | ModelScoring
+
+
+def score_rows(
+    frame: pd.DataFrame,
+    scoring: Scoring,
+    classes: Sequence[str],
+    digest: str,
+    progress: Progress = silent,
+) -> Scores:
+    """Give every row of a frame its scores, and what a layer gives where one is named.
+
+    A model runs in a child process, once for both; what `progress` raises ends it.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows.
+    scoring : ColumnScoring or ModelScoring
+        Where their scores come from.
+    classes : sequence of str
+        As in `Table`: empty for two.
+    digest : str
+        Stands for the rows, where what is worked out is kept.
+    progress : callable, optional
+        Is told how far a model has come.
+    """
+    if isinstance(scoring, ModelScoring):
+        job = start_scoring(
+            scoring.model,
+            frame,
+            scoring.inputs,
+            classes=len(classes),
+            output=scoring.output,
+            positive_unit=scoring.positive_unit,
+            layer=scoring.layer,
+        )
+        job.watch(progress)
+        return job.result().seen(job.activations())
+    if classes:
+        require_column_per_class(scoring.columns, classes)
+    check_names(frame)
+    for column in scoring.columns:
+        if column not in frame.columns:
+            raise ScoreError(
+                f"The table has no score column '{column}'.",
+                f"Its columns are {', '.join(map(repr, frame.columns[:12]))}.",
+                "Choose from these, or choose a table that has the scores.",
+            )
+    if classes:
+        return scores_from_columns(frame, scoring.columns, scoring.kind, digest)
+    (column,) = scoring.columns
+    return scores_from_column(frame[column], scoring.kind, digest)
+
+
+def require_column_per_class(columns: Sequence[str], classes: Sequence[str]) -> None:
+    """Refuse columns that cannot be those of the classes."""
+    if len(columns) != len(classes) or len(set(columns)) < len(columns):
+        listed = ", ".join(f"'{name}'" for name in columns)
+        twice = len(set(columns)) < len(columns)
+        alike = [" and ".join(f"'{value}'" for value in group) for group in alike_values(classes)]
+        raise ScoreError(
+            f"The label has {counted(len(classes), 'value')} ({', '.join(classes[:8])}"
+            f"{', …' if len(classes) > 8 else ''}), and {counted(len(columns), 'score column')} "
+            f"{'is' if len(columns) == 1 else 'are'} named ({listed})"
+            f"{', one of them twice' if twice else ''}.",
+            "Each class needs a score column of its own.",
+            "Name one column per class, or a positive value to set it against all others."
+            + (f" If {alike[0]} mean the same, write them alike in the file." if alike else ""),
+        )
+
+
+def guess_kind_of(frame: pd.DataFrame, columns: Sequence[str]) -> ScoreKind:
+    """Take columns whose values all lie between 0 and 1 for probabilities."""
+    kinds = {guess_kind(frame[name]) for name in columns if name in frame}
+    return "probability" if kinds == {"probability"} else "logit"

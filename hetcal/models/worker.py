@@ -1,0 +1,402 @@
+"""The child process: it alone imports Keras, and it knows only its own directory.
+
+Requests and results are JSON and `.npy` files, read without pickle. Messages are JSON
+lines: progress, or one error in three sentences. Before it opens anything from outside,
+the child limits itself through the kernel, so that TensorFlow's own code is limited, too.
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetcal.arrays import Singles
+from hetcal.errors import HetcalError, ModelError
+from hetcal.models.child import SMALLER, Limits, Report
+from hetcal.models.config import check_width
+from hetcal.models.keras_internals import import_keras, origin
+
+# These change no value when a trained model predicts.
+_TRANSPARENT = {"Dropout", "AlphaDropout", "GaussianDropout", "GaussianNoise", "Identity", "Cast"}
+_TRANSPARENT |= {"ActivityRegularization", "Flatten", "Reshape", "Squeeze"}
+
+
+def load(path: Path) -> Any:
+    """Load a model file without compiling it and without running code from it."""
+    import keras
+
+    return keras.saving.load_model(path, compile=False, safe_mode=True)
+
+
+def computation(
+    model: Any, output: str | None, layer: str | None
+) -> tuple[Callable[[dict[str, Any]], dict[str, Any]], str | None]:
+    """Make a function that returns "own", "stripped" and "layer"; also name the last activation.
+
+    "stripped" is the output without a final sigmoid or softmax, "layer" the output of an
+    internal layer; both are left out where there is none.
+    """
+    import keras
+    import tensorflow as tf
+
+    last, watched = last_operation(model, output), None if layer is None else _find(model, layer)
+    activation = activation_of(last)
+    part = "activation" if hasattr(last, "activation") else "call"
+
+    def predict(arrays: dict[str, Any]) -> Any:
+        result = model(_arrange(model, arrays), training=False)
+        return keras.ops.cast(_choose(result, output, model), "float32")
+
+    def compute(arrays: dict[str, Any]) -> dict[str, Any]:
+        found = {}
+        if watched is None:
+            found["own"] = predict(arrays)
+        else:
+            seen: list[Any] = []
+            with _replaced(watched, "call", _recording(watched.call, seen)):
+                found["own"] = predict(arrays)
+            found["layer"] = keras.ops.cast(keras.tree.flatten(seen[0])[0], "float32")
+        if activation in {"sigmoid", "softmax"}:
+            with _replaced(last, part, _unchanged):
+                found["stripped"] = predict(arrays)
+        return found
+
+    traced = tf.function(compute)
+
+    def call(arrays: dict[str, Any]) -> dict[str, Any]:
+        return traced({key: tf.convert_to_tensor(value) for key, value in arrays.items()})
+
+    return call, activation
+
+
+@contextmanager
+def _replaced(operation: Any, name: str, value: Any) -> Iterator[None]:
+    """Give a layer another function while TensorFlow records what the model does."""
+    kept = getattr(operation, name)
+    setattr(operation, name, value)
+    try:
+        yield
+    finally:
+        setattr(operation, name, kept)
+
+
+def _recording(function: Callable[..., Any], seen: list[Any]) -> Callable[..., Any]:
+    def call(*inputs: Any, **settings: Any) -> Any:
+        seen.append(function(*inputs, **settings))
+        return seen[-1]
+
+    return call
+
+
+def _unchanged(values: Any, **_: Any) -> Any:
+    return values
+
+
+def _find(model: Any, layer: str) -> Any:
+    """Find a layer, or an operation between layers, by its path such as `encoder/hidden`."""
+    import keras
+
+    for name in layer.split("/"):
+        parts = model.layers if isinstance(model, keras.Sequential) else model.operations
+        model = next(each for each in parts if each.name == name)
+    return model
+
+
+def last_operation(model: Any, output: str | None = None) -> Any:
+    """Find the layer that makes the last change to the values of the output."""
+    import keras
+
+    if isinstance(model, keras.Sequential):
+        for layer in reversed(model.layers):
+            if type(layer).__name__ not in _TRANSPARENT:
+                return last_operation(layer) if isinstance(layer, keras.Model) else layer
+    operation, before = origin(_choose(model.output, output, model))
+    while type(operation).__name__ in _TRANSPARENT:
+        operation, before = origin(before)
+    return last_operation(operation) if isinstance(operation, keras.Model) else operation
+
+
+def activation_of(operation: Any) -> str | None:
+    """Name the activation of a layer; None for one that has none."""
+    kind = type(operation).__name__
+    if kind in {"Sigmoid", "Softmax"}:
+        return kind.lower()
+    if not hasattr(operation, "activation"):
+        return None
+    return getattr(operation.activation, "__name__", "linear")
+
+
+def _arrange(model: Any, arrays: dict[str, Any]) -> Any:
+    """Give the arrays the structure and types that the model's inputs have."""
+    import keras
+
+    if isinstance(model, keras.Sequential):
+        (values,) = arrays.values()
+        return _fit(values, model.inputs[0]) if model.inputs else values
+    return keras.tree.map_structure(lambda tensor: _fit(arrays[tensor.name], tensor), model.input)
+
+
+def _fit(values: Any, tensor: Any) -> Any:
+    import keras
+
+    if len(tensor.shape) == 1:
+        values = values[:, 0]
+    return values if tensor.dtype == "string" else keras.ops.cast(values, tensor.dtype)
+
+
+def _choose(outputs: Any, output: str | None, model: Any) -> Any:
+    """Pick the chosen one of several outputs."""
+    if isinstance(outputs, (list, tuple)):
+        outputs = dict(zip(model.output_names, outputs, strict=True))
+    elif not isinstance(outputs, dict):
+        return outputs
+    if len(outputs) == 1:
+        return next(iter(outputs.values()))
+    if output not in outputs:
+        listed = ", ".join(f"'{name}'" for name in outputs)
+        raise ModelError(
+            f"The model has {len(outputs)} outputs: {listed}.",
+            "One of them must be the score.",
+            "Choose the output to use.",
+        )
+    return outputs[output]
+
+
+Batch = dict[str, NDArray[Any]]
+
+BATCH = 1024
+_TRACE = ("File ", "Detected at", "Stack trace", "[[{{", "<stack", "The above")
+
+
+def main() -> None:
+    """Carry out the request in the current directory."""
+    report = _claim_stdout()
+    request = json.loads(Path("request.json").read_text(encoding="utf-8"))
+    confine(Limits(**request["limits"]))
+    try:
+        import_keras()
+        use_one_thread()
+        if request["command"] == "score":
+            score(request, report)
+        else:
+            from hetcal.models.network_worker import train_network
+
+            train_network(request, report, Path("cancel").exists)
+    except HetcalError as error:
+        _fail(report, error)
+    except (MemoryError, SystemError):
+        # Compiled code that gets no memory may end without saying so, as a SystemError.
+        _fail(report, _out_of_memory())
+    except Exception as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        _fail(report, explain(error, str(request.get("name", "network"))))
+
+
+def confine(limits: Limits) -> None:
+    """Set the limits and end with the app; Windows has no limits, so the parent ends the child.
+
+    A stricter sandbox belongs here, before TensorFlow is imported.
+    """
+    threading.Thread(target=_end_with_the_app, daemon=True).start()
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    for kind, value in (
+        (resource.RLIMIT_AS, limits.memory),
+        (resource.RLIMIT_CPU, limits.seconds),
+        (resource.RLIMIT_FSIZE, limits.file_bytes),
+        (resource.RLIMIT_NOFILE, limits.files),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _lower(resource, kind, value)
+    signal.alarm(limits.seconds)
+
+
+def _lower(resource: ModuleType, kind: int, value: int) -> None:
+    """Lower one limit; a stricter one that is already set stays."""
+    _, hard = resource.getrlimit(kind)
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard)
+    try:
+        resource.setrlimit(kind, (value, hard))
+    except (OSError, ValueError):
+        # macOS knows RLIMIT_AS but refuses to set it; the other limits still hold.
+        sys.stderr.write(f"limit {kind} is not available here\n")
+
+
+def _end_with_the_app() -> None:
+    # The app holds the other end of stdin: reading ends when the app or its session does.
+    os.read(0, 1)
+    os._exit(1)
+
+
+def use_one_thread() -> None:
+    """Let TensorFlow add numbers in one fixed order, whatever the machine."""
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+
+
+def score(request: dict[str, Any], report: Report) -> None:
+    """Write the model's own output and its output before the last activation.
+
+    Files: `own.npy` and, where the last activation can be removed, `stripped.npy`, both of
+    shape (rows, units); `output.json` names the activation. Where the request names a
+    layer, `layer.npy` holds its output.
+    """
+    model = load(Path(request["model"]))
+    inputs = open_inputs(request["inputs"])
+    rows: int = request["rows"]
+    compute, activation = computation(model, request["output"], request["layer"])
+    files: Batch = {}
+    started, reported = time.monotonic(), 0.0
+    for start in range(0, rows, BATCH):
+        used = min(BATCH, rows - start)
+        for key, result in compute(read_batch(inputs, start, used)).items():
+            values = as_matrix(result)
+            if key not in files:
+                files[key] = _new_array(key, values.shape[1], request)
+            files[key][start : start + used] = values[:used]
+        now = time.monotonic()
+        if now - reported > 0.2 or start + used == rows:
+            left = (now - started) / (start + used) * (rows - start - used)
+            report({"rows_done": start + used, "rows": rows, "seconds_left": left})
+            reported = now
+    units = files["layer"].shape[1] if "layer" in files else None
+    facts = {"activation": activation, "layer_units": units}
+    Path("output.json").write_text(json.dumps(facts), encoding="utf-8")
+
+
+def open_inputs(entries: list[dict[str, Any]]) -> list[tuple[str, Any, list[Any] | None]]:
+    """Map the input arrays into memory: layer name, array, and texts for codes."""
+    opened = []
+    for entry in entries:
+        array = np.load(entry["file"], mmap_mode="r", allow_pickle=False)
+        texts = None
+        if entry["texts"] is not None:
+            listed = json.loads(Path(entry["texts"]).read_text(encoding="utf-8"))
+            texts = [np.array(each, dtype=object) for each in listed]
+        opened.append((entry["layer"], array, texts))
+    return opened
+
+
+def read_batch(inputs: list[tuple[str, Any, list[Any] | None]], start: int, used: int) -> Batch:
+    """Read some rows, filled up to `BATCH` with copies of the first.
+
+    Every batch has the same shape, so a row's score does not depend on how many
+    rows come with it; a copied row raises no error of its own.
+    """
+    rows = np.arange(BATCH)
+    rows[used:] = 0
+    batch: Batch = {}
+    for layer, array, texts in inputs:
+        values = np.asarray(array[start : start + used])[rows]
+        if texts is not None:
+            columns = [each[values[:, j]] for j, each in enumerate(texts)]
+            values = np.stack(columns, axis=1)
+        batch[layer] = values
+    return batch
+
+
+def as_matrix(values: Any) -> Singles:
+    """One row per row of the table, one column per unit."""
+    array = np.asarray(values, dtype=np.float32)
+    return array.reshape(len(array), -1)
+
+
+def explain(error: Exception, name: str) -> ModelError:
+    """Turn an error of Keras into three sentences without server paths or whole configurations."""
+    if "ResourceExhausted" in type(error).__name__ or "OOM" in str(error):
+        return _out_of_memory()
+    return ModelError(
+        f"Keras could not use the model '{name}': {shorten(str(error))}",
+        "The model must load and predict with the installed version of Keras.",
+        "Check that the chosen columns are those the model was trained on, save the model again "
+        "with a current Keras, or use a score column instead.",
+    )
+
+
+def shorten(message: str) -> str:
+    """Keep the informative part of a long message.
+
+    >>> shorten("Unknown layer: 'A'. Full object config: {'x': 1}")
+    "Unknown layer: 'A'."
+    >>> shorten("cannot open /srv/secret/file.h5")
+    'cannot open ….'
+    """
+    # TensorFlow writes tracebacks into its messages; the message itself comes after them.
+    lines = [line.strip() for line in message.splitlines()]
+    if message.startswith("in user code:"):
+        message = lines[-1]
+    elif message.startswith("Graph execution error"):
+        message = " ".join(line for line in lines[1:] if not line.startswith(_TRACE))
+    message = re.split(r"Full (?:object )?config|config=|\n\nconfig|Arguments received", message)[0]
+    message = re.sub(r"(?:[A-Za-z]:)?[/\\][\w.~-]+(?:[/\\][\w.~-]+)+", "…", message)
+    message = re.sub(r"\{\{.*?\}\}|\s+", " ", message).strip()
+    message = message if len(message) <= 240 else message[:239].rstrip() + "…"
+    return message if message.endswith((".", "…")) and not message.endswith(" …") else f"{message}."
+
+
+def _new_array(key: str, units: int, request: dict[str, Any]) -> Singles:
+    rows = request["rows"]
+    if key == "layer":
+        check_width(request["name"], request["layer"], units, rows)
+    else:
+        _check_units(units, request)
+    return np.lib.format.open_memmap(f"{key}.npy", "w+", np.float32, (rows, units))
+
+
+def _check_units(units: int, request: dict[str, Any]) -> None:
+    given = f"The model '{request['name']}' gives {units} numbers per row"
+    classes = request["classes"]
+    if classes is None and units > 2:
+        raise ModelError(
+            f"{given}.",
+            "One number per row is needed, or two for a two-class softmax.",
+            "Use a model for two classes, or use a score column instead.",
+        )
+    if classes is not None and units != classes:
+        raise ModelError(
+            f"{given}, but the label has {classes} values.",
+            "The model must give one number for each value of the label.",
+            "Use a model for these classes, or choose a positive value: all others then count "
+            "as negative.",
+        )
+
+
+def _claim_stdout() -> Report:
+    """Keep stdout for messages; whatever libraries print goes to the log."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def report(message: dict[str, Any]) -> None:
+        out.write(json.dumps(message) + "\n")
+        out.flush()
+
+    return report
+
+
+def _fail(report: Report, error: HetcalError) -> None:
+    report({"error": {"wrong": error.wrong, "needed": error.needed, "remedy": error.remedy}})
+    os._exit(1)
+
+
+def _out_of_memory() -> ModelError:
+    return ModelError(
+        "The model needs more memory than it may use.",
+        "A model must work within its memory limit.",
+        SMALLER,
+    )

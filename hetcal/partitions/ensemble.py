@@ -1,0 +1,407 @@
+"""Many trees over the same columns as plain arrays, and the way of rows through them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hetcal.arrays import Bools, Floats, Ints, Singles
+from hetcal.cells.cells import MAX_LEAVES
+from hetcal.compiled import compiled, use_compiled
+from hetcal.data.columns import category_codes, named_columns, single_limits, single_values
+from hetcal.errors import PartitionError
+from hetcal.partitions.encoding import EncodedColumn, to_partition, with_digits
+from hetcal.partitions.nodes import Feature, broken, feature_fields, read_feature, shown
+from hetcal.partitions.partition import Partition
+from hetcal.progress import Progress, silent
+from hetcal.strict_json import Fields, JsonError
+from hetcal.trees.bins import bounded
+from hetcal.trees.kernels import end_of_path, first_left
+from hetcal.trees.label_tree import GrownTree
+
+MAX_TREES = 20_000
+MAX_NODES = 4_000_000
+
+
+def check_ensemble(trees: "TreeEnsemble") -> None:
+    """Raise `PartitionError` unless the nodes form trees over the columns."""
+    nodes = trees.feature.size
+    if not 1 <= trees.trees <= MAX_TREES or nodes > MAX_NODES:
+        raise broken(f"it has {trees.trees:,} trees with {nodes:,} nodes")
+    arrays = trees.threshold, trees.missing_left, trees.right
+    if any(each.size != nodes for each in arrays) or trees.sizes.sum() != nodes:
+        raise broken("its lists do not have one entry for each node")
+    if (trees.sizes < 1).any() or (trees.sizes > 2 * MAX_LEAVES).any():
+        raise broken("a tree has no nodes or too many")
+    if (trees.feature < -1).any() or (trees.feature >= len(trees.columns.features)).any():
+        raise broken("a node splits on a column that is not listed")
+    if np.isnan(trees.threshold).any() or (trees.threshold == -np.inf).any():
+        raise broken("a threshold is not a number")
+    inner = trees.feature >= 0
+    if (np.isposinf(trees.threshold) & inner & trees.missing_left).any():
+        raise broken("a node sends every row left")
+    for start, size in zip(trees.starts.tolist(), trees.sizes.tolist(), strict=True):
+        _check_order(inner[start : start + size], trees.right[start : start + size])
+
+
+def _check_order(inner: Bools, right: Ints) -> None:
+    """Check that each right part begins where the left part ends."""
+    waiting: list[int] = []
+    for position, (splits, other) in enumerate(zip(inner.tolist(), right.tolist(), strict=True)):
+        if splits:
+            waiting.append(other)
+        elif other != 0:
+            raise broken("a leaf has a child")
+        elif position + 1 < inner.size and (not waiting or waiting.pop() != position + 1):
+            raise broken("a node has no parent or several")
+    if waiting:
+        raise broken("a node has no right part")
+
+
+SMALL = 64  # most leaves of a tree for which each is a bit of a number
+
+
+@dataclass(frozen=True, eq=False)
+class FlatTree:
+    """A tree whose nodes come first, then their left part, then their right part.
+
+    Parameters
+    ----------
+    feature : array of int
+        Column that a node cuts; -1 for a leaf.
+    limit : array of float32
+        Values up to it go left.
+    missing_left : array of bool
+        Side of the missing values.
+    right : array of int
+        Position of the right child.
+    """
+
+    feature: Ints
+    limit: Singles
+    missing_left: Bools
+    right: Ints
+
+    @cached_property
+    def _leaves_before(self) -> Ints:
+        return np.cumsum(self.feature < 0) - (self.feature < 0)
+
+    @cached_property
+    def _small(self) -> bool:
+        return int((self.feature < 0).sum()) <= SMALL
+
+    @cached_property
+    def _splits(self) -> tuple[Ints, Singles, Bools, NDArray[Any]]:
+        """Of the splits alone: column, limit, side, and the leaves of the left part as bits."""
+        inner = self.feature >= 0
+        before, one = self._leaves_before.astype(np.uint64), np.uint64(1)
+        crossed = (one << before[self.right[inner]]) - (one << before[inner])
+        narrow = np.uint32 if (self.feature < 0).sum() <= 32 else np.uint64
+        limit, missing_left = self.limit[inner], self.missing_left[inner]
+        return self.feature[inner], limit, missing_left, crossed.astype(narrow)
+
+    def leaves(self, columns: Singles, begin: int, end: int) -> Ints:
+        """Return the leaf, from 0, of the rows from `begin` to `end`; `columns` by rows."""
+        if self._small:
+            if use_compiled():
+                return compiled(first_left)(columns, begin, end, *self._splits)
+            return self._mark(columns[:, begin:end])
+        if use_compiled():
+            nodes = self.feature, self.limit, self.missing_left, self.right
+            return self._leaves_before[compiled(end_of_path)(columns, begin, end, *nodes)]
+        return self._list(columns[:, begin:end])
+
+    def _mark(self, columns: Singles) -> Ints:
+        """Mark the rows of a split: the numpy reference of `first_left`."""
+        leaf = np.zeros(columns.shape[1], dtype=np.uint8)
+        waiting: list[Bools] = [np.ones(leaf.size, dtype=np.bool_)]
+        for column, limit, missing_left, passed, split_left, split_right in self._steps:
+            values, inside = columns[column], waiting.pop()
+            right = _goes_right(values, limit, missing_left)
+            right &= inside
+            leaf += right.view(np.uint8) * passed
+            if split_right:
+                waiting.append(right)
+            if split_left:
+                waiting.append(inside ^ right)
+        return leaf.astype(np.int64)
+
+    @cached_property
+    def _steps(self) -> list[tuple[int, np.float32, bool, np.uint8, bool, bool]]:
+        """Column, limit and side of each split, its leaves on the left, which children split."""
+        splits, before = self.feature >= 0, self._leaves_before
+        inner = np.flatnonzero(splits)
+        right = self.right[inner]
+        passed = (before[right] - before[inner]).astype(np.uint8)
+        found = zip(
+            self.feature[inner].tolist(),
+            self.limit[inner],
+            self.missing_left[inner].tolist(),
+            passed,
+            splits[inner + 1].tolist(),
+            splits[right].tolist(),
+            strict=True,
+        )
+        return list(found)
+
+    def _list(self, columns: Singles) -> Ints:
+        """List the rows of a node: the numpy reference of `end_of_path`."""
+        leaf = np.zeros(columns.shape[1], dtype=np.int64)
+        waiting: list[Ints] = [np.arange(leaf.size)]
+        for position, column in enumerate(self.feature.tolist()):
+            inside = waiting.pop()
+            if column < 0:
+                leaf[inside] = self._leaves_before[position]
+            else:
+                right = _goes_right(
+                    columns[column, inside], self.limit[position], self.missing_left[position]
+                )
+                waiting += [inside[right], inside[~right]]
+        return leaf
+
+
+def _goes_right(values: Singles, limit: np.float32, missing_left: bool) -> Bools:
+    return values > limit if missing_left else ~(values <= limit)
+
+
+@dataclass(frozen=True)
+class TreeColumns:
+    """Columns of a table as a matrix of numbers.
+
+    A number is itself in single precision; a category is the rank of its positive rate in
+    training, so that hundreds of trees need not repeat the names. Missing values, and
+    categories rare or unseen in training, are NaN.
+
+    Parameters
+    ----------
+    features : tuple of Feature
+        The columns.
+    ranks : tuple of tuple of int
+        For each category of a column, its number; empty for a column of numbers.
+    """
+
+    features: tuple[Feature, ...]
+    ranks: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        names = [feature.name for feature in self.features]
+        if len(set(names)) < len(names):
+            raise broken("it names a column twice")
+        for feature, ranks in zip(self.features, self.ranks, strict=True):
+            if sorted(ranks) != list(range(len(feature.categories))):
+                raise broken(f"the categories of '{shown(feature.name)}' have no order")
+
+    @classmethod
+    def of(cls, columns: Sequence[EncodedColumn], trees: Sequence[GrownTree] = ()) -> Self:
+        """Take over the encoding of the training rows, with digits for the thresholds of trees."""
+        feature = np.concatenate([[-1], *(tree.feature for tree in trees)])
+        threshold = np.concatenate([[np.nan], *(tree.threshold for tree in trees)])
+        cuts = [np.unique(threshold[feature == i]) for i in range(len(columns))]
+        features = (with_digits(*each) for each in zip(columns, cuts, strict=True))
+        return cls(tuple(features), tuple(tuple(column.ranks.tolist()) for column in columns))
+
+    def encoded(self) -> list[EncodedColumn]:
+        """Return the encoding without the values of any row."""
+        none = np.empty(0, dtype=np.float32)
+        pairs = zip(self.features, self.ranks, strict=True)
+        return [EncodedColumn(each, none, np.array(ranks, np.int64)) for each, ranks in pairs]
+
+    def matrix(self, X: pd.DataFrame | Any) -> Singles:
+        """Return the rows as numbers, one column next to the other."""
+        frame = named_columns(X)
+        names = list(frame.columns)
+        absent = [each.name for each in self.features if names.count(each.name) != 1]
+        if absent:
+            listed = "', '".join(map(shown, absent[:5]))
+            raise PartitionError(
+                f"The table has no column '{listed}', or has it twice.",
+                "The trees split on it, so every row needs it once.",
+                "Add the column, or give it the name that it had in training.",
+            )
+        matrix = np.empty((len(frame), len(self.features)), dtype=np.float32, order="F")
+        for i, feature in enumerate(self.features):
+            matrix[:, i] = self._numbers(i, frame.iloc[:, names.index(feature.name)])
+        return matrix
+
+    def _numbers(self, position: int, column: pd.Series) -> Singles:
+        feature = self.features[position]
+        if feature.kind == "number":
+            return bounded(single_values(column))
+        # The last entry is that of code -1: missing, rare or unseen.
+        numbers = np.array([*self.ranks[position], np.nan], dtype=np.float32)
+        return numbers[category_codes(column, feature.categories)]
+
+
+BLOCK = 16_384  # rows at a time, so that they stay in the cache while the trees pass by
+ENCODED = 16 * BLOCK  # rows that are encoded at a time
+
+
+@dataclass(frozen=True, eq=False)
+class TreeEnsemble:
+    """Trees as arrays over all of their nodes, tree after tree.
+
+    Within a tree a node comes first, then its left part, then its right part. Leaves are
+    numbered 0, 1, … across all trees in that order.
+
+    Parameters
+    ----------
+    columns : TreeColumns
+        What the nodes compare.
+    sizes : array of int
+        Nodes of each tree.
+    feature : array of int
+        Column that a node cuts; -1 for a leaf.
+    threshold : array of float
+        Values up to it go left; infinity parts the missing values from the rest. 0 for a
+        leaf.
+    missing_left : array of bool
+        Side of the missing values.
+    right : array of int
+        Position of the right child in its tree; 0 for a leaf. The left child comes next.
+    """
+
+    columns: TreeColumns
+    sizes: Ints
+    feature: Ints
+    threshold: Floats
+    missing_left: Bools
+    right: Ints
+
+    def __post_init__(self) -> None:
+        check_ensemble(self)
+
+    @classmethod
+    def of(cls, columns: Sequence[EncodedColumn], trees: Sequence[GrownTree]) -> Self:
+        """Put trees that were grown on encoded columns one after the other."""
+        leaf = np.concatenate([tree.feature < 0 for tree in trees])
+        threshold = np.concatenate([tree.threshold for tree in trees])
+        return cls(
+            TreeColumns.of(columns, trees),
+            np.array([tree.feature.size for tree in trees], dtype=np.int64),
+            np.concatenate([tree.feature for tree in trees]).astype(np.int64),
+            np.where(leaf, 0.0, threshold),
+            np.concatenate([tree.missing_left for tree in trees]),
+            np.concatenate([tree.right for tree in trees]).astype(np.int64),
+        )
+
+    @property
+    def trees(self) -> int:
+        """Number of trees."""
+        return int(self.sizes.size)
+
+    @cached_property
+    def starts(self) -> Ints:
+        """First node of each tree."""
+        return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.int64)
+
+    @property
+    def leaves(self) -> int:
+        """Number of leaves of all trees."""
+        return int((self.feature < 0).sum())
+
+    @cached_property
+    def leaf_starts(self) -> Ints:
+        """Number of the first leaf of each tree."""
+        before = np.concatenate([[0], np.cumsum(self.feature < 0)])
+        return before[self.starts].astype(np.int64)
+
+    @cached_property
+    def _limits(self) -> Singles:
+        # Rows are in single precision, so that thresholds can be, too, without a change.
+        return single_limits(self.threshold)
+
+    @cached_property
+    def _routes(self) -> list[FlatTree]:
+        ends = np.cumsum(self.sizes)[:-1]
+        arrays = self.feature, self._limits, self.missing_left, self.right
+        trees = zip(*(np.split(each, ends) for each in arrays), strict=True)
+        return [FlatTree(*tree) for tree in trees]
+
+    def walk(
+        self, X: pd.DataFrame | NDArray[Any], progress: Progress = silent
+    ) -> Iterator[tuple[slice, Iterator[Ints]]]:
+        """Yield blocks of rows, and for each tree after tree the leaf number of its rows."""
+        for first, columns in self._encoded(X):
+            for begin in range(0, columns.shape[1], BLOCK):
+                end = min(begin + BLOCK, columns.shape[1])
+                progress((first + begin) / len(X), "Sending rows through the trees")
+                yield slice(first + begin, first + end), self._leaves(columns, begin, end)
+
+    def _encoded(self, X: pd.DataFrame | NDArray[Any]) -> Iterator[tuple[int, Singles]]:
+        """Yield columns of some rows after the other, which take little memory, and the first."""
+        for first in range(0, max(len(X), 1), ENCODED):
+            yield first, self.columns.matrix(X[first : first + ENCODED]).T
+
+    def _leaves(self, columns: Singles, begin: int, end: int) -> Iterator[Ints]:
+        for first, routes in zip(self.leaf_starts.tolist(), self._routes, strict=True):
+            yield first + routes.leaves(columns, begin, end)
+
+    def apply(self, X: pd.DataFrame | NDArray[Any]) -> NDArray[np.int32]:
+        """Return the leaf numbers, rows by trees."""
+        leaf = np.empty((len(X), self.trees), dtype=np.int32)
+        for rows, found in self.walk(X):
+            for number, inside in enumerate(found):
+                leaf[rows, number] = inside
+        return leaf
+
+    def partition(self, tree: int) -> Partition:
+        """Return one tree as a partition whose nodes count no rows."""
+        part = slice(self.starts[tree], self.starts[tree] + self.sizes[tree])
+        feature, right = self.feature[part], self.right[part]
+        inner = feature >= 0
+        left = np.where(inner, np.arange(feature.size) + 1, 0)
+        none = np.zeros(feature.size, dtype=np.int64)
+        threshold = np.where(inner, self.threshold[part], np.nan)
+        sides = inner & self.missing_left[part]
+        grown = GrownTree(feature, threshold, sides, left, right, none, none.astype(np.float64))
+        return to_partition(grown, self.columns.encoded())
+
+
+def ensemble_fields(trees: TreeEnsemble) -> dict[str, Any]:
+    """Return the fields of many trees; a threshold beyond all values is left out."""
+    endless = np.isposinf(trees.threshold)
+    return {
+        "features": [feature_fields(feature) for feature in trees.columns.features],
+        "ranks": [{"order": list(ranks)} for ranks in trees.columns.ranks],
+        "sizes": trees.sizes.tolist(),
+        "feature": trees.feature.tolist(),
+        "threshold": np.where(endless, 0.0, trees.threshold).tolist(),
+        "endless": np.flatnonzero(endless).tolist(),
+        "missing_left": np.flatnonzero(trees.missing_left).tolist(),
+        "right": trees.right.tolist(),
+    }
+
+
+def read_ensemble(fields: Fields) -> TreeEnsemble:
+    """Read what `ensemble_fields` gave; what is no ensemble is a `PartitionError`."""
+    keys = "features ranks sizes feature threshold endless missing_left right"
+    fields.only(*keys.split())
+    features = tuple(read_feature(each) for each in fields.objects("features"))
+    ranks = tuple(_order(each) for each in fields.objects("ranks"))
+    if len(ranks) != len(features):
+        raise JsonError("not every column of the trees has an order")
+    threshold = np.array(fields.numbers("threshold"), dtype=np.float64)
+    threshold[_marks(fields, "endless", threshold.size)] = np.inf
+    missing_left = np.zeros(threshold.size, dtype=np.bool_)
+    missing_left[_marks(fields, "missing_left", threshold.size)] = True
+    return TreeEnsemble(
+        TreeColumns(features, ranks),
+        np.array(fields.integers("sizes", 1, 2 * MAX_LEAVES), dtype=np.int64),
+        np.array(fields.integers("feature", -1, 2**31), dtype=np.int64),
+        threshold,
+        missing_left,
+        np.array(fields.integers("right", 0, 2 * MAX_LEAVES), dtype=np.int64),
+    )
+
+
+def _order(fields: Fields) -> tuple[int, ...]:
+    fields.only("order")
+    return tuple(fields.integers("order", 0, 2**31))
+
+
+def _marks(fields: Fields, key: str, size: int) -> list[int]:
+    return fields.integers(key, 0, size - 1)

@@ -1,0 +1,221 @@
+"""Does the Platt map of a node differ along a column? One test per column.
+
+Numbers: the largest score test over all cuts. Along a column that does not matter the
+statistic of a cut is chi-square, and neighbouring cuts depend on each other like a squared
+Bessel bridge. Two bounds on the chance of its largest value are known, and the lower one is
+taken: the number of cuts times the chance of a single one (Bonferroni), which is exact for
+one cut; and Vostrikova's approximation for cuts that are dense.
+
+Categories: a score test of one map per category against a single one, which does not depend
+on the order of the categories. Those with little spread share one map.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from scipy.special import chdtrc
+
+from hetcal.arrays import Bools, Floats, Ints
+from hetcal.partitions.scored import (
+    FEWEST,
+    Judged,
+    MapDifference,
+    NodeMap,
+    ScorePartition,
+    parts_statistic,
+)
+from hetcal.trees.cuts import Cut, Judge, Runs
+from hetcal.trees.score_sums import Rows, ScoreCodes, ValueTables
+from hetcal.trees.score_tree import NodePlace, NodeSums
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnTests:
+    """The tests of a node, one per column.
+
+    Parameters
+    ----------
+    feature : array of int
+        The feature of the column.
+    statistic : array of float
+        The statistic; minus infinity where no cut is allowed.
+    p : array of float
+        The chance of such a statistic if the map is the same everywhere, corrected for
+        the number of features that can be cut; 1 where no cut is allowed.
+    """
+
+    feature: Ints
+    statistic: Floats
+    p: Floats
+
+
+def column_tests(node: NodeSums, others: int = 1) -> ColumnTests:
+    """Test every column of a node.
+
+    Parameters
+    ----------
+    node : NodeSums
+        The node, with the sums of `NodeMap.tables`.
+    others : int
+        For how many tests per feature chances are corrected.
+    """
+    columns = node.columns
+    statistic, p = _largest(node.runs, node.judge(MapDifference()), columns.source.size)
+    allowed = statistic > -np.inf
+    for j in np.flatnonzero((columns.levels > 0) & allowed):
+        statistic[j], p[j] = _categories(node.sums[:, :, j], int(columns.levels[j]))
+    many = others * np.unique(columns.source[allowed]).size
+    return ColumnTests(columns.source, statistic, np.where(allowed, np.minimum(many * p, 1.0), 1.0))
+
+
+def _largest(runs: Runs, judge: Judge, columns: int) -> tuple[Floats, Floats]:
+    """Return the largest statistic of each column and its chance."""
+    known = judge.total[..., None] - judge.missing
+    apart = np.where(judge.has_missing, judge.score(known), -np.inf)
+    statistic = apart.copy()
+    found = [(judge.between(runs, side), side) for side in judge.sides]
+    for score, _ in found:
+        np.maximum.at(statistic, runs.feature, score)
+    allowed = statistic > -np.inf
+    largest = np.where(allowed, statistic, 0.0)
+    p = np.where(apart > -np.inf, chdtrc(2, np.maximum(largest, 0.0)), 0.0)
+    for score, side in found:
+        rows = judge.left(runs, runs.end, side)[0].sum(axis=0)
+        cuts, low, high = _reach(runs.feature, score > -np.inf, rows, columns)
+        share = np.stack([low, high]) / judge.total[0].sum()
+        p += largest_chance(largest, cuts, *share)
+    return statistic, np.where(allowed, np.minimum(p, 1.0), 1.0)
+
+
+def _reach(
+    feature: Ints, allowed: Bools, rows: Floats, columns: int
+) -> tuple[Ints, Floats, Floats]:
+    """Return the number of cuts of each column, and the rows left of the first and the last."""
+    cuts = np.bincount(feature[allowed], minlength=columns)
+    low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
+    np.minimum.at(low, feature[allowed], rows[allowed])
+    np.maximum.at(high, feature[allowed], rows[allowed])
+    return cuts, low, high
+
+
+def largest_chance(statistic: Floats, cuts: Ints, low: Floats, high: Floats) -> Floats:
+    """Bound the chance that the largest of some chi-squares with two degrees exceeds a value.
+
+    Parameters
+    ----------
+    statistic : array of float
+        The values.
+    cuts : array of int
+        Number of cuts; 0 gives chance 0.
+    low, high : arrays of float
+        Share of rows left of the first and of the last cut.
+
+    Notes
+    -----
+    For dense cuts from share `l` to share `h`, with `T = log(h (1 - l) / (l (1 - h)))`, the
+    chance to exceed `x` is `exp(-x/2) (T (x/2 - 1) + 2)` but for terms of order `1/x²`
+    (Vostrikova 1981; Csörgő and Horváth 1997, 1.3.26). Below the largest value of
+    that formula it means nothing, and 1 is taken.
+    """
+    some = cuts > 0
+    low, high = np.where(some, low, 0.5), np.where(some, high, 0.5)
+    reach = np.log(high * (1 - low) / (low * (1 - high)))
+    single = np.exp(-statistic / 2)
+    dense = np.minimum(single * (reach * (statistic / 2 - 1) + 2), 1.0)
+    means = statistic * reach > 4 * reach - 4
+    return np.where(some, np.minimum(cuts * single, np.where(means, dense, 1.0)), 0.0)
+
+
+def _categories(sums: Floats, levels: int) -> tuple[float, float]:
+    """Return statistic and chance of one map per category; missing values are one, too.
+
+    Categories in excess of the bins share bins, but count, so that the chance is not too small.
+    """
+    shared = max(0, levels - (sums.shape[-1] - 2))
+    sums = sums[..., sums[0].any(axis=0)]
+    few = sums[3, 1] < FEWEST
+    if few.any():
+        rest = sums[..., few].sum(axis=-1, keepdims=True)
+        sums = np.concatenate([sums[..., ~few], rest], axis=-1)
+    degrees = 2 * (sums.shape[-1] - 1 + shared)
+    statistic = parts_statistic(sums)
+    return statistic, float(chdtrc(degrees, max(statistic, 0.0))) if degrees else 1.0
+
+
+class InstabilityPartition(ScorePartition):
+    """Partition the feature space where the Platt map of the score differs, by tests.
+
+    In each node a single map is fitted and every feature is tested: is the map the same all
+    along it? The feature with the lowest chance is cut where two maps raise the likelihood
+    most (Zeileis, Hothorn and Hornik: model-based recursive partitioning). Chances are
+    corrected for the number of features, and for the number of nodes: half of `alpha` is
+    for the root, a quarter for its two children, and so on. So the chance of any cut where
+    nothing differs is at most `alpha` for the whole tree.
+
+    Missing values and rare categories are treated as in `TreePartition`.
+
+    Parameters
+    ----------
+    max_depth : int, default=3
+        Most splits on a path.
+    min_samples_leaf : int or None, default=None
+        Fewest rows of a leaf; None means `default_min_leaf`.
+    alpha : float, default=0.05
+        A node is cut if its lowest corrected chance is below.
+
+    Attributes
+    ----------
+    partition_ : Partition
+        The tree as plain data.
+    """
+
+    @property
+    def tests_(self) -> pd.DataFrame:
+        """All tests.
+
+        Columns: `node` (position in the partition), `feature` (name), `statistic`
+        (chi-square: the largest over cuts for numbers, that of all categories for
+        categories), `p` (corrected), `chosen` (the node is cut there).
+        """
+        return self._judged
+
+    def _chooser(self, codes: ScoreCodes) -> "InstabilityChooser":
+        return InstabilityChooser(codes, self.alpha)
+
+
+@dataclass(eq=False)
+class InstabilityChooser:
+    """Cuts the feature along which the map differs most surely, where it differs most.
+
+    Parameters
+    ----------
+    codes : ScoreCodes
+        All rows.
+    alpha : float
+        A node is cut if its lowest corrected chance is below.
+    judged : list of Judged
+        All tests.
+    """
+
+    codes: ScoreCodes
+    alpha: float
+    judged: list[Judged] = field(default_factory=list)
+    steady: bool = False
+
+    def values(self, rows: Rows) -> ValueTables | None:
+        """Return the gradients of the node's own map."""
+        fitted = NodeMap.of_rows(self.codes, rows)
+        return None if fitted is None else fitted.tables()
+
+    def choose(self, place: NodePlace, node: NodeSums) -> Cut | None:
+        """Test all features."""
+        tests = column_tests(node, place.tests)
+        feature = int(tests.feature[np.lexsort((-tests.statistic, tests.p))[0]])
+        cut = node.cut(MapDifference(), feature) if tests.p.min() < self.alpha else None
+        for column, each in zip(*np.unique(tests.feature, return_index=True)[::-1], strict=True):
+            if tests.statistic[column] > -np.inf:
+                chosen = cut is not None and each == feature
+                found = float(tests.statistic[column]), float(tests.p[column])
+                self.judged.append(Judged(place.position, int(each), *found, chosen))
+        return cut

@@ -1,0 +1,433 @@
+"""The parts of a partition: features, nodes, and what makes them one sound tree."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from hetcal.cells.cells import MAX_LEAVES
+from hetcal.errors import PartitionError
+from hetcal.strict_json import Fields, JsonError, parse_object
+
+MAX_CATEGORY_CELLS = 10_000_000  # leaves x categories: what the rules of all leaves may take
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column that the partition reads.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    kind : {"number", "category"}
+        How values are compared.
+    categories : tuple of str
+        Names with enough rows in training, sorted; empty for a number.
+    whole : bool
+        All training values are whole numbers, so that rules can be, too.
+    digits : int
+        Significant digits that keep every threshold between the same training values.
+    missing : bool
+        Values were missing in training, so that rules have to mention them.
+    rare : bool
+        Some categories had too few training rows; they follow the missing values.
+    """
+
+    name: str
+    kind: Literal["number", "category"]
+    categories: tuple[str, ...] = ()
+    whole: bool = False
+    digits: int = 6
+    missing: bool = False
+    rare: bool = False
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node of the tree: a leaf if `feature` is None, else a split.
+
+    Parameters
+    ----------
+    rows : int
+        Training rows that reach the node.
+    positive_rate : float
+        Share of positive labels among them, by weight.
+    feature : str or None
+        Column that the node splits on.
+    threshold : float or None
+        Numbers up to the threshold go left. None: every number goes left and the
+        missing values right.
+    categories : tuple of str
+        Categories that go left, sorted; the other known ones go right.
+    missing_left : bool
+        Side of the missing values and of the categories rare or unseen in training.
+    left, right : int
+        Positions of the two children; 0 in a leaf.
+    """
+
+    rows: int
+    positive_rate: float
+    feature: str | None = None
+    threshold: float | None = None
+    categories: tuple[str, ...] = ()
+    missing_left: bool = False
+    left: int = 0
+    right: int = 0
+
+
+def check_tree(features: Sequence[Feature], nodes: Sequence[Node]) -> None:
+    """Raise `PartitionError` unless the nodes form one tree over the features."""
+    leaves = sum(node.feature is None for node in nodes)
+    if not 1 <= leaves <= MAX_LEAVES:
+        raise broken(f"it has {leaves:,} leaves, and 1 to {MAX_LEAVES:,} are possible")
+    if leaves * sum(len(feature.categories) for feature in features) > MAX_CATEGORY_CELLS:
+        raise broken("its columns have too many categories for so many leaves")
+    by_name = {feature.name: feature for feature in features}
+    if len(by_name) < len(features):
+        raise broken("it names a column twice")
+    lists = [each.categories for each in features] + [each.categories for each in nodes]
+    if not all(map(_is_sorted, lists)):
+        raise broken("the categories of a column are not sorted, or one is named twice")
+    for position, node in enumerate(nodes):
+        if node.feature is not None:
+            _check_split(position, node, by_name)
+    _check_children(nodes)
+
+
+def _is_sorted(names: Sequence[str]) -> bool:
+    return all(first < second for first, second in pairwise(names))
+
+
+def _check_children(nodes: Sequence[Node]) -> None:
+    parents = [0] * len(nodes)
+    for position, node in enumerate(nodes):
+        for child in () if node.feature is None else (node.left, node.right):
+            if not position < child < len(nodes):
+                raise broken(f"node {position} points to node {child}")
+            parents[child] += 1
+    if any(count != 1 for count in parents[1:]):
+        raise broken("a node has no parent or several")
+
+
+def _check_split(position: int, node: Node, features: dict[str, Feature]) -> None:
+    feature = features.get(node.feature or "")
+    if feature is None:
+        raise broken(f"node {position} splits on a column that is not listed")
+    if feature.kind == "number" and node.categories:
+        raise broken(f"node {position} splits a number by categories")
+    if feature.kind == "category" and node.threshold is not None:
+        raise broken(f"node {position} splits a category at a number")
+    if feature.kind == "number" and node.threshold is None and node.missing_left:
+        raise broken(f"node {position} sends every row left")
+    if not set(node.categories) <= set(feature.categories):
+        raise broken(f"node {position} names a category that is not listed")
+
+
+def broken(problem: str) -> PartitionError:
+    """Build the error for a partition that is not sound."""
+    return PartitionError(
+        f"The partition cannot be used: {problem}.",
+        "A partition is a tree of splits as hetcal saves it.",
+        "Save it again from hetcal, or train a new tree.",
+    )
+
+
+KIND = "hetcal partition"
+FORMAT = 1
+ROUNDING = 1e-9  # how far a rate may be beyond 0 and 1
+
+
+def write_tree(features: tuple[Feature, ...], nodes: tuple[Node, ...]) -> str:
+    """Write JSON text; equal trees give equal text."""
+    return json.dumps(tree_fields(features, nodes), indent=1, allow_nan=False)
+
+
+def tree_fields(features: tuple[Feature, ...], nodes: tuple[Node, ...]) -> dict[str, Any]:
+    """Return the fields of a partition for JSON."""
+    return {
+        "kind": KIND,
+        "format": FORMAT,
+        "features": [feature_fields(feature) for feature in features],
+        "nodes": [_node_fields(node, features) for node in nodes],
+    }
+
+
+def read_tree(text: str | bytes) -> tuple[tuple[Feature, ...], tuple[Node, ...]]:
+    """Read what `write_tree` wrote; anything else is a `PartitionError`."""
+    try:
+        return read_tree_fields(parse_object(text))
+    except JsonError as problem:
+        raise broken(str(problem)) from problem
+
+
+def read_tree_fields(fields: Fields) -> tuple[tuple[Feature, ...], tuple[Node, ...]]:
+    """Read what `tree_fields` gave."""
+    _check_header(fields)
+    features = tuple(read_feature(each) for each in fields.objects("features"))
+    kinds = {feature.name: feature.kind for feature in features}
+    return features, tuple(_read_node(each, kinds) for each in fields.objects("nodes"))
+
+
+def _check_header(fields: Fields) -> None:
+    if "kind" not in fields or fields.text("kind") != KIND:
+        raise PartitionError(
+            "The file is not a partition saved by hetcal.",
+            f"Its JSON has to say that it is a {KIND!r}.",
+            "Choose the file that 'Download this partition' gave, or train a tree.",
+        )
+    if fields.integer("format", 0, 2**31) != FORMAT:
+        raise PartitionError(
+            "The partition was saved in a format that this version of hetcal does not know.",
+            f"Format {FORMAT} is needed.",
+            "Update hetcal, or train a new tree.",
+        )
+    fields.only("kind", "format", "features", "nodes")
+
+
+def feature_fields(feature: Feature) -> dict[str, Any]:
+    """Return the fields of a column for JSON."""
+    common = {"name": feature.name, "kind": feature.kind, "missing": feature.missing}
+    if feature.kind == "category":
+        return {**common, "rare": feature.rare, "categories": list(feature.categories)}
+    return {**common, "whole": feature.whole, "digits": feature.digits}
+
+
+def read_feature(fields: Fields) -> Feature:
+    """Read what `feature_fields` gave."""
+    name, kind, missing = fields.text("name"), fields.text("kind"), fields.flag("missing")
+    if kind == "number":
+        fields.only("name", "kind", "missing", "whole", "digits")
+        digits = fields.integer("digits", 1, 17)
+        return Feature(name, "number", (), fields.flag("whole"), digits, missing)
+    if kind != "category":
+        raise JsonError("a column is neither a number nor a category")
+    fields.only("name", "kind", "missing", "rare", "categories")
+    names, rare = fields.texts("categories"), fields.flag("rare")
+    return Feature(name, "category", names, missing=missing, rare=rare)
+
+
+def _node_fields(node: Node, features: tuple[Feature, ...]) -> dict[str, Any]:
+    counts = {"rows": node.rows, "positive_rate": node.positive_rate}
+    if node.feature is None:
+        return counts
+    kind = next(feature.kind for feature in features if feature.name == node.feature)
+    cut = (
+        {"threshold": node.threshold} if kind == "number" else {"categories": list(node.categories)}
+    )
+    children = {"missing_left": node.missing_left, "left": node.left, "right": node.right}
+    return {"feature": node.feature, **cut, **children, **counts}
+
+
+def _read_rate(fields: Fields) -> float:
+    """Read a rate; earlier versions wrote some that rounding had brought beyond 0 or 1."""
+    rate = fields.number("positive_rate")
+    nearest = min(max(rate, 0.0), 1.0)
+    return nearest if abs(rate - nearest) < ROUNDING else fields.number("positive_rate", 0.0, 1.0)
+
+
+def _read_node(fields: Fields, kinds: dict[str, Any]) -> Node:
+    rows = fields.integer("rows", 0, 2**53)
+    rate = _read_rate(fields)
+    if "feature" not in fields:
+        fields.only("rows", "positive_rate")
+        return Node(rows, rate)
+    name = fields.text("feature")
+    if name not in kinds:
+        raise JsonError("a node splits on a column that is not listed")
+    threshold, categories = None, cast(tuple[str, ...], ())
+    cut = "categories" if kinds[name] == "category" else "threshold"
+    if cut == "categories":
+        categories = fields.texts("categories")
+    elif not fields.is_null("threshold"):
+        threshold = fields.number("threshold")
+    fields.only("feature", cut, "missing_left", "left", "right", "rows", "positive_rate")
+    children = fields.integer("left", 1, 2**31), fields.integer("right", 1, 2**31)
+    return Node(rows, rate, name, threshold, categories, fields.flag("missing_left"), *children)
+
+
+ALL_ROWS = "all rows"
+SHORT_LIST = 4  # categories that a rule names before it shortens the list
+SHORT_NAME = 40  # characters
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a path asks of one column.
+
+    Parameters
+    ----------
+    feature : Feature
+        The column.
+    low, high : float or None
+        Numbers lie above `low` and are at most `high`; None is no limit.
+    categories : tuple of str
+        Known categories that pass, sorted; empty for a number.
+    present : bool
+        Some value that is not missing can pass.
+    missing : bool
+        Missing values pass, and with them categories rare or unseen in training.
+    """
+
+    feature: Feature
+    low: float | None = None
+    high: float | None = None
+    categories: tuple[str, ...] = ()
+    present: bool = True
+    missing: bool = True
+
+    @property
+    def words(self) -> str:
+        """The condition in words, long lists of categories shortened."""
+        return condition_words(self)
+
+    @property
+    def full_words(self) -> str:
+        """The condition in words with every category."""
+        return condition_words(self, full=True)
+
+
+def anything(feature: Feature) -> Condition:
+    """Return the condition that every value meets."""
+    return Condition(feature, categories=feature.categories)
+
+
+def narrow(condition: Condition, node: Node, *, left: bool) -> Condition:
+    """Return what is left of a condition on one side of a split of its column."""
+    missing = condition.missing and node.missing_left == left
+    if condition.feature.kind == "category":
+        chosen = set(node.categories)
+        names = tuple(name for name in condition.categories if (name in chosen) == left)
+        return replace(condition, categories=names, present=bool(names), missing=missing)
+    if node.threshold is None:
+        return replace(condition, present=condition.present and left, missing=missing)
+    if left:
+        high = node.threshold if condition.high is None else min(condition.high, node.threshold)
+        return replace(condition, high=high, missing=missing)
+    low = node.threshold if condition.low is None else max(condition.low, node.threshold)
+    return replace(condition, low=low, missing=missing)
+
+
+def rule_words(conditions: Sequence[Condition], *, full: bool = False) -> str:
+    """Join the conditions of a path: '30 < age ≤ 45 and job is student or missing'."""
+    parts = [condition_words(each, full=full) for each in conditions if restricts(each)]
+    return " and ".join(parts) or ALL_ROWS
+
+
+def restricts(condition: Condition) -> bool:
+    """Tell whether any training value fails the condition."""
+    if _absent(condition.feature) and not condition.missing:
+        return True
+    if condition.feature.kind == "category":
+        return condition.categories != condition.feature.categories
+    return not condition.present or condition.low is not None or condition.high is not None
+
+
+def condition_words(condition: Condition, *, full: bool = False) -> str:
+    """Put one condition into words.
+
+    Missing values, and categories that are rare, are mentioned only if there were any
+    in training.
+
+    Examples
+    --------
+    >>> age = Feature("age", "number", whole=True, missing=True)
+    >>> condition_words(Condition(age, low=30.5, high=45.5))
+    '30 < age ≤ 45 (or missing)'
+    >>> job = Feature("job", "category", ("admin.", "retired", "student"))
+    >>> condition_words(Condition(job, categories=("admin.", "student")))
+    'job is admin. or student'
+    """
+    name = shown(condition.feature.name)
+    absent = _either(_absent(condition.feature) or ["missing"])
+    if not condition.present:
+        return f"{name} is {absent if condition.missing else 'nothing'}"
+    if not restricts(replace(condition, missing=True)):
+        return f"{name} is anything" if condition.missing else f"{name} is not {absent}"
+    if condition.feature.kind == "category":
+        return f"{name} is {_category_words(condition, full=full)}"
+    low = "" if condition.low is None else number_words(condition.low, condition.feature)
+    high = "" if condition.high is None else number_words(condition.high, condition.feature)
+    also = " (or missing)" if condition.missing and condition.feature.missing else ""
+    if not high:
+        return f"{name} > {low}{also}"
+    return f"{low} < {name} ≤ {high}{also}" if low else f"{name} ≤ {high}{also}"
+
+
+def _category_words(condition: Condition, *, full: bool) -> str:
+    feature, names = condition.feature, condition.categories
+    absent = _absent(feature)
+    if full or len(names) <= SHORT_LIST:
+        return _either([*map(shown, names), *(absent if condition.missing else [])])
+    passing = set(names)
+    excluded = [shown(name) for name in feature.categories if name not in passing]
+    if len(excluded) < SHORT_LIST:
+        return "not " + _either(excluded + ([] if condition.missing else absent))
+    few = ", ".join(map(shown, names[:2]))
+    return _either([f"one of {len(names):,} ({few}, …)", *(absent if condition.missing else [])])
+
+
+def _absent(feature: Feature) -> list[str]:
+    """Name what followed no category in training: missing values, and rare categories."""
+    words = {"missing": feature.missing, "rare": feature.rare}
+    return [word for word, occurred in words.items() if occurred]
+
+
+def _either(words: Sequence[str]) -> str:
+    return " or ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
+
+
+def number_words(threshold: float, feature: Feature) -> str:
+    """Write a threshold so that no training value changes sides.
+
+    Examples
+    --------
+    >>> number_words(36.5, Feature("age", "number", whole=True))
+    '36'
+    >>> number_words(1234.5678, Feature("income", "number", digits=6))
+    '1234.57'
+    """
+    if feature.whole and abs(threshold) < 2**53:
+        return str(int(np.floor(threshold)))
+    return short_number(threshold, feature.digits)
+
+
+def short_number(value: float, digits: int) -> str:
+    """Write a number with at most this many significant digits."""
+    if value == 0 or 1e-5 <= abs(value) < 1e15:
+        return np.format_float_positional(value, digits, fractional=False, trim="-")
+    return f"{value:.{digits}g}"
+
+
+def needed_digits(threshold: float, below: float, above: float) -> int:
+    """Return how many digits, at least 4, keep a threshold in [below, above)."""
+    for digits in range(4, 17):
+        if below <= float(short_number(threshold, digits)) < above:
+            return digits
+    return 17
+
+
+def shown(name: str) -> str:
+    """Make a name fit for a sentence: quoted if it would be misread, shortened if long."""
+    if len(name) > SHORT_NAME:
+        name = name[: SHORT_NAME - 1] + "…"
+    if name in ("missing", "rare") or name != name.strip() or not name.isprintable() or not name:
+        return repr(name)
+    return name
+
+
+def paths(features: Iterable[Feature], nodes: Sequence[Node]) -> list[tuple[Condition, ...]]:
+    """Return the merged conditions of each node, columns in the order of the path."""
+    by_name = {feature.name: feature for feature in features}
+    found: list[dict[str, Condition]] = [{} for _ in nodes]
+    for position, node in enumerate(nodes):
+        if node.feature is None:
+            continue
+        path = found[position]
+        here = path.get(node.feature) or anything(by_name[node.feature])
+        for child, left in ((node.left, True), (node.right, False)):
+            found[child] = {**path, node.feature: narrow(here, node, left=left)}
+    return [tuple(path.values()) for path in found]

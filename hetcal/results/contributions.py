@@ -1,0 +1,149 @@
+"""How much each leaf contributes to the lift in AUC, with intervals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from hetcal.arrays import Floats, Groups, Ints
+from hetcal.cells.cells import Cells, ascending_order
+from hetcal.compiled import use_compiled
+from hetcal.metrics.delong import CONFIDENCE, error_of
+from hetcal.metrics.ranking import class_variance, mean_influence
+
+
+def lift_contributions(
+    before: Cells, after: Cells, leaves: Sequence[int], group: Groups | None = None
+) -> pd.DataFrame:
+    """Divide the lift in AUC among the leaves.
+
+    A pair of a positive and a negative row belongs half to the leaf of the one and half to
+    the leaf of the other, so that the contributions of all leaves add up to the lift. Like
+    the lift, a contribution is a mean over all pairs, whose variance by DeLong comes from the
+    mean of each row over its partners. With a single leaf it is the variance of the lift.
+
+    Parameters
+    ----------
+    before, after : Cells
+        The same cells with the scores before and after.
+    leaves : sequence of int
+        The leaves to divide it among.
+    group : array, optional
+        Group of each cell, where cells are rows: those of one group are not independent.
+
+    Returns
+    -------
+    DataFrame
+        One row per leaf: `contribution`, `contribution_se`, `contribution_low` and
+        `contribution_high` (95 % interval); NaN with one class only.
+    """
+    numbers = np.full((2, len(leaves)), np.nan)
+    positive = before.y == 1
+    if before.weight[positive].any() and before.weight[~positive].any():
+        one, zero, was = before.once(_ranks_before)
+        now = _ranked(after, one, zero)
+        # A negative row gains where positive rows move above it.
+        ups = _Gains(before.chosen(one), was.ones, now.ones)
+        downs = _Gains(before.chosen(zero), was.zeros, now.zeros)
+        for i, each in enumerate(leaves):
+            up, down = ups.shared(each), downs.shared(each)
+            if group is None:
+                se = np.sqrt(ups.variance(up) + downs.variance(down))
+            else:
+                influence = np.append(ups.influence(up), downs.influence(down))
+                se = error_of(influence, group[np.append(one, zero)])
+            numbers[:, i] = ups.mean(up), se
+    return _table(*numbers)
+
+
+class _Gains:
+    """By how many of the other class the cells of one class have moved up."""
+
+    def __init__(self, own: Cells, before: "_Places", after: "_Places") -> None:
+        self._own, self._before, self._after = own, before, after
+        self._all = after.below() - before.below()
+
+    def shared(self, leaf: int) -> Floats:
+        """For each cell the mean over its pairs of the share of a leaf."""
+        with_leaf = self._after.below(leaf) - self._before.below(leaf)
+        return ((self._own.leaf == leaf) * self._all + with_leaf) / 2
+
+    def mean(self, values: Floats) -> float:
+        """Return the weighted mean of some values."""
+        return float(np.average(values, weights=self._own.weight))
+
+    def variance(self, values: Floats) -> float:
+        """Return the variance of that mean."""
+        own = self._own
+        return class_variance(values, own.weight, own.squares, float(own.rows.sum()))
+
+    def influence(self, values: Floats) -> Floats:
+        """Return the influence of each row on that mean."""
+        return mean_influence(values, self._own.weight)
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """The ranks of the cells of one class among those of the other.
+
+    `leaf` and `mass` are those of the others in order of score, the masses adding up to 1; `low`
+    and `high` count those below each cell, without and with ties.
+    """
+
+    leaf: Ints
+    mass: Floats
+    low: Ints
+    high: Ints
+
+    def below(self, leaf: int | None = None) -> Floats:
+        """For each cell the mass of the others (in a leaf) that score less; ties count half."""
+        if leaf is not None and use_compiled():
+            from hetcal.metrics.kernels import mass_below
+
+            return mass_below(self.leaf, leaf, self.mass, self.low, self.high)
+        mass = self.mass if leaf is None else self.mass * (self.leaf == leaf)
+        summed = np.append(0.0, np.cumsum(mass))
+        return (summed[self.low] + summed[self.high]) / 2
+
+
+class _Ranked(NamedTuple):
+    """Positive cells among the negative ones, and vice versa with signs changed."""
+
+    ones: _Places
+    zeros: _Places
+
+
+def _ranks_before(cells: Cells) -> tuple[Ints, Ints, _Ranked]:
+    """Return the numbers of the cells of each class in order of score, and their ranks before."""
+    positive = cells.y[cells.order] == 1
+    one, zero = cells.order[positive], cells.order[~positive]
+    return one, zero, _ranked(cells, one, zero)
+
+
+def _ranked(cells: Cells, one: Ints, zero: Ints) -> _Ranked:
+    ones, zeros = cells.chosen(one), cells.chosen(zero)
+    return _Ranked(
+        _place(ones.centre, zeros.centre, zeros), _place(-zeros.centre, -ones.centre, ones)
+    )
+
+
+def _place(own: Floats, scores: Floats, others: Cells) -> _Places:
+    order = ascending_order(scores)
+    low, high = (np.searchsorted(scores[order], own, side) for side in ("left", "right"))
+    mass = others.weight / others.weight.sum()
+    return _Places(others.leaf[order], mass[order], low, high)
+
+
+def _table(contribution: Floats, se: Floats) -> pd.DataFrame:
+    half = ndtri((1 + CONFIDENCE) / 2) * se
+    return pd.DataFrame(
+        {
+            "contribution": contribution,
+            "contribution_se": se,
+            "contribution_low": contribution - half,
+            "contribution_high": contribution + half,
+        }
+    )

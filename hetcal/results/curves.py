@@ -1,0 +1,64 @@
+"""The curves of the test rows before and after calibration, and points on them."""
+
+from dataclasses import dataclass
+
+from hetcal.cells.cells import Cells
+from hetcal.metrics.classes import ClassMetrics
+from hetcal.metrics.curves import (
+    OperatingPoint,
+    PrecisionRecallCurve,
+    ReliabilityCurve,
+    RocCurve,
+    at_false_positive_rate,
+    reliability_curve,
+    threshold_curves,
+)
+from hetcal.metrics.metrics import Metrics
+from hetcal.results.evaluation import Evaluation, Ways
+
+
+@dataclass(frozen=True)
+class Curves:
+    """The curves of the test rows; each pair is before and after."""
+
+    roc: tuple[RocCurve, ...]
+    precision_recall: tuple[PrecisionRecallCurve, ...]
+    reliability: tuple[ReliabilityCurve, ...]
+
+
+def result_curves(ways: Ways, evaluation: Evaluation) -> Curves:
+    """Compute all curves of two classes; their areas are those of the evaluation."""
+    if isinstance(evaluation.before, ClassMetrics) or isinstance(evaluation.after, ClassMetrics):
+        raise TypeError("curves of more than two classes are drawn one by one")
+    before = ways.before.once(_Drawing("before", evaluation.before))
+    after = ways.after.once(_Drawing("after", evaluation.after))
+    return Curves(
+        roc=before.roc + after.roc,
+        precision_recall=before.precision_recall + after.precision_recall,
+        reliability=before.reliability + after.reliability,
+    )
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """The curves of one way; those of the model as it is stay the same when maps change."""
+
+    name: str
+    found: Metrics
+
+    def __call__(self, cells: Cells) -> Curves:
+        areas = self.found.auc, self.found.average_precision
+        roc, precision_recall = threshold_curves(self.name, cells, *areas)
+        return Curves((roc,), (precision_recall,), (reliability_curve(self.name, cells),))
+
+
+def points_of_rate(ways: Ways, rate: float) -> tuple[OperatingPoint, OperatingPoint]:
+    """Return the points before and after with this false positive rate.
+
+    Rows of a cell are tied at its centre, so that the points lie on the curves.
+    """
+    return _point(ways.before, rate), _point(ways.after, rate)
+
+
+def _point(cells: Cells, rate: float) -> OperatingPoint:
+    return at_false_positive_rate(cells.y, cells.centre, rate, cells.given_weight)

@@ -1,0 +1,337 @@
+"""What calibration changed on the test rows, overall and leaf by leaf."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from hetcal.arrays import Floats, Groups, Ints
+from hetcal.calibrators.leaf_calibrator import LeafCalibrator, LeafMap
+from hetcal.cells.cells import Cells, leaf_positions
+from hetcal.data.scores import to_logits
+from hetcal.data.splits import count_groups
+from hetcal.metrics.classes import (
+    ClassMetrics,
+    class_lifts,
+    class_table,
+    macro_lift,
+    measure_classes,
+    top_label_curve,
+)
+from hetcal.metrics.curves import ReliabilityCurve
+from hetcal.metrics.delong import Lift, paired_delong
+from hetcal.metrics.metrics import Metrics, loss_of_rows, measure_cells
+from hetcal.results.contributions import lift_contributions
+
+
+def leaf_counts(cells: Cells, leaves: Sequence[int]) -> tuple[Ints, Ints]:
+    """Return the number of rows in each leaf, and of those with label 1."""
+    position = leaf_positions(cells.leaf, leaves)
+    rows, positives = (
+        np.bincount(position[side], cells.rows[side], len(leaves)).astype(np.int64)
+        for side in (position >= 0, (position >= 0) & (cells.y == 1))
+    )
+    return rows, positives
+
+
+def leaf_losses(cells: Cells, leaves: Sequence[int]) -> Floats:
+    """Return the log-loss in each leaf; NaN without rows."""
+    position = leaf_positions(cells.leaf, leaves)
+    there = position >= 0
+    loss = cells.weight * loss_of_rows(cells.y, cells.score)
+    return _share(*(_sums(position[there], each[there], leaves) for each in (loss, cells.weight)))
+
+
+def leaf_areas(cells: Cells, leaves: Sequence[int]) -> Floats:
+    """Return the AUC in each leaf, ties counting half; NaN with one class only."""
+    position = leaf_positions(cells.leaf, leaves)
+    order = cells.order[position[cells.order] >= 0]
+    order = order[np.argsort(position[order].astype(np.int32), kind="stable")]
+    if not order.size:
+        return np.full(len(leaves), np.nan)
+    place, centre, weight = position[order], cells.centre[order], cells.weight[order]
+    one = cells.y[order] == 1
+    new = (place[1:] != place[:-1]) | (centre[1:] != centre[:-1])
+    first = np.flatnonzero(np.append(True, new))  # of cells of one leaf that are tied
+    zeros, ones = (np.add.reduceat(np.where(side, weight, 0.0), first) for side in (~one, one))
+    place = place[first]
+    all_zeros, all_ones = (_sums(place, each, leaves) for each in (zeros, ones))
+    # Shares, for the weights of other leaves may be beyond comparison.
+    zeros = zeros / np.where(all_zeros > 0, all_zeros, 1.0)[place]
+    start = np.searchsorted(place, np.arange(len(leaves)))
+    passed = np.append(0.0, np.cumsum(zeros))
+    below = passed[:-1] - passed[start][place] + zeros / 2
+    both = np.where(all_zeros > 0, all_ones, 0.0)
+    return _share(_sums(place, ones * below, leaves), both)
+
+
+def _sums(position: Ints, values: Floats, leaves: Sequence[int]) -> Floats:
+    return np.bincount(position, values, len(leaves)).astype(np.float64)
+
+
+def _share(part: Floats, whole: Floats) -> Floats:
+    return np.divide(part, whole, out=np.full(whole.size, np.nan), where=whole > 0)
+
+
+@dataclass(frozen=True)
+class Ways:
+    """The same cells with the logits of four ways.
+
+    Parameters
+    ----------
+    before : Cells
+        The model as it is.
+    pooled : Cells
+        One map for all rows.
+    tree : Cells
+        The tree alone: every row has the rate of its leaf.
+    after : Cells
+        Heterogeneous calibration.
+    """
+
+    before: Cells
+    pooled: Cells
+    tree: Cells
+    after: Cells
+
+
+def score_in_four_ways(test: Cells, calibration: Cells, calibrator: LeafCalibrator) -> Ways:
+    """Score test cells; the rates of the tree alone are those of the calibration cells.
+
+    Two of the ways stay as they are when only the maps of leaves change, and so do the cells.
+    """
+    return Ways(
+        before=test,
+        pooled=test.once(_Scoring("pooled", calibration, calibrator.pooled_, calibrator)),
+        tree=test.once(_Scoring("tree", calibration, None, calibrator)),
+        after=score_in("after", test, calibration, calibrator),
+    )
+
+
+@dataclass(frozen=True)
+class _Scoring:
+    """A way that depends on no map but the given one, whatever else the calibrator holds."""
+
+    way: str
+    calibration: Cells
+    map: LeafMap | None
+    calibrator: LeafCalibrator = field(compare=False)
+
+    def __call__(self, test: Cells) -> Cells:
+        return score_in(self.way, test, self.calibration, self.calibrator)
+
+
+def score_in(way: str, test: Cells, calibration: Cells, calibrator: LeafCalibrator) -> Cells:
+    """Score test cells in the way of this name."""
+    maps: dict[str, Callable[[Floats, Ints], Floats]] = {
+        "pooled": lambda scores, _: calibrator.pooled_.logit(scores),
+        "tree": lambda _, leaf: tree_alone(calibration, leaf),
+        "after": calibrator.predict_logit,
+    }
+    return test.mapped(maps[way]) if way in maps else test
+
+
+def tree_alone(calibration: Cells, leaf: Ints) -> Floats:
+    """Logit of each leaf's rate: the paper's map with slope 0.
+
+    The rates are those of the calibration rows, as in Section 5.2; a leaf without
+    calibration rows has the rate of them all. A leaf of one class counts half a row of
+    the other, for no rate is certain.
+    """
+    inside, weight = calibration.leaf, calibration.weight
+    size = 1 + max(int(leaf.max(initial=0)), int(inside.max(initial=0)))
+    total = np.bincount(inside, weight, size)
+    positive = np.bincount(inside, weight * calibration.y, size)
+    rows = np.bincount(inside, calibration.rows, size)
+    overall = positive.sum() / total.sum()
+    rate = np.divide(positive, total, out=np.full(size, overall), where=total > 0)
+    half = np.divide(0.5, rows, out=np.zeros(size), where=rows > 0)
+    return to_logits(np.clip(rate, half, 1 - half))[leaf]
+
+
+@dataclass(frozen=True)
+class ByClass:
+    """What calibration changed for more than two classes.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row per class, see `hetcal.metrics.classes.class_table`.
+    top_label : tuple of ReliabilityCurve
+        How sure of their top label rows are and how often it is right, before and after.
+    """
+
+    table: pd.DataFrame
+    top_label: tuple[ReliabilityCurve, ...]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What calibration is worth on the test rows.
+
+    Parameters
+    ----------
+    before : Metrics or ClassMetrics
+        The model as it is.
+    pooled : Metrics or ClassMetrics
+        One map for all rows, for two classes that of Platt.
+    tree : Metrics or None
+        The tree alone: every row has the rate of its leaf. For two classes only.
+    after : Metrics or ClassMetrics
+        Heterogeneous calibration.
+    lift : Lift
+        AUC of `after` against `before`, with more than two classes the macro AUC.
+    leaves : DataFrame
+        One row per leaf, see `evaluate_leaves`; empty with more than two classes.
+    rows : int
+        Number of test rows.
+    sketched : bool
+        Whether the numbers come from a sketch of the rows; if not, they are exact.
+    groups : int or None
+        Number of groups of the test rows, which intervals count; None if rows are on their own.
+    by_class : ByClass or None
+        What changed class by class, where there are more than two.
+    """
+
+    before: Metrics | ClassMetrics
+    pooled: Metrics | ClassMetrics
+    tree: Metrics | None
+    after: Metrics | ClassMetrics
+    lift: Lift
+    leaves: pd.DataFrame
+    rows: int
+    sketched: bool = False
+    groups: int | None = None
+    by_class: ByClass | None = None
+
+
+def evaluate(ways: Ways, leaves: Sequence[int], group: Groups | None = None) -> Evaluation:
+    """Compare four logits of the same test rows, or of the same cells of a sketch.
+
+    Parameters
+    ----------
+    ways : Ways
+        The test rows.
+    leaves : sequence of int
+        Ids of all leaves, also of those without test rows.
+    group : array, optional
+        Group of each test row: those of one group are not independent.
+    """
+    return Evaluation(
+        before=ways.before.once(measure_cells),
+        pooled=ways.pooled.once(measure_cells),
+        tree=ways.tree.once(measure_cells),
+        after=measure_cells(ways.after),
+        lift=lift_of_cells(ways.before, ways.after, group),
+        leaves=evaluate_leaves(ways.before, ways.after, leaves, group),
+        rows=int(ways.before.rows.sum()),
+        sketched=ways.before.sketched,
+        groups=count_groups(group),
+    )
+
+
+def evaluate_classes(
+    names: tuple[str, ...],
+    y: Ints,
+    logs: tuple[Floats, Floats, Floats],
+    weight: Floats | None = None,
+    group: Groups | None = None,
+) -> Evaluation:
+    """Compare the log-probabilities of more than two classes on the same test rows.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The classes.
+    y : array of int
+        Their numbers.
+    logs : tuple of arrays, each rows x classes
+        Before calibration, by one map for all rows, and after.
+    weight : array, optional
+        Row weights.
+    group : array, optional
+        Group of each test row: those of one group are not independent.
+    """
+    before, pooled, after = logs
+    lifts = class_lifts(y, before, after, weight, group)
+    curves = [
+        top_label_curve(name, y, each, weight)
+        for name, each in (("before", before), ("after", after))
+    ]
+    return Evaluation(
+        before=measure_classes(y, before, weight),
+        pooled=measure_classes(y, pooled, weight),
+        tree=None,
+        after=measure_classes(y, after, weight),
+        lift=macro_lift(y, before, after, weight, group),
+        leaves=pd.DataFrame(),
+        rows=y.size,
+        groups=count_groups(group),
+        by_class=ByClass(class_table(names, y, lifts), tuple(curves)),
+    )
+
+
+def lift_of_cells(before: Cells, after: Cells, group: Groups | None = None) -> Lift:
+    """Compare the AUC of the same cells before and after."""
+    weights = before.given_weight, before.squares, before.rows
+    return paired_delong(before.y, before.centre, after.centre, *weights, group)
+
+
+def metrics_table(evaluation: Evaluation, chosen: str | None = None) -> pd.DataFrame:
+    """Set the schemes that are compared side by side.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        What was measured.
+    chosen : str, optional
+        What calibrates in place of the maps of the leaves, in words.
+
+    Returns
+    -------
+    DataFrame
+        `scheme`, in words, then the fields of `Metrics` or `ClassMetrics`.
+    """
+    two = evaluation.by_class is None
+    schemes = {
+        "the model as it is": evaluation.before,
+        "one Platt map for all rows" if two else "one map for all rows": evaluation.pooled,
+        "the tree alone": evaluation.tree,
+        f"chosen: {chosen}" if chosen else "heterogeneous calibration": evaluation.after,
+    }
+    return pd.DataFrame(
+        {"scheme": name} | asdict(each) for name, each in schemes.items() if each is not None
+    )
+
+
+def evaluate_leaves(
+    before: Cells, after: Cells, leaves: Sequence[int], group: Groups | None = None
+) -> pd.DataFrame:
+    """Compare the logits before and after within each leaf.
+
+    An increasing map leaves the order within a leaf as it is, so the lift there is 0; what a
+    leaf gains shows in its log-loss and in its contribution to the overall lift.
+
+    Returns
+    -------
+    DataFrame
+        `leaf`, `rows`, `positives`, `auc_before`, `auc_after`, `lift` (their difference),
+        `log_loss_before`, `log_loss_after`, and the columns of
+        `hetcal.results.contributions.lift_contributions`; NaN where not defined.
+    """
+    rows, positives = leaf_counts(before, leaves)
+    areas = [leaf_areas(each, leaves) for each in (before, after)]
+    inside = pd.DataFrame(
+        {
+            "leaf": list(leaves),
+            "rows": rows,
+            "positives": positives,
+            "auc_before": areas[0],
+            "auc_after": areas[1],
+            "lift": areas[1] - areas[0],
+            "log_loss_before": leaf_losses(before, leaves),
+            "log_loss_after": leaf_losses(after, leaves),
+        }
+    )
+    return inside.join(lift_contributions(before, after, leaves, group))

@@ -1,0 +1,260 @@
+"""Grow the one partition that the settings ask for, each on the rows that it may read."""
+
+import numpy as np
+import pandas as pd
+
+from hetcal.arrays import Floats, Groups, Ints, Labels
+from hetcal.data.columns import near_names
+from hetcal.data.scores import Scores
+from hetcal.data.splits import Split, draw_folds
+from hetcal.data.table import Table
+from hetcal.errors import PartitionError
+from hetcal.partitions.auc_gain import AucGainPartition
+from hetcal.partitions.columns import ColumnsPartition
+from hetcal.partitions.instability import InstabilityPartition
+from hetcal.partitions.layer import LayerPartition
+from hetcal.partitions.partition import Partition
+from hetcal.partitions.selection import SelectedTreePartition
+from hetcal.partitions.tree import TreePartition
+from hetcal.progress import Progress, silent
+from hetcal.runs.settings import FOR_CLASSES, READ_SCORES, Settings
+from hetcal.schemes.candidates import STRENGTHS, Candidate
+from hetcal.schemes.choice import MAX_HELD, MAX_TRAINING, Choice, choose_scheme, fit_scheme
+from hetcal.schemes.parts import GrownLeavesPart, PooledPart
+from hetcal.schemes.rows import SchemeRows, drawn
+
+
+def _by_gain(X: pd.DataFrame, y: Ints, scores: Floats, weight: Floats | None) -> Partition:
+    return AucGainPartition().fit(X, y, scores, weight).partition_
+
+
+def _by_instability(X: pd.DataFrame, y: Ints, scores: Floats, weight: Floats | None) -> Partition:
+    return InstabilityPartition().fit(X, y, scores, weight).partition_
+
+
+SCORE_TREES = (
+    Candidate(
+        "auc-gain",
+        "a tree that cuts where the AUC gains",
+        (PooledPart(), GrownLeavesPart(_by_gain)),
+        STRENGTHS[1:2],
+    ),
+    Candidate(
+        "instability",
+        "a tree that cuts where the map differs",
+        (PooledPart(), GrownLeavesPart(_by_instability)),
+        STRENGTHS[1:2],
+    ),
+)
+"""Candidates that read scores, so that each fit grows them on rows of its own."""
+
+
+def fit_ensemble(
+    table: Table,
+    scores: Scores,
+    split: Split,
+    settings: Settings,
+    progress: Progress = silent,
+    tree: Partition | None = None,
+) -> Choice:
+    """Fit the forest or the boosted trees of the settings, or choose the best scheme.
+
+    Parameters
+    ----------
+    table, scores, split, settings
+        What the run was given, and the roles of the rows.
+    tree : Partition, optional
+        The tree whose leaves get maps, in place of one grown on a sample of the training rows.
+    progress : callable, optional
+        Is told how far the work has come; what it raises ends the work.
+    """
+    held = np.concatenate([split.calibration, split.validation])
+    most = held.size if table.classes else MAX_HELD  # maps of classes are fitted on all rows
+    grown_on = split.train if tree is None else split.train[:0]
+    training = _rows(table, scores, grown_on, MAX_TRAINING, settings.seed)
+    held_out = _rows(table, scores, held, most, settings.seed)
+    roles = training, held_out, None
+    return fit_roles(settings.partition, *roles, settings.seed, progress, tree)
+
+
+def fit_roles(
+    name: str,
+    training: SchemeRows,
+    calibration: SchemeRows,
+    validation: SchemeRows | None,
+    seed: int,
+    progress: Progress = silent,
+    tree: Partition | None = None,
+) -> Choice:
+    """Fit the scheme of this name on rows by role; `auto` chooses among all."""
+    roles = training, calibration, validation
+    if name == "auto":
+        return choose_scheme(*roles, tree=tree, more=SCORE_TREES, seed=seed, progress=progress)
+    return fit_scheme(name, *roles, seed=seed, progress=progress)
+
+
+def sample_note(table: Table, split: Split) -> str | None:
+    """Say how many rows of a large table the scheme was fitted on; None if it was on all."""
+    held = np.concatenate([split.calibration, split.validation])
+    parts = []
+    for rows, most, role in (
+        (split.train, MAX_TRAINING, "train"),
+        (held, MAX_HELD, "validation and calibration"),
+    ):
+        weight = table.weight_of(rows)
+        count = rows.size if weight is None else int((weight > 0).sum())
+        if count > most:
+            parts.append(f"{most:,} of {count:,} {role} rows")
+    return f"Schemes were fitted on {' and '.join(parts)}, drawn at random." if parts else None
+
+
+def _rows(table: Table, scores: Scores, rows: Ints, most: int, seed: int) -> SchemeRows:
+    """Draw rows before their columns are copied: a large table is not copied as a whole."""
+    use = scores.usable[rows]
+    if table.weight is not None:
+        use &= table.weight[rows] > 0
+    rows = rows[drawn(use, most, seed)]
+    weight = table.weight_of(rows)
+    y = np.asarray(table.y[rows], dtype=np.int64)
+    return SchemeRows(table.X.iloc[rows], y, scores.logit[rows], weight, table.group(rows))
+
+
+def grow_partition(
+    table: Table,
+    split: Split,
+    settings: Settings,
+    scores: Scores | None = None,
+    progress: Progress = silent,
+) -> Partition:
+    """Grow the partition; that of an ensemble is the one tree that stands for it on the pages.
+
+    Parameters
+    ----------
+    table, split, settings
+        The rows, their roles, and how to divide them.
+    scores : Scores, optional
+        Needed by partitions that read scores or a layer.
+    progress : callable, optional
+        Is told how far the work has come.
+    """
+    progress(0.0, "Growing the partition")
+    _refuse_for_classes(table, settings)
+    if settings.partition == "columns":
+        return _grow_segments(table, split.train, settings)
+    if settings.partition == "layer":
+        return _grow_on_layer(table, split.train, settings, scores)
+    if settings.partition in READ_SCORES:
+        return _grow_on_scores(table, split.validation, settings, scores)
+    return _grow_tree(table, split.train, settings, progress)
+
+
+def _refuse_for_classes(table: Table, settings: Settings) -> None:
+    if not table.classes:
+        return
+    if settings.partition not in FOR_CLASSES:
+        raise PartitionError(
+            f"The partition '{settings.partition}' is for two classes.",
+            f"With more classes it is one of {', '.join(FOR_CLASSES)}.",
+            "Choose one of these, or name a positive value to set it against all others.",
+        )
+    if settings.tree_size != "given":
+        raise PartitionError(
+            "The size of the tree is to be chosen by cross-validation, and the label has "
+            f"{len(table.classes)} values.",
+            "That is for two classes.",
+            "Give the size, or name a positive value to set it against all others.",
+        )
+
+
+def lend_rows(split: Split, y: Labels, seed: int, group: Groups | None = None) -> Split:
+    """Give half of the calibration rows to validation, unless it has half as many already.
+
+    A partition that reads scores is grown on validation rows: the model has learnt its
+    training rows by heart, and the calibration rows have to be fresh for the maps. So rows of
+    one `group`, which is that of each calibration row, stay together where they can.
+    """
+    rows = split.calibration
+    if 2 * split.validation.size >= rows.size:
+        return split
+    half = draw_folds(y[rows], 2, seed, group)
+    if half is None:
+        half = draw_folds(y[rows], 2, seed)
+    grown_on = np.sort(np.append(split.validation, rows[half == 0]))
+    return Split(split.train, grown_on, rows[half == 1], split.test)
+
+
+def _grow_tree(table: Table, rows: Ints, settings: Settings, progress: Progress) -> Partition:
+    tree, weight = _tree(settings, rows.size), table.weight_of(rows)
+    if settings.tree_size == "given":
+        return tree.fit_rows(table.X, rows, table.y[rows], weight, progress).partition_
+    groups = _groups(table, rows, settings)
+    return tree.fit(table.X.iloc[rows], table.y[rows], weight, **groups).partition_
+
+
+def _tree(settings: Settings, rows: int) -> TreePartition:
+    fewest = None if settings.min_leaf is None else min(settings.min_leaf, rows)
+    if settings.tree_size == "given":
+        return TreePartition(settings.max_depth, min_samples_leaf=fewest)
+    return SelectedTreePartition(
+        min_samples_leaf=fewest, select=settings.tree_size, random_state=settings.seed
+    )
+
+
+def _grow_segments(table: Table, rows: Ints, settings: Settings) -> Partition:
+    if not settings.segments:
+        raise PartitionError(
+            "No columns are named to divide the rows by.",
+            "A partition by columns needs at least one.",
+            "Name the columns of your segments (--columns on the command line).",
+        )
+    names = list(settings.segments)
+    for name in names:
+        if name not in table.frame:
+            listed = ", ".join(f"'{each}'" for each in near_names(name, list(table.frame.columns)))
+            raise PartitionError(
+                f"The table has no column '{name}' to divide the rows by.",
+                "Segments are columns of the table.",
+                f"Choose a similar name, such as {listed}." if listed else "Choose one of them.",
+            )
+    segments = ColumnsPartition(names, bins=settings.bins)
+    y = (table.view(0) if table.classes else table).y[rows]
+    return segments.fit(table.frame[names].iloc[rows], y, table.weight_of(rows)).partition_
+
+
+def _grow_on_layer(
+    table: Table, rows: Ints, settings: Settings, scores: Scores | None
+) -> Partition:
+    if scores is None or scores.activations is None:
+        raise PartitionError(
+            "The partition 'layer' reads a layer of the model, and none was computed.",
+            "The scores have to come from a Keras model, with the layer named.",
+            "Score the rows with a model and choose one of its layers (--model and --layer on the "
+            "command line), or choose another partition.",
+        )
+    layer = scores.activations
+    tree = LayerPartition(layer.layer, tree=_tree(settings, rows.size))
+    parts = layer.values[rows], table.y[rows], table.weight_of(rows)
+    return tree.fit(*parts, **_groups(table, rows, settings)).partition_
+
+
+def _grow_on_scores(
+    table: Table, rows: Ints, settings: Settings, scores: Scores | None
+) -> Partition:
+    if scores is None:
+        raise PartitionError(
+            f"The partition '{settings.partition}' reads scores, and there are none.",
+            "It is grown on the scores of rows that the model has not learnt.",
+            "Choose the scores first, or another partition.",
+        )
+    rows = rows[scores.usable[rows]]
+    kind = AucGainPartition if settings.partition == "auc-gain" else InstabilityPartition
+    fewest = None if settings.min_leaf is None else min(settings.min_leaf, rows.size)
+    tree = kind(settings.max_depth, min_samples_leaf=fewest)
+    parts = table.X.iloc[rows], table.y[rows], scores.logit[rows], table.weight_of(rows)
+    return tree.fit(*parts).partition_
+
+
+def _groups(table: Table, rows: Ints, settings: Settings) -> dict[str, Groups]:
+    """Return what keeps the groups together where cross-validation chooses the tree."""
+    group = table.group(rows)
+    return {} if group is None or settings.tree_size == "given" else {"groups": group}

@@ -1,0 +1,242 @@
+"""Try candidates on rows that they were not fitted on."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from hetcal.arrays import Floats, Groups, Ints
+from hetcal.data.splits import draw_group_folds
+from hetcal.errors import CalibrationError
+from hetcal.metrics.classes import class_placements, macro_lift_of
+from hetcal.metrics.delong import CONFIDENCE, Lift, error_of, lift_of, placements
+from hetcal.progress import Progress, silent
+from hetcal.schemes.candidates import Candidate
+from hetcal.schemes.rows import SchemeRows
+
+FEWEST = 20  # rows of a class whose AUC counts, and of all others
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Rows in folds: what is tried on one of them was fitted on the others.
+
+    Parameters
+    ----------
+    held : SchemeRows
+        Rows that the model was not trained on.
+    number : array of int
+        Number of the fold of each.
+    counted : tuple of int
+        The classes whose AUCs count, each against the rest; of two classes the positive one.
+    """
+
+    held: SchemeRows
+    number: Ints
+    counted: tuple[int, ...] = (1,)
+
+    @property
+    def parts(self) -> list[Ints]:
+        """The rows of each fold."""
+        return [np.flatnonzero(self.number == each) for each in range(int(self.number.max()) + 1)]
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFit:
+    """A candidate tried on every row by maps of the other folds.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        What was tried.
+    strength : float
+        The shrinkage with the lowest log-loss.
+    logits : array of float
+        Of every row, as the scores are.
+    placed : array, rows x classes that count
+        Share of the other rows of its fold that each row is on the right side of: those of other
+        classes for a row of the class, those of the class for all others.
+    losses : array of float
+        Log-loss of each row.
+    log_loss : float
+        Their mean.
+    """
+
+    candidate: Candidate
+    strength: float
+    logits: Floats
+    placed: Floats
+    losses: Floats
+    log_loss: float
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A difference in AUC between two candidates, the mean over the folds.
+
+    Parameters
+    ----------
+    auc, se : float
+        The difference and its standard error by DeLong; of the macro AUC for several classes.
+    """
+
+    auc: float
+    se: float
+
+    @property
+    def low(self) -> float:
+        """Lower end of the 95 % interval."""
+        return self.auc - float(ndtri((1 + CONFIDENCE) / 2)) * self.se
+
+    @property
+    def high(self) -> float:
+        """Upper end of the 95 % interval."""
+        return self.auc + float(ndtri((1 + CONFIDENCE) / 2)) * self.se
+
+
+def divide_rows(held: SchemeRows, folds: int, seed: int) -> Folds:
+    """Draw folds, and find the classes that have enough rows for their AUC to count."""
+    classes, y = held.classes, np.asarray(held.y)
+    rows = np.bincount(y, minlength=classes)
+    often = np.minimum(rows, y.size - rows)
+    if not (often >= FEWEST).any():
+        raise _too_few(y.size, int(often.max(initial=0)))
+    number = draw_folds(y, folds, seed, held.group)
+    inside = np.array([np.bincount(y[number == k], minlength=classes) for k in np.unique(number)])
+    outside = inside.sum(axis=1, keepdims=True) - inside
+    counted = np.flatnonzero((often >= FEWEST) & (np.minimum(inside, outside) > 0).all(axis=0))
+    if not counted.size:
+        raise _too_few(y.size, int(often.max()))
+    return Folds(held, number, (1,) if classes == 2 else tuple(counted.tolist()))
+
+
+def _too_few(rows: int, most: int) -> CalibrationError:
+    return CalibrationError(
+        f"Of the {rows:,} validation and calibration rows with scores, no class has {FEWEST} rows "
+        f"or more and leaves as many to the others, in every fold: at most there are {most:,}.",
+        "A scheme is chosen by how well it separates a class from the rest.",
+        "Give more calibration rows, or choose the tree of Algorithm 1.",
+    )
+
+
+def draw_folds(y: Ints, folds: int, seed: int, group: Groups | None = None) -> Ints:
+    """Draw a fold for each row, with an equal share of each class in all.
+
+    Rows of one group share a fold: what is fitted on rows of a group fits its others too well.
+    """
+    if group is not None:
+        drawn = draw_group_folds(y, group, folds, seed)
+        if drawn is None:
+            raise CalibrationError(
+                "The groups of the calibration and validation rows cannot be divided in two so "
+                "that both parts have rows of both classes.",
+                "Schemes are tried on groups that they were not fitted on.",
+                "Give calibration rows of more groups, name no group column, or choose the tree "
+                "of Algorithm 1.",
+            )
+        return drawn
+    rng, fold = np.random.default_rng(seed), np.empty(y.size, dtype=np.int64)
+    for label in np.unique(y):
+        inside = np.flatnonzero(y == label)
+        fold[rng.permutation(inside)] = np.arange(inside.size) % folds
+    return fold
+
+
+def cross_fit(candidate: Candidate, folds: Folds, progress: Progress = silent) -> CrossFit:
+    """Fit a candidate on all folds but one, and try it there, for each shrinkage in turn."""
+    best: tuple[float, float, Floats, Floats] | None = None
+    held, parts = folds.held, folds.parts
+    fits = len(candidate.strengths) * len(parts)
+    for step, strength in enumerate(candidate.strengths):
+        logits = np.empty(held.known_scores.shape)
+        for number, here in enumerate(parts):
+            progress((step * len(parts) + number) / fits, f"Trying: {candidate.name}")
+            others = np.flatnonzero(folds.number != number)
+            logits[here] = candidate.logits(held, others, strength)[here]
+        losses = row_losses(held.y, logits)
+        log_loss = float(np.average(losses, weights=held.weight))
+        if best is None or log_loss < best[0]:
+            best = log_loss, strength, logits, losses
+    if best is None:
+        raise ValueError(f"the candidate {candidate.name!r} has no strengths")
+    log_loss, strength, logits, losses = best
+    return CrossFit(candidate, strength, logits, place_rows(logits, folds), losses, log_loss)
+
+
+def row_losses(y: Ints, logits: Floats) -> Floats:
+    """Return the log-loss of each row, from one logit or the log-probabilities of all classes."""
+    if logits.ndim == 1:
+        return np.logaddexp(0.0, logits) - y * logits
+    return -logits[np.arange(y.size), y]
+
+
+def place_rows(logits: Floats, folds: Folds) -> Floats:
+    """Place every row within its fold: maps of different folds are not compared."""
+    placed = np.empty((len(logits), len(folds.counted)))
+    for rows in folds.parts:
+        y, weight = folds.held.y[rows], folds.held.weights(rows)
+        if logits.ndim == 1:
+            placed[rows, 0] = placements(y, logits[rows], weight)
+        else:
+            placed[rows] = class_placements(y, logits[rows], folds.counted, weight)
+    return placed
+
+
+def gain_between(before: CrossFit, after: CrossFit, folds: Folds) -> Gain:
+    """Compare the AUC of two candidates in every fold; the gain is the mean."""
+    held, lifts = folds.held, []
+    for rows in folds.parts:
+        y, weight = held.y[rows], held.weights(rows)
+        placed = before.placed[rows], after.placed[rows]
+        if held.classes == 2 and held.group is None:
+            lifts.append(lift_of(y, placed[0][:, 0], placed[1][:, 0], weight))
+        else:
+            group = None if held.group is None else held.group[rows]
+            lifts.append(macro_lift_of(y, folds.counted, *placed, weight, group))
+    return mean_gain(lifts)
+
+
+def mean_gain(lifts: Sequence[Lift]) -> Gain:
+    """Return the mean of the lifts of all folds.
+
+    Where a fold is a single group, how much the lifts of the folds differ tells the error.
+    """
+    count, total, variance = len(lifts), 0.0, 0.0
+    for lift in lifts:
+        total, variance = total + lift.auc, variance + lift.se**2
+    if np.isnan(variance):
+        variance = count * float(np.var([lift.auc for lift in lifts], ddof=1))
+    return Gain(total / count, float(np.sqrt(variance)) / count)
+
+
+def loss_gain(before: CrossFit, after: CrossFit, held: SchemeRows) -> tuple[float, float]:
+    """Return by how much the mean of the rows' log-losses fell, and its standard error."""
+    fall = before.losses - after.losses
+    w = np.ones(fall.size) if held.weight is None else held.weight
+    mean = float(np.average(fall, weights=w))
+    if held.group is not None:
+        return mean, error_of(w * (fall - mean) / w.sum(), held.group)
+    return mean, float(np.sqrt((w**2) @ (fall - mean) ** 2) / w.sum())
+
+
+def simplest_of_best(
+    clear: Sequence[int], gains: Sequence[Gain], between: Callable[[int, int], Gain]
+) -> tuple[int, int]:
+    """Return the simplest candidate within one standard error of the best, and the best.
+
+    Parameters
+    ----------
+    clear : sequence of int
+        Positions of those that may be chosen, from the simplest.
+    gains : sequence of Gain
+        Of every candidate over the model as it is.
+    between : callable
+        Takes two positions and gives the gain of the second over the first.
+    """
+    best = max(clear, key=lambda i: gains[i].auc)
+    for i in clear:
+        short = between(i, best)
+        if short.auc <= short.se:
+            return i, best
+    return best, best

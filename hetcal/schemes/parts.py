@@ -1,0 +1,310 @@
+"""The parts of a candidate: stages before they are fitted, on some rows or on all."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hetcal.arrays import Floats, Ints
+from hetcal.calibrators.class_map import (
+    ClassMap,
+    ClassMethod,
+    ClassRows,
+    fit_leaf_class_maps,
+    fit_pooled_class_map,
+    mapped_logits,
+)
+from hetcal.calibrators.leaf_calibrator import LeafCalibrator
+from hetcal.calibrators.many_trees import fit_nested_maps, fit_shrunken_maps
+from hetcal.calibrators.newton import GroupedRows, PenalisedLosses, minimise
+from hetcal.calibrators.shapes import tame
+from hetcal.data.splits import halves
+from hetcal.errors import CalibrationError
+from hetcal.partitions.boosted import BoostedPartition
+from hetcal.partitions.ensemble import TreeEnsemble
+from hetcal.partitions.partition import Partition
+from hetcal.schemes.rows import SchemeRows
+from hetcal.schemes.stages import (
+    ClassMapsStage,
+    ForestStage,
+    LeafMapsStage,
+    NestedStage,
+    PooledStage,
+    Stage,
+    boosted_stage,
+)
+
+OUTSIDE = 0.005  # share of the rows on each side whose scores are tamed
+WEAK = 1.0  # penalty in rows: it decides only where the rows do not
+
+
+def fit_weights(
+    columns: Floats, y: Ints, weight: Floats | None, prior: Floats, penalty: float = WEAK
+) -> Floats:
+    """Fit `intercept + columns @ weights`, shrunk towards prior weights.
+
+    The loss is the log-loss plus `penalty / 2` times the squared distance from the prior, in
+    deviations of each column. The penalty counts rows, whatever the unit of the weights.
+
+    Returns
+    -------
+    array of float
+        The intercept, then one weight per column.
+    """
+    w = np.ones(len(y)) if weight is None else weight * (weight.sum() / (weight**2).sum())
+    centre = np.average(columns, axis=0, weights=w)
+    scale = np.sqrt(np.average((columns - centre) ** 2, axis=0, weights=w))
+    scale = np.where(scale > 0, scale, 1.0)
+    design = [np.ones(len(y)), *((columns - centre) / scale).T]
+    target = np.concatenate([[0.0], prior * scale])
+    strength = np.concatenate([[1e-9], np.full(scale.size, penalty)])
+    rows = GroupedRows(columns[:, 0], y == 1, np.zeros(len(y), dtype=np.int64), w)
+    bounded = np.zeros(target.size, dtype=np.bool_)
+    losses = PenalisedLosses(rows, design, np.zeros(len(y)), target, strength, bounded)
+    point, _ = minimise(losses, losses.at(target[:, None]))
+    place = point.place[:, 0]
+    weights = place[1:] / scale
+    return np.concatenate([[place[0] - weights @ centre], weights])
+
+
+def fit_pooled(scores: Floats, y: Ints, weight: Floats | None = None) -> PooledStage:
+    """Fit one map for all rows; scores beyond the outermost rows are tamed."""
+    used = np.ones(len(y), dtype=np.bool_) if weight is None else weight > 0
+    low, high = np.quantile(scores[used], [OUTSIDE, 1 - OUTSIDE]).tolist()
+    tamed = tame(scores, low, high)
+    intercept, slope = fit_weights(tamed[:, None], y, weight, np.zeros(1), 1e-3).tolist()
+    return PooledStage(low, high, slope, intercept)
+
+
+MIN_ROWS = 50  # fewest rows for a leaf to have a map of its own where nothing shrinks it
+
+
+Fitted = tuple[Floats, Callable[[], Stage]]
+
+
+class Part(Protocol):
+    """A stage before it is fitted, prepared for the rows on which candidates are compared."""
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Fit on `rows` only; return the new logits of all rows, and what makes the stage."""
+
+
+class PooledPart:
+    """One map for all rows."""
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Fit Platt's map on tamed scores."""
+        stage = fit_pooled(logits[rows], held.y[rows], held.weights(rows))
+        return stage.logit(logits, held.X), lambda: stage
+
+
+@dataclass(frozen=True, eq=False)
+class PlainLeavesPart:
+    """A map for each leaf of a partition on its own: Algorithm 1.
+
+    Parameters
+    ----------
+    partition : Partition
+        Grown without the scores of the rows to be compared.
+    leaf : array of int
+        Leaf id of each row.
+    """
+
+    partition: Partition
+    leaf: Ints
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Fit Platt's map in each leaf; where all rows have none, the logits stay."""
+        ids = [leaf.id for leaf in self.partition.leaves]
+        calibrator = LeafCalibrator(min_rows=MIN_ROWS)
+        y, weight = held.y[rows], held.weights(rows)
+        slope, shift = np.ones(len(ids)), np.zeros(len(ids))
+        try:
+            calibrator.fit(logits[rows], y, self.leaf[rows], weight, ids)
+        except CalibrationError:  # scores that separate the classes, or are all equal
+            return logits, lambda: LeafMapsStage(self.partition, slope, shift)
+        slope = np.array([each.slope for each in calibrator.maps_])
+        shift = np.array([each.intercept for each in calibrator.maps_])
+        mapped = slope[self.leaf - 1] * logits + shift[self.leaf - 1]
+        return mapped, lambda: LeafMapsStage(self.partition, slope, shift)
+
+
+@dataclass(frozen=True, eq=False)
+class ShrunkenLeavesPart:
+    """A map for each leaf of a partition, shrunk towards the logit that came in.
+
+    Parameters
+    ----------
+    partition : Partition
+        Grown without the scores of the rows to be compared.
+    leaf : array of int
+        Leaf id of each row.
+    """
+
+    partition: Partition
+    leaf: Ints
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Fit shrunken maps."""
+        leaf, count = self.leaf[:, None] - 1, len(self.partition.leaves)
+        y, weight = held.y[rows], held.weights(rows)
+        maps = fit_shrunken_maps(logits[rows], y, leaf[rows], count, strength, weight)
+        stage = LeafMapsStage(self.partition, maps.slope, maps.intercept)
+        return maps.mean_logit(logits, leaf), lambda: stage
+
+
+@dataclass(frozen=True, eq=False)
+class ForestPart:
+    """Shrunken maps for the leaves of many trees, averaged.
+
+    Parameters
+    ----------
+    trees : TreeEnsemble
+        The partitions.
+    leaf : array of int
+        Leaf numbers, rows by trees.
+    """
+
+    trees: TreeEnsemble
+    leaf: NDArray[np.int32]
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Fit shrunken maps."""
+        y, weight = held.y[rows], held.weights(rows)
+        leaf = self.leaf[rows]
+        maps = fit_shrunken_maps(logits[rows], y, leaf, self.trees.leaves, strength, weight)
+        stage = ForestStage(self.trees, maps.slope, maps.intercept)
+        return maps.mean_logit(logits, self.leaf), lambda: stage
+
+
+@dataclass(frozen=True, eq=False)
+class NestedPart:
+    """Shrunken maps for the leaves of one tree after the other.
+
+    Parameters
+    ----------
+    trees : TreeEnsemble
+        The partitions.
+    leaf : array of int
+        Leaf numbers, rows by trees.
+    """
+
+    trees: TreeEnsemble
+    leaf: NDArray[np.int32]
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Fit nested maps."""
+        y, weight, leaf = held.y[rows], held.weights(rows), self.leaf[rows]
+        bounds = np.append(self.trees.leaf_starts, self.trees.leaves)
+        maps = fit_nested_maps(logits[rows], y, bounds, leaf, strength, weight)
+        stage = NestedStage(self.trees, maps.slope, maps.intercept)
+        return maps.nested_logit(logits, self.leaf), lambda: stage
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedPart:
+    """The weighted sum of the logit and the margin of boosted trees.
+
+    Parameters
+    ----------
+    boosted : BoostedPartition
+        The trees.
+    margin : array of float
+        Margin of each row from trees that were not grown on it.
+    """
+
+    boosted: BoostedPartition
+    margin: Floats
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Fit the weights; a negative one of the logit becomes 0."""
+        y, weight = held.y[rows], held.weights(rows)
+        columns = np.column_stack([logits, self.margin])
+        found = fit_weights(columns[rows], y, weight, np.array([0.0, 1.0]))
+        if found[1] < 0:
+            short = fit_weights(columns[rows, 1:], y, weight, np.ones(1))
+            found = np.array([short[0], 0.0, short[1]])
+        intercept, score_weight, margin_weight = found.tolist()
+        mapped = intercept + columns @ found[1:]
+        return mapped, lambda: boosted_stage(self.boosted, score_weight, margin_weight, intercept)
+
+
+@dataclass(frozen=True, eq=False)
+class GrownLeavesPart:
+    """Leaves of a partition that reads scores, grown on one half and calibrated on the other.
+
+    Parameters
+    ----------
+    grow : callable
+        From columns, labels, logits and weights to a partition.
+    """
+
+    grow: Callable[[pd.DataFrame, Ints, Floats, Floats | None], Partition]
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Grow on every other row, or on half of the groups, and fit shrunken maps on the rest."""
+        group = None if held.group is None else np.asarray(held.group)[rows]
+        first, second = (rows[half] for half in halves(held.y[rows], group))
+        X, y = held.X.iloc[first], held.y[first]
+        partition = self.grow(X, y, logits[first], held.weights(first))
+        part = ShrunkenLeavesPart(partition, partition.apply(held.X))
+        return part.fit(logits, held, second, strength)
+
+
+@dataclass(frozen=True, eq=False)
+class PooledClassPart:
+    """One map of the log-probabilities of all classes for all rows.
+
+    Parameters
+    ----------
+    method : {"temperature", "vector", "dirichlet"}
+        Which map.
+    """
+
+    method: ClassMethod
+    _fitted: dict[bytes, ClassMap] = field(default_factory=dict, init=False, repr=False)
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Fit the map."""
+        stage = ClassMapsStage(self.method, self.map_of(logits, held, rows))
+        return stage.logit(logits, held.X), lambda: stage
+
+    def map_of(self, logits: Floats, held: SchemeRows, rows: Ints) -> ClassMap:
+        """Fit the map, once for the same rows: leaf maps of every strength start from it."""
+        key = rows.tobytes()
+        if key not in self._fitted:
+            parts = logits[rows], held.y[rows], np.zeros_like(rows), held.weights(rows)
+            self._fitted[key] = fit_pooled_class_map(self.method, ClassRows(*parts))
+        return self._fitted[key]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassLeavesPart:
+    """A map of all classes for each leaf of a partition, shrunk towards that of all rows.
+
+    Parameters
+    ----------
+    pooled : PooledClassPart
+        What gives the map of all rows.
+    partition : Partition
+        Grown without the scores of the rows to be compared.
+    leaf : array of int
+        Leaf id of each row.
+    """
+
+    pooled: PooledClassPart
+    partition: Partition
+    leaf: Ints
+
+    def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
+        """Fit shrunken maps."""
+        method, pooled = self.pooled.method, self.pooled.map_of(logits, held, rows)
+        ids = [leaf.id for leaf in self.partition.leaves]
+        fitted_on = ClassRows(logits[rows], held.y[rows], self.leaf[rows], held.weights(rows))
+        maps = fit_leaf_class_maps(method, fitted_on, ids, pooled, strength)
+        own = tuple(maps.values())
+        stage = ClassMapsStage(method, pooled, self.partition, own, strength)
+        return mapped_logits(pooled, maps, logits, self.leaf), lambda: stage

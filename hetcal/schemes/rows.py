@@ -1,0 +1,120 @@
+"""Rows of one role, as a scheme is fitted on them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from hetcal.arrays import Bools, Floats, Groups, Ints
+from hetcal.calibrators.class_map import identity_map
+from hetcal.errors import CalibrationError
+
+
+@dataclass(frozen=True, eq=False)
+class SchemeRows:
+    """Rows of one role.
+
+    Parameters
+    ----------
+    X : DataFrame
+        The columns.
+    y : array of int
+        Class numbers, from 0.
+    scores : array of float or None
+        What the model says of each row: one logit for two classes, the log-probability of every
+        class (rows x classes) for more. Those of training rows are never read.
+    weight : array of float, optional
+        Importance weights.
+    group : array, optional
+        Rows of one group are tried by maps of other groups.
+    """
+
+    X: pd.DataFrame
+    y: Ints
+    scores: Floats | None
+    weight: Floats | None = None
+    group: Groups | None = None
+
+    def __post_init__(self) -> None:
+        shape = (0,) if self.scores is None else np.shape(self.scores)
+        if len(shape) != 1 and (len(shape) != 2 or shape[1] < 3):
+            raise CalibrationError(
+                f"The scores are an array of shape {shape}.",
+                "Two classes have one logit per row, more classes the log-probability of each.",
+                "Give such an array.",
+            )
+
+    def weights(self, rows: Ints) -> Floats | None:
+        """Return the weights of some rows."""
+        return None if self.weight is None else self.weight[rows]
+
+    @property
+    def known_scores(self) -> Floats:
+        """The scores of rows that need them."""
+        if self.scores is None:
+            raise ValueError("held-out rows need scores")
+        return self.scores
+
+    @property
+    def classes(self) -> int:
+        """Number of classes that the scores are of."""
+        return 2 if self.scores is None or self.scores.ndim == 1 else self.scores.shape[1]
+
+
+def joined(first: SchemeRows, second: SchemeRows | None) -> SchemeRows:
+    """Put rows of two roles one after the other."""
+    if second is None:
+        return first
+    weight = None
+    if first.weight is not None or second.weight is not None:
+        weight = np.concatenate([_weight(first), _weight(second)])
+    known = first.scores is not None and second.scores is not None
+    scores = np.concatenate([first.scores, second.scores]) if known else None
+    X = pd.concat([first.X, second.X], ignore_index=True)
+    y, group = np.concatenate([first.y, second.y]), None
+    if first.group is not None or second.group is not None:
+        group = np.concatenate([_group(first), _group(second)])
+    return SchemeRows(X, y, scores, weight, group)
+
+
+def _group(rows: SchemeRows) -> Groups:
+    """Return the groups; a row without one is a group of its own."""
+    if rows.group is not None:
+        return np.asarray(rows.group, dtype=object)
+    return np.array([object() for _ in rows.y], dtype=object)
+
+
+def _weight(rows: SchemeRows) -> Floats:
+    return np.ones(len(rows.y)) if rows.weight is None else rows.weight
+
+
+def sampled(rows: SchemeRows, most: int, seed: int) -> SchemeRows:
+    """Draw at most so many rows with a weight and, where there are scores, a finite one."""
+    use = _weight(rows) > 0
+    if rows.scores is not None:
+        use &= finite_rows(rows.scores)
+    inside = drawn(use, most, seed)
+    scores = None if rows.scores is None else _normalised(rows.scores[inside].astype(np.float64))
+    y, group = np.asarray(rows.y)[inside], None
+    if rows.group is not None:
+        group = np.asarray(rows.group)[inside]
+    return SchemeRows(rows.X.iloc[inside], y, scores, rows.weights(inside), group)
+
+
+def finite_rows(scores: Floats) -> Bools:
+    """Tell which rows have finite scores only."""
+    finite: Bools = np.isfinite(scores)
+    return finite if scores.ndim == 1 else np.asarray(finite.all(axis=1))
+
+
+def _normalised(scores: Floats) -> Floats:
+    """Return logits of several classes as log-probabilities, which stay as they are."""
+    return scores if scores.ndim == 1 else identity_map(scores.shape[1]).logits(scores)
+
+
+def drawn(use: Bools, most: int, seed: int) -> Ints:
+    """Draw at most so many of the rows that can be used."""
+    inside = np.flatnonzero(use)
+    if inside.size > most:
+        inside = np.sort(np.random.default_rng(seed).choice(inside, most, replace=False))
+    return inside

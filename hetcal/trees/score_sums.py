@@ -1,0 +1,320 @@
+"""Sums of values by score and label over the bins of a node, and over its single rows."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetcal.arrays import Bools, Floats, Ints, Labels, Singles
+from hetcal.compiled import compiled, use_compiled
+from hetcal.trees import score_kernels
+from hetcal.trees.bins import BINS, Bytes, choose_bins, order_codes
+from hetcal.trees.cuts import Runs, divided
+from hetcal.trees.passes import REFERENCE, CoarseRows, compiled_passes
+
+CELLS = 1024
+FEW = 100_000  # rows whose values are sorted
+Codes = NDArray[np.uint16]
+Rows = NDArray[np.integer]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCodes:
+    """Scores and labels of all rows.
+
+    Parameters
+    ----------
+    code : array of uint16, one per row
+        `2 * cell + label`.
+    score : array of float, one per code
+        Mean score of the cell, on a scale of mean 0 and deviation 1 over all rows.
+    weight : array of float or None
+        Row weights.
+    """
+
+    code: Codes
+    score: Floats
+    weight: Floats | None = None
+
+    @classmethod
+    def of_rows(cls, scores: Floats, y: Labels, weight: Floats | None = None) -> "ScoreCodes":
+        """Put rows into at most 1,024 cells: one per value if there are few, else of equal mass.
+
+        Single precision tells cells apart; scores beyond it share the outermost cells.
+        """
+        largest = max(scores.max(), -scores.min()) or 1.0  # keeps sums of huge scores finite
+        single = np.empty(len(scores), dtype=np.float32)
+        np.divide(scores, largest, out=single, casting="same_kind")
+        keys = _keys(single, np.asarray(y).astype(np.uint8))
+        sums = _sums(keys, scores, largest)
+        cell = _cells(sums[0].astype(np.int64))
+        rows, total = (np.bincount(cell, each, CELLS) for each in sums)
+        mean = total / np.maximum(rows, 1)
+        code = (2 * cell + np.arange(cell.size) % 2).astype(np.uint16)
+        return cls(code.take(keys), np.repeat(_standardised(mean, rows), 2), weight)
+
+    @cached_property
+    def label(self) -> Floats:
+        """The label of each code."""
+        return (np.arange(self.score.size) % 2).astype(np.float64)
+
+    def masses(self, rows: Rows, power: int = 1) -> Floats:
+        """Return the number of rows per code, or the sum of a power of their weights."""
+        if self.weight is None and use_compiled():
+            return compiled(score_kernels.count)(self.code, rows, np.zeros(self.score.size))
+        worth = None if self.weight is None else self.weight[rows] ** power
+        found = np.bincount(self.code.take(rows), worth, self.score.size)
+        return found.astype(np.float64)
+
+
+def _keys(values: Singles, label: Bytes) -> NDArray[np.integer]:
+    """Return twice the place of each value, or of its bin, plus the label."""
+    if len(values) <= FEW:
+        return 2 * np.unique(values, return_inverse=True)[1] + label
+    bins = choose_bins(values)
+    passes = compiled_passes() if use_compiled() else REFERENCE
+    keys = np.empty(len(values), dtype=np.uint16)
+    passes.bin_column(values, label, bins, np.full_like(bins.only, np.nan), keys, 1)
+    return keys
+
+
+def _sums(keys: NDArray[np.integer], scores: Floats, unit: float) -> Floats:
+    """Return the number of rows of each key, and the sum of their scores."""
+    if not use_compiled():
+        return np.array([np.bincount(keys), np.bincount(keys, scores / unit)])
+    sums = np.zeros((2, int(keys.max()) + 1))
+    compiled(score_kernels.add_scores)(keys, scores, unit, sums)
+    return sums
+
+
+def _cells(rows: Ints) -> Ints:
+    """Return the cell of each key, given their rows: one per value or bin, or of neighbours."""
+    both = np.pad(rows, (0, rows.size % 2)).reshape(-1, 2).sum(axis=1)
+    some = both > 0
+    cell = np.cumsum(some) - 1
+    if cell[-1] >= CELLS:
+        cell = (np.cumsum(both) - 1) * CELLS // both.sum()
+    return np.where(some, cell, 0).repeat(2)[: rows.size]
+
+
+def _standardised(mean: Floats, rows: Ints) -> Floats:
+    """Return cell means on the scale of mean 0 and deviation 1; 0 if all are equal."""
+    distance = mean - np.average(mean, weights=rows)
+    spread = np.average(distance**2, weights=rows)
+    return distance / np.sqrt(spread or 1.0)
+
+
+MOST_TICKS = (1 << 17) - 1  # of a value
+FULL = 1 << 14  # rows that words hold: less than 2³¹ ticks of a value, and less than 2¹⁶ rows
+COUNTS = (0, 4)  # the values that count rows, by label
+NUMBERS, WORDS = 7, 3  # two counts and at most five other values; the words that hold them
+
+
+@dataclass(frozen=True, eq=False)
+class Ticks:
+    """A table of eight values per code, as multiples of seven whole numbers.
+
+    Parameters
+    ----------
+    number : array of int, codes x 7
+        One for rows of label 0, five numbers of ticks, and one for rows of label 1.
+    place : array of int, one per value
+        The number that the value is a multiple of.
+    unit : array of float, one per value
+        The value of one.
+    """
+
+    number: Ints
+    place: Ints
+    unit: Floats
+
+    @classmethod
+    def of_table(cls, table: Floats, like: tuple[int, ...]) -> "Ticks":
+        """Round values.
+
+        Parameters
+        ----------
+        table : array, codes x 8
+            The values; 0 and 4 are counts.
+        like : tuple of int, one per value
+            The first value that it is a multiple of; counts are multiples of themselves.
+        """
+        zeros, ones = COUNTS
+        kept = [zeros, *sorted(set(like) - set(COUNTS))]
+        kept += [ones] * (NUMBERS - len(kept))
+        most = np.where(np.isin(np.arange(len(like)), COUNTS), 1, MOST_TICKS)
+        largest = np.abs(table).max(axis=0)
+        largest = np.where(largest > 0, largest, 1.0)
+        number = np.rint(table[:, kept] / (largest / most)[kept]).astype(np.int64)
+        place = np.array([kept.index(each) for each in like])
+        return cls(number, place, largest / most[list(like)])
+
+    def values(self, numbers: Ints) -> Floats:
+        """Turn seven numbers, or sums of them, into eight values, along the last axis."""
+        found: Floats = numbers[..., self.place] * self.unit
+        return found
+
+    def per_bin(self, bins: Bytes, rows: Rows, code: Codes, use_compiled: bool) -> Ints:
+        """Add up numbers by column and bin."""
+        if not use_compiled:
+            return _per_bin(bins, rows, self.number[code[rows]])
+        columns = bins.shape[1]
+        even = columns - columns % 2
+        sums = np.zeros((columns, BINS, NUMBERS), dtype=np.int64)
+        words, added = self.words, np.zeros((columns, BINS, WORDS), dtype=np.int64)
+        for start in range(0, len(rows), FULL):
+            part = rows[start : start + FULL]
+            if even:
+                add = compiled(score_kernels.add_words_in_pairs)
+                add(bins[:, :even], part, code, words, added[:even])
+            if even < columns:
+                compiled(score_kernels.add_words)(bins[:, -1], part, code, words, added[-1])
+            compiled(score_kernels.part_words)(added, sums)
+        return sums
+
+    @property
+    def words(self) -> Ints:
+        """The numbers of each code in three words: one in each half, but both counts in one."""
+        words = self.number[:, :WORDS] + (self.number[:, WORDS : 2 * WORDS] << 32)
+        words[:, 0] += self.number[:, 6] << 16
+        return words
+
+
+def _per_bin(bins: Bytes, rows: Rows, number: Ints) -> Ints:
+    sums = np.zeros((bins.shape[1], BINS, NUMBERS), dtype=np.int64)
+    values = number.T.astype(np.float64)
+    for j in range(bins.shape[1]):
+        here = bins[:, j].take(rows)
+        for k, each in enumerate(values):
+            sums[j, :, k] = np.bincount(here, each, BINS)
+    return sums
+
+
+CHANNELS = 4
+WIDTH = 2 * CHANNELS  # values of a code
+
+
+@dataclass(frozen=True, eq=False)
+class ValueTables:
+    """What rows add up, in the form (channels, 2) that `split_criteria` explains.
+
+    Without weights they are rounded to whole numbers of ticks, see `Ticks`.
+
+    Parameters
+    ----------
+    codes : ScoreCodes
+        All rows.
+    tables : tuple of arrays, codes x 8
+        Twice four channels. Channel 0 of the first table counts rows by label. The
+        others are multiplied by the weight; those of the second table by its square.
+    like : tuple of int
+        For each of the eight values, the first that it is a multiple of if there are no
+        weights. Beside the counts there are at most five of these.
+    """
+
+    codes: ScoreCodes
+    tables: tuple[Floats, ...]
+    like: tuple[int, ...]
+
+    def per_bin(self, table: CoarseRows, rows: Rows, use_compiled: bool) -> Floats:
+        """Return sums of shape (channels, 2, columns, bins)."""
+        if self.codes.weight is None:
+            ticks = self._ticks.per_bin(table.bins, rows, self.codes.code, use_compiled)
+            return _in_channels(self._ticks.values(ticks))
+        add_up = compiled(score_kernels.add_up) if use_compiled else _add_up
+        found = []
+        for power, values in enumerate(self.tables, start=1):
+            sums = np.zeros((len(table.only), BINS, WIDTH))
+            weight = self.codes.weight**power
+            add_up(table.bins, rows, self.codes.code, values, weight, sums)
+            found.append(_in_channels(sums))
+        return np.concatenate(found)
+
+    def per_row(self, rows: Rows) -> Floats:
+        """Return the values of rows, of shape (channels, 2, rows)."""
+        code = self.codes.code
+        if self.codes.weight is None:
+            return _in_channels(self._ticks.values(self._ticks.number[code[rows]]))
+        weights = (self.codes.weight**power for power in range(1, len(self.tables) + 1))
+        pairs = zip(self.tables, weights, strict=True)
+        return np.concatenate(
+            [_in_channels(_row_values(rows, code, table, weight)) for table, weight in pairs]
+        )
+
+    @cached_property
+    def _ticks(self) -> Ticks:
+        return Ticks.of_table(self.tables[0], self.like)
+
+
+def _in_channels(values: Floats) -> Floats:
+    """Turn the eight values of the last axis into the axes (channels, 2) in front."""
+    split = values.reshape(*values.shape[:-1], 2, CHANNELS)
+    return np.ascontiguousarray(np.moveaxis(split, (-1, -2), (0, 1)))
+
+
+def _row_values(rows: Rows, code: Codes, table: Floats, weight: Floats) -> Floats:
+    values = table[code[rows]]
+    values[:, np.arange(WIDTH) % CHANNELS > 0] *= weight[rows, None]
+    return values
+
+
+def _add_up(
+    bins: Bytes, rows: Rows, code: Codes, table: Floats, weight: Floats, sums: Floats
+) -> None:
+    """Add up eight values per row by column and bin, times the weight but for counts."""
+    values = np.ascontiguousarray(_row_values(rows, code, table, weight).T)
+    for j in range(bins.shape[1]):
+        here = bins[:, j].take(rows)
+        for k, each in enumerate(values):
+            sums[j, :, k] = np.bincount(here, each, BINS)
+
+
+class ValueMagnifier:
+    """Divides bins of a node into single rows.
+
+    Parameters
+    ----------
+    table : CoarseRows
+        All rows.
+    values : ValueTables
+        What is added up.
+    rows : array of int
+        The rows of the node.
+    use_compiled : bool
+        Whether passes are compiled.
+    """
+
+    def __init__(
+        self, table: CoarseRows, values: ValueTables, rows: Rows, use_compiled: bool
+    ) -> None:
+        self.table, self.values, self.rows = table, values, rows
+        self.use_compiled = use_compiled
+
+    def single(self, parts: Runs) -> Runs:
+        """Divide bins of several values into rows."""
+        owners = np.flatnonzero(np.isnan(parts.value))
+        found, owner = [self.rows[:0]], [owners[:0]]
+        for feature in np.unique(parts.feature[owners]):
+            mine = owners[parts.feature[owners] == feature]
+            owner_of = np.full(BINS, -1)
+            owner_of[parts.place[mine] - feature * BINS] = mine
+            column = self.table.bins[:, feature]
+            rows = self._rows_in(column, owner_of >= 0, int(parts.rows[mine].sum()))
+            found.append(rows)
+            owner.append(owner_of[column[rows]])
+        return self._in_order(parts, np.concatenate(found), np.concatenate(owner))
+
+    def _rows_in(self, column: Bytes, wanted: Bools, many: int) -> Rows:
+        if not self.use_compiled:
+            return self.rows[np.flatnonzero(wanted.take(column.take(self.rows)))]
+        found = np.empty(many, dtype=self.rows.dtype)
+        compiled(score_kernels.collect)(column, self.rows, wanted, found)
+        return found
+
+    def _in_order(self, runs: Runs, rows: Rows, owner: Ints) -> Runs:
+        value = self.table.X[rows, runs.feature[owner]]
+        order = np.argsort((owner << 32) + order_codes(value).astype(np.int64))
+        rows, owner, value = rows[order], owner[order], value[order]
+        sums = self.values.per_row(rows)
+        return divided(runs, owner, sums, value, np.arange(rows.size))

@@ -1,0 +1,267 @@
+"""A tree whose cuts are judged by scores and labels, grown from histograms."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from hetcal.arrays import Bools, Floats, Ints, Singles
+from hetcal.trees.bins import OFTEN, choose_bins
+from hetcal.trees.cuts import Criterion, Cut, Judge, Runs, best_cuts, search_cut
+from hetcal.trees.label_tree import GrownTree
+from hetcal.trees.passes import REFERENCE, CoarseRows, Passes, coarse_rows, compiled_passes
+from hetcal.trees.score_sums import Rows, ScoreCodes, ValueMagnifier, ValueTables
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedColumns:
+    """The columns of all rows, in bins.
+
+    Parameters
+    ----------
+    table : CoarseRows
+        The bins.
+    source : array of int
+        Which feature each column is; a category may stand there in several orders.
+    levels : array of int
+        Number of categories of each column; 0 for numbers.
+    passes : Passes
+        Numpy's or compiled ones.
+    """
+
+    table: CoarseRows
+    source: Ints
+    levels: Ints
+    passes: Passes
+
+    @classmethod
+    def of_matrix(
+        cls, X: Singles, source: Ints, levels: Ints, *, compiled: bool
+    ) -> "BinnedColumns":
+        """Choose the bins, one for each category unless there are too many."""
+        passes = compiled_passes() if compiled else REFERENCE
+        X = np.asfortranarray(X)
+        ranks = [np.arange(each, dtype=np.float32).repeat(OFTEN) for each in levels]
+        bins = [
+            choose_bins(rank if rank.size else column)
+            for rank, column in zip(ranks, X.T, strict=True)
+        ]
+        return cls(coarse_rows(X, bins, passes), source, levels, passes)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether passes are compiled."""
+        return self.passes is not REFERENCE
+
+    def select(self, column: int) -> "BinnedColumns":
+        """Keep one column."""
+        at = slice(column, column + 1)
+        table = self.table.select(column)
+        return replace(self, table=table, source=self.source[at], levels=self.levels[at])
+
+
+@dataclass(frozen=True, eq=False)
+class NodeSums:
+    """A node that may be cut: what its rows add up by column and bin.
+
+    Parameters
+    ----------
+    columns : BinnedColumns
+        All columns.
+    rows : array of int
+        The rows of the node.
+    values : ValueTables
+        What is added up.
+    sums : array of float, channels x 2 x columns x bins
+        The sums.
+    min_rows : int
+        Fewest rows of a side.
+    """
+
+    columns: BinnedColumns
+    rows: Rows
+    values: ValueTables
+    sums: Floats
+    min_rows: int
+
+    @classmethod
+    def of_rows(
+        cls, columns: BinnedColumns, rows: Rows, values: ValueTables, min_rows: int
+    ) -> "NodeSums":
+        """Add up."""
+        sums = values.per_bin(columns.table, rows, columns.compiled)
+        return cls(columns, rows, values, sums, min_rows)
+
+    @cached_property
+    def total(self) -> Floats:
+        """Sums of the node."""
+        total: Floats = self.sums[:, :, 0].sum(axis=-1)
+        return total
+
+    @cached_property
+    def runs(self) -> Runs:
+        """The bins with rows."""
+        return Runs.of_bins(self.sums, self.columns.table.only)
+
+    def judge(self, criterion: Criterion, wanted: Bools | None = None) -> Judge:
+        """Return how cuts are judged; those of missing values only in wanted columns."""
+        missing = self.sums[..., -1]
+        if wanted is not None:
+            missing = np.where(wanted, missing, 0.0)
+        return Judge(criterion, self.min_rows, self.total, missing)
+
+    def best_scores(self, criterion: Criterion) -> Floats:
+        """Return the score of the best cut between bins for each column."""
+        judge = self.judge(criterion)
+        known = judge.total[..., None] - judge.missing
+        best = np.where(judge.has_missing, judge.score(known), -np.inf)
+        for side in judge.sides:
+            np.maximum.at(best, self.runs.feature, judge.between(self.runs, side))
+        return best
+
+    def cut(self, criterion: Criterion, feature: int) -> Cut | None:
+        """Find the best cut of a feature."""
+        wanted = self.columns.source == feature
+        runs = self.runs.select(wanted[self.runs.feature])
+        columns = self.columns
+        magnifier = ValueMagnifier(columns.table, self.values, self.rows, columns.compiled)
+        search = search_cut(self.judge(criterion, wanted), runs, lambda bins: bins)
+        (cut,) = best_cuts([search], lambda _, asked: [magnifier.single(each) for each in asked])
+        return cut
+
+
+@dataclass(frozen=True)
+class NodePlace:
+    """Where a node is in its tree.
+
+    Parameters
+    ----------
+    position : int
+        Number of the node, in the order of growth.
+    depth : int
+        Cuts above it.
+    """
+
+    position: int
+    depth: int
+
+    @property
+    def tests(self) -> int:
+        """How many times rarer than alpha a node's lowest chance has to be.
+
+        The root may spend half of alpha, its children a quarter between them, their
+        children an eighth, and so on: alpha in all, for the whole tree.
+        """
+        return int(2 ** (2 * self.depth + 1))
+
+
+class Chooser(Protocol):
+    """Decides whether and how nodes are cut."""
+
+    steady: bool  # whether rows add up the same in every node
+
+    def values(self, rows: Rows) -> ValueTables | None:
+        """Return what the rows of a node add up; None if the node needs no cut."""
+
+    def choose(self, place: NodePlace, node: NodeSums) -> Cut | None:
+        """Return the cut of a node; None if it is a leaf."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Branch:
+    """The rows of a node and how many they are by label; sums if they are known already."""
+
+    rows: Rows
+    counts: Floats
+    depth: int
+    sums: NodeSums | None = None
+
+
+class ScoreTreeGrower:
+    """Grows a tree.
+
+    Parameters
+    ----------
+    columns : BinnedColumns
+        All columns.
+    chooser : Chooser
+        What decides.
+    max_depth, min_rows : int
+        Most cuts on a path, and fewest rows of a leaf.
+    """
+
+    def __init__(
+        self, columns: BinnedColumns, chooser: Chooser, max_depth: int, min_rows: int
+    ) -> None:
+        self.columns, self.chooser = columns, chooser
+        self.max_depth, self.min_rows = max_depth, min_rows
+        self.spare = np.empty(len(columns.table.X), dtype=columns.passes.row_type)
+
+    def grow(self, codes: ScoreCodes) -> GrownTree:
+        """Grow the tree: each node first, then its left part, then its right part."""
+        cuts: list[Cut | None] = []
+        children: list[list[int]] = []
+        branches: list[_Branch] = []
+        rows = np.arange(len(codes.code), dtype=self.columns.passes.row_type)
+        ones = np.count_nonzero(codes.code & 1)
+        root = _Branch(rows, np.array([rows.size - ones, ones], dtype=np.float64), 0)
+        waiting: list[tuple[_Branch, list[int]]] = [(root, [])]
+        while waiting:
+            branch, siblings = waiting.pop()
+            siblings.append(len(cuts))
+            node = self._sums(branch)
+            place = NodePlace(len(cuts), branch.depth)
+            cut = None if node is None else self.chooser.choose(place, node)
+            cuts.append(cut)
+            children.append([])
+            branches.append(replace(branch, sums=None))
+            if cut is not None and node is not None:
+                left, right = self._divide(branch, node, cut)
+                waiting += [(right, children[-1]), (left, children[-1])]
+        counts = np.array([branch.counts for branch in branches])
+        mass = counts
+        if codes.weight is not None:
+            mass = np.array([_label_masses(codes, branch.rows) for branch in branches])
+        return GrownTree.of_cuts(cuts, children, counts.sum(axis=1).astype(np.int64), mass)
+
+    def _grows(self, branch: _Branch) -> bool:
+        enough = branch.rows.size >= max(2, 2 * self.min_rows)
+        return enough and branch.depth < self.max_depth
+
+    def _sums(self, branch: _Branch) -> NodeSums | None:
+        if branch.sums is not None or not self._grows(branch):
+            return branch.sums
+        values = self.chooser.values(branch.rows)
+        if values is None:
+            return None
+        return NodeSums.of_rows(self.columns, branch.rows, values, self.min_rows)
+
+    def _divide(self, branch: _Branch, node: NodeSums, cut: Cut) -> tuple[_Branch, _Branch]:
+        column = self.columns.table.X[:, cut.feature]
+        way = cut.last, cut.missing_left
+        parts = self.columns.passes.divide(column, branch.rows, *way, self.spare)
+        counts = cut.left[0], branch.counts - cut.left[0]
+        left, right = map(_Branch, parts, counts, (branch.depth + 1,) * 2)
+        if not self.chooser.steady:
+            return left, right
+        if left.rows.size <= right.rows.size:
+            return self._siblings(node, left, right)
+        right, left = self._siblings(node, right, left)
+        return left, right
+
+    def _siblings(
+        self, parent: NodeSums, small: _Branch, large: _Branch
+    ) -> tuple[_Branch, _Branch]:
+        """Add up the smaller one: the other is what it leaves of its parent."""
+        if self._grows(large):
+            fewer = NodeSums.of_rows(self.columns, small.rows, parent.values, self.min_rows)
+            more = replace(parent, rows=large.rows, sums=parent.sums - fewer.sums)
+            large = replace(large, sums=more)
+            small = replace(small, sums=fewer if self._grows(small) else None)
+        return small, large
+
+
+def _label_masses(codes: ScoreCodes, rows: Rows) -> Floats:
+    masses: Floats = codes.masses(rows).reshape(-1, 2).sum(axis=0)
+    return masses

@@ -1,0 +1,215 @@
+"""The ways to a partition, and what each of them lets the user choose."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+from hetcal.data.columns import column_kind
+from hetcal.models.scoring import ModelScoring
+from hetcal.partitions.partition import Partition
+from hetcal.partitions.tree import default_min_leaf
+from hetcal.runs.settings import FOR_CLASSES, TREE_SIZES
+from hetcal.schemes.choice import Choice
+from pages.shared.controls.uploads import loaded_partition
+from pages.shared.flow.flow import Flow, current_flow
+from pages.shared.jobs import job_running, start_scoring_job
+from pages.shared.state import bound, setting, update, workspace
+
+PAPER_LEAVES = (1000, 2000)
+LEAF_SIZES = (25, 50, 100, 250, 500, *PAPER_LEAVES, 5000)
+NAMES = {
+    "auto": "Recommended",
+    "tree": "One tree (Algorithm 1)",
+    "forest": "Forest",
+    "boosted": "Boosted trees",
+    "auc-gain": "Tree by AUC gain",
+    "instability": "Tree by instability",
+    "layer": "Tree on a layer",
+    "columns": "Your own columns",
+}
+WORDS = {
+    "auto": "Tries the schemes below on rows that they were not fitted on, also leaving the model "
+    "as it is, and keeps the simplest that is as good as the best.",
+    "tree": "A small tree divides the **training rows** where the label is more, or less, common.",
+    "forest": "Many trees; in each, every leaf has a map shrunk towards the pooled one. Their "
+    "logits are averaged.",
+    "boosted": "Trees that follow one another, each mending what the score and the trees before it "
+    "leave: nested calibration.",
+    "auc-gain": "A tree that cuts where calibrating both sides apart gains most AUC. It reads "
+    "scores, so it is grown on **validation rows**.",
+    "instability": "A tree that cuts where a test finds that the calibration map itself differs, "
+    "and stops where it finds none. It is grown on **validation rows**.",
+    "layer": "A tree on what an internal layer of the network gives: for images, texts and other "
+    "rows without readable columns.",
+    "columns": "Your own segments, such as markets or groups: every combination is a leaf.",
+}
+CLASS_WORDS = WORDS | {
+    "auto": "Tries one map for all rows, and maps in the leaves of a tree, on rows that they were "
+    "not fitted on: temperature, vector and Dirichlet scaling. It also tries to leave the model "
+    "as it is, and keeps the simplest that is as good as the best. Forests and boosted trees are "
+    "for two classes: choose a positive value on the Data page to try them.",
+    "tree": "A small tree divides the **training rows** where the classes are more, or less, "
+    "common.",
+}
+SIZES = {
+    "given": "as chosen here",
+    "cv": "by cross-validation",
+    "pruned": "pruned by cross-validation",
+}
+LEFT = "The model is left as it is, so no leaf has a map."
+ONE_MAP = "All rows have one map, so no leaf has one of its own."
+STILL = "The leaves show how the rows differ, and Over-confidence how sure the model is in each."
+OF_TRAIN_ROWS = ("tree", "shrunken tree")
+WITH_DEPTH = ("tree", "auc-gain", "instability", "layer")
+
+
+def partition_controls(flow: Flow) -> None:
+    """Let the user choose the kind of partition and its details, or load one."""
+    kind, several = flow.settings.partition, bool(flow.classes)
+    if not _offered(FOR_CLASSES if several else NAMES, kind, CLASS_WORDS if several else WORDS):
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        if kind in WITH_DEPTH:
+            _tree_controls(flow, kind)
+        if kind == "columns":
+            _segment_controls(flow)
+        if kind == "layer":
+            _layer_controls(flow)
+
+
+def undecided() -> str | None:
+    """Say what the chosen partition still waits for: not chosen yet is no error."""
+    here, scoring = workspace(), workspace().scoring
+    if here.partition is not None:
+        return None
+    if here.settings.partition == "columns" and not here.settings.segments:
+        return "Choose one or more columns: every combination of their values becomes a leaf."
+    layers = scoring.model.layers if isinstance(scoring, ModelScoring) else ()
+    if here.settings.partition == "layer" and layers and scoring.layer is None:
+        return "Choose a layer: the tree divides the rows by what it gives."
+    return None
+
+
+def show_tree_words(choice: Choice) -> None:
+    """Say what the tree that is shown has to do with what was chosen."""
+    if choice.scheme.partition is not None:
+        title = "The tree"
+        words = "These are the leaves of the chosen scheme; Calibration shows the map of each."
+    elif not choice.divided:
+        title = "A tree of these rows"
+        words = f"{ONE_MAP if choice.scheme.stages else LEFT} {STILL}"
+    else:
+        title = "A tree for diagnosis"
+        words = (
+            "Many trees cannot be looked at one by one. The leaves of this one show where the "
+            "model is over-confident; the scheme above does the calibrating."
+        )
+    st.subheader(title, anchor=False)
+    st.markdown(words)
+
+
+def grown_words(partition: Partition, leaves: pd.DataFrame, chosen: str | None) -> str:
+    """Say which rows the picture counts where these are not the train rows of the table."""
+    grown, train = partition.nodes[0].rows, int(leaves["rows_train"].sum())
+    if grown == train:
+        return ""
+    if chosen in OF_TRAIN_ROWS:
+        return (
+            f" The tree was grown on a sample of {grown:,} of {train:,} train rows, which the "
+            "picture counts; the table counts all rows."
+        )
+    return f" The picture counts the {grown:,} rows that the tree was grown on; the table all rows."
+
+
+def _offered(kinds: Iterable[str], kind: str, words: dict[str, str]) -> bool:
+    """Offer the kinds of partition; False if a loaded one takes their place."""
+    if workspace().partition is not None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.info("A loaded partition is in use.", icon=":material/upload_file:")
+            st.button("Grow one instead", on_click=update, kwargs={"partition": None})
+        return False
+
+    def store(chosen: str) -> None:
+        update(settings=replace(workspace().settings, partition=chosen))
+
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        st.selectbox(
+            "Partition",
+            list(kinds),
+            format_func=NAMES.__getitem__,
+            width=260,
+            **bound("setting_partition", kind, store),
+        )
+        with st.popover("Load a partition", icon=":material/upload_file:"):
+            loaded_partition()
+    st.markdown(words[kind])
+    return True
+
+
+def _tree_controls(flow: Flow, kind: str) -> None:
+    role = "train" if kind in ("tree", "layer") else "validation"
+    given = kind not in ("tree", "layer") or flow.settings.tree_size == "given"
+    if kind in ("tree", "layer") and not flow.classes:
+        st.selectbox(
+            "Size of the tree",
+            TREE_SIZES,
+            format_func=SIZES.__getitem__,
+            width=230,
+            help="Cross-validation on the training rows takes the smallest tree whose log-loss is "
+            "within one standard error of the best.",
+            **setting("tree_size"),
+        )
+    _size_controls(flow, role, given)
+
+
+def _size_controls(flow: Flow, role: str, given: bool = True) -> None:
+    st.slider("Greatest depth", 1, 6, width=220, disabled=not given, **setting("max_depth"))
+    st.selectbox(
+        f"Smallest leaf ({role} rows)",
+        LEAF_SIZES,
+        None,
+        format_func=lambda size: f"{size:,}" + (" (paper)" if size in PAPER_LEAVES else ""),
+        placeholder=f"{default_min_leaf(len(flow.split.of(role))):,} (by table size)",
+        width=240,
+        **setting("min_leaf"),
+    )
+
+
+def _segment_controls(flow: Flow) -> None:
+    special = {column for _, column in flow.table.roles.special}
+    frame = flow.table.frame
+    usable = [
+        name
+        for name in frame.columns
+        if name not in special and column_kind(frame[name]) in ("number", "category")
+    ]
+    st.multiselect("Columns", usable, width=420, **setting("segments"))
+    st.number_input("Bins of a number", 2, 20, width=160, **setting("bins"))
+
+
+def _layer_controls(flow: Flow) -> None:
+    scoring = workspace().scoring
+    layers = scoring.model.layers if isinstance(scoring, ModelScoring) else ()
+    if not layers:
+        return  # growing the tree says what is missing
+    widths = {each.name: each.width for each in layers}
+
+    def choose(layer: str | None) -> None:
+        here = workspace()
+        update(scoring=replace(here.scoring, layer=layer))
+        if layer is not None and not job_running():
+            now = current_flow()
+            start_scoring_job(now.table, now.rows_digest, workspace().scoring)
+
+    st.selectbox(
+        "Layer",
+        list(widths),
+        None,
+        format_func=lambda name: f"{name} ({widths[name] or '?'} units)",
+        placeholder="choose a layer",
+        width=300,
+        help="The model runs once more to give what this layer says of every row.",
+        **bound("partition_layer", scoring.layer, choose),
+    )

@@ -1,0 +1,317 @@
+"""The three ways to a score: a column, a Keras model, a network trained here."""
+
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from hetcal.data.columns import column_kind
+from hetcal.data.scores import guess_kind
+from hetcal.errors import HetcalError
+from hetcal.figures.training import training_figure
+from hetcal.models.config import ModelInput
+from hetcal.models.file import ModelFile, inspect_model
+from hetcal.models.inputs import InputColumns, suggest_inputs
+from hetcal.models.network import NetworkSettings
+from hetcal.models.scoring import ColumnScoring, ModelScoring, guess_kind_of
+from pages.shared.controls.files import keep
+from pages.shared.display.messages import plain, show_error
+from pages.shared.display.widgets import chart
+from pages.shared.flow.flow import Flow, current_flow
+from pages.shared.jobs import job_running, start_scoring_job, start_training_job
+from pages.shared.state import bound, is_column_scoring, update, workspace
+
+LEARNING_RATES = (5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
+BOXES = 3  # side by side
+SIZES = {1: "64 / 32 / 16", 2: "128 / 64 / 32", 4: "256 / 128 / 64"}
+
+
+def column_controls(flow: Flow) -> None:
+    """Let the user choose the column that holds the score, or one for each class."""
+    frame, scoring = flow.table.frame, workspace().scoring
+    numbers = [name for name in frame.columns if column_kind(frame[name]) == "number"]
+    chosen = scoring if is_column_scoring(scoring, len(flow.classes) or 1) else None
+    if flow.classes:
+        _class_columns(flow, numbers, chosen)
+        box = st
+    else:
+        left, box = st.columns([2, 1], vertical_alignment="bottom")
+        left.selectbox(
+            "Score column",
+            numbers,
+            None,
+            placeholder="choose a column",
+            **bound("scores_column", chosen.columns[0] if chosen else None, _choose_column),
+        )
+    if chosen is not None:
+        box.segmented_control(
+            "They hold" if flow.classes else "It holds",
+            ["logit", "probability"],
+            required=True,
+            help="Values between 0 and 1 are taken for probabilities unless you say otherwise.",
+            **bound(
+                "scores_kind", chosen.kind, lambda kind: update(scoring=replace(chosen, kind=kind))
+            ),
+        )
+
+
+def _choose_column(column: str | None) -> None:
+    # Streamlit keeps a function for long: this one does not hold the rows.
+    rows = current_flow().table.frame
+    scoring = None if column is None else ColumnScoring((column,), guess_kind(rows[column]))
+    update(scoring=scoring, roles=replace(workspace().roles, score=column, class_scores=()))
+
+
+def _class_columns(flow: Flow, numbers: list[str], chosen: ColumnScoring | None) -> None:
+    classes = flow.classes
+    preset = _guessed(numbers, classes) if chosen is None else chosen.columns
+    grid = st.columns(min(len(classes), BOXES))
+    columns = [
+        grid[i % BOXES].selectbox(
+            f"Score of class '{plain(name)}'",
+            numbers,
+            numbers.index(preset[i]) if i < len(preset) and preset[i] in numbers else None,
+            placeholder="choose a column",
+            key=f"scores_class {name}",
+            persist_state="session",
+        )
+        for i, name in enumerate(classes)
+    ]
+    if st.button("Use these columns", type="primary", disabled=None in columns):
+        kind = guess_kind_of(flow.table.frame, columns)
+        update(
+            scoring=ColumnScoring(tuple(columns), kind),
+            roles=replace(workspace().roles, score=None, class_scores=tuple(columns)),
+            classes=None,
+        )
+        st.rerun()
+
+
+def _guessed(numbers: list[str], classes: tuple[str, ...]) -> list[str | None]:
+    """Find for each class the one column whose name ends like it."""
+    found = []
+    for name in classes:
+        like = [each for each in numbers if each.lower().endswith(name.lower())]
+        found.append(like[0] if len(like) == 1 else None)
+    return found
+
+
+def model_controls(flow: Flow) -> None:
+    """Let the user upload a model and confirm which columns feed it."""
+    model = uploaded_model()
+    if model is None:
+        return
+    inputs = confirmed_inputs(model, flow)
+    output = None
+    if len(model.outputs) > 1:
+        output = st.selectbox(
+            "Output that holds the scores" if flow.classes else "Output that is the score",
+            model.outputs,
+            key="scores_output",
+            persist_state="session",
+        )
+    unit, order = 1, _order(model, flow.classes) if flow.classes else ()
+    if model.activation == "softmax" and not flow.classes:
+        unit = st.radio(
+            "Unit of the positive class",
+            [0, 1],
+            1,
+            horizontal=True,
+            key="scores_unit",
+            persist_state="session",
+        )
+    ready = inputs is not None and len(order) == len(flow.classes) and not job_running()
+    if st.button("Score the rows", type="primary", disabled=not ready):
+        roles = replace(workspace().roles, class_scores=())
+        update(scoring=ModelScoring(model, inputs, output, unit), classes=order, roles=roles)
+        here = current_flow()
+        start_scoring_job(here.table, here.rows_digest, workspace().scoring)
+        st.rerun()
+
+
+def _order(model: ModelFile, classes: tuple[str, ...]) -> tuple[str, ...]:
+    order = st.multiselect(
+        "Classes, in the order of the model's outputs",
+        sorted(classes),
+        default=list(classes),
+        key=f"scores_order {model.digest} {sorted(classes)}",
+        persist_state="session",
+        help="A model names no classes: its first output stands for the first class here. "
+        "Remove classes and add them again in another order to change that.",
+    )
+    if len(order) < len(classes):
+        st.caption(f":orange[{len(order)} of {len(classes)} classes are in order.]")
+    return tuple(order)
+
+
+def uploaded_model() -> ModelFile | None:
+    """Let the user upload a model, and say what it is; one that is refused changes nothing."""
+    file = st.file_uploader(
+        "Keras model (.keras or .h5)", ["keras", "h5", "hdf5"], key="scores_model"
+    )
+    refused = False
+    if file is not None:
+        path = keep(file.getvalue(), ".model")
+        if workspace().model is None or workspace().model.path != path:
+            try:
+                update(model=inspect_model(path, name=file.name), scoring=None, network=None)
+            except HetcalError as error:
+                show_error(error)
+                refused = True
+    model = workspace().model
+    if model is None:
+        st.caption(
+            "The file is looked at before Keras is started: Lambda layers and unknown classes are "
+            "refused. The model then runs in a process of its own, with limits."
+        )
+        return None
+    st.markdown(f"Still in use: {_in_words(model)}" if refused else _in_words(model))
+    return model
+
+
+def training_controls(flow: Flow) -> None:
+    """Let the user train the paper's network on the training rows."""
+    table = flow.table
+    categories = [name for name in table.X.columns if column_kind(table.X[name]) == "category"]
+    with st.form("training"):
+        first = st.columns(3)
+        size = first[0].selectbox(
+            "Size (neurons per layer)", list(SIZES), format_func=SIZES.get, **_kept("size")
+        )
+        regularisation = first[1].selectbox(
+            "Regularisation", ["none", "batch norm", "dropout"], **_kept("regularisation")
+        )
+        rate = first[2].select_slider("Learning rate", LEARNING_RATES, 1e-3, **_kept("rate"))
+        second = st.columns(3)
+        batch = second[0].number_input("Batch size", 8, 8192, 128, **_kept("batch"))
+        epochs = second[1].number_input(
+            "Epochs", 1, 500, 20, help="The paper trains for 100.", **_kept("epochs")
+        )
+        seed = second[2].number_input("Seed", 0, 2**31 - 1, 0, **_kept("seed"))
+        embed = st.multiselect(
+            "Categories to embed (8 dimensions); the others are one-hot",
+            categories,
+            **_kept("embed"),
+        )
+        started = st.form_submit_button("Train", type="primary", disabled=job_running())
+    if started:
+        settings = NetworkSettings(
+            size=size,
+            regularisation=regularisation,
+            learning_rate=rate,
+            batch_size=int(batch),
+            epochs=int(epochs),
+            embed=tuple(embed),
+            seed=int(seed),
+        )
+        start_training_job(table, flow.rows_digest, flow.split, settings)
+        st.rerun()
+    if workspace().network is not None and not job_running():
+        _show_network()
+
+
+def _kept(name: str) -> dict[str, Any]:
+    """Keep a widget's value while other pages are looked at."""
+    return {"key": f"training_{name}", "persist_state": "session"}
+
+
+def _show_network() -> None:
+    network = workspace().network
+    chart(
+        training_figure(network.history, network.best_epoch),
+        key="training_done",
+        alt="AUC on train and validation rows after every epoch",
+        how=f"Epoch {network.best_epoch} has the best validation AUC and is kept. A train curve "
+        "that climbs on while validation falls is over-fitting.",
+    )
+    st.download_button(
+        "Download the trained model (.keras)",
+        network.content,
+        "network.keras",
+        on_click="ignore",
+        icon=":material/download:",
+    )
+
+
+def confirmed_inputs(model: ModelFile, flow: Flow) -> InputColumns | None:
+    """Match named inputs by name; ask for the columns of a matrix input, in order."""
+    names = list(flow.table.frame.columns)
+    suggested = suggest_inputs(model, names)
+    if suggested is not None:
+        st.caption(f"Each of its {len(model.inputs)} inputs is named after a column of the table.")
+        return suggested
+    chosen = tuple((each.name, _columns_for(each, flow)) for each in model.inputs)
+    complete = all(
+        each.width in (None, len(columns))
+        for each, (_, columns) in zip(model.inputs, chosen, strict=True)
+    )
+    sure = st.checkbox(
+        "The model was trained on these columns, in this order",
+        disabled=not complete,
+        key=f"scores_sure {model.digest} {chosen}",  # another order is to be confirmed anew
+        persist_state="session",
+        help="Keras takes columns in any order without a word, and gives other scores.",
+    )
+    return InputColumns(chosen) if complete and sure else None
+
+
+def _columns_for(wanted: ModelInput, flow: Flow) -> tuple[str, ...]:
+    roles, key = flow.table.roles, f"scores_input_{wanted.name}"
+    names = [name for name in flow.table.frame.columns if name != roles.label]
+    features = list(roles.features)
+    named = [wanted.name] if wanted.name in names else []
+    preset = features if wanted.width == len(features) else named
+    count = "columns" if wanted.width is None else f"{wanted.width} columns"
+    columns = st.multiselect(
+        f"Input '{plain(wanted.name)}': {count}, in the model's order",
+        names,
+        default=preset,
+        key=key,
+        persist_state="session",
+    )
+    if wanted.width is not None and len(columns) != wanted.width:
+        st.caption(f":orange[{len(columns)} of {wanted.width} columns chosen.]")
+    if wanted.width != 1:
+        _paste_columns(key, names)
+    return tuple(columns)
+
+
+def _paste_columns(key: str, names: list[str]) -> None:
+    """Let the user give many names at once, in the model's order."""
+    with st.popover("Paste the names", icon=":material/content_paste:"):
+        text = st.text_area(
+            "Names of columns, one a line or divided by commas", key=f"{key} pasted"
+        )
+        given = listed_names(text)
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            st.caption(f":orange[No such column: {plain(', '.join(unknown))}.]")
+        repeated = len(given) - len(set(given))
+        if repeated:
+            st.caption(":orange[A name stands there twice.]")
+        st.button(
+            "Use these columns",
+            disabled=not given or bool(unknown) or repeated > 0,
+            on_click=lambda: st.session_state.update({key: given}),
+            key=f"{key} use",
+        )
+
+
+def listed_names(text: str) -> list[str]:
+    r"""Read a list of names as a person or a program writes it.
+
+    >>> listed_names('["age", "job"]'), listed_names("last, first\nage")
+    (['age', 'job'], ['last, first', 'age'])
+    """
+    lines = text.strip().strip("[]()").splitlines()
+    parts = lines if len(lines) > 1 else ",".join(lines).split(",")
+    found = (part.strip().removesuffix(",").strip().strip("\"'") for part in parts)
+    return [name for name in found if name]
+
+
+def _in_words(model: ModelFile) -> str:
+    size = "" if model.parameters is None else f", {model.parameters:,} parameters"
+    inputs = f"{len(model.inputs)} input{'s' if len(model.inputs) > 1 else ''}"
+    return (
+        f"**{plain(model.name)}**: {inputs}{size}, last activation {model.activation or 'linear'}."
+    )

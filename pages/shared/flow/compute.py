@@ -1,0 +1,238 @@
+"""Cached calls into hetcal: each result is computed once for equal inputs, for one user."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from hetcal.arrays import Ints
+from hetcal.artifacts.archive import SavedCells
+from hetcal.artifacts.artifact import READ_SHARE, Artifact, open_artifact, score_with_artifact
+from hetcal.artifacts.new_rows import new_row_notes
+from hetcal.artifacts.saved_run import SavedRun, saved_run
+from hetcal.calibrators.class_calibrator import ClassCalibrator
+from hetcal.calibrators.leaf_calibrator import LeafCalibrator
+from hetcal.data.checks import Finding, check_table
+from hetcal.data.columns import describe_columns
+from hetcal.data.reading import Source, file_per_role, from_path, one_file, read_file
+from hetcal.data.scores import Scores, require_ranking
+from hetcal.data.splits import Split
+from hetcal.data.table import Roles, Table, make_table
+from hetcal.models.scoring import ColumnScoring, score_rows
+from hetcal.partitions.partition import Leaf, Partition, leaf_table
+from hetcal.progress import Progress, between, silent
+from hetcal.results.curves import Curves, result_curves
+from hetcal.results.histograms import ScoreHistograms, score_histograms
+from hetcal.results.overconfidence import diagnose
+from hetcal.runs.fitting import fit_ensemble, grow_partition
+from hetcal.runs.role_cells import SKETCHED_FROM, RoleCells
+from hetcal.runs.run import (
+    FirstPass,
+    Run,
+    finish_run,
+    first_pass,
+    fit_maps,
+    readable,
+    split_table,
+)
+from hetcal.runs.settings import Settings
+from hetcal.schemes.choice import Choice
+from pages.shared.flow.cache import once
+from pages.shared.flow.settings import division, maps
+from pages.shared.state import TableFile
+
+
+@once
+def source_of(files: tuple[TableFile, ...], _progress: Progress = silent) -> Source:
+    if len(files) == 1 and os.path.isdir(files[0].path):
+        return from_path(files[0].path, progress=_progress)
+    readings = {}
+    for i, file in enumerate(files):
+        part = between(_progress, i / len(files), (i + 1) / len(files))
+        readings[file.role] = read_file(file.path, file.dialect, name=file.name, progress=part)
+    return one_file(readings[None]) if None in readings else file_per_role(readings)
+
+
+@once
+def columns_of(source: Source, _progress: Progress = silent) -> pd.DataFrame:
+    return describe_columns(source.frame, _progress)
+
+
+@once
+def table_of(source: Source, roles: Roles, classes: tuple[str, ...] | None) -> Table:
+    return make_table(source.frame, roles, source.digest, classes)
+
+
+@once
+def table_view_of(table: Table, number: int) -> Table:
+    return table.view(number)
+
+
+@once
+def split_of(table: Table, settings: Settings, _progress: Progress = silent) -> Split:
+    _progress(0.0, "Dividing the rows")
+    return split_table(table, settings)
+
+
+@once
+def findings_of(
+    table: Table, settings: Settings, _progress: Progress = silent
+) -> tuple[Finding, ...]:
+    return check_table(table, split_of(table, settings), _progress)
+
+
+@once
+def column_scores_of(table: Table, scoring: ColumnScoring) -> Scores:
+    return score_rows(table.frame, scoring, table.classes, f"{table.digest} {scoring}")
+
+
+@once
+def ranking_scores_of(scores: Scores) -> Scores:
+    require_ranking(scores)
+    return scores
+
+
+@once
+def choice_of(
+    table: Table,
+    scores: Scores,
+    settings: Settings,
+    tree: Partition | None,
+    _progress: Progress = silent,
+) -> Choice:
+    split = split_of(table, division(settings))
+    return fit_ensemble(table, scores, split, settings, _progress, tree)
+
+
+@once
+def partition_of(
+    table: Table, scores: Scores | None, settings: Settings, _progress: Progress = silent
+) -> Partition:
+    split = split_of(table, division(settings))
+    return grow_partition(table, split, settings, scores, _progress)
+
+
+@once
+def view_partition_of(
+    table: Table, number: int, partition: Partition, settings: Settings
+) -> Partition:
+    view, rows = table_view_of(table, number), split_of(table, settings).train
+    return partition.counting(view.frame.iloc[rows], view.y[rows], view.weight_of(rows))
+
+
+@once
+def leaf_of(table: Table, scores: Scores | None, partition: Partition) -> Ints:
+    return partition.apply(readable(partition, table.frame, scores))
+
+
+@once
+def leaves_of(
+    table: Table, scores: Scores | None, partition: Partition, settings: Settings
+) -> pd.DataFrame:
+    leaf = leaf_of(table, scores, partition)
+    return leaf_table(partition, leaf, table.y, split_of(table, settings), table.weight)
+
+
+@once
+def first_pass_of(
+    table: Table,
+    scores: Scores,
+    settings: Settings,
+    partition: Partition,
+    exact: bool,
+    _progress: Progress = silent,
+) -> FirstPass:
+    """Pass over the rows; large tables are sketched unless the numbers are to be exact."""
+    split, most = split_of(table, settings), table.rows if exact else SKETCHED_FROM
+    leaf = leaf_of(table, scores if scores.activations else None, partition)
+    return first_pass(table, scores, split, partition, leaf, most, _progress)
+
+
+@once
+def maps_of(
+    table: Table,
+    scores: Scores,
+    settings: Settings,
+    partition: Partition,
+    choice: Choice | None,
+    exact: bool,
+) -> LeafCalibrator | ClassCalibrator:
+    passed = first_pass_of(table, scores, division(settings), partition, exact)
+    return fit_maps(passed, settings, choice)
+
+
+@once
+def run_of(
+    table: Table,
+    scores: Scores,
+    settings: Settings,
+    partition: Partition,
+    choice: Choice | None,
+    exact: bool,
+    _progress: Progress = silent,
+) -> Run:
+    passed = first_pass_of(table, scores, division(settings), partition, exact, _progress)
+    _progress(0.9, "Fitting the map of every leaf")
+    chosen = choice if table.classes else None
+    calibrator = maps_of(table, scores, maps(settings), partition, chosen, exact)
+    if isinstance(calibrator, LeafCalibrator):
+        calibrator = calibrator.with_min_rows(settings.min_rows)
+    return finish_run(passed, settings, partition, calibrator, choice)
+
+
+@once
+def view_of(run: Run, number: int, min_rows: int) -> Run:
+    return run.view(number, min_rows)
+
+
+@once
+def saved_run_of(path: Path, min_rows: int) -> SavedRun:
+    return saved_run(artifact_of(path), min_rows)
+
+
+@once
+def saved_view_of(path: Path, number: int, min_rows: int) -> SavedRun:
+    return saved_run_of(path, min_rows).view(number, min_rows)
+
+
+@once
+def diagnosis_of(
+    key: object, _cells: RoleCells | SavedCells, _leaves: Sequence[Leaf]
+) -> pd.DataFrame:
+    return diagnose(_cells.train, _cells.test, _leaves)
+
+
+@once
+def histograms_of(
+    key: object,
+    _cells: RoleCells | SavedCells,
+    _leaves: Sequence[Leaf],
+    axis: str,
+    bins: int,
+) -> ScoreHistograms:
+    leaves = [each.id for each in _leaves]
+    return score_histograms(_cells.train, _cells.test, leaves, axis=axis, bins=bins)
+
+
+@once
+def curves_of(key: object, _run: Run | SavedRun) -> Curves:
+    return result_curves(_run.ways, _run.evaluation)
+
+
+@once
+def artifact_of(path: Path) -> Artifact:
+    """Open an artifact that is kept under its digest."""
+    return open_artifact(path.read_bytes(), path.parent)
+
+
+@once
+def scored_by_artifact(
+    artifact: Path, table: Path, name: str, _progress: Progress = silent
+) -> tuple[pd.DataFrame, list[str]]:
+    """Score the rows of a file with an artifact, both kept under their digests, with notes."""
+    opened = artifact_of(artifact)
+    reading, scoring = between(_progress, 0.0, READ_SHARE), between(_progress, READ_SHARE, 1.0)
+    rows = read_file(table, name=name, kinds=opened.kinds, progress=reading)
+    scored = score_with_artifact(opened, rows.frame, rows.digest, scoring)
+    return scored, [*rows.notes, *new_row_notes(opened, rows.frame, scored)]

@@ -1,0 +1,271 @@
+"""What follows from a workspace, from the table to the curves of its results."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from hetcal.artifacts.archive import SavedCells, SavedScheme
+from hetcal.artifacts.saved_run import FROM_SKETCH, SavedRun
+from hetcal.cells.sketch import computed_on
+from hetcal.data.checks import Finding, check_scores, check_training
+from hetcal.data.reading import Source
+from hetcal.data.scores import Scores
+from hetcal.data.splits import Split
+from hetcal.data.table import Table, class_balance
+from hetcal.models.scoring import ModelScoring
+from hetcal.partitions.partition import Partition
+from hetcal.progress import Progress, silent
+from hetcal.results.curves import Curves
+from hetcal.results.histograms import ScoreHistograms
+from hetcal.runs.role_cells import RoleCells
+from hetcal.runs.run import Run
+from hetcal.runs.settings import ENSEMBLES, Settings
+from hetcal.schemes.choice import Choice
+from pages.shared.flow.compute import (
+    artifact_of,
+    choice_of,
+    column_scores_of,
+    columns_of,
+    curves_of,
+    diagnosis_of,
+    findings_of,
+    first_pass_of,
+    histograms_of,
+    leaves_of,
+    partition_of,
+    ranking_scores_of,
+    run_of,
+    saved_run_of,
+    saved_view_of,
+    source_of,
+    split_of,
+    table_of,
+    table_view_of,
+    view_of,
+    view_partition_of,
+)
+from pages.shared.flow.settings import NEED_SCORES, division, ensemble, for_classes, growth
+from pages.shared.jobs import finished_scores
+from pages.shared.state import Workspace, is_column_scoring, workspace
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The results that follow from a workspace, each computed when first asked for.
+
+    With more than two classes, what is shown is one class against all others; `whole` is the run
+    on all of them. Of a saved run there is no table, and only what follows from the run.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        What the user gave and chose.
+    progress : callable, optional
+        Is told how far a pass over the rows has come.
+    """
+
+    workspace: Workspace
+    progress: Progress = field(default=silent, compare=False)
+
+    @property
+    def saved(self) -> Path | None:
+        """The artifact whose run is explored; None if there is a table."""
+        return None if self.workspace.saved is None else self.workspace.saved.path
+
+    @cached_property
+    def source(self) -> Source:
+        """The table as it was read."""
+        return source_of(self.workspace.files, self.progress)
+
+    @cached_property
+    def columns(self) -> pd.DataFrame:
+        """Kind, missing values and examples of every column."""
+        return columns_of(self.source, self.progress)
+
+    @cached_property
+    def table(self) -> Table:
+        """The rows, with their roles checked."""
+        return table_of(self.source, self.workspace.roles, self.workspace.classes)
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """All classes in the order of the scores, where there are more than two."""
+        return self.table.classes if self.saved is None else artifact_of(self.saved).classes
+
+    @property
+    def number(self) -> int | None:
+        """Number of the class that is shown against all others; None with two classes."""
+        if not self.classes:
+            return None
+        shown = self.workspace.class_shown
+        return self.classes.index(shown) if shown in self.classes else 0
+
+    @property
+    def shown(self) -> str | None:
+        """Name of that class."""
+        return None if self.number is None else self.classes[self.number]
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings, as far as they are for so many classes."""
+        here = self.workspace
+        return for_classes(here.settings, here.class_method) if self.classes else here.settings
+
+    @cached_property
+    def rows_digest(self) -> str:
+        """Changes when the rows or the number of classes change, not with other roles."""
+        roles = self.workspace.roles
+        labelled = roles.label if roles.drop_unlabelled else ""
+        return f"{self.source.digest} {labelled} {len(self.classes) or ''}"
+
+    @cached_property
+    def split(self) -> Split:
+        """Train, validation, calibration and test rows."""
+        return split_of(self.table, division(self.settings), self.progress)
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What a careful reader would remark about the data."""
+        return findings_of(self.table, division(self.settings), self.progress)
+
+    @cached_property
+    def balance(self) -> pd.DataFrame:
+        """Rows and classes per role."""
+        return class_balance(self.table, self.split)
+
+    @cached_property
+    def scores(self) -> Scores | None:
+        """The scores of every row; None while a model has not been run on the rows."""
+        scoring, scores = self.workspace.scoring, None
+        if is_column_scoring(scoring, len(self.classes) or 1):
+            scores = column_scores_of(self.table, scoring)
+        if isinstance(scoring, ModelScoring):
+            scores = finished_scores(self.rows_digest, scoring)
+        return None if scores is None else ranking_scores_of(scores)
+
+    @cached_property
+    def score_findings(self) -> tuple[Finding, ...]:
+        """What a careful reader would remark about the scores."""
+        here = self.workspace
+        trained = here.network is not None and isinstance(here.scoring, ModelScoring)
+        told = () if trained else check_training(here.roles)
+        return *told, *check_scores(self.table, self.scores)
+
+    @property
+    def choosing(self) -> bool:
+        """Whether a scheme is to be fitted or chosen, which takes scores."""
+        return self.workspace.partition is None and self.settings.partition in ENSEMBLES
+
+    @property
+    def reads_scores(self) -> bool:
+        """Whether there is no partition without scores."""
+        grown = self.workspace.partition is None
+        return grown and self.settings.partition in (*ENSEMBLES, *NEED_SCORES)
+
+    @cached_property
+    def choice(self) -> Choice | SavedScheme | None:
+        """The scheme of many partitions that was fitted or chosen, where that is asked for."""
+        if self.saved is not None:
+            return self.whole.choice
+        if not self.choosing:
+            return None
+        parts = self.table, self.scores, ensemble(self.settings)
+        return choice_of(*parts, self._grown if self.classes else None, self.progress)
+
+    @cached_property
+    def _grown(self) -> Partition:
+        """The partition that the settings ask for."""
+        scores = self.scores if self.settings.partition in NEED_SCORES else None
+        return partition_of(self.table, scores, growth(self.settings), self.progress)
+
+    @cached_property
+    def _divided_by(self) -> Partition:
+        """The loaded partition, that of the scheme, or the one that the settings ask for."""
+        if self.workspace.partition is not None:
+            return self.workspace.partition
+        if not self.classes and self.choice is not None:
+            return self.choice.scheme.partition or self._grown
+        return self._grown
+
+    @cached_property
+    def partition(self) -> Partition:
+        """What divides the rows, with the rates of the class that is shown."""
+        if self.saved is not None:
+            return self.whole.partition
+        if self.number is None:
+            return self._divided_by
+        parts = self.table, self.number, self._divided_by
+        return view_partition_of(*parts, division(self.settings))
+
+    @cached_property
+    def leaves(self) -> pd.DataFrame:
+        """Rule, rows and positive rate per leaf and role."""
+        scores = self.scores
+        scores = scores if scores is not None and scores.activations else None
+        table = self.table if self.number is None else table_view_of(self.table, self.number)
+        return leaves_of(table, scores, self._divided_by, division(self.settings))
+
+    @cached_property
+    def whole(self) -> Run | SavedRun:
+        """The whole run, on all classes."""
+        if self.saved is not None:
+            return saved_run_of(self.saved, self.workspace.settings.min_rows)
+        parts = self.table, self.scores, self.settings, self._divided_by
+        # The logits of a scheme of many trees are those of rows, not of cells.
+        exact = self.workspace.all_rows or self.choice is not None
+        return run_of(*parts, self.choice, exact, self.progress)
+
+    @cached_property
+    def run(self) -> Run | SavedRun:
+        """The run as the class that is shown sees it; with two classes the whole run."""
+        if self.number is None:
+            return self.whole
+        fewest = self.workspace.settings.min_rows
+        if self.saved is not None:
+            return saved_view_of(self.saved, self.number, fewest)
+        return view_of(self.whole, self.number, fewest)
+
+    @cached_property
+    def _scored(self) -> tuple[object, RoleCells | SavedCells]:
+        """The scores of each role, and what they depend on."""
+        if self.saved is not None:
+            return (self.saved, self.number), self.run.role_cells
+        parts = self.table, self.scores, division(self.settings), self._divided_by
+        if self.number is not None:
+            return (*parts, self.number), self.run.role_cells
+        parts = *parts, self.workspace.all_rows
+        return parts, first_pass_of(*parts).cells
+
+    @cached_property
+    def diagnosis(self) -> pd.DataFrame:
+        """How over-confident each leaf is."""
+        return diagnosis_of(*self._scored, self.partition.leaves)
+
+    @property
+    def diagnosis_computed_on(self) -> str:
+        """What the diagnosis was computed on, in a sentence."""
+        return FROM_SKETCH if self.saved is not None else computed_on(not self._scored[1].exact)
+
+    @cached_property
+    def score_range(self) -> tuple[float, float]:
+        """Smallest and largest score that the histograms show."""
+        edges = self.histograms("logit").edges
+        return float(edges[0]), float(edges[-1])
+
+    def histograms(self, axis: str, bins: int = 40) -> ScoreHistograms:
+        """Score histograms of every leaf by role and label."""
+        return histograms_of(*self._scored, self.partition.leaves, axis, bins)
+
+    @cached_property
+    def curves(self) -> Curves:
+        """ROC, precision-recall and reliability curves before and after."""
+        fewest = self.workspace.settings.min_rows
+        key = self.run if self.saved is None else (self.saved, self.number, fewest)
+        return curves_of(key, self.run)
+
+
+def current_flow(progress: Progress = silent) -> Flow:
+    """Return the flow of the user's choices so far."""
+    return Flow(workspace(), progress)

@@ -1,0 +1,44 @@
+"""Which settings a result depends on, so that a change of the others does not recompute it."""
+
+from dataclasses import replace
+
+from hetcal.calibrators.class_map import ClassMethod
+from hetcal.runs.settings import FOR_CLASSES, READ_SCORES, Settings
+
+NEED_SCORES = (*READ_SCORES, "layer")
+"""Partitions that cannot be grown before the scores are there."""
+
+
+def division(settings: Settings) -> Settings:
+    """Keep what the roles of the rows depend on."""
+    asked = ("partition",) if settings.partition in READ_SCORES else ()
+    return _only(settings, "fractions", "seed", *asked)
+
+
+def growth(settings: Settings) -> Settings:
+    """Keep what one partition depends on."""
+    size = ("max_depth", "min_leaf", "tree_size")
+    return _only(settings, "fractions", "seed", "partition", *size, "segments", "bins")
+
+
+def ensemble(settings: Settings) -> Settings:
+    """Keep what a scheme of many partitions depends on."""
+    return _only(settings, "fractions", "seed", "partition")
+
+
+def maps(settings: Settings) -> Settings:
+    """Keep what the maps of the leaves depend on, once their rows are known."""
+    kept = division(settings)
+    return replace(kept, calibrator=settings.calibrator, shrinkage=settings.shrinkage)
+
+
+def for_classes(settings: Settings, method: ClassMethod) -> Settings:
+    """Keep what a run on more than two classes depends on; `auto` takes the place of the rest."""
+    kind = settings.partition if settings.partition in FOR_CLASSES else "auto"
+    kept = {"columns": ("segments", "bins"), "tree": ("max_depth", "min_leaf")}.get(kind, ())
+    asked = _only(settings, "fractions", "seed", *kept)
+    return replace(asked, partition=kind, calibrator=asked.calibrator if kind == "auto" else method)
+
+
+def _only(settings: Settings, *names: str) -> Settings:
+    return replace(Settings(), **{name: getattr(settings, name) for name in names})

@@ -1,0 +1,478 @@
+import json
+import random
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+
+from hetcal.calibrators.families import FAMILIES
+from hetcal.calibrators.leaf_calibrator import LeafCalibrator, LeafMap, map_leaves
+from hetcal.calibrators.methods import METHODS
+from hetcal.calibrators.platt import fit_platt
+from hetcal.calibrators.shapes import Affine
+from hetcal.calibrators.single import (
+    BayesianBinningCalibrator,
+    BetaCalibrator,
+    BiasCalibrator,
+    HistogramCalibrator,
+    IsotonicCalibrator,
+    PlattCalibrator,
+    ScalingBinningCalibrator,
+    TemperatureCalibrator,
+)
+from hetcal.cells.cells import Cells
+from hetcal.cells.sketch import Grid, sketch_rows
+from hetcal.errors import CalibrationError
+from hetcal.partitions.nodes import Feature, Node
+from hetcal.partitions.partition import Partition, maps_table
+
+CALIBRATORS = {
+    "platt": PlattCalibrator,
+    "bias": BiasCalibrator,
+    "temperature": TemperatureCalibrator,
+    "beta": BetaCalibrator,
+    "isotonic": IsotonicCalibrator,
+    "histogram": HistogramCalibrator,
+    "bbq": BayesianBinningCalibrator,
+    "scaling-binning": ScalingBinningCalibrator,
+}
+
+
+def logistic(scores, y):
+    rival = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12, max_iter=1000)
+    rival.fit(scores[:, None], y)
+    return rival.coef_[0, 0], rival.intercept_[0]
+
+
+@pytest.fixture
+def two_leaves():
+    """Scores are right in leaf 1 and three times too confident in leaf 2."""
+    rng = np.random.default_rng(0)
+    leaf = np.repeat([1, 2], 20_000)
+    logit = rng.normal(size=leaf.size)
+    return np.where(leaf == 2, 3 * logit, logit), rng.binomial(1, expit(logit)), leaf
+
+
+def test_each_leaf_recovers_its_own_slope(two_leaves):
+    maps = LeafCalibrator().fit(*two_leaves).maps_
+    assert [each.leaf for each in maps] == [1, 2]
+    assert [each.slope for each in maps] == pytest.approx([1, 1 / 3], abs=0.03)
+    assert [each.rows for each in maps] == [20_000, 20_000]
+
+
+def test_maps_are_unpenalised_logistic_regressions(two_leaves):
+    scores, y, leaf = two_leaves
+    fitted = LeafCalibrator().fit(scores, y, leaf)
+    regions = (leaf > 0, leaf == 1, leaf == 2)
+    for each, inside in zip((fitted.pooled_, *fitted.maps_), regions, strict=True):
+        assert (each.slope, each.intercept) == pytest.approx(
+            logistic(scores[inside], y[inside]), rel=1e-6
+        )
+        assert each.positives == y[inside].sum()
+
+
+def test_predictions_use_the_map_of_the_leaf(two_leaves):
+    fitted = LeafCalibrator().fit(*two_leaves)
+    scores = np.array([0.5, 0.5, 0.5, np.nan, np.inf])
+    leaf = np.array([2, 1, 77, 1, 1])
+    maps = [fitted.maps_[1], fitted.maps_[0], fitted.pooled_]
+    expected = [each.slope * 0.5 + each.intercept for each in maps] + [np.nan, np.nan]
+    assert fitted.predict_logit(scores, leaf).tolist() == pytest.approx(expected, nan_ok=True)
+    assert fitted.predict(scores, leaf) == pytest.approx(expit(expected), nan_ok=True)
+    assert fitted.maps_[1].logit(scores[:1])[0] == expected[0]
+
+
+def with_leaf(scores, y, *, rows=4_000):
+    """Put a healthy leaf 1 beside the leaf 2 in question."""
+    rng = np.random.default_rng(1)
+    healthy = rng.normal(size=rows)
+    labels = rng.binomial(1, expit(healthy))
+    leaf = np.repeat([1, 2], [rows, len(y)])
+    return np.concatenate([healthy, scores]), np.concatenate([labels, y]), leaf
+
+
+@pytest.mark.parametrize(
+    ("scores", "y", "reason"),
+    [
+        (np.linspace(-1, 1, 49), np.arange(49) % 2, "few rows"),
+        (np.linspace(-1, 1, 100), np.ones(100, int), "one class"),
+        (np.full(100, 0.5), np.arange(100) % 2, "constant scores"),
+        (np.linspace(-1, 1, 100), np.repeat([0, 1], 50), "separated"),
+        (np.linspace(-1, 1, 100), np.repeat([1, 0, 1, 0], [45, 5, 5, 45]), "slope not positive"),
+    ],
+)
+def test_a_leaf_that_cannot_be_trusted_has_the_pooled_map(scores, y, reason):
+    fitted = LeafCalibrator().fit(*with_leaf(scores, y))
+    own, troubled = fitted.maps_
+    assert own.fallback is None
+    assert troubled.fallback == reason
+    assert (troubled.slope, troubled.intercept) == (
+        fitted.pooled_.slope,
+        fitted.pooled_.intercept,
+    )
+    assert (troubled.rows, troubled.positives) == (len(y), y.sum())
+
+
+def test_fifty_rows_are_enough():
+    scores = np.linspace(-1, 1, 50)
+    y = (np.arange(50) % 3 > 0).astype(int)
+    y[-5:], y[:5] = 1, 0
+    assert LeafCalibrator().fit(*with_leaf(scores, y)).maps_[1].fallback is None
+
+
+def test_leaves_without_rows_are_listed(two_leaves):
+    fitted = LeafCalibrator().fit(*two_leaves, leaves=[1, 2, 3])
+    assert [(each.leaf, each.rows, each.fallback) for each in fitted.maps_] == [
+        (1, 20_000, None),
+        (2, 20_000, None),
+        (3, 0, "few rows"),
+    ]
+
+
+def test_without_weights_the_errors_are_those_of_the_fisher_information(two_leaves):
+    scores, y, leaf = two_leaves
+    fit = fit_platt(scores, y, leaf, [1, 2])
+    maps = LeafCalibrator().fit(scores, y, leaf).maps_
+    assert [each.slope_se for each in maps] == fit.slope_se.tolist()
+    assert PlattCalibrator().fit(scores[leaf == 1], y[leaf == 1]).slope_se_ == maps[0].slope_se
+
+
+def test_scores_that_are_not_finite_and_weights_of_zero_are_left_out(two_leaves):
+    scores, y, leaf = two_leaves
+    plain = LeafCalibrator().fit(scores, y, leaf, np.ones(len(y)))
+    spoiled = np.concatenate([scores, [np.nan, np.inf, -np.inf, 5.0]])
+    weight = np.append(np.ones(len(y) + 3), 0.0)
+    again = LeafCalibrator().fit(
+        spoiled, np.append(y, [1, 0, 1, 0]), np.append(leaf, [1, 1, 2, 2]), weight
+    )
+    assert again.maps_ == plain.maps_
+    assert again.pooled_ == plain.pooled_
+
+
+@pytest.mark.parametrize(
+    ("scores", "y", "message"),
+    [
+        ([], [], "no rows"),
+        ([np.nan, np.nan], [0, 1], "no rows"),
+        ([0, 1, 2], [0, 0, 0], "one class only"),
+        ([1, 1, 1], [0, 1, 0], "the same score"),
+        ([0, 1, 2], [0, 1, 1], "separate the two classes"),
+        ([0, 1, 2], [0, 1, 2], "other than 0 and 1"),
+    ],
+)
+def test_rows_without_a_pooled_map_are_refused(scores, y, message):
+    with pytest.raises(CalibrationError, match=message):
+        LeafCalibrator().fit(np.array(scores, float), np.array(y), np.ones(len(y), int))
+
+
+def test_reversed_scores_are_noted(two_leaves):
+    scores, y, leaf = two_leaves
+    assert LeafCalibrator().fit(scores, y, leaf).notes_ == ()
+    (note,) = LeafCalibrator().fit(-scores, y, leaf).notes_
+    assert "Check that the score is that of the positive class" in note
+
+
+def test_fitting_again_forgets_everything(two_leaves):
+    scores, y, leaf = two_leaves
+    calibrator = LeafCalibrator().fit(scores, y, leaf)
+    fresh = clone(calibrator).fit(scores[::2], y[::2], leaf[::2] + 5)
+    calibrator.fit(scores[::2], y[::2], leaf[::2] + 5)
+    assert calibrator.maps_ == fresh.maps_
+
+
+def test_predicting_before_fitting_is_refused():
+    with pytest.raises(NotFittedError):
+        LeafCalibrator().predict(np.zeros(1), np.ones(1, int))
+
+
+def test_json_gives_back_every_bit(two_leaves):
+    scores, y, leaf = two_leaves
+    fitted = LeafCalibrator(min_rows=7).fit(scores, y, leaf, leaves=[1, 2, 9])
+    again = LeafCalibrator.from_json(fitted.to_json())
+    assert again.to_json() == fitted.to_json()
+    assert again.min_rows == 7
+    assert np.array_equal(again.predict_logit(scores, leaf), fitted.predict_logit(scores, leaf))
+
+
+def test_maps_of_leaves_numbered_from_0_are_read_back(two_leaves):
+    scores, y, leaf = two_leaves
+    fitted = LeafCalibrator().fit(scores, y, leaf - 1)
+    again = LeafCalibrator.from_json(fitted.to_json())
+    assert [each.leaf for each in again.maps_] == [0, 1]
+    expected = fitted.predict_logit(scores, leaf - 1)
+    assert np.array_equal(again.predict_logit(scores, leaf - 1), expected)
+
+
+def test_scores_of_one_column_are_those_of_an_array(two_leaves):
+    scores, y, leaf = two_leaves
+    assert LeafCalibrator().fit(scores[:, None], y, leaf).maps_ == (
+        LeafCalibrator().fit(scores, y, leaf).maps_
+    )
+
+
+def test_spoiled_maps_raise_nothing_but_calibration_errors(two_leaves):
+    text = LeafCalibrator().fit(*two_leaves).to_json()
+    chance, refused = random.Random(0), 0
+    junk = [None, True, -1, 0, 2**70, 1e308, "", "few rows", [], {}, [{}]]
+    for _ in range(300):
+        content = json.loads(text)
+        target = chance.choice([content, *content["maps"]])
+        target[chance.choice(sorted(target))] = chance.choice(junk)
+        try:
+            calibrator = LeafCalibrator.from_json(json.dumps(content))
+            calibrator.predict(np.array([0.0, 1.0]), np.array([1, 2]))
+        except CalibrationError:
+            refused += 1
+    assert 100 < refused < 300
+    for spoiled in ("", "[]", text[:-1], text.replace("maps", "map"), text.replace("1", "NaN", 1)):
+        with pytest.raises(CalibrationError):
+            LeafCalibrator.from_json(spoiled)
+
+
+def test_the_table_lists_all_rows_and_then_the_leaves(two_leaves):
+    x = Feature("x", "number")
+    nodes = (Node(2, 0.5, "x", 0.5, (), False, 1, 2), Node(1, 0.5), Node(1, 0.5))
+    fitted = LeafCalibrator(min_rows=20_001).fit(*two_leaves)
+    shown = maps_table(fitted, Partition((x,), nodes))
+    assert shown["rule"].tolist() == ["all rows", "x ≤ 0.5", "x > 0.5"]
+    assert shown["leaf"].tolist() == [0, 1, 2]
+    assert shown["fallback"].tolist() == ["", "few rows", "few rows"]
+    assert shown["slope"].tolist() == [fitted.pooled_.slope] * 3
+
+
+@pytest.fixture(scope="module")
+def many_rows():
+    """Leaf 1 needs half the slope, leaf 2 is right, leaf 3 has 70 rows."""
+    rng = np.random.default_rng(3)
+    leaf = rng.permutation(np.repeat([1, 2, 3], [30_000, 20_000, 70]))
+    scores = rng.normal(scale=2, size=leaf.size)
+    return scores, rng.binomial(1, expit(np.array([0, 0.5, 1, 1])[leaf] * scores - 0.5)), leaf
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cells_polished_with_their_rows_have_the_maps_of_the_rows(many_rows, weighted):
+    weight = np.random.default_rng(4).exponential(size=50_070) if weighted else None
+    cells = sketch_rows(*many_rows, [1, 2, 3], Grid(16.0, 256), weight).cells()
+    rows = Cells.of_rows(*many_rows, weight)
+    exact = LeafCalibrator().fit(*many_rows, weight)
+    polished = LeafCalibrator().fit_cells(cells, [1, 2, 3], polish_with=rows)
+    rough = LeafCalibrator().fit_cells(cells, [1, 2, 3])
+    pairs = zip((polished.pooled_, *polished.maps_), (exact.pooled_, *exact.maps_), strict=True)
+    for found, expected in pairs:
+        assert (found.rows, found.positives) == (expected.rows, expected.positives)
+        assert found.slope == pytest.approx(expected.slope, abs=1e-9)
+        assert found.intercept == pytest.approx(expected.intercept, abs=1e-9)
+        assert found.slope_se == pytest.approx(expected.slope_se, rel=0.02)
+    assert rough.maps_[0].slope != pytest.approx(exact.maps_[0].slope, abs=1e-9)
+
+
+def test_the_rows_of_a_cell_count_and_not_the_cell(many_rows):
+    cells = sketch_rows(*many_rows, [1, 2, 3], Grid(16.0, 256)).cells()
+    assert np.count_nonzero(cells.leaf == 1) < 1_000
+    few = LeafCalibrator(min_rows=1_000).fit_cells(cells, [1, 2, 3])
+    assert [each.fallback for each in few.maps_] == [None, None, "few rows"]
+
+
+def test_another_min_rows_chooses_other_maps_without_a_fit(many_rows, monkeypatch):
+    fitted = LeafCalibrator().fit(*many_rows)
+    expected = LeafCalibrator(min_rows=71).fit(*many_rows)
+    monkeypatch.setattr("hetcal.calibrators.leaf_calibrator.fit_leaves", None)
+    stricter = fitted.with_min_rows(71)
+    assert (stricter.min_rows, stricter.maps_) == (71, expected.maps_)
+    assert fitted.min_rows == 50
+    assert fitted.maps_[2].fallback is None
+    assert stricter.with_min_rows(50).maps_ == fitted.maps_
+
+
+def test_maps_of_the_first_format_are_read():
+    numbers = {"slope": 0.5, "intercept": -0.25, "slope_se": 0.1, "intercept_se": 0.2}
+    counts = {"rows": 10, "positives": 3, "fallback": None}
+    maps = [{"leaf": leaf, **numbers, **counts} for leaf in (0, 1)]
+    text = json.dumps({"kind": "hetcal calibrators", "format": 1, "min_rows": 7, "maps": maps})
+    calibrator = LeafCalibrator.from_json(text)
+    assert (calibrator.method, calibrator.shrinkage_, calibrator.min_rows) == ("platt", 0, 7)
+    assert calibrator.maps_ == (LeafMap(1, Affine(0.5, -0.25, 0.1, 0.2), 10, 3),)
+    assert calibrator.predict_logit(np.array([2.0]), np.array([1])).tolist() == [0.75]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_map_of_a_leaf_is_that_of_the_calibrator_of_its_rows(two_leaves, method):
+    scores, y, leaf = (each[::20] for each in two_leaves)
+    fitted = LeafCalibrator(method=method).fit(scores, y, leaf)
+    assert [each.fallback for each in fitted.maps_] == [None, None]
+    for each in (1, 2):
+        inside = leaf == each
+        alone = CALIBRATORS[method]().fit(scores[inside], y[inside])
+        found = fitted.predict(scores[inside], leaf[inside])
+        assert found == pytest.approx(alone.predict(scores[inside]), abs=1e-9)
+    pooled = CALIBRATORS[method]().fit(scores, y).predict(scores)
+    assert fitted.predict(scores, np.full(len(y), 9)) == pytest.approx(pooled, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_maps_of_any_shape_are_read_back_bit_for_bit(two_leaves, method):
+    scores, y, leaf = (each[::20] for each in two_leaves)
+    fitted = LeafCalibrator(method=method).fit(scores, y, leaf, leaves=[1, 2, 9])
+    again = LeafCalibrator.from_json(fitted.to_json())
+    assert again.to_json() == fitted.to_json()
+    assert (again.method, again.maps_[2].fallback) == (method, "few rows")
+    assert np.array_equal(again.predict_logit(scores, leaf), fitted.predict_logit(scores, leaf))
+    assert np.isnan(again.predict_logit(np.array([np.nan, -np.inf]), np.array([1, 2]))).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_spoiled_shapes_raise_nothing_but_calibration_errors(two_leaves, method):
+    text = LeafCalibrator(method=method).fit(*(each[::20] for each in two_leaves)).to_json()
+    chance, refused = random.Random(0), 0
+    junk = [None, True, -1, 2**70, "", [], {}, [0.5], [1, 0], [[]], "steps"]
+    for _ in range(100):
+        content = json.loads(text)
+        target = chance.choice([content, *(each["shape"] for each in content["maps"])])
+        target[chance.choice(sorted(target))] = chance.choice(junk)
+        try:
+            calibrator = LeafCalibrator.from_json(json.dumps(content))
+            calibrator.predict(np.array([0.0, 1.0]), np.array([1, 2]))
+        except CalibrationError:
+            refused += 1
+    assert refused > 50
+
+
+@pytest.mark.parametrize(
+    ("method", "scores", "reason"),
+    [
+        ("bias", np.full(100, 0.5), None),
+        ("temperature", np.zeros(100), "constant scores"),
+        ("temperature", np.repeat([-1.0, 1.0], 50) * np.linspace(1, 2, 100), "separated"),
+        ("beta", np.full(100, 0.5), "constant scores"),
+        ("beta", np.linspace(-1, 1, 100), "separated"),
+        ("beta", np.linspace(1, -1, 100), "separated"),
+        ("isotonic", np.linspace(-1, 1, 100), None),
+        ("histogram", np.full(100, 0.5), None),
+        ("histogram", np.linspace(1, -1, 100), "slope not positive"),
+        ("scaling-binning", np.linspace(-1, 1, 100), "separated"),
+    ],
+)
+def test_every_method_has_fallbacks_of_its_own(method, scores, reason):
+    y = np.repeat([0, 1], 50) if np.ptp(scores) else np.arange(100) % 2
+    fitted = LeafCalibrator(method=method).fit(*with_leaf(scores, y))
+    assert fitted.maps_[1].fallback == reason
+    assert (fitted.maps_[1].shape == fitted.pooled_.shape) == (reason is not None)
+
+
+def test_maps_that_are_not_straight_have_words_and_no_slope(two_leaves):
+    x = Feature("x", "number")
+    nodes = (Node(2, 0.5, "x", 0.5, (), False, 1, 2), Node(1, 0.5), Node(1, 0.5))
+    fitted = LeafCalibrator(method="histogram").fit(*two_leaves)
+    shown = maps_table(fitted, Partition((x,), nodes))
+    assert shown["slope"].isna().all()
+    assert shown["map"].str.match(r"15 steps from 0\.\d+ to 0\.\d+").all()
+
+
+def test_a_falling_map_of_any_shape_is_noted(two_leaves):
+    scores, y, leaf = two_leaves
+    (note,) = LeafCalibrator(method="histogram").fit(-scores, y, leaf).notes_
+    assert "does not rise" in note
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"method": "spline"}, "no calibration method 'spline'"),
+        ({"method": "isotonic", "shrinkage": 1.0}, "'isotonic' cannot be drawn"),
+        ({"method": "bbq", "shrinkage": "cv"}, "'bbq' cannot be drawn"),
+        ({"shrinkage": -1.0}, "shrinkage is -1"),
+        ({"shrinkage": float("nan")}, "shrinkage is nan"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(two_leaves, settings, message):
+    with pytest.raises(CalibrationError, match=message):
+        LeafCalibrator(**settings).fit(*two_leaves)
+
+
+@pytest.mark.parametrize("method", ["platt", "bias", "temperature", "beta"])
+def test_shrinkage_runs_from_maps_of_their_own_to_one_map(two_leaves, method):
+    scores, y, leaf = (each[::20] for each in two_leaves)
+    plain = LeafCalibrator(method=method).fit(scores, y, leaf)
+    weak = LeafCalibrator(method=method, shrinkage=1e-9).fit(scores, y, leaf)
+    one = LeafCalibrator(method=method, shrinkage=np.inf).fit(scores, y, leaf)
+    assert weak.predict_logit(scores, leaf) == pytest.approx(plain.predict_logit(scores, leaf))
+    assert one.predict_logit(scores, leaf) == pytest.approx(plain.pooled_.logit(scores))
+    again = LeafCalibrator.from_json(one.to_json())
+    assert (again.shrinkage, again.shrinkage_) == (np.inf, np.inf)
+
+
+@pytest.mark.parametrize(
+    ("scores", "y"),
+    [
+        (np.linspace(-1, 1, 9), np.arange(9) % 2),
+        (np.linspace(-1, 1, 100), np.ones(100, int)),
+        (np.full(100, 0.5), np.arange(100) % 2),
+        (np.linspace(-1, 1, 100), np.repeat([0, 1], 50)),
+    ],
+)
+def test_with_shrinkage_a_small_or_odd_leaf_has_a_map_of_its_own(scores, y):
+    fitted = LeafCalibrator(shrinkage=10.0).fit(*with_leaf(scores, y))
+    assert fitted.maps_[1].fallback is None
+    assert fitted.maps_[1].slope != fitted.pooled_.slope
+    assert fitted.with_min_rows(10**6).maps_ == fitted.maps_
+
+
+def test_compiled_maps_are_those_of_numpy(monkeypatch):
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(0)
+    scores = np.append(rng.normal(size=40_000), [np.nan, np.inf, -np.inf])
+    position = rng.integers(-1, 3, scores.size)
+    slope, intercept, found = np.array([0.5, 2.0, 0.0]), np.array([1.0, -1.0, 3.0]), []
+    for switch in ("0", "1"):
+        monkeypatch.setenv("HETCAL_COMPILED", switch)
+        found.append(map_leaves(scores, position, slope, intercept))
+    assert np.array_equal(*found, equal_nan=True)
+    assert np.isnan(found[1][-3:]).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_maps_of_cells_are_close_to_those_of_their_rows(many_rows, method):
+    """Some rows lie on the other side of an edge, where there are edges."""
+    scores, _, leaf = many_rows
+    rows = Cells.of_rows(*many_rows)
+    cells = sketch_rows(*many_rows, [1, 2, 3], Grid()).cells()
+    exact = LeafCalibrator(method=method).fit_cells(rows, [1, 2, 3])
+    found = LeafCalibrator(method=method).fit_cells(cells, [1, 2, 3], polish_with=rows)
+    inside = leaf < 3
+    off = np.abs(found.predict(scores, leaf) - exact.predict(scores, leaf))[inside]
+    assert np.mean(off) < (1e-5 if method in FAMILIES else 2e-3)
+
+
+def test_maps_of_wild_scores_are_numbers_or_those_of_all_rows():
+    rng = np.random.default_rng(0)
+    scores, leaf = rng.normal(size=600), np.arange(600) % 2 + 1
+    y = rng.binomial(1, expit(scores))
+    fitted = LeafCalibrator(shrinkage=10.0).fit(1e200 * scores, y, leaf)
+    again = LeafCalibrator.from_json(fitted.to_json())
+    assert np.array_equal(again.predict(1e200 * scores, leaf), fitted.predict(1e200 * scores, leaf))
+    together = LogisticRegression(C=np.inf).fit(scores[:, None], y)
+    expected = together.predict_proba(scores[:, None])[:, 1]
+    assert fitted.predict(1e200 * scores, leaf) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("shrinkage", [-1, np.nan, "some", None])
+def test_a_shrinkage_that_is_none_is_refused(shrinkage):
+    rng = np.random.default_rng(0)
+    parts = rng.normal(size=60), np.arange(60) % 2, np.ones(60, dtype=int)
+    with pytest.raises(CalibrationError, match=f"The shrinkage is {shrinkage!r}"):
+        LeafCalibrator(shrinkage=shrinkage).fit(*parts)
+
+
+def test_leaf_ids_are_whole_numbers_of_any_kind():
+    rng = np.random.default_rng(0)
+    scores, y, leaf = rng.normal(size=400), rng.integers(0, 2, 400), rng.integers(1, 3, 400)
+    expected = LeafCalibrator().fit(scores, y, leaf).predict(scores, leaf)
+    for kind in ("f8", "u1", "u8", "i2"):
+        fitted = LeafCalibrator().fit(scores, y, leaf.astype(kind))
+        assert np.array_equal(fitted.predict(scores, leaf.astype(kind)), expected)
+    for wrong in (leaf + 0.5, leaf.astype(str), np.where(leaf == 1, np.nan, 1)):
+        with pytest.raises(CalibrationError, match="leaves of the rows are not whole numbers"):
+            LeafCalibrator().fit(scores, y, wrong)

@@ -1,0 +1,90 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from hetcal.calibrators import many_trees as shrunken_maps
+from hetcal.calibrators.many_trees import fit_shrunken_maps
+from hetcal.calibrators.platt import fit_platt
+
+
+def rows(seed=0, size=1_200, trees=2, leaves=3):
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(0.3, 1.4, size)
+    leaf = rng.integers(0, leaves, (size, trees)) + leaves * np.arange(trees)
+    y = (rng.random(size) < expit(logits * (0.5 + leaf[:, 0] / 2) - 0.4)).astype(np.int64)
+    return logits, y, leaf, leaves * trees, rng.uniform(0.2, 3.0, size)
+
+
+def best_by_scipy(logits, y, penalty, weight):
+    """One leaf by a general minimiser; mean and deviation are those of all rows."""
+    inside, w, centre, scale = weight
+
+    def loss(place):
+        mapped = logits + place[0] * (logits - centre) / scale + place[1]
+        fit = w[inside] @ (np.logaddexp(0, mapped[inside]) - y[inside] * mapped[inside])
+        return fit + penalty / 2 * (place @ place)
+
+    bend, shift = minimize(loss, np.zeros(2), tol=1e-12).x
+    return 1 + bend / scale, shift - bend * centre / scale
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("penalty", [0.5, 30.0])
+def test_maps_minimise_the_penalised_loss(penalty, weighted):
+    logits, y, leaf, leaves, weight = rows()
+    w = weight * weight.sum() / (weight**2).sum() if weighted else np.ones(len(y))
+    maps = fit_shrunken_maps(logits, y, leaf, leaves, penalty, weight if weighted else None)
+    centre = np.average(logits, weights=w)
+    scale = np.sqrt(np.average((logits - centre) ** 2, weights=w))
+    for number in range(leaves):
+        inside = (leaf == number).any(axis=1)
+        expected = best_by_scipy(logits, y, penalty, (inside, w, centre, scale))
+        assert (maps.slope[number], maps.intercept[number]) == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_weak_penalty_gives_platts_maps():
+    logits, y, leaf, leaves, _ = rows()
+    maps = fit_shrunken_maps(logits, y, leaf, leaves, 1e-6)
+    plain = fit_platt(logits, y, leaf[:, 0], [0, 1, 2])
+    assert np.allclose(maps.slope[:3], plain.slope, atol=1e-6)
+    assert np.allclose(maps.intercept[:3], plain.intercept, atol=1e-6)
+
+
+def test_a_strong_penalty_leaves_the_logit():
+    logits, y, leaf, leaves, _ = rows()
+    maps = fit_shrunken_maps(logits, y, leaf, leaves, 1e9)
+    assert np.allclose(maps.mean_logit(logits, leaf), logits, atol=1e-5)
+
+
+def test_the_unit_of_the_weights_does_not_matter():
+    logits, y, leaf, leaves, weight = rows()
+    one = fit_shrunken_maps(logits, y, leaf, leaves, 5.0, weight)
+    other = fit_shrunken_maps(logits, y, leaf, leaves, 5.0, 1_000 * weight)
+    assert np.allclose(one.slope, other.slope, atol=1e-9)
+
+
+def test_a_leaf_without_rows_and_one_of_one_class_stay_finite():
+    logits, y, leaf, leaves, _ = rows()
+    y[leaf[:, 0] == 0] = 1
+    maps = fit_shrunken_maps(logits, y, leaf, leaves + 1, 1.0)
+    assert (maps.slope[-1], maps.intercept[-1]) == (1.0, 0.0)
+    assert np.isfinite(maps.slope).all()
+    assert maps.intercept[0] > 0
+
+
+def test_mean_logit_is_the_mean_over_the_trees():
+    logits, y, leaf, leaves, _ = rows()
+    maps = fit_shrunken_maps(logits, y, leaf, leaves, 5.0)
+    by_hand = np.mean([maps.slope[each] * logits + maps.intercept[each] for each in leaf.T], axis=0)
+    assert np.allclose(maps.mean_logit(logits, leaf), by_hand, rtol=1e-13)
+
+
+def test_rows_taken_in_parts_give_the_maps_of_all_at_once(monkeypatch):
+    logits, y, leaf, leaves, weight = rows()
+    monkeypatch.setattr(shrunken_maps, "BLOCK", 2 * len(y))
+    whole = fit_shrunken_maps(logits, y, leaf, leaves, 5.0, weight)
+    monkeypatch.setattr(shrunken_maps, "BLOCK", 77)
+    parts = fit_shrunken_maps(logits, y, leaf, leaves, 5.0, weight)
+    assert np.allclose(parts.slope, whole.slope, rtol=0, atol=1e-12)
+    assert np.allclose(parts.intercept, whole.intercept, rtol=0, atol=1e-12)

@@ -1,0 +1,227 @@
+"""The checks find what would make results misleading, and name the column."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hetcal.data import checks
+from hetcal.data.checks import check_table
+from hetcal.data.demo import toy_table
+from hetcal.data.splits import PAPER_FRACTIONS, Split, split_by_column, split_by_fraction
+from hetcal.data.table import Roles, make_table
+from hetcal.runs.run import split_table
+from hetcal.runs.settings import Settings
+
+ROWS = 2000
+
+
+@pytest.fixture
+def frame():
+    """Honest features: noise around the label, all rows different."""
+    rng = np.random.default_rng(0)
+    y = rng.binomial(1, 0.4, ROWS)
+    return pd.DataFrame(
+        {
+            "x": rng.normal(size=ROWS) + y,
+            "job": pd.Series(np.array(["a", "b", "c"])[rng.integers(0, 3, ROWS)], dtype="str"),
+            "y": y,
+        }
+    )
+
+
+def found(frame, roles=None, split=None):
+    table = make_table(frame, roles or Roles("y"), "d")
+    return check_table(table, split or split_by_fraction(table.y, PAPER_FRACTIONS, 0))
+
+
+def only(findings):
+    (finding,) = findings
+    return finding
+
+
+def test_an_honest_table_has_no_findings(frame):
+    assert found(frame) == ()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_number_that_gives_the_label_away_is_named(frame, sign):
+    frame["result"] = sign * (frame["y"] + frame["x"] / 100)
+    finding = only(found(frame))
+    assert (finding.level, finding.column) == ("warning", "result")
+    assert "alone almost separates the classes" in finding.message
+
+
+def test_a_category_that_gives_the_label_away_is_named(frame):
+    frame["state"] = pd.Series(np.where(frame["y"] == 1, "closed", "open"), dtype="str")
+    assert only(found(frame)).column == "state"
+
+
+def test_leaks_are_found_on_a_sample_of_a_long_table(frame, monkeypatch):
+    monkeypatch.setattr(checks, "MAX_ROWS", 100)
+    frame["result"] = frame["y"] + frame["x"] / 100
+    assert only(found(frame)).column == "result"
+
+
+def test_rows_that_repeat_across_roles_are_counted_by_pair(frame):
+    part = np.repeat(["train", "calibration", "test"], [1000, 500, 500])
+    frame.iloc[1000:1007] = frame.iloc[:7].to_numpy()
+    frame.iloc[1500:1503] = frame.iloc[:3].to_numpy()
+    finding = only(found(frame, split=split_by_column(pd.Series(part))))
+    assert finding.level == "warning"
+    assert "7 of the 500 calibration rows in train" in finding.message
+    assert "3 of the 500 test rows in train" in finding.message
+    assert "3 of the 500 test rows in calibration" in finding.message
+
+
+def test_equal_features_of_different_rows_are_no_repeat():
+    toy = toy_table(4000)
+    roles = Roles("y", score="score", split="split")
+    assert found(toy, roles, split_by_column(toy["split"])) == ()
+
+
+def test_the_role_of_a_row_does_not_hide_that_it_repeats(frame):
+    frame.iloc[1500:1503] = frame.iloc[:3].to_numpy()
+    frame["part"] = np.repeat(["train", "calibration", "test"], [1000, 500, 500])
+    finding = only(found(frame, Roles("y", split="part"), split_by_column(frame["part"])))
+    assert "3 of the 500 test rows in train" in finding.message
+
+
+def test_a_column_without_a_name_and_one_of_lists_stand_in_nobodys_way(frame):
+    frame[""] = np.arange(ROWS) % 7
+    frame["lists"] = pd.Series([[i] for i in range(ROWS)])
+    assert [finding.column for finding in found(frame)] == ["lists"]
+
+
+def test_equal_features_with_another_label_are_no_repeat(frame):
+    part = np.repeat(["train", "calibration", "test"], [1000, 500, 500])
+    frame.loc[1500:1509, ["x", "job"]] = frame.loc[:9, ["x", "job"]].to_numpy()
+    frame.loc[1500:1509, "y"] = 1 - frame.loc[:9, "y"].to_numpy()
+    assert found(frame, split=split_by_column(pd.Series(part))) == ()
+
+
+def test_a_group_on_two_sides_is_named(frame):
+    frame["patient"] = [f"p{i // 2}" for i in range(ROWS)]
+    roles = Roles("y", group="patient")
+    finding = only(found(frame, roles))
+    assert (finding.level, finding.column) == ("warning", "patient")
+    assert f"of {ROWS // 2:,} groups" in finding.message
+    whole = split_by_fraction(frame["y"], PAPER_FRACTIONS, 0, frame["patient"])
+    assert found(frame, roles, whole) == ()
+
+
+def test_few_groups_among_the_test_rows_are_named(frame):
+    frame["site"] = [f"s{i % 60}" for i in range(ROWS)]
+    roles = Roles("y", group="site")
+    few, many = (
+        split_by_fraction(frame["y"], fractions, 0, frame["site"])
+        for fractions in ((0.5, 0.1, 0.2, 0.2), (0.2, 0.1, 0.2, 0.5))
+    )
+    finding = only(found(frame, roles, few))
+    assert (finding.level, finding.column) == ("warning", "site")
+    groups = frame["site"][few.test].nunique()
+    assert f"belong to {groups} groups of column 'site'" in finding.message
+    assert found(frame, roles, many) == ()
+
+
+def test_a_role_with_few_rows_or_few_of_a_class_is_named(frame):
+    order = np.argsort(frame["y"].to_numpy(), kind="stable")  # the positives last
+    split = Split(
+        train=np.sort(np.r_[order[200:600], order[-700:-9]]),
+        validation=np.array([], dtype=np.int64),
+        calibration=np.sort(np.r_[order[:20], order[1400 - 200 : 1400 - 180]]),
+        test=np.sort(np.r_[order[20:200], order[-9:]]),
+    )
+    messages = [f.message for f in found(frame, split=split) if f.level == "warning"]
+    assert len(messages) == 2
+    assert messages[0].startswith("There are only 40 calibration rows")
+    assert messages[1].startswith("There are only 189 test rows, 9 positive and 180 negative.")
+
+
+def test_a_constant_feature_is_noted(frame):
+    frame["country"] = "DE"
+    finding = only(found(frame))
+    assert (finding.level, finding.column) == ("note", "country")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [pd.Series([f"id{i // 2 * 2 + i % 3}" for i in range(ROWS)], dtype="str"), range(ROWS)],
+    ids=["text", "running number"],
+)
+def test_identifiers_are_named(frame, values):
+    frame["key"] = values
+    finding = only(found(frame))
+    assert (finding.level, finding.column) == ("warning", "key")
+    assert "identifier" in finding.message
+
+
+def test_categories_with_few_rows_each_are_named(frame):
+    frame["town"] = pd.Series([f"t{i % 40}" for i in range(ROWS)], dtype="str")
+    finding = only(found(frame))  # 1,300 train rows in 40 towns
+    assert (finding.level, finding.column) == ("warning", "town")
+    assert "40 categories in 1,300 train rows, 32.5 rows each" in finding.message
+    frame["town"] = pd.Series([f"t{i % 20}" for i in range(ROWS)], dtype="str")
+    assert found(frame) == ()
+
+
+def test_infinite_values_are_counted(frame):
+    frame.loc[[3, 5], "x"] = [np.inf, -np.inf]
+    finding = only(found(frame))
+    assert finding.column == "x"
+    assert "2 infinite values" in finding.message
+    frame.loc[3, "x"] = 0
+    assert "1 infinite value." in only(found(frame)).message
+
+
+def test_unused_rows_and_dates_are_noted(frame):
+    frame["day"] = pd.date_range("2020-01-01", periods=ROWS)
+    part = pd.Series(np.repeat(["train", "calibration", "test", ""], 500))
+    notes = found(frame, split=split_by_column(part))
+    assert [finding.level for finding in notes] == ["note", "note"]
+    assert notes[0].message.startswith("500 rows have no role")
+    assert notes[1].column == "day"
+
+
+def test_warnings_come_first(frame):
+    frame["country"] = "DE"
+    frame["result"] = frame["y"] + frame["x"] / 100
+    assert [finding.level for finding in found(frame)] == ["warning", "note"]
+
+
+COLUMNS = ("p_ant", "p_bee", "p_cow")
+
+
+def class_findings(frame):
+    table = make_table(frame, Roles("kind", split="split", class_scores=COLUMNS), "digest")
+    return check_table(table, split_table(table, Settings()))
+
+
+def test_a_sound_table_gives_no_findings(kinds):
+    assert class_findings(kinds) == ()
+
+
+def test_a_class_with_few_rows_is_named_with_its_role(kinds):
+    few = kinds[(kinds["kind"] != "bee") | (kinds["split"] != "test") | (kinds["x"] > 2)]
+    rows = ((few["kind"] == "bee") & (few["split"] == "test")).sum()
+    assert 0 < rows < 10
+    (found,) = class_findings(few.reset_index(drop=True))
+    assert f"{rows} of them of the class 'bee'" in found.message
+    assert "Give test more rows" in found.message
+
+
+def test_a_column_that_gives_one_class_away_is_named_once(kinds):
+    rng = np.random.default_rng(1)
+    told = np.where(kinds["kind"] == "cow", 1.0, 0.0) + rng.normal(scale=0.01, size=len(kinds))
+    (found,) = class_findings(kinds.assign(told=told))
+    assert found.column == "told"
+    assert "almost separates the class 'cow' from the others" in found.message
+
+
+def test_a_class_that_is_written_in_two_ways_is_named(kinds):
+    kind = kinds["kind"].copy()
+    kind.iloc[np.flatnonzero(kind == "ant")[::2]] = "Ant"
+    frame = kinds.assign(kind=kind, p_Ant=kinds["p_ant"])
+    roles = Roles("kind", split="split", class_scores=(*COLUMNS, "p_Ant"))
+    table = make_table(frame, roles, "digest")
+    found = check_table(table, split_table(table, Settings()))
+    assert any("differ only in case or spaces: 'Ant' in" in each.message for each in found)

@@ -1,0 +1,54 @@
+import pandas as pd
+
+from hetcal.figures.base import PALETTE
+from hetcal.figures.overconfidence import overconfidence_figure
+
+DIAGNOSIS = pd.DataFrame(
+    {
+        "leaf": [0, 1, 2],
+        "rows_train": [3000, 1000, 2000],
+        "rows_test": [300, 100, 200],
+        "auc_train": [0.9, 0.85, 0.95],
+        "auc_test": [0.8, 0.84, 0.7],
+        "rank": [0, 2, 1],
+        "sentence": ["all <is> said", "well", "badly"],
+    }
+)
+
+
+def test_all_rows_come_first_then_the_most_over_confident_leaf():
+    lines, train, test = overconfidence_figure(DIAGNOSIS).data
+    assert list(train.customdata) == list(test.customdata) == [0, 2, 1]
+    assert list(train.x) == [0.9, 0.95, 0.85]
+    assert list(test.x) == [0.8, 0.7, 0.84]
+    assert list(lines.x) == [0.9, 0.8, None, 0.95, 0.7, None, 0.85, 0.84, None]
+
+
+def test_the_first_is_drawn_on_top():
+    low, high = overconfidence_figure(DIAGNOSIS).layout.yaxis.range
+    assert low > high
+
+
+def test_names_and_axis_are_written():
+    figure = overconfidence_figure(DIAGNOSIS, selected=1)
+    assert list(figure.layout.yaxis.ticktext) == ["All rows", "Leaf 2", "<b>Leaf 1</b>"]
+    assert figure.layout.xaxis.title.text == "AUC"
+    assert [each.name for each in figure.data[1:]] == ["train AUC", "test AUC"]
+
+
+def test_train_is_hollow_and_test_is_filled():
+    _, train, test = overconfidence_figure(DIAGNOSIS).data
+    assert (train.marker.symbol, test.marker.symbol) == ("circle-open", "circle")
+    assert test.marker.color == PALETTE["test"]
+
+
+def test_hover_tells_the_verdict_and_n():
+    hover = overconfidence_figure(DIAGNOSIS).data[1].hovertext
+    assert hover[0] == (
+        "<b>All rows</b><br>all &lt;is&gt; said<br>n = 3,000 train rows, 300 test rows"
+    )
+
+
+def test_an_area_that_is_not_defined_leaves_a_gap():
+    figure = overconfidence_figure(DIAGNOSIS.assign(auc_test=[0.8, float("nan"), 0.7]))
+    assert pd.isna(figure.data[2].x[2])

@@ -1,0 +1,231 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from hetcal import parallel as side_by_side
+from hetcal.errors import PartitionError
+from hetcal.partitions.boosted import BoostedPartition
+from hetcal.partitions.forest import ForestPartition
+from hetcal.partitions.sklearn_internals import ToldLoss
+from hetcal.schemes.stages import NestedStage, boosted_stage
+
+FOLDS = "rows are divided into folds, where a weight of 2 is not two rows"
+
+
+@parametrize_with_checks(
+    [BoostedPartition(2, max_iter=3)],
+    expected_failed_checks=lambda _: {"check_sample_weight_equivalence_on_dense_data": FOLDS},
+)
+def test_keeps_the_contract_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def rows(seed, size=2_000):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(size, 4)), columns=[*"abcd"])
+    X.loc[rng.random(size) < 0.2, "a"] = np.nan
+    X["e"] = pd.Series(rng.choice([*"uvwxyz", None], size), dtype="str")
+    signal = np.sin(2 * X["a"].fillna(1)) + X["b"] * X["c"] + 2 * X["e"].isin(["u", "w"])
+    return X, (signal + rng.normal(size=size) > 0.5).to_numpy().astype(int)
+
+
+@pytest.fixture(scope="module")
+def caught():
+    """A fitted estimator, and the models of scikit-learn it was made of."""
+    models = {}
+    member = BoostedPartition._member
+
+    def watched(self, matrix, weighed, grown, left_out, number, tell):
+        models[number] = member(self, matrix, weighed, grown, left_out, number, tell)
+        return models[number]
+
+    X, y = rows(0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BoostedPartition, "_member", watched)
+        fitted = BoostedPartition(3, max_iter=40).fit(X, y)
+    return fitted, [models[number] for number in range(3)]
+
+
+def test_members_are_models_of_scikit_learn_on_all_folds_but_one(caught):
+    fitted, models = caught
+    X, y = rows(0)
+    matrix = fitted.ensemble_.columns.matrix(X)
+    folds = StratifiedKFold(3, shuffle=True, random_state=0).split(matrix, y)
+    for model, (grown, left_out) in zip(models, folds, strict=True):
+        plain = HistGradientBoostingClassifier(**{**model.get_params(), "loss": "log_loss"})
+        plain.fit(matrix[grown], y[grown], X_val=matrix[left_out], y_val=y[left_out])
+        margin = plain.decision_function(matrix)
+        assert np.array_equal(model.decision_function(matrix), margin)
+        assert np.array_equal(fitted.held_out_[left_out], margin[left_out])
+
+
+def test_progress_tells_how_many_trees_are_grown(monkeypatch):
+    monkeypatch.setattr(side_by_side, "PAUSE", 0.001)
+    X, y = rows(0, 400)
+    told = []
+    watched = BoostedPartition(2, max_iter=60, learning_rate=1e-3)
+    watched.fit(X, y, progress=lambda done, doing: told.append(done))
+    assert told == sorted(told)
+    assert (told[0], told[-1]) == (0.0, 1.0)
+    assert sum(0 < done < 1 for done in told) > 1
+    again = BoostedPartition(2, max_iter=60, learning_rate=1e-3).fit(X, y)
+    assert np.array_equal(watched.values_, again.values_)
+    assert np.array_equal(watched.held_out_, again.held_out_)
+
+
+def test_what_progress_raises_ends_the_growth_of_all_members(monkeypatch):
+    monkeypatch.setattr(side_by_side, "PAUSE", 0.001)
+    X, y = rows(0, 400)
+    grown = []
+    loss = ToldLoss.gradient_hessian
+
+    def counted(self, *args, **kwargs):
+        grown.append(1)
+        return loss(self, *args, **kwargs)
+
+    def stop(done, doing):
+        if done > 0.005:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(ToldLoss, "gradient_hessian", counted)
+    estimator = BoostedPartition(4, max_iter=5_000, learning_rate=1e-4)
+    with pytest.raises(KeyboardInterrupt):
+        estimator.fit(X, y, progress=stop)
+    assert 0.005 * 20_000 < len(grown) < 0.5 * 20_000
+    assert not hasattr(estimator, "ensemble_")
+
+
+def test_margin_is_the_mean_of_scikit_learns_decision_functions(caught):
+    fitted, models = caught
+    X, _ = rows(1)
+    matrix = fitted.ensemble_.columns.matrix(X)
+    expected = np.mean([model.decision_function(matrix) for model in models], axis=0)
+    assert np.abs(fitted.decision_function(X) - expected).max() < 1e-12
+
+
+def test_nested_maps_with_first_slope_0_are_the_boosted_model_whatever_the_score(caught):
+    fitted, _ = caught
+    X, _ = rows(1)
+    scores = np.random.default_rng(2).normal(size=len(X))
+    stage = boosted_stage(fitted, 0.0, 1.0, 0.0)
+    assert np.abs(stage.logit(scores, X) - fitted.decision_function(X)).max() < 1e-12
+
+
+def test_nested_maps_at_identity_are_the_network(caught):
+    fitted, _ = caught
+    X, _ = rows(1)
+    scores = np.random.default_rng(2).normal(size=len(X))
+    assert np.array_equal(boosted_stage(fitted, 1.0, 0.0, 0.0).logit(scores, X), scores)
+
+
+def test_stage_is_a_weighted_sum_of_score_and_margin(caught):
+    fitted, _ = caught
+    X, _ = rows(1)
+    scores = np.random.default_rng(2).normal(size=len(X))
+    expected = 0.4 * scores + 0.7 * fitted.decision_function(X) - 0.3
+    assert np.abs(boosted_stage(fitted, 0.4, 0.7, -0.3).logit(scores, X) - expected).max() < 1e-12
+
+
+def test_two_rounds_are_nested_as_in_the_paper():
+    X, y = rows(1)
+    trees = ForestPartition(2).fit(X, y).ensemble_
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=(2, trees.leaves))
+    scores = rng.normal(size=len(X))
+    first, second = trees.partition(0).apply(X) - 1, trees.partition(1).apply(X) - 1
+    second += len(trees.partition(0).leaves)
+    expected = a[second] * (a[first] * scores + b[first]) + b[second]
+    assert np.allclose(NestedStage(trees, a, b).logit(scores, X), expected, rtol=1e-14)
+
+
+def test_held_out_margin_is_that_of_the_member_without_the_row(caught):
+    fitted, models = caught
+    X, _ = rows(0)
+    matrix = fitted.ensemble_.columns.matrix(X)
+    each = np.array([model.decision_function(matrix) for model in models])
+    close = np.isclose(each, fitted.held_out_)
+    assert close.any(axis=0).all()
+    share = close.mean(axis=1)  # a third of the rows each
+    assert np.abs(share - 1 / 3).max() < 0.01
+
+
+def test_labels_of_rows_that_do_not_rank_leave_the_ranks_alone():
+    X, y = rows(0)
+    ranked = np.arange(len(X)) < 1_000
+    other = np.where(ranked, y, 1 - y)
+    both = [BoostedPartition(2, max_iter=2).fit(X, each, ranked=ranked) for each in (y, other)]
+    assert both[0].ensemble_.columns.ranks == both[1].ensemble_.columns.ranks
+
+
+def test_a_weight_of_0_leaves_a_row_out():
+    X, y = rows(0)
+    weight = np.r_[np.ones(1_500), np.zeros(500)]
+    fitted = BoostedPartition(2, max_iter=5).fit(X, y, weight)
+    other = BoostedPartition(2, max_iter=5).fit(X[:1_500], y[:1_500], np.ones(1_500))
+    assert np.array_equal(fitted.values_, other.values_)
+    assert np.isnan(fitted.held_out_[1_500:]).all()
+
+
+def test_a_column_without_values_and_one_of_rare_names_are_not_split():
+    X, y = rows(0, 600)
+    X["empty"], X["name"] = np.nan, [f"row {i}" for i in range(len(X))]
+    X["once"] = np.where(np.arange(len(X)) == 5, 1.0, np.nan)  # empty for one of the members
+    fitted = BoostedPartition(2, max_iter=5, learning_rate=0.5).fit(X, y)
+    names = [feature.name for feature in fitted.ensemble_.columns.features]
+    split = {names[i] for i in fitted.ensemble_.feature if i >= 0}
+    assert split <= {*"abcde"}
+    assert np.isfinite(fitted.held_out_).all()
+    assert np.corrcoef(fitted.held_out_, y)[0, 1] > 0.3
+
+
+def test_more_members_than_rows_of_a_class_are_refused():
+    X, y = rows(0)
+    with pytest.raises(PartitionError, match="3 rows of the rarer class"):
+        BoostedPartition(5).fit(X, np.arange(len(y)) < 3)
+
+
+def test_margins_of_a_group_come_from_trees_that_have_not_seen_it():
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 40, 2_000)
+    number, rate = rng.permutation(40), rng.random(40)
+    X = pd.DataFrame({"number": number[group], "noise": rng.normal(size=2_000)})
+    y = (rng.random(2_000) < rate[group]).astype(int)
+    seen = BoostedPartition(4, max_iter=30).fit(X, y).held_out_
+    unseen = BoostedPartition(4, max_iter=30).fit(X, y, groups=group)
+    assert roc_auc_score(y, seen) > 0.7
+    assert roc_auc_score(y, unseen.held_out_) < 0.6
+
+
+def test_there_are_no_more_members_than_groups():
+    X, y = rows(0, 600)
+    group = np.arange(600) % 3
+    four, three = (BoostedPartition(each, max_iter=3).fit(X, y, groups=group) for each in (4, 3))
+    assert np.array_equal(four.decision_function(X), three.decision_function(X))
+    assert np.array_equal(four.held_out_, three.held_out_)
+
+
+def test_a_single_group_is_refused():
+    X, y = rows(0, 200)
+    with pytest.raises(PartitionError, match="cannot be divided in two"):
+        BoostedPartition(2, max_iter=3).fit(X, y, groups=np.zeros(200))
+
+
+@pytest.mark.parametrize("unit", [2.0**-40, 1 / 2_000, 3e6])
+def test_the_unit_of_the_weights_does_not_matter(unit):
+    X, y = rows(0)
+    weight = np.random.default_rng(1).uniform(0.5, 1.5, 2_000)
+    weight /= weight.mean()
+    found = BoostedPartition(2, max_iter=20).fit(X, y, unit * weight).held_out_
+    other = BoostedPartition(2, max_iter=20).fit(X, y, weight).held_out_
+    assert np.ptp(found) > 2
+    assert found == pytest.approx(other, abs=1e-6)
+
+
+def test_groups_of_other_rows_are_refused():
+    X, y = rows(0, 200)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        BoostedPartition(2, max_iter=3).fit(X, y, groups=np.arange(199))

@@ -1,0 +1,181 @@
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hetcal.partitions.nodes import Feature, Node, needed_digits, number_words, short_number, shown
+from hetcal.partitions.partition import Partition
+from hetcal.partitions.tree import TreePartition
+
+AGE = Feature("age", "number", whole=True, missing=True)
+LETTERS = tuple("abcdefghijkl")
+JOB = Feature("job", "category", LETTERS, missing=True)
+
+
+def split(feature, cut, *, missing_left=False, left=1, right=2):
+    if isinstance(cut, tuple):
+        return Node(10, 0.5, feature.name, None, cut, missing_left, left, right)
+    return Node(10, 0.5, feature.name, cut, (), missing_left, left, right)
+
+
+def stump(feature, cut, *, missing_left=False):
+    nodes = (split(feature, cut, missing_left=missing_left), Node(4, 0.2), Node(6, 0.7))
+    return Partition((feature,), nodes)
+
+
+def rules(partition):
+    return [leaf.rule for leaf in partition.leaves]
+
+
+def test_one_leaf_is_all_rows():
+    assert rules(Partition((), (Node(10, 0.5),))) == ["all rows"]
+
+
+def test_ranges_of_one_column_are_merged():
+    nodes = (
+        split(AGE, 45.5, missing_left=True, left=1, right=4),
+        split(AGE, 30.5, left=2, right=3),
+        Node(1, 0.0),
+        Node(1, 0.0),
+        split(JOB, ("a", "b"), missing_left=True, left=5, right=6),
+        Node(1, 0.0),
+        Node(1, 0.0),
+    )
+    assert rules(Partition((AGE, JOB), nodes)) == [
+        "age ≤ 30",
+        "30 < age ≤ 45 (or missing)",
+        "age > 45 and job is a, b or missing",
+        "age > 45 and job is not a, b or missing",
+    ]
+
+
+def test_missing_values_are_not_mentioned_where_training_had_none():
+    age, job = Feature("age", "number"), Feature("job", "category", ("a", "b", "c"))
+    assert rules(stump(age, 2.5, missing_left=True)) == ["age ≤ 2.5", "age > 2.5"]
+    assert rules(stump(job, ("b",), missing_left=True)) == ["job is b", "job is a or c"]
+
+
+def test_missing_values_alone_have_words():
+    assert rules(stump(AGE, None)) == ["age is not missing", "age is missing"]
+    assert rules(stump(JOB, LETTERS)) == ["job is not missing", "job is missing"]
+
+
+def test_rare_categories_are_mentioned_where_training_had_some():
+    job = replace(JOB, missing=False, rare=True)
+    both = replace(JOB, rare=True)
+    assert rules(stump(job, ("a", "b"))) == ["job is a or b", "job is not a or b"]
+    assert rules(stump(job, ("a", "b"), missing_left=True)) == [
+        "job is a, b or rare",
+        "job is not a, b or rare",
+    ]
+    assert rules(stump(both, LETTERS)) == ["job is not missing or rare", "job is missing or rare"]
+    assert rules(stump(both, LETTERS[:7], missing_left=True))[0] == (
+        "job is one of 7 (a, b, …), missing or rare"
+    )
+
+
+def test_a_category_named_rare_is_quoted():
+    steak = Feature("steak", "category", ("done", "rare"), rare=True)
+    assert rules(stump(steak, ("rare",))) == ["steak is 'rare'", "steak is done or rare"]
+
+
+def test_long_sets_are_shortened_and_available_in_full():
+    partition = stump(JOB, LETTERS[:7], missing_left=True)
+    assert rules(partition) == [
+        "job is one of 7 (a, b, …) or missing",
+        "job is one of 5 (h, i, …)",
+    ]
+    assert partition.leaves[1].full_rule == "job is h, i, j, k or l"
+
+
+def test_a_set_without_few_names_is_told_by_what_is_not_in_it():
+    assert rules(stump(JOB, LETTERS[:10])) == [
+        "job is not k, l or missing",
+        "job is k, l or missing",
+    ]
+    assert rules(stump(JOB, LETTERS[:10], missing_left=True))[0] == "job is not k or l"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("", "''"), ("missing", "'missing'"), (" x", "' x'"), ("a\nb", r"'a\nb'"), ("é", "é")],
+)
+def test_names_that_would_be_misread_are_quoted(name, words):
+    assert shown(name) == words
+
+
+def test_long_names_are_shortened():
+    assert shown("x" * 100) == "x" * 39 + "…"
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (36.5, 4, "36.5"),
+        (0.0, 4, "0"),
+        (-0.25, 4, "-0.25"),
+        (1234567.0, 4, "1235000"),
+        (0.000123456, 4, "0.0001235"),
+        (1.5e-12, 4, "1.5e-12"),
+        (1e30, 4, "1e+30"),
+    ],
+)
+def test_numbers_are_short(value, digits, text):
+    assert short_number(value, digits) == text
+
+
+@pytest.mark.parametrize("threshold", [36.5, 36.0, -0.5, -3.0, 0.25])
+def test_whole_thresholds_divide_whole_numbers_alike(threshold):
+    shown_threshold = int(number_words(threshold, AGE))
+    for value in range(-50, 50):
+        assert (value <= shown_threshold) == (value <= threshold)
+
+
+def test_digits_suffice_to_stay_between_the_neighbours():
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        below, above = np.sort(rng.normal(size=2).astype(np.float32).astype(float))
+        offset = 10.0 ** rng.integers(-3, 9)
+        below, above = below + offset, above + offset
+        middle = below / 2 + above / 2
+        digits = needed_digits(middle, below, above)
+        assert below <= float(short_number(middle, digits)) < above
+        fewer = float(short_number(middle, digits - 1))
+        assert digits == 4 or not below <= fewer < above
+
+
+def test_rules_of_a_tree_hold_for_its_training_rows():
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(
+        {
+            "whole": rng.integers(-100, 100, 3_000),
+            "time": np.round(1_000_000 + rng.normal(size=3_000), 1),
+            "small": rng.normal(size=3_000) * 1e-7,
+        }
+    )
+    y = (X["whole"] + 50 * (X["time"] - 1_000_000) + 5e8 * X["small"] > 0).astype(int)
+    fitted = TreePartition(5, min_samples_leaf=20).fit(X, y)
+    leaf = fitted.apply(X)
+    for each in fitted.leaves_:
+        query = each.rule.replace("≤", "<=")
+        assert np.array_equal(X.eval(query).to_numpy(), leaf == each.id), query
+
+
+def test_whole_numbers_are_believed_only_where_it_is_certain():
+    values = np.tile(np.arange(10), 20)
+    y = values > 4
+    rule = {}
+    for name, column in {
+        "integers": values,
+        "nullable": pd.array(values, dtype="Int64"),
+        "with gaps": np.where(values == 0, np.nan, values),
+        "floats": values.astype(float),
+        "huge": values.astype(np.int64) + 2**24,
+    }.items():
+        fitted = TreePartition(1, min_samples_leaf=1).fit(pd.DataFrame({"x": column}), y)
+        rule[name] = fitted.leaves_[0].rule
+    assert rule["integers"] == rule["nullable"] == "x ≤ 4"
+    assert rule["with gaps"] == "x ≤ 4 (or missing)"
+    assert rule["floats"] == "x ≤ 4.5"
+    assert not fitted.partition_.features[0].whole

@@ -1,0 +1,69 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hetcal.data.scores import scores_from_column, scores_from_columns
+from hetcal.data.table import Roles, make_table
+from hetcal.errors import PartitionError, ScoreError, SplitError
+from hetcal.runs.run import run
+from hetcal.runs.settings import Settings
+
+ROLES = Roles(label="label", split="split", score="score")
+
+
+def run_on(frame, roles=ROLES, partition=None):
+    table = make_table(frame, roles, "digest")
+    return run(table, scores_from_column(frame["score"], "logit", "digest"), Settings(), partition)
+
+
+@pytest.mark.parametrize("role", ["calibration", "test"])
+@pytest.mark.parametrize("left", [None, "yes"])
+def test_a_role_whose_scored_rows_lack_a_class_is_refused(segments, role, left):
+    gone = (segments["split"] == role) & (segments["label"] != left)
+    frame = segments.assign(score=segments["score"].where(~gone))
+    with pytest.raises(ScoreError, match=f"Too few {role} rows have a finite score"):
+        run_on(frame)
+
+
+@pytest.mark.parametrize("role", ["train", "calibration", "test"])
+def test_a_role_without_weight_is_refused(segments, role):
+    frame = segments.assign(w=np.where(segments["split"] == role, 0.0, 1.0))
+    with pytest.raises(SplitError, match=f"All negative {role} rows have the weight 0"):
+        run_on(frame, replace(ROLES, weight="w"))
+
+
+@pytest.mark.parametrize("special", ["label", "split", "score"])
+def test_a_loaded_partition_may_not_ask_for_label_split_or_score(segments, special):
+    grown = run_on(segments).partition
+    used = grown.features[0].name
+    features = tuple(
+        replace(each, name=special) if each.name == used else each for each in grown.features
+    )
+    nodes = tuple(
+        replace(node, feature=special) if node.feature == used else node for node in grown.nodes
+    )
+    with pytest.raises(PartitionError, match=f"splits on '{special}'"):
+        run_on(segments, partition=replace(grown, features=features, nodes=nodes))
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32])
+def test_a_seed_out_of_range_is_refused(seed):
+    with pytest.raises(SplitError, match="A seed is a whole number from 0"):
+        Settings(seed=seed)
+
+
+@pytest.mark.parametrize("role", ["train", "calibration", "test"])
+def test_of_many_classes_two_need_weight_in_every_role(kinds, role):
+    frame, columns = kinds, ("p_ant", "p_bee", "p_cow")
+    for left, enough in ((("cow",), False), (("bee", "cow"), True)):
+        none = (frame["split"] == role) & ~frame["kind"].isin(left)
+        weighted = frame.assign(w=np.where(none, 0.0, 1.0))
+        roles = Roles("kind", split="split", weight="w", class_scores=columns)
+        table = make_table(weighted, roles, "digest")
+        scores = scores_from_columns(weighted, columns, "probability", "digest")
+        if enough:
+            assert run(table, scores, Settings(partition="tree")).evaluation.rows
+            continue
+        with pytest.raises(SplitError, match=f"The weight is 0 for all {role} rows but those of"):
+            run(table, scores, Settings(partition="tree"))
