@@ -9,7 +9,7 @@ from hetcal.data.table import Roles, make_table
 from hetcal.models.scoring import ColumnScoring
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
-from tests.pages.test_saved_run import as_format_1
+from tests.artifacts.test_saved_run import as_format_1
 from tests.pages.visit import (
     calm,
     choose_leaf,
