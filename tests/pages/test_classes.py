@@ -113,7 +113,7 @@ def test_columns_named_after_the_classes_are_offered(kinds):
 def test_columns_that_do_not_add_up_are_refused_and_can_be_logits(kinds):
     app = with_class_scores(kinds.assign(p_ant=0.5))
     assert "add up to" in the_error(app)
-    app = app.segmented_control(key="scores_class_kind").set_value("logit").run()
+    app = app.segmented_control(key="scores_kind").set_value("logit").run()
     assert said(calm(app).success) == ["Logits as they stand in 'p_ant', 'p_bee', 'p_cow'."]
 
 
@@ -198,7 +198,7 @@ def test_maps_are_chosen_without_a_click_and_told_in_words(kinds):
     assert lifts == pytest.approx(table.set_index("name")["lift"].to_dict(), abs=1e-12)
     results = calm(go(app, "pages/results.py"))
     assert any("Scheme: tree vector, chosen on" in each for each in said(results.markdown))
-    assert table_with(results, "top_label_error")["scheme"].iloc[-1] == "Chosen: tree vector"
+    assert table_with(results, "top_label_error")["scheme"].iloc[-1] == "chosen: tree vector"
     calibration = calm(go(app, "pages/calibration.py"))
     assert any("Chosen for all classes: tree vector" in m for m in said(calibration.markdown))
     assert not [each for each in calibration.segmented_control if each.key == "class_method"]
