@@ -12,7 +12,7 @@ from hetcal.data.table import Roles, make_table
 from hetcal.models.scoring import ColumnScoring
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
-from tests.model_files import model_files
+from tests.models.model_files import model_files
 from tests.pages.visit import (
     button,
     calm,

@@ -19,7 +19,7 @@ from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
 from hetcal.schemes.scheme import Scheme, composed_maps
 from hetcal.schemes.stages import LeafMapsStage, PooledStage
-from tests.chosen import OF_ONE_PARTITION, chosen
+from tests.schemes.chosen import OF_ONE_PARTITION, chosen
 
 ONE_MAP_PER_LEAF = ("identity", "pooled", *OF_ONE_PARTITION)
 SCORING = ColumnScoring(("score",), "logit")
