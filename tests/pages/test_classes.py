@@ -12,6 +12,7 @@ from hetcal.data.table import Roles, make_table
 from hetcal.models.scoring import ColumnScoring
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
+from pages.shared.flow.settings import for_classes
 from tests.models.model_files import model_files
 from tests.pages.visit import (
     button,
@@ -300,3 +301,12 @@ def test_a_model_with_a_unit_per_class_scores_the_rows_in_the_order_given():
         own = stored["three.keras own"][: len(head)]
     shown = head[["before_cow", "before_ant", "before_bee"]].to_numpy()
     assert shown == pytest.approx(own.astype(float), abs=1e-6)
+
+
+def test_settings_for_two_classes_give_way_and_the_map_of_all_classes_stays():
+    asked = Settings(partition="forest", seed=3, max_depth=5, tree_size="cv", min_rows=70)
+    assert for_classes(asked, "dirichlet") == Settings(
+        partition="auto", seed=3, calibrator="dirichlet"
+    )
+    tree = for_classes(Settings(partition="tree", max_depth=5, tree_size="cv"), "vector")
+    assert tree == Settings(partition="tree", max_depth=5, calibrator="vector")
