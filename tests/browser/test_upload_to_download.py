@@ -150,7 +150,7 @@ def test_named_inputs_find_their_columns_and_results_come_where_they_are_waited_
 ):
     table, model, _ = write_demo(tmp_path / "demo")
     bring(visitor, table, model)
-    expect(visitor.page.get_by_text("inputs is named after a column")).to_be_visible()
+    expect(visitor.page.get_by_text("inputs has the name of a column")).to_be_visible()
     visitor.press("Score the rows")
     expect(visitor.page.get_by_role("progressbar")).to_be_visible()
     visitor.walk_to("Results")

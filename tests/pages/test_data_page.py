@@ -65,7 +65,7 @@ def test_an_empty_page_offers_upload_and_demo_and_shows_no_table():
 def test_a_table_is_previewed_and_its_rows_are_counted_per_role(customers):
     app = calm(with_table(customers))
     assert app.subheader[0].value == "people.csv"
-    assert "The table in use: 2,400 rows, 6 columns" in [each.value for each in app.caption]
+    assert "In use: 2,400 rows, 6 columns" in [each.value for each in app.caption]
     pd.testing.assert_frame_equal(
         app.dataframe[0].value, customers.head(8), check_dtype=False, check_exact=False
     )
@@ -101,7 +101,7 @@ def test_guesses_are_called_guesses_until_they_are_confirmed(segments):
     assert guesses(app).startswith(line)
     app = go(go(app, "pages/scores.py"), "pages/data.py")
     assert guesses(app).startswith(line)
-    assert guesses(press(app, "All is right")) is None
+    assert guesses(press(app, "Confirm")) is None
     assert guesses(go(go(app, "pages/scores.py"), "pages/data.py")) is None
     upload(app, "data_file", "others.csv", segments.drop(columns="score"))
     assert guesses(app).startswith("Guessed: label label, positive value yes, split split. Change")
@@ -140,13 +140,13 @@ def test_the_other_positive_value_turns_the_rates_round(segments):
 
 
 def test_a_clean_table_is_called_clean_and_a_leak_is_named(customers):
-    assert "No column gives the label away" in said(calm(with_table(customers)).success)[0]
+    assert "No sign of label leakage" in said(calm(with_table(customers)).success)[0]
     leak = np.where(customers["label"] == "yes", 5.0, 1.0) + customers["noise"] / 100
     app = calm(with_table(customers.assign(twin=leak)))
     assert not app.success
     assert any("'twin'" in text for text in said(app.warning))
     app.multiselect(key="role_ignore").set_value(["twin"]).run()
-    assert "No column gives the label away" in said(calm(app).success)[0]
+    assert "No sign of label leakage" in said(calm(app).success)[0]
 
 
 def test_choices_survive_a_look_at_another_page(segments):
@@ -299,7 +299,7 @@ def test_a_refused_file_leaves_no_table_of_another_one(customers, name):
     app = go(app, "pages/results.py")
     assert the_error(app).startswith(f"'{name}' is a zip archive or an Excel workbook")
     upload(go(app, "pages/data.py"), "data_file", "people.csv", customers)
-    assert "The table in use: 2,400 rows, 6 columns" in [each.value for each in calm(app).caption]
+    assert "In use: 2,400 rows, 6 columns" in [each.value for each in calm(app).caption]
 
 
 def test_bad_rows_can_be_skipped_where_the_message_says_so(segments):

@@ -232,7 +232,7 @@ def test_a_refused_model_leaves_the_one_before_it_and_the_page_says_so():
 
 def test_without_a_model_the_page_says_what_happens_to_one(segments):
     app = calm(scores_page(segments, MODEL))
-    assert any("Lambda layers and unknown classes are refused" in c.value for c in app.caption)
+    assert any("Lambda layers and unknown classes are rejected" in c.value for c in app.caption)
     assert not app.button
 
 
@@ -267,7 +267,7 @@ def test_a_matrix_model_scores_only_columns_that_were_confirmed_in_their_order()
 def test_names_of_columns_can_be_pasted_in_the_order_of_the_model():
     app = upload(scores_page(model_rows(), MODEL), "scores_model", "net.keras", NET)
     pasted = app.text_area(key="scores_input_x pasted")
-    for text, words in (("x2\nx9\nx0", "No such column: x9."), ("x2, x2", "stands there twice")):
+    for text, words in (("x2\nx9\nx0", "No such column: x9."), ("x2, x2", "is listed twice")):
         app = pasted.set_value(text).run()
         assert any(words in each.value for each in app.caption)
         assert button(app, "Use these columns").disabled
@@ -353,4 +353,4 @@ def charts(app):
 
 
 def test_the_page_opens_empty_with_the_way_to_data():
-    assert links(open_page("pages/scores.py")) == ["Bring a table", "Or start with the demo"]
+    assert links(open_page("pages/scores.py")) == ["Choose a table", "Or start with the demo"]
