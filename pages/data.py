@@ -58,7 +58,7 @@ for finding in findings:
     show_finding(finding)
 if not findings:
     st.success(
-        "No sign of label leakage, no duplicate rows, and enough rows to train, calibrate and test.",
+        "No sign of label leakage, no duplicate rows, enough rows to train, calibrate and test.",
         icon=":material/check:",
     )
 st.page_link("pages/scores.py", label="Next: scores", icon=":material/arrow_forward:")

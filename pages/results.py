@@ -11,10 +11,10 @@ from hetcal.figures.results import (
 from hetcal.metrics.curves import points_in_words
 from hetcal.results.evaluation import metrics_table
 from hetcal.results.words import DEFINITIONS, p_in_words, same_order
-from hetcal.schemes.candidates import IDENTITY, in_words
+from hetcal.schemes.candidates import in_words
 from pages.shared.display.columns import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
 from pages.shared.display.results import (
-    order_words,
+    ranking_words,
     show_class_results,
     show_lift,
     show_scheme,
@@ -138,10 +138,4 @@ how_to_read(
 )
 st.subheader("Leaf by leaf", anchor=False)
 leaf_rows(evaluation.leaves, key="results_table", columns=LEAF_RESULTS, undefined=ONE_LABEL)
-if flow.classes and not same_order(lift):
-    inside = "A map changes all classes at once, so the ranking inside a leaf can change, too."
-else:
-    inside = order_words(flow.run, lift)
-changed = flow.choice is None or flow.choice.chosen != IDENTITY.name
-log_loss = " The log-loss shows how much better the probabilities have become." if changed else ""
-how_to_read(f"{inside}{log_loss}")
+how_to_read(ranking_words(flow))

@@ -44,7 +44,7 @@ def sound(kinds):
 
 
 def with_class_scores(frame):
-    """Bring a table and take the columns that are named after its classes."""
+    """Upload a table and take the columns that are named after its classes."""
     return press(go(with_table(frame), "pages/scores.py"), "Use these columns")
 
 
@@ -183,7 +183,7 @@ def test_the_leaves_can_be_segments_of_ones_own(kinds):
 
 
 @pytest.mark.recommended
-def test_maps_are_chosen_without_a_click_and_told_in_words(kinds):
+def test_maps_are_chosen_without_a_click_and_explained(kinds):
     app = calm(go(with_class_scores(kinds), "pages/partition.py"))
     assert app.selectbox(key="setting_partition").value == "auto"
     table = table_with(app, "words")
@@ -197,7 +197,7 @@ def test_maps_are_chosen_without_a_click_and_told_in_words(kinds):
     )
     assert lifts == pytest.approx(table.set_index("name")["lift"].to_dict(), abs=1e-12)
     results = calm(go(app, "pages/results.py"))
-    assert any("Scheme: tree vector, chosen on" in each for each in said(results.markdown))
+    assert any("Scheme: tree vector. " in each for each in said(results.markdown))
     assert (
         table_with(results, "top_label_error")["scheme"].iloc[-1].lower() == "chosen: tree vector"
     )

@@ -1,4 +1,4 @@
-"""Data: every way to bring a table, what its columns are for, how its rows divide."""
+"""Data: every kind of table file, the roles of columns, and the split."""
 
 import gzip
 
@@ -33,12 +33,12 @@ def balance(app):
     return table_with(app, "share_of_rows").set_index("role")
 
 
-def choose_way(app, way):
-    return app.segmented_control[0].set_value(way).run()
+def choose_kind(app, kind):
+    return app.segmented_control[0].set_value(kind).run()
 
 
 def name_path(path):
-    app = choose_way(open_page("pages/data.py"), "Path on this machine")
+    app = choose_kind(open_page("pages/data.py"), "Path on this machine")
     return app.text_input(key="data_path").set_value(str(path)).run()
 
 
@@ -217,7 +217,7 @@ def test_parquet_has_no_text_to_be_read_otherwise(segments):
 
 
 def test_a_file_for_each_role_makes_one_table(segments):
-    app = choose_way(open_page("pages/data.py"), "One file per role")
+    app = choose_kind(open_page("pages/data.py"), "One file per role")
     assert [each.key for each in app.file_uploader] == [f"data_{role}" for role in ROLES]
     parts = dict(list(segments.drop(columns="split").groupby(segments["split"])))
     upload(app, "data_train", "train.csv", parts["train"])
@@ -228,11 +228,11 @@ def test_a_file_for_each_role_makes_one_table(segments):
 
 
 def test_files_of_roles_stay_when_the_page_is_left_before_the_last_one(segments):
-    app = choose_way(open_page("pages/data.py"), "One file per role")
+    app = choose_kind(open_page("pages/data.py"), "One file per role")
     parts = dict(list(segments.drop(columns="split").groupby(segments["split"])))
     upload(app, "data_train", "train.csv", parts["train"])
     upload(app, "data_test", "test.csv", parts["test"])
-    app = choose_way(go(go(app, "pages/results.py"), "pages/data.py"), "One file per role")
+    app = choose_kind(go(go(app, "pages/results.py"), "pages/data.py"), "One file per role")
     upload(app, "data_calibration", "calibration.csv", parts["calibration"])
     shown = {role: len(rows) for role, rows in parts.items() if role != "validation"}
     assert dict(balance(calm(app))["rows"]) == {**shown, "validation": 0}

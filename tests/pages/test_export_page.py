@@ -119,7 +119,7 @@ def test_rows_that_get_no_probability_are_counted(segments, artifact):
     assert any("3 of 2,400 rows have no finite score" in each for each in said(app.caption))
 
 
-def test_an_artifact_lends_its_partition_to_the_table_at_hand(segments, finished, artifact):
+def test_the_partition_of_an_artifact_serves_for_the_current_table(segments, finished, artifact):
     app = upload(go(with_table(segments), "pages/export.py"), "reopen_artifact", "a.zip", artifact)
     press(app, "Use its partition for the current table")
     rules = table_with(calm(go(app, "pages/partition.py")), "rule")["rule"]

@@ -34,7 +34,7 @@ def choose(app, name):
 
 
 @pytest.mark.recommended
-def test_the_recommended_scheme_is_chosen_without_a_click_and_told_in_words(segments):
+def test_the_recommended_scheme_is_chosen_without_a_click_and_explained(segments):
     app = calm(go(with_scores(segments), "pages/partition.py"))
     assert app.selectbox(key="setting_partition").value == "auto"
     table = table_with(app, "words")
@@ -62,8 +62,8 @@ def test_a_scheme_of_many_trees_fills_every_page(segments, name):
     for page in ("overconfidence", "calibration", "results", "export"):
         calm(go(app, f"pages/{page}.py"))
     overview = calm(go(app, "app.py"))
-    (told,) = (each for each in overview.markdown if each.value == f"Scheme: **{name}**.")
-    assert "was asked for" in told.help
+    (scheme,) = (each for each in overview.markdown if each.value == f"Scheme: **{name}**.")
+    assert "was asked for" in scheme.help
     assert set(metrics(overview)) == {"AUC before", "AUC after", "Test rows"}
 
 
@@ -74,7 +74,7 @@ def test_a_tree_on_scores_says_which_rows_it_reads(segments, name):
     assert len(table_with(app, "rule")) >= 1
 
 
-def test_own_columns_are_asked_for_before_anything_is_divided(segments):
+def test_own_columns_must_be_chosen_before_the_rows_are_divided(segments):
     app = calm(choose(with_scores(segments), "columns"))
     assert "Choose one or more columns" in " ".join(said(app.info))
     assert not app.get("plotly_chart")

@@ -33,9 +33,9 @@ COLUMNS = ["x0", "x1", "x2"]
 WEIGHTS, BIAS = np.array([1.5, -0.75, 0.5]), 0.25
 
 
-def scores_page(frame, way):
+def scores_page(frame, source):
     app = go(with_table(frame), "pages/scores.py")
-    return app.segmented_control(key="scores_way").set_value(way).run()
+    return app.segmented_control(key="scores_way").set_value(source).run()
 
 
 def scored_head(app):
@@ -121,14 +121,14 @@ def test_a_column_of_logits_is_taken_as_it_stands(segments):
 
 def test_a_model_from_elsewhere_needs_a_split_that_says_what_it_was_trained_on(segments):
     assert not calm(with_scores(segments)).warning
-    (told,) = said(calm(with_scores(segments.drop(columns="split"))).warning)
-    assert "which of them the model was trained on" in told
+    (warning,) = said(calm(with_scores(segments.drop(columns="split"))).warning)
+    assert "which of them the model was trained on" in warning
 
 
 def test_percentages_taken_for_logits_are_pointed_out(segments):
     percent = segments.assign(score=100 * expit(segments["score"] - 2))
-    (told,) = said(calm(with_scores(percent)).warning)
-    assert "if they are percentages, divide them by 100" in told
+    (warning,) = said(calm(with_scores(percent)).warning)
+    assert "if they are percentages, divide them by 100" in warning
 
 
 def test_a_column_of_probabilities_is_recognised_and_inverted(segments):
@@ -277,7 +277,7 @@ def test_names_of_columns_can_be_pasted_in_the_order_of_the_model():
     assert "label" not in app.multiselect(key="scores_input_x").options
 
 
-def test_columns_of_another_table_are_asked_for_anew():
+def test_columns_of_another_table_must_be_chosen_again():
     app = upload(scores_page(model_rows(), MODEL), "scores_model", "net.keras", NET)
     app.checkbox[0].check().run()
     other = model_rows(["y0", "x1", "x2"])

@@ -9,7 +9,7 @@ from hetcal.metrics.delong import Lift
 from hetcal.results.evaluation import Evaluation, metrics_table
 from hetcal.results.words import DEFINITIONS, outcome, same_order, verdict
 from hetcal.runs.run import Run
-from hetcal.schemes.candidates import in_words
+from hetcal.schemes.candidates import IDENTITY, in_words
 from pages.shared.display.columns import (
     ACCURACY,
     CLASS_METRICS,
@@ -50,16 +50,25 @@ def show_scheme(chosen: str, why: str, *, at_length: bool = True) -> None:
         st.markdown(named, help=reason)
 
 
-def order_words(run: Run | SavedRun, lift: Lift) -> str:
-    """Say how calibration changed the ranking inside each leaf."""
-    if not run.applied:
+def ranking_words(flow: Flow) -> str:
+    """Say how calibration changed the ranking inside each leaf, and the probabilities."""
+    changed = flow.choice is None or flow.choice.chosen != IDENTITY.name
+    log_loss = " The log-loss shows how much better the probabilities have become."
+    return f"{_ranking_inside(flow)}{log_loss if changed else ''}"
+
+
+def _ranking_inside(flow: Flow) -> str:
+    same = same_order(flow.run.evaluation.lift)
+    if flow.classes and not same:
+        return "A map changes all classes at once, so the ranking inside a leaf can change, too."
+    if not flow.run.applied:
         return (
             "The scheme divides the rows more finely than these leaves, so the ranking inside them "
             "changes, too."
         )
-    if same_order(lift):
+    if same:
         return "The ranking of all rows is unchanged, within leaves and between them."
-    if all(each.shape.rises for each in run.calibrator.maps_):
+    if all(each.shape.rises for each in flow.run.calibrator.maps_):
         return (
             "The ranking within a leaf is unchanged, and so is its AUC: the lift comes from the "
             "ranking between leaves."
@@ -72,10 +81,7 @@ def show_class_verdict(run: Run | SavedRun) -> None:
     found, choice = run.evaluation, run.choice
     _say_outcome(found.lift, _verdict(run))
     if choice is not None:
-        st.markdown(
-            f"Scheme: **{plain(in_words(choice.chosen))}**, chosen on validation and calibration "
-            f"rows. {plain(choice.why)}"
-        )
+        show_scheme(choice.chosen, choice.why)
     before, after = found.before, found.after
     cards(
         ("Macro AUC before", f"{before.macro_auc:.4f}", MACRO_AUC),
