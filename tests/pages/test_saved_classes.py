@@ -88,7 +88,7 @@ def test_a_choice_is_named_with_its_reason(kinds):
     chosen = [each for each in said(app.markdown) if each.startswith("Scheme: tree vector")]
     assert len(chosen) == 1
     assert "The lift of 'tree vector'" in chosen[0]
-    assert table_with(app, "top_label_error")["scheme"].iloc[-1] == "Chosen: tree vector"
+    assert table_with(app, "top_label_error")["scheme"].iloc[-1].lower() == "chosen: tree vector"
     app = calm(go(app, "pages/calibration.py"))
     assert "Map of all classes in the saved run: tree vector." in said(app.markdown)
 
