@@ -1,13 +1,17 @@
-"""Overview: what hetcal does, the demo, and what the run says now."""
+"""Overview: what hetcal does, the demo, and the verdict of the current run."""
 
 import streamlit as st
 
-from hetcal.figures.results import lift_figure
-from hetcal.results.words import DEFINITIONS, same_order, verdict
+from hetcal.results.words import DEFINITIONS
 from pages.shared.controls.demo import demo_buttons, demo_files
-from pages.shared.display.classes import show_class_lifts, show_class_verdict
-from pages.shared.display.messages import show_scheme, show_verdict
-from pages.shared.display.widgets import cards, chart, definitions
+from pages.shared.display.results import (
+    show_class_lifts,
+    show_class_verdict,
+    show_lift,
+    show_scheme,
+    show_verdict,
+)
+from pages.shared.display.widgets import cards, definitions
 from pages.shared.frame import need_results, open_page
 from pages.shared.jobs import job_running, watch_job
 from pages.shared.state import workspace
@@ -21,9 +25,9 @@ NEXT = (
 
 open_page(
     "Overview",
-    "hetcal makes an over-confident classifier better **after** it was trained. A small tree "
-    "divides the rows into leaves, and the score is calibrated in each leaf separately. This "
-    "corrects the ranking *between* leaves and raises the AUC. When it does not, hetcal says so.",
+    "hetcal improves an over-confident classifier **after** training. A small tree divides the "
+    "rows into leaves, and the score is calibrated separately in each leaf. This corrects the "
+    "ranking *between* leaves and can raise the AUC. Where it does not help, hetcal says so.",
 )
 demo_buttons()
 watch_job()
@@ -50,13 +54,7 @@ else:
         *((leaves,) if flow.choice is None else ()),  # a scheme is more than the tree shown
         ("Test rows", f"{evaluation.rows:,}"),
     )
-    if not same_order(lift):
-        chart(
-            lift_figure(lift, evaluation.rows),
-            key="overview_lift",
-            alt=verdict(lift, evaluation.rows, groups=evaluation.groups),
-            how="Bar: 95 % interval of the lift. The gain is significant if it excludes zero.",
-        )
+    show_lift(evaluation, key="overview_lift")
     definitions("AUC", "Lift", "p-value")
 for page, label in NEXT:
     st.page_link(page, label=label, icon=":material/arrow_forward:")

@@ -5,21 +5,21 @@ import streamlit as st
 from hetcal.figures.calibration import maps_figure, slope_intercept_figure
 from hetcal.partitions.partition import fallback_words, maps_table
 from hetcal.schemes.candidates import IDENTITY
-from pages.shared.controls.maps import map_controls, say_untouched
-from pages.shared.display.classes import class_method_controls
+from pages.shared.controls.maps import class_method_controls, map_controls, say_untouched
+from pages.shared.display.columns import errors_known, map_columns
 from pages.shared.display.messages import plain
-from pages.shared.display.tables import errors_known, map_columns
-from pages.shared.display.widgets import chart, definitions, leaf_picker, leaf_rows
+from pages.shared.display.tables import leaf_rows
+from pages.shared.display.widgets import chart, definitions, leaf_picker
 from pages.shared.frame import need_results, open_page
 
-BARS = "Bars: 95 % intervals; hollow leaves use the pooled map. "
-NO_BARS = "The maps of a scheme come without intervals. "
+BARS = "Bars: 95 % intervals. Hollow points: leaves that use the pooled map. "
+NO_BARS = "Maps of a scheme have no intervals. "
 
 open_page(
     "Calibration",
-    "In every leaf a map turns the logit *s* into a probability; Platt's is "
-    "σ(slope · *s* + intercept). It is fitted on **held-out rows**, which the tree has not seen "
-    "and the network should not have: the calibration rows and, where a scheme is chosen, the "
+    "In every leaf a map turns the logit *s* into a probability; Platt's map is "
+    "σ(slope · *s* + intercept). Maps are fitted on **held-out rows**, on which neither the "
+    "network nor the tree was trained: the calibration rows and, for a scheme, also the "
     "validation rows.",
 )
 flow = need_results()
@@ -47,8 +47,8 @@ with left:
         maps_figure(calibrator.pooled_, calibrator.maps_, leaf or None, flow.score_range),
         key="calibration_maps",
         alt="Calibrated probability against score for every leaf",
-        how="Flatter than the dotted line: scores are over-confident there. Shifted up or down: "
-        "rows of the leaf are more or less often positive than the score says.",
+        how="Flatter than the dotted line: the scores of the leaf are over-confident. Shifted up "
+        "or down: its rows are more or less often positive than the scores say.",
     )
 with right:
     st.subheader("Network or tree?", anchor=False)
@@ -57,7 +57,7 @@ with right:
         key="calibration_plane",
         alt="Slope and intercept of every leaf with 95 % intervals",
         how="Slope 1 and intercept 0 keep the network as it is; slope 0 is the tree alone. "
-        f"{BARS if errors_known(calibrator) else NO_BARS}Point at a leaf to read its numbers.",
+        f"{BARS if errors_known(calibrator) else NO_BARS}Hover over a leaf to see its numbers.",
     )
 definitions("Slope and intercept", "Standard error")
 table = maps_table(calibrator, flow.partition)

@@ -1,13 +1,14 @@
-"""Data: bring a table, say what each column is for, divide its rows."""
+"""Data: choose a table, say what each column is for, split its rows."""
 
 import streamlit as st
 
 from pages.shared.controls.data import dialect_controls, role_controls, split_controls
 from pages.shared.controls.uploads import choose_table
+from pages.shared.display.columns import DESCRIBED, NO_ROWS, balance_columns
 from pages.shared.display.messages import plain, show_finding
 from pages.shared.display.progress import shown_progress
-from pages.shared.display.tables import DESCRIBED, NO_ROWS, balance_columns
-from pages.shared.display.widgets import draw_table, how_to_read
+from pages.shared.display.tables import draw_table
+from pages.shared.display.widgets import how_to_read
 from pages.shared.flow.flow import current_flow
 from pages.shared.frame import open_page, shown_errors
 from pages.shared.state import workspace
@@ -16,7 +17,7 @@ PREVIEW_ROWS = 8
 
 open_page(
     "Data",
-    "Bring a table, say what each column is for, and divide its rows. Nothing leaves the machine "
+    "Choose a table, say what each column is for, and split its rows. No data leaves the machine "
     "that runs hetcal.",
 )
 choose_table()
@@ -29,7 +30,7 @@ with shown_errors(), shown_progress() as progress:
     source = current_flow(progress).source
 names = ", ".join(file.name for file in workspace().files)
 st.subheader(plain(names), anchor=False)
-st.caption(f"The table in use: {len(source.frame):,} rows, {source.frame.shape[1]} columns")
+st.caption(f"In use: {len(source.frame):,} rows, {source.frame.shape[1]} columns")
 for note in source.notes:
     st.info(plain(note), icon=":material/info:")
 
@@ -50,14 +51,14 @@ with shown_errors(), shown_progress() as progress:
     balance, findings = flow.balance, flow.findings
 draw_table(balance, balance_columns(balance), NO_ROWS)
 how_to_read(
-    "The network learns on train and is chosen on validation; the tree grows on train; the maps "
-    "are fitted on calibration; every result is measured on test."
+    "Network and tree are fitted on train rows, the best epoch is chosen on validation rows, maps "
+    "are fitted on calibration rows, and every result is measured on test rows."
 )
 for finding in findings:
     show_finding(finding)
 if not findings:
     st.success(
-        "No column gives the label away, no rows repeat, every role is large enough.",
+        "No sign of label leakage, no duplicate rows, enough rows to train, calibrate and test.",
         icon=":material/check:",
     )
 st.page_link("pages/scores.py", label="Next: scores", icon=":material/arrow_forward:")

@@ -6,7 +6,8 @@ from hetcal.figures.overconfidence import overconfidence_figure
 from hetcal.figures.scores import leaf_histogram_figure, leaf_multiples_figure
 from hetcal.results.overconfidence import in_brief
 from hetcal.results.words import DEFINITIONS
-from pages.shared.display.tables import DIAGNOSIS, ON_TEST_ROWS, ONE_LABEL
+from pages.shared.display.columns import DIAGNOSIS, ON_TEST_ROWS, ONE_LABEL
+from pages.shared.display.tables import leaf_rows
 from pages.shared.display.widgets import (
     cards,
     chart,
@@ -14,7 +15,6 @@ from pages.shared.display.widgets import (
     leaf_chart,
     leaf_name,
     leaf_picker,
-    leaf_rows,
     one_of,
     say_computed_on,
     shown,
@@ -23,8 +23,8 @@ from pages.shared.frame import need_results, open_page
 
 open_page(
     "Over-confidence",
-    "A model that memorised its training rows separates the labels better there than on fresh "
-    "rows. The more the two histograms differ, the less its scores can be trusted.",
+    "An over-fitted model separates the labels better on its training rows than on new ones. The "
+    "more the two histograms differ, the less its scores can be trusted.",
 )
 flow = need_results()
 leaf = leaf_picker(flow.partition)
@@ -40,16 +40,15 @@ st.markdown(f"**{leaf_name(leaf)}:** {chosen.sentence}.")
 definitions("AUC", "Over-confidence", "Slope and intercept", "Log-loss", "Log-loss gap")
 
 with st.container(horizontal=True):
-    density = (
-        one_of("Height of the bars", ("Density", "Rows"), "overconfidence_height") == "Density"
-    )
+    density = one_of("Bar height", ("Density", "Rows"), "overconfidence_height") == "Density"
     axis = one_of("Score axis", ("logit", "probability"), "overconfidence_axis")
 chart(
     leaf_histogram_figure(flow.histograms(axis), leaf, density),
     key="overconfidence_leaf",
     alt=f"Score histograms by label, train above test, {leaf_name(leaf)}",
-    how="Two colours far apart: the labels are well separated. Over-confidence shows where train "
-    "(above) is better separated than test (below). The end bars hold everything beyond them.",
+    how="The less the two colours overlap, the better the labels are separated. If they overlap "
+    "less on train (above) than on test (below), the model is over-confident. The outermost bars "
+    "include all scores beyond them.",
 )
 st.subheader("Every leaf on the same axes", anchor=False)
 chart(
@@ -63,8 +62,8 @@ leaf_chart(
     overconfidence_figure(flow.diagnosis, leaf),
     key="overconfidence_rank",
     alt="AUC on train and on test rows of every leaf, most over-confident first",
-    how="The longer the line to the test AUC on its left, the larger the loss of AUC on test rows. "
-    "The leaf with the largest log-loss gap comes first.",
+    how="The longer the line from train AUC to test AUC, the larger the loss on test rows. The "
+    "leaf with the largest log-loss gap comes first.",
 )
 leaf_rows(
     flow.diagnosis.assign(brief=flow.diagnosis["advice"].map(in_brief)).sort_values("rank"),

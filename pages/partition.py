@@ -1,4 +1,4 @@
-"""The partition: how the rows are divided into leaves, or which scheme of many is used."""
+"""Partition: how the rows are divided into leaves, and which scheme is used."""
 
 import streamlit as st
 
@@ -11,24 +11,28 @@ from pages.shared.controls.partition import (
     show_tree_words,
     undecided,
 )
+from pages.shared.display.columns import CANDIDATES, NO_ROWS, NO_STRENGTH, leaf_columns
 from pages.shared.display.messages import plain
 from pages.shared.display.progress import shown_progress
-from pages.shared.display.tables import CANDIDATES, NO_ROWS, NO_STRENGTH, leaf_columns
-from pages.shared.display.widgets import chart, draw_table, leaf_chart, leaf_picker, leaf_rows
+from pages.shared.display.tables import draw_table, leaf_rows
+from pages.shared.display.widgets import chart, leaf_chart, leaf_picker
 from pages.shared.flow.flow import current_flow
 from pages.shared.frame import need_scores, need_table, open_page, shown_errors
 
 CHOSEN_HOW = (
-    "From the simplest at the top: of those clear of zero whose log-loss is significantly lower, "
-    "too, the simplest within one standard error of the best is chosen. If there are none, the "
-    "model is left as it is, or gets one map for all rows where that improves its probabilities."
+    "The simplest candidate is at the top. Those with an interval right of zero and a "
+    "significantly lower log-loss qualify, and the simplest within one standard error of the best "
+    "is chosen. If none qualifies, the model is left as it is, or gets one map for all rows if "
+    "that improves its probabilities."
 )
-ASKED_HOW = "Clear of zero, a scheme ranks significantly better than the model as it is."
+SCHEME_HOW = (
+    "If its interval lies right of zero, the scheme ranks significantly better than the model."
+)
 
 open_page(
     "Partition",
-    "The rows are divided into leaves in which the model deserves to be believed more, or less, "
-    "than elsewhere; each leaf gets a calibration of its own.",
+    "The rows are divided into leaves in which the model is more or less reliable than elsewhere; "
+    "each leaf gets its own calibration.",
 )
 flow = need_table()
 partition_controls(flow)
@@ -53,10 +57,10 @@ if choice is not None:
         candidate_figure(choice.candidates, choice.measure),
         key="partition_candidates",
         alt="Lift of every candidate on rows that it was not fitted on, with 95 % intervals",
-        how="Cross-fitted on validation and calibration rows; the test rows are not touched. "
-        + (CHOSEN_HOW if recommended else ASKED_HOW),
+        how="Cross-fitted on validation and calibration rows; the test rows are not used. "
+        + (CHOSEN_HOW if recommended else SCHEME_HOW),
     )
-    with st.expander("The candidates in numbers"):
+    with st.expander("Table of candidates"):
         draw_table(choice.candidates, CANDIDATES, NO_STRENGTH)
     show_tree_words(choice)
 grown = grown_words(partition, leaves, None if choice is None else choice.chosen)
@@ -64,15 +68,15 @@ leaf_chart(
     tree_figure(partition, leaf),
     key="partition_tree",
     alt="Tree of the partition: split rules, and for each leaf its rows and positive rate",
-    how="Read from the top: each indent asks one more question. Leaves far from the base rate are "
-    f"the heterogeneity that an over-confident model under-uses.{grown}",
+    how="Read from the top: each indent adds one condition. Leaves far from the base rate show the "
+    f"heterogeneity that an over-confident model under-uses.{grown}",
 )
 st.subheader(f"{len(partition.leaves)} leaves", anchor=False)
 leaf_rows(leaves, key="partition_leaves", columns=leaf_columns(leaves), undefined=NO_ROWS)
 counted = f"rows of class {plain(flow.shown)}" if flow.classes else "positive rows"
 st.caption(
-    f"n: rows; %: share of {counted}. A missing value goes to the side that the split says; "
-    "a category that is rare or new goes the way of missing values."
+    f"n: rows; %: share of {counted}. Each split says where missing values go; rare and unseen "
+    "categories count as missing."
 )
 st.download_button(
     "Download this partition (JSON)",

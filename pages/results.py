@@ -1,35 +1,42 @@
-"""Results: before and after, on test rows that no fit has seen."""
+"""Results: before and after, on test rows that were not used for fitting."""
 
 import streamlit as st
 
 from hetcal.figures.results import (
     leaf_lift_figure,
-    lift_figure,
     precision_recall_figure,
     reliability_figure,
     roc_figure,
 )
 from hetcal.metrics.curves import points_in_words
 from hetcal.results.evaluation import metrics_table
-from hetcal.results.words import DEFINITIONS, p_in_words, same_order, verdict
-from hetcal.schemes.candidates import IDENTITY, in_words
-from pages.shared.display.classes import show_class_results, show_shown_class
-from pages.shared.display.messages import order_words, show_scheme, show_verdict
-from pages.shared.display.tables import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
+from hetcal.results.words import DEFINITIONS, p_in_words, same_order
+from hetcal.schemes.candidates import in_words
+from pages.shared.display.columns import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
+from pages.shared.display.results import (
+    ranking_words,
+    show_class_results,
+    show_lift,
+    show_scheme,
+    show_shown_class,
+    show_verdict,
+)
+from pages.shared.display.tables import draw_table, leaf_rows
 from pages.shared.display.widgets import (
     cards,
     chart,
     definitions,
-    draw_table,
     how_to_read,
     leaf_chart,
     leaf_picker,
-    leaf_rows,
     say_computed_on,
 )
 from pages.shared.frame import need_results, open_page
+from pages.shared.state import kept
 
-open_page("Results", "Before and after calibration, on **test rows** that no fit has seen.")
+open_page(
+    "Results", "Before and after calibration, on **test rows** that were not used for fitting."
+)
 flow = need_results()
 if flow.classes:
     show_class_results(flow)
@@ -64,13 +71,7 @@ definitions(
     "Calibration error, debiased",
     "Share of the lift",
 )
-if not same_order(lift):
-    chart(
-        lift_figure(lift, evaluation.rows),
-        key="results_lift",
-        alt=verdict(lift, evaluation.rows, one_map, evaluation.groups),
-        how="Bar: 95 % interval of the lift. The gain is significant if it excludes zero.",
-    )
+show_lift(evaluation, "results_lift", one_map)
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     rate = st.number_input(
@@ -80,10 +81,9 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         10.0,
         step=1.0,
         format="%.1f",
-        key="results_rate",
         help=DEFINITIONS["TPR and FPR at (T, q)"],
         width=240,
-        persist_state="session",
+        **kept("results_rate"),
     )
     points = flow.run.points(rate / 100)
     st.markdown(points_in_words(*points))
@@ -94,8 +94,8 @@ with left:
         roc_figure(curves.roc, points),
         key="results_roc",
         alt="ROC curves before and after",
-        how="Higher is better: more true positives for the same false positives. The dotted line "
-        "is random ranking.",
+        how="Higher is better: more true positives at the same false positive rate. Dotted line: "
+        "random ranking.",
     )
 with right:
     st.subheader("Precision and recall", anchor=False)
@@ -103,7 +103,7 @@ with right:
         precision_recall_figure(curves.precision_recall),
         key="results_pr",
         alt="Precision-recall curves before and after",
-        how="Higher is better: fewer false alarms for the same share of positives found.",
+        how="Higher is better: fewer false positives at the same recall.",
     )
 left, right = st.columns(2, gap="medium")  # a row of their own, so that their titles align
 with left:
@@ -117,9 +117,7 @@ with left:
 with right:
     st.subheader("Where the lift comes from", anchor=False)
     if same_order(lift):
-        st.markdown(
-            "Calibration did not change the ranking, so there is no lift to share among the leaves."
-        )
+        st.markdown("Calibration did not change the ranking, so no leaf has a share in a lift.")
     else:
         leaf_chart(
             leaf_lift_figure(evaluation.leaves, leaf or None),
@@ -136,14 +134,8 @@ with st.container(horizontal=True):  # side by side, or one below the other in a
         draw_table(table, columns, width=500)
 how_to_read(
     "One increasing map for all rows keeps the AUC and corrects the probabilities; the tree alone "
-    "ignores the model. Maps that differ between leaves join the two."
+    "ignores the model. Separate maps in the leaves combine the two."
 )
 st.subheader("Leaf by leaf", anchor=False)
 leaf_rows(evaluation.leaves, key="results_table", columns=LEAF_RESULTS, undefined=ONE_LABEL)
-if flow.classes and not same_order(lift):
-    inside = "A map changes all classes at once, so the ranking inside a leaf can change, too."
-else:
-    inside = order_words(flow.run, lift)
-changed = flow.choice is None or flow.choice.chosen != IDENTITY.name
-log_loss = " The log-loss shows how much better the probabilities have become." if changed else ""
-how_to_read(f"{inside}{log_loss}")
+how_to_read(ranking_words(flow))

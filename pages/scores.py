@@ -1,4 +1,4 @@
-"""Scores: logits of every row, from columns, from a Keras model, or from a network trained here."""
+"""Scores: the logit of every row, from columns, a Keras model, or a network trained here."""
 
 import streamlit as st
 
@@ -7,36 +7,35 @@ from pages.shared.display.messages import plain, show_finding
 from pages.shared.display.widgets import cards
 from pages.shared.frame import need_table, open_page, shown_errors
 from pages.shared.jobs import job_running, watch_job
-from pages.shared.state import workspace
+from pages.shared.state import kept, workspace
 
-WAYS = {
+SOURCES = {
     "A column of the table": column_controls,
     "A Keras model": model_controls,
     "Train the paper's network": training_controls,
 }
-CLASS_WAYS = {"Columns of the table": column_controls, "A Keras model": model_controls}
-COMPARED = "Between the model's own output and the sigmoid of the logit, over all rows"
+CLASS_SOURCES = {"Columns of the table": column_controls, "A Keras model": model_controls}
+COMPARED = "Between the output of the model and the sigmoid of the logit, over all rows"
 
 open_page(
     "Scores",
-    "The score is the **logit**: what the last neuron says before the sigmoid. Take it from a "
-    "column, from your Keras model, or train the paper's network here.",
+    "The score is the **logit**: the output of the last neuron before the sigmoid. Take it from a "
+    "column or from your Keras model, or train the paper's network here.",
 )
 flow = need_table()
 several = bool(flow.classes)
-ways = CLASS_WAYS if several else WAYS
-way = st.segmented_control(
+sources = CLASS_SOURCES if several else SOURCES
+source = st.segmented_control(
     "Where do the scores come from?",
-    list(ways),
-    default=list(ways)[1 if workspace().model is not None else 0],
+    list(sources),
+    default=list(sources)[1 if workspace().model is not None else 0],
     required=True,
-    key="scores_class_way" if several else "scores_way",
-    persist_state="session",
+    **kept("scores_class_way" if several else "scores_way"),
 )
 with shown_errors():
-    ways[way](flow)
+    sources[source](flow)
 if several:
-    st.caption("One score per class. A network is trained here only for a single positive value.")
+    st.caption("Every class has a score. To train a network here, choose a positive value on Data.")
 watch_job()
 if job_running() or workspace().scoring is None:
     st.stop()
@@ -51,9 +50,9 @@ for finding in flow.score_findings:
     show_finding(finding)
 difference = scores.largest_difference
 known = difference is not None
-clipped = "Probabilities within 1e-7 of 0 or 1, pulled in by that"
+clipped = "Probabilities closer than 1e-7 to 0 or 1, moved to that distance"
 if several:
-    clipped = "Probabilities below 1e-7, pulled up to that"
+    clipped = "Probabilities below 1e-7, raised to that"
 cards(
     *([("Classes", f"{len(flow.classes)}")] if several else []),
     ("Rows with scores" if several else "Rows with a score", f"{scores.usable.sum():,}"),
@@ -62,5 +61,5 @@ cards(
     *([("Largest difference", f"{difference:.1e}", COMPARED)] if known else []),
 )
 if several:
-    st.caption(f"In this order: {plain(', '.join(flow.classes))}.")
+    st.caption(f"Order of the classes: {plain(', '.join(flow.classes))}.")
 st.page_link("pages/partition.py", label="Next: partition", icon=":material/arrow_forward:")

@@ -1,4 +1,4 @@
-"""What every page has around it: title, menu, errors in words, and what is still missing."""
+"""What all pages have: title, menu, error messages, and a note on what is still missing."""
 
 import gc
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from hetcal.errors import HetcalError
-from pages.shared.controls.guessed import assume_roles
+from pages.shared.controls.data import assume_roles
 from pages.shared.controls.partition import undecided
 from pages.shared.display.messages import plain, show_error
 from pages.shared.display.progress import shown_progress
@@ -55,14 +55,14 @@ def open_page(title: str, lead: str) -> None:
 
 
 def need_table() -> Flow:
-    """Return the flow once there is a table whose roles hold; otherwise say what to do."""
+    """Return the flow if there is a table with valid roles; otherwise say what to do."""
     if workspace().saved is not None:
         _saved_banner()
-        _missing("A saved run has no table.", "pages/data.py", "Bring a table")
+        _missing("A saved run has no table.", "pages/data.py", "Choose a table")
     if not workspace().files:
-        _missing("There is no table yet.", "pages/data.py", "Bring a table")
+        _missing("There is no table yet.", "pages/data.py", "Choose a table")
     with shown_errors("pages/data.py", "Go to Data"), shown_progress() as progress:
-        assume_roles(Flow(workspace(), progress).source)  # who is quick leaves Data before it does
+        assume_roles(Flow(workspace(), progress).source)  # Data may have been left before it did
         _ = current_flow(progress).split
     flow = current_flow()
     class_picker(flow.classes)
@@ -70,10 +70,7 @@ def need_table() -> Flow:
 
 
 def need_scores(flow: Flow | None = None) -> Flow:
-    """Return the flow once every row can have a score; otherwise say what to do.
-
-    A page that asked for the table itself passes on what it got.
-    """
+    """Return the flow if the rows have scores; otherwise say what to do."""
     flow = flow or need_table()
     with shown_errors("pages/scores.py", "Go to Scores"):
         missing = flow.scores is None
@@ -86,11 +83,11 @@ def need_scores(flow: Flow | None = None) -> Flow:
 
 
 def need_run() -> Flow:
-    """Return the flow once the whole algorithm has run on it."""
+    """Return the flow after the whole algorithm has run."""
     need_scores()
-    undivided = undecided()
-    if undivided is not None:
-        _missing(undivided, "pages/partition.py", "Go to Partition")
+    to_choose = undecided()
+    if to_choose is not None:
+        _missing(to_choose, "pages/partition.py", "Go to Partition")
     with shown_errors("pages/partition.py", "Go to Partition"), shown_progress() as progress:
         flow = current_flow(progress)
         _ = flow.choice, flow.leaves
@@ -100,7 +97,7 @@ def need_run() -> Flow:
 
 
 def need_results() -> Flow:
-    """Return the flow of the run at hand, or of the saved one that was opened."""
+    """Return the flow of the current run, or of the saved run that was opened."""
     if workspace().saved is None:
         return need_run()
     _saved_banner()
@@ -115,15 +112,15 @@ def _saved_banner() -> None:
     """Say that a saved run is shown, and offer to close it."""
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
-            f":material/folder_open: The saved run in **{plain(workspace().saved.name)}**, from "
-            "the sketches of its rows; the table itself is not here."
+            f":material/folder_open: The saved run **{plain(workspace().saved.name)}**, shown from "
+            "sketches of its rows, without its table."
         )
-        st.button("Close it", icon=":material/close:", on_click=close_saved)
+        st.button("Close", icon=":material/close:", on_click=close_saved)
 
 
 @contextmanager
 def shown_errors(page: str | None = None, label: str = "") -> Iterator[None]:
-    """Show an error meant for the person, with the page where it is put right, and stop."""
+    """Show an error of hetcal, with a link to the page where it can be corrected, and stop."""
     try:
         yield
     except HetcalError as error:

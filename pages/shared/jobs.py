@@ -1,4 +1,4 @@
-"""Work in a child process, watched by a page: scoring with a model, training a network."""
+"""Jobs in a child process, watched by a page: scoring with a model, training a network."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,9 +16,8 @@ from hetcal.models.inputs import suggest_inputs
 from hetcal.models.network import NetworkSettings
 from hetcal.models.scoring import ModelScoring, ScoringJob, start_scoring
 from hetcal.models.training import TrainedNetwork, TrainingJob, start_training
-from pages.shared.controls.files import keep
 from pages.shared.display.messages import show_error
-from pages.shared.state import update, workspace
+from pages.shared.state import keep_file, update, workspace
 
 SECONDS_BETWEEN_LOOKS = 0.5
 
@@ -72,7 +71,7 @@ def start_training_job(
     """Train the paper's network, then score every row with it."""
 
     def finish(network: TrainedNetwork) -> None:
-        model = inspect_model(keep(network.content, ".keras"), name="the trained network")
+        model = inspect_model(keep_file(network.content, ".keras"), name="the trained network")
         scoring = ModelScoring(model, suggest_inputs(model, list(table.frame.columns)))
         update(network=network, model=model, scoring=scoring)
         start_scoring_job(table, rows_digest, scoring)
@@ -82,14 +81,14 @@ def start_training_job(
 
 
 def job_running() -> bool:
-    """Whether some work is still under way."""
+    """Whether a job is still running."""
     return "job" in st.session_state
 
 
 def collect_job() -> None:
-    """Take the result of work that has ended, whichever page is open.
+    """Take the result of a job that has ended, whichever page is open.
 
-    A whole run of the page does this, not the fragment that looks at the work: while a
+    A whole run of the page does this, not the fragment that looks at the job: while a
     fragment is busy, its next look can undo a click on the menu.
     """
     watched: Watched | None = st.session_state.get("job")
@@ -103,7 +102,7 @@ def collect_job() -> None:
 
 
 def watch_job() -> None:
-    """Show the progress of the work under way, or what went wrong with the last one."""
+    """Show the progress of the running job, or why the last one failed."""
     if job_running():
         _look()
     elif "job_error" in st.session_state:
@@ -132,7 +131,7 @@ def _watch(watched: Watched) -> None:
 def _draw_scoring(job: ScoringJob) -> None:
     progress = job.progress()
     if progress is None:
-        st.progress(0.0, "Starting the model in a process of its own …")
+        st.progress(0.0, "Starting the model in a separate process …")
     else:
         left = _time(progress.seconds_left)
         text = f"{progress.rows_done:,} of {progress.rows:,} rows scored, {left} left"
@@ -142,7 +141,7 @@ def _draw_scoring(job: ScoringJob) -> None:
 def _draw_training(job: TrainingJob) -> None:
     progress = job.progress()
     if progress is None:
-        st.progress(0.0, "Starting Keras in a process of its own …")
+        st.progress(0.0, "Starting Keras in a separate process …")
         return
     left = "stopping" if job.cancelled else f"{_time(progress.seconds_left)} left"
     st.progress(progress.fraction, f"{progress.epoch} of {progress.epochs} epochs done, {left}")

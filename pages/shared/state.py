@@ -1,5 +1,8 @@
-"""The only place that touches the session's state: what the user chose, nothing derived."""
+"""What the session keeps: the files and choices of the user, nothing derived from them."""
 
+import hashlib
+import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,93 +23,57 @@ from pages.shared.flow.cache import forget_results
 ALL_ROWS = 0
 RECOMMENDED = Settings(partition="auto")
 LEAST_ROWS = (10, 100_000)
-"""The range of the fewest calibration rows for a map."""
+"""Range of the minimum number of calibration rows for a map."""
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file with rows on the machine that runs the app.
+    """A file with rows on the machine that runs the app."""
 
-    Parameters
-    ----------
-    path : Path
-        Where it is; uploads are kept under their digest.
-    name : str
-        What the user calls it: text to show, never a path to open.
-    stamp : str
-        Changes when the content changes.
-    role : str or None
-        The role of its rows, when each role has a file of its own.
-    dialect : Dialect or None
-        How to read it; None detects that.
-    """
-
-    path: Path
-    name: str
-    stamp: str
-    role: str | None = None
-    dialect: Dialect | None = None
+    path: Path  # uploads are kept under their digest
+    name: str  # as the user calls it: text to show, never a path to open
+    stamp: str  # changes with the content
+    role: str | None = None  # of its rows, when each role has a file of its own
+    dialect: Dialect | None = None  # None: detected
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """Everything the user gave or chose; every result is a cached function of it.
+    """Everything the user gave or chose; every result is a cached function of it."""
 
-    Parameters
-    ----------
-    files : tuple of TableFile
-        The table's files: one, or one per role; empty before the user brought any.
-    roles : Roles or None
-        What each column is for.
-    guessed : tuple of (str, str)
-        Fields of the roles that were guessed, with what was guessed, until the user has
-        confirmed or changed them.
-    settings : Settings
-        Split, tree and calibration.
-    model : ModelFile or None
-        An uploaded or trained Keras model.
-    network : TrainedNetwork or None
-        What training here produced; its model is `model`.
-    scoring : Scoring or None
-        Where the scores come from.
-    partition : Partition or None
-        A loaded partition, in place of the tree.
-    leaf : int
-        The leaf that every page shows; 0 means all rows.
-    classes : tuple of str or None
-        The values of a label with more than two, in the order of the scores; None means
-        ascending.
-    class_shown : str or None
-        The class that every page shows against all others; None means the first.
-    class_method : {"temperature", "vector", "dirichlet"}
-        Which maps are fitted for more than two classes.
-    all_rows : bool
-        Whether numbers are computed on all rows of a large table, too, instead of a sketch.
-    saved : TableFile or None
-        An artifact whose run is explored, without a table.
-    behind : Workspace or None
-        What comes back when that run is closed.
-    """
-
-    files: tuple[TableFile, ...] = ()
+    files: tuple[TableFile, ...] = ()  # one, or one per role
     roles: Roles | None = None
-    guessed: tuple[tuple[str, str], ...] = ()
+    guessed: tuple[tuple[str, str], ...] = ()  # fields of the roles and their unconfirmed guesses
     settings: Settings = field(default_factory=lambda: RECOMMENDED)
-    model: ModelFile | None = None
-    network: TrainedNetwork | None = None
+    model: ModelFile | None = None  # uploaded or trained here
+    network: TrainedNetwork | None = None  # what training here produced; its model is `model`
     scoring: Scoring | None = None
-    partition: Partition | None = None
-    leaf: int = ALL_ROWS
-    classes: tuple[str, ...] | None = None
-    class_shown: str | None = None
+    partition: Partition | None = None  # a loaded one, in place of the tree
+    leaf: int = ALL_ROWS  # shown on every page
+    classes: tuple[str, ...] | None = None  # in the order of the scores; None: ascending
+    class_shown: str | None = None  # against all others, on every page; None: the first
     class_method: ClassMethod = "vector"
-    all_rows: bool = False
-    saved: TableFile | None = None
-    behind: "Workspace | None" = None
+    all_rows: bool = False  # compute on all rows of a large table instead of a sketch
+    saved: TableFile | None = None  # an artifact whose run is explored, without a table
+    behind: "Workspace | None" = None  # comes back when that run is closed
+
+
+@st.cache_resource(scope="session", on_release=shutil.rmtree, show_spinner=False)
+def session_folder() -> Path:
+    """Make a folder for this session's files; it is removed when the session ends."""
+    return Path(tempfile.mkdtemp(prefix="hetcal-session-"))
+
+
+def keep_file(content: bytes, suffix: str = "") -> Path:
+    """Keep bytes in the session's folder, named by their digest."""
+    path = session_folder() / f"{hashlib.sha256(content).hexdigest()}{suffix}"
+    if not path.exists():
+        path.write_bytes(content)
+    return path
 
 
 def is_column_scoring(scoring: Scoring | None, columns: int) -> bool:
-    """Tell whether scores come from so many columns of the table."""
+    """Whether the scores come from this number of columns of the table."""
     return isinstance(scoring, ColumnScoring) and len(scoring.columns) == columns
 
 
@@ -121,7 +88,7 @@ def update(**changes: Any) -> None:
 
 
 def start(*files: TableFile) -> None:
-    """Begin with a new table: choices and work under way for another one no longer hold."""
+    """Begin with a new table: choices and jobs for another one no longer hold."""
     _cancel_job()
     if workspace().files not in ((), files):
         forget_results()
@@ -129,7 +96,7 @@ def start(*files: TableFile) -> None:
 
 
 def open_saved(artifact: TableFile, min_rows: int) -> None:
-    """Explore a saved run; the table at hand waits until it is closed."""
+    """Explore a saved run; the current table comes back when it is closed."""
     _cancel_job()
     here = workspace()
     st.session_state["workspace"] = Workspace(
@@ -140,7 +107,7 @@ def open_saved(artifact: TableFile, min_rows: int) -> None:
 
 
 def close_saved() -> None:
-    """Return to the table that was at hand."""
+    """Return to the table that was in use before."""
     st.session_state["workspace"] = workspace().behind or Workspace()
 
 
@@ -168,19 +135,14 @@ def role(name: str) -> dict[str, Any]:
     )
 
 
-def leaf_choice() -> dict[str, Any]:
-    """Tie a widget to the chosen leaf."""
-    return bound("leaf", workspace().leaf, choose_leaf)
-
-
-def choose_leaf(leaf: int) -> None:
-    """Show one leaf on every page; 0 shows all rows."""
-    update(leaf=leaf)
-
-
 def choice(name: str) -> dict[str, Any]:
     """Tie a widget to one field of the workspace."""
     return bound(name, getattr(workspace(), name), lambda value: update(**{name: value}))
+
+
+def kept(key: str) -> dict[str, Any]:
+    """Keep the value of a widget that is not part of the workspace while other pages are open."""
+    return {"key": key, "persist_state": "session"}
 
 
 def bound(key: str, value: Any, store: Callable[[Any], None]) -> dict[str, Any]:

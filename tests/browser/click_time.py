@@ -157,7 +157,7 @@ def press_radio(visitor: Visitor, name: str) -> None:
 
 
 def type_least_rows(visitor: Visitor, rows: str) -> None:
-    type_number(visitor, "Fewest rows for a map of its own", rows)
+    type_number(visitor, "Minimum rows for an own map", rows)
 
 
 def type_rate(visitor: Visitor, rate: str) -> None:
@@ -175,7 +175,7 @@ def choose_map(visitor: Visitor, name: str) -> None:
 
 
 def choose_shrinkage(visitor: Visitor, strength: str) -> None:
-    choose(visitor, "Shrinkage to the pooled map", strength)
+    choose(visitor, "Shrinkage towards pooled map", strength)
 
 
 def choose(visitor: Visitor, label: str, option: str) -> None:
@@ -189,10 +189,10 @@ def open_page(visitor: Visitor, name: str) -> None:
 
 CONTROLS = (
     Control("Over-confidence", "leaf", LEAVES, choose_leaf),
-    Control("Over-confidence", "height of the bars", ("Rows", "Density"), press_radio),
+    Control("Over-confidence", "bar height", ("Rows", "Density"), press_radio),
     Control("Over-confidence", "score axis", ("probability", "logit"), press_radio),
     Control("Calibration", "leaf", LEAVES, choose_leaf),
-    Control("Calibration", "fewest rows for a map", LEAST_ROWS, type_least_rows, of_maps=True),
+    Control("Calibration", "minimum rows for a map", LEAST_ROWS, type_least_rows, of_maps=True),
     Control("Calibration", "map", MAPS, choose_map, of_maps=True),
     Control("Calibration", "shrinkage", STRENGTHS, choose_shrinkage, of_maps=True),
     Control("Results", "leaf", LEAVES, choose_leaf),

@@ -59,7 +59,7 @@ def messages(visitor):
     return sizes
 
 
-def bring(visitor, table):
+def upload(visitor, table):
     visitor.open()
     visitor.walk_to("Data")
     visitor.page.get_by_role("radio", name="Path on this machine").click()
@@ -82,7 +82,7 @@ def points(visitor, count):
 
 
 def walk(visitor):
-    """Visit every page; times are told (`pytest -s`), not judged."""
+    """Visit every page; times are printed (`pytest -s`), not judged."""
     drawn = {}
     for name, count in FIGURES.items():
         started = time.monotonic()
@@ -94,7 +94,7 @@ def walk(visitor):
 
 
 def test_no_figure_and_no_message_carries_raw_rows(visitor, messages, table):
-    bring(visitor, table)
+    upload(visitor, table)
     drawn = walk(visitor)
     sys.stdout.write(f"largest message: {max(messages):,} bytes\n")
     counts = [count for figures in drawn.values() for count in figures]

@@ -1,4 +1,4 @@
-"""The paper's network is trained while the person watches, and stops when asked."""
+"""The paper's network is trained while the person watches, and stops on a click."""
 
 import re
 

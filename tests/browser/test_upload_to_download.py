@@ -44,7 +44,7 @@ def customers(tmp_path_factory):
     return path
 
 
-def bring(visitor, table, model):
+def upload(visitor, table, model):
     visitor.open()
     visitor.walk_to("Data")
     visitor.upload("Table (CSV", table)
@@ -119,7 +119,7 @@ def bits(path):
 def test_the_app_the_command_line_and_the_reopened_artifact_agree_bit_for_bit(
     visitor, customers, tmp_path
 ):
-    bring(visitor, customers, model_files() / "sigmoid.keras")
+    upload(visitor, customers, model_files() / "sigmoid.keras")
     confirm_columns(visitor)
     score(visitor)
     choose_by_picture(visitor, 1)
@@ -149,8 +149,8 @@ def test_named_inputs_find_their_columns_and_results_come_where_they_are_waited_
     visitor, tmp_path
 ):
     table, model, _ = write_demo(tmp_path / "demo")
-    bring(visitor, table, model)
-    expect(visitor.page.get_by_text("inputs is named after a column")).to_be_visible()
+    upload(visitor, table, model)
+    expect(visitor.page.get_by_text("inputs has the name of a column")).to_be_visible()
     visitor.press("Score the rows")
     expect(visitor.page.get_by_role("progressbar")).to_be_visible()
     visitor.walk_to("Results")

@@ -45,7 +45,7 @@ def sound(kinds):
 
 
 def with_class_scores(frame):
-    """Bring a table and take the columns that are named after its classes."""
+    """Upload a table and take the columns that are named after its classes."""
     return press(go(with_table(frame), "pages/scores.py"), "Use these columns")
 
 
@@ -184,21 +184,21 @@ def test_the_leaves_can_be_segments_of_ones_own(kinds):
 
 
 @pytest.mark.recommended
-def test_maps_are_chosen_without_a_click_and_told_in_words(kinds):
+def test_maps_are_chosen_without_a_click_and_explained(kinds):
     app = calm(go(with_class_scores(kinds), "pages/partition.py"))
     assert app.selectbox(key="setting_partition").value == "auto"
     table = table_with(app, "words")
     chosen = table.loc[table["chosen"], "name"].item()
     assert chosen == "tree vector"
     assert "Chosen: tree vector" in [each.value for each in app.subheader]
-    assert any("Forests and boosted trees are for two classes" in m.value for m in app.markdown)
+    assert any("Forests and boosted trees need two classes" in m.value for m in app.markdown)
     traces = figure(app, "partition_candidates")["data"]
     lifts = dict(
         pair for each in traces for pair in zip(each["y"], numbers(each["x"]), strict=True)
     )
     assert lifts == pytest.approx(table.set_index("name")["lift"].to_dict(), abs=1e-12)
     results = calm(go(app, "pages/results.py"))
-    assert any("Scheme: tree vector, chosen on" in each for each in said(results.markdown))
+    assert any("Scheme: tree vector. " in each for each in said(results.markdown))
     assert table_with(results, "top_label_error")["scheme"].iloc[-1] == "chosen: tree vector"
     calibration = calm(go(app, "pages/calibration.py"))
     assert any("Chosen for all classes: tree vector" in m for m in said(calibration.markdown))
@@ -252,7 +252,7 @@ def test_the_map_of_all_classes_can_be_chosen(kinds, finished):
     assert (maps["bias"] == 0).all()
     spread = maps.groupby("leaf")["weight"].agg(["min", "max"])
     assert spread["min"].tolist() == spread["max"].tolist()
-    assert any("those of the class ant alone" in text for text in said(app.info))
+    assert any("The maps below are for class ant" in text for text in said(app.info))
 
 
 def test_the_export_page_gives_the_run_of_all_classes(kinds, finished):
@@ -261,7 +261,7 @@ def test_the_export_page_gives_the_run_of_all_classes(kinds, finished):
         table_with(app, "top_after"), scored_table(finished).head(8), check_dtype=False
     )
     (contents,) = [each.value for each in app.markdown if each.value.startswith("A zip")]
-    assert contents.endswith("the metrics, sketches of the scores.")
+    assert contents.endswith("the metrics and sketches of the scores.")
 
 
 def test_an_artifact_comes_back_and_scores_rows(kinds, finished):
@@ -295,7 +295,7 @@ def test_a_model_with_a_unit_per_class_scores_the_rows_in_the_order_given():
     app = app.multiselect[1].set_value(["cow", "ant", "bee"]).run()
     app = calm(wait_for_job(press(app, "Score the rows")))
     assert "The final softmax was removed exactly" in said(app.success)[0]
-    assert "In this order: cow, ant, bee." in [each.value for each in app.caption]
+    assert "Order of the classes: cow, ant, bee." in [each.value for each in app.caption]
     head = table_with(calm(go(app, "pages/export.py")), "top_after")
     with np.load(model_files() / "found.npz") as stored:
         own = stored["three.keras own"][: len(head)]

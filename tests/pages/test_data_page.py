@@ -1,4 +1,4 @@
-"""Data: every way to bring a table, what its columns are for, how its rows divide."""
+"""Data: every kind of table file, the roles of columns, and the split."""
 
 import gzip
 
@@ -33,12 +33,12 @@ def balance(app):
     return table_with(app, "share_of_rows").set_index("role")
 
 
-def choose_way(app, way):
-    return app.segmented_control[0].set_value(way).run()
+def choose_kind(app, kind):
+    return app.segmented_control[0].set_value(kind).run()
 
 
 def name_path(path):
-    app = choose_way(open_page("pages/data.py"), "Path on this machine")
+    app = choose_kind(open_page("pages/data.py"), "Path on this machine")
     return app.text_input(key="data_path").set_value(str(path)).run()
 
 
@@ -65,7 +65,7 @@ def test_an_empty_page_offers_upload_and_demo_and_shows_no_table():
 def test_a_table_is_previewed_and_its_rows_are_counted_per_role(customers):
     app = calm(with_table(customers))
     assert app.subheader[0].value == "people.csv"
-    assert "The table in use: 2,400 rows, 6 columns" in [each.value for each in app.caption]
+    assert "In use: 2,400 rows, 6 columns" in [each.value for each in app.caption]
     pd.testing.assert_frame_equal(
         app.dataframe[0].value, customers.head(8), check_dtype=False, check_exact=False
     )
@@ -101,7 +101,7 @@ def test_guesses_are_called_guesses_until_they_are_confirmed(segments):
     assert guesses(app).startswith(line)
     app = go(go(app, "pages/scores.py"), "pages/data.py")
     assert guesses(app).startswith(line)
-    assert guesses(press(app, "All is right")) is None
+    assert guesses(press(app, "Confirm")) is None
     assert guesses(go(go(app, "pages/scores.py"), "pages/data.py")) is None
     upload(app, "data_file", "others.csv", segments.drop(columns="score"))
     assert guesses(app).startswith("Guessed: label label, positive value yes, split split. Change")
@@ -140,13 +140,13 @@ def test_the_other_positive_value_turns_the_rates_round(segments):
 
 
 def test_a_clean_table_is_called_clean_and_a_leak_is_named(customers):
-    assert "No column gives the label away" in said(calm(with_table(customers)).success)[0]
+    assert "No sign of label leakage" in said(calm(with_table(customers)).success)[0]
     leak = np.where(customers["label"] == "yes", 5.0, 1.0) + customers["noise"] / 100
     app = calm(with_table(customers.assign(twin=leak)))
     assert not app.success
     assert any("'twin'" in text for text in said(app.warning))
     app.multiselect(key="role_ignore").set_value(["twin"]).run()
-    assert "No column gives the label away" in said(calm(app).success)[0]
+    assert "No sign of label leakage" in said(calm(app).success)[0]
 
 
 def test_choices_survive_a_look_at_another_page(segments):
@@ -217,7 +217,7 @@ def test_parquet_has_no_text_to_be_read_otherwise(segments):
 
 
 def test_a_file_for_each_role_makes_one_table(segments):
-    app = choose_way(open_page("pages/data.py"), "One file per role")
+    app = choose_kind(open_page("pages/data.py"), "One file per role")
     assert [each.key for each in app.file_uploader] == [f"data_{role}" for role in ROLES]
     parts = dict(list(segments.drop(columns="split").groupby(segments["split"])))
     upload(app, "data_train", "train.csv", parts["train"])
@@ -228,11 +228,11 @@ def test_a_file_for_each_role_makes_one_table(segments):
 
 
 def test_files_of_roles_stay_when_the_page_is_left_before_the_last_one(segments):
-    app = choose_way(open_page("pages/data.py"), "One file per role")
+    app = choose_kind(open_page("pages/data.py"), "One file per role")
     parts = dict(list(segments.drop(columns="split").groupby(segments["split"])))
     upload(app, "data_train", "train.csv", parts["train"])
     upload(app, "data_test", "test.csv", parts["test"])
-    app = choose_way(go(go(app, "pages/results.py"), "pages/data.py"), "One file per role")
+    app = choose_kind(go(go(app, "pages/results.py"), "pages/data.py"), "One file per role")
     upload(app, "data_calibration", "calibration.csv", parts["calibration"])
     shown = {role: len(rows) for role, rows in parts.items() if role != "validation"}
     assert dict(balance(calm(app))["rows"]) == {**shown, "validation": 0}
@@ -299,7 +299,7 @@ def test_a_refused_file_leaves_no_table_of_another_one(customers, name):
     app = go(app, "pages/results.py")
     assert the_error(app).startswith(f"'{name}' is a zip archive or an Excel workbook")
     upload(go(app, "pages/data.py"), "data_file", "people.csv", customers)
-    assert "The table in use: 2,400 rows, 6 columns" in [each.value for each in calm(app).caption]
+    assert "In use: 2,400 rows, 6 columns" in [each.value for each in calm(app).caption]
 
 
 def test_bad_rows_can_be_skipped_where_the_message_says_so(segments):

@@ -62,7 +62,7 @@ def test_an_artifact_can_be_reopened_before_there_is_a_table():
     app = calm(open_page("pages/export.py"))
     assert [each.key for each in app.file_uploader] == ["reopen_artifact"]
     assert [tab.label for tab in app.tabs] == ["Download", "Reopen an artifact"]
-    assert links(app) == ["Bring a table", "Or start with the demo"]
+    assert links(app) == ["Choose a table", "Or start with the demo"]
     assert not app.download_button
 
 
@@ -71,7 +71,7 @@ def test_a_finished_run_can_be_taken_along(segments, finished):
     app.slider(key="setting_max_depth").set_value(2).run()
     app = calm(go(app, "pages/export.py"))
     assert [each.label for each in app.download_button] == DOWNLOADS
-    assert "2,400 rows of all roles; the first ones:" in [each.value for each in app.caption]
+    assert "2,400 rows of all roles. The first rows:" in [each.value for each in app.caption]
     pd.testing.assert_frame_equal(
         app.dataframe[0].value, scored_table(finished).head(8), check_dtype=False
     )
@@ -119,9 +119,9 @@ def test_rows_that_get_no_probability_are_counted(segments, artifact):
     assert any("3 of 2,400 rows have no finite score" in each for each in said(app.caption))
 
 
-def test_an_artifact_lends_its_partition_to_the_table_at_hand(segments, finished, artifact):
+def test_the_partition_of_an_artifact_serves_for_the_current_table(segments, finished, artifact):
     app = upload(go(with_table(segments), "pages/export.py"), "reopen_artifact", "a.zip", artifact)
-    press(app, "Use its partition for the table at hand")
+    press(app, "Use its partition for the current table")
     rules = table_with(calm(go(app, "pages/partition.py")), "rule")["rule"]
     assert rules.tolist() == [leaf.rule for leaf in finished.partition.leaves]
 

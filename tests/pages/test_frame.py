@@ -1,12 +1,16 @@
 """The frame around every page: menu, empty state, state that survives, sessions apart."""
 
+import ctypes
 import gc
+import subprocess
+import sys
 import weakref
 from dataclasses import replace
 
 import pytest
 
-from pages.shared.flow import compute
+from pages.shared.flow import cache, compute
+from pages.shared.flow.cache import release_freed_memory
 from tests.pages.streamlit_internals import end_session
 from tests.pages.visit import (
     PAGES,
@@ -40,7 +44,7 @@ def test_a_page_opened_by_its_address_has_the_frame_of_all_pages(page, title):
 def test_without_a_table_a_page_says_so_and_links_to_data_and_demo(page):
     app = open_page(page)
     assert "**There is no table yet.**" in [each.value for each in app.markdown]
-    assert links(app) == ["Bring a table", "Or start with the demo"]
+    assert links(app) == ["Choose a table", "Or start with the demo"]
     assert not app.metric
     assert not app.get("plotly_chart")
 
@@ -216,3 +220,36 @@ def test_who_leaves_the_data_page_before_it_is_done_finds_its_columns_guessed(se
     app.session_state["workspace"] = hurried
     calm(go(app, "pages/scores.py"))
     assert app.session_state["workspace"].roles.label == "label"
+
+
+HELD = """
+from pathlib import Path
+from pages.shared.flow.cache import release_freed_memory
+
+def held():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+blocks = [bytearray(b"1" * 100_000) for _ in range(2000)]
+blocks = blocks[-1:]  # the end of the heap stays in use
+before = held()
+release_freed_memory()
+print(before - held())
+"""
+
+
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux") or not hasattr(ctypes.CDLL(None), "malloc_trim"),
+    reason="this system takes freed memory back by itself, or not at all",
+)
+def test_what_was_freed_below_what_is_in_use_goes_back_to_the_system():
+    given = subprocess.run([sys.executable, "-c", HELD], capture_output=True, text=True, check=True)
+    assert int(given.stdout) > 100_000_000
+
+
+def test_other_systems_are_left_alone(monkeypatch):
+    def unexpected(name):
+        raise AssertionError(name)
+
+    monkeypatch.setattr(cache.sys, "platform", "win32")
+    monkeypatch.setattr(cache.ctypes, "CDLL", unexpected)
+    release_freed_memory()

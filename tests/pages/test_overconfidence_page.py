@@ -110,5 +110,5 @@ def test_its_terms_are_explained_one_click_away(app):
         "Log-loss gap",
     ]
     slope = next(each for each in app.metric if each.label == "Slope on test rows")
-    assert slope.proto.help.startswith("Of the Platt map fitted on the test rows")
+    assert slope.proto.help.startswith("Of a Platt map fitted on the test rows")
     assert slope.proto.help.endswith(DEFINITIONS["Slope and intercept"])

@@ -1,4 +1,4 @@
-"""Overview: the demo, the paper's example, and the verdict of the run at hand."""
+"""Overview: the demo, the paper's example, and the verdict of the current run."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ from tests.pages.visit import (
 )
 
 
-def test_a_newcomer_sees_what_to_bring_and_may_download_it():
+def test_a_new_user_sees_what_is_needed_and_can_download_examples():
     app = calm(open_page("app.py"))
     assert [each.label for each in app.button] == ["Run the demo", "The paper's example"]
     assert links(app) == ["Use my own table", "Reopen an artifact"]

@@ -115,7 +115,7 @@ def test_a_saved_partition_takes_the_place_of_the_tree_until_it_is_let_go(segmen
     assert not app.slider
     app = go(go(app, "pages/data.py"), "pages/partition.py")
     assert len(table_with(app, "rule")) == 2
-    press(app, "Grow one instead")
+    press(app, "Grow a tree instead")
     assert table_with(calm(app), "rule")["rule"].str.contains("segment").any()
     assert app.slider(key="setting_max_depth").value == 3
 
@@ -153,7 +153,7 @@ def test_a_partition_of_another_table_names_the_column_and_can_be_let_go(segment
     assert "no column 'height'" in the_error(app)
     assert "no column 'height'" in the_error(go(app, "pages/results.py"))
     assert links(app) == ["Go to Partition"]
-    press(go(app, "pages/partition.py"), "Grow one instead")
+    press(go(app, "pages/partition.py"), "Grow a tree instead")
     assert len(table_with(calm(app), "rule")) > 1
 
 
@@ -165,7 +165,7 @@ def test_what_is_saved_loads_again(segments):
     assert table_with(app, "rule")["rule"].tolist() == rules
     upload(app, "partition_file", "partition.json", saved(partition))
     assert table_with(calm(app), "rule")["rule"].tolist() == rules
-    assert button(app, "Grow one instead")
+    assert button(app, "Grow a tree instead")
 
 
 def test_a_role_without_rows_has_no_columns_and_short_rules_take_little_room(segments):

@@ -189,8 +189,8 @@ def test_the_verdict_says_that_the_interval_counts_groups(segments):
     app = go(app, "pages/partition.py")
     app.slider(key="setting_max_depth").set_value(1).run()
     test = grouped["site"][grouped["split"] == "test"]
-    (told,) = said(calm(go(app, "pages/results.py")).success)
-    assert f"on {test.size:,} test rows of {test.nunique():,} groups" in told
+    (words,) = said(calm(go(app, "pages/results.py")).success)
+    assert f"on {test.size:,} test rows of {test.nunique():,} groups" in words
 
 
 def test_a_sketched_table_has_nearly_the_same_results_and_on_demand_the_same(

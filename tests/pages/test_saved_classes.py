@@ -36,8 +36,8 @@ def app(artifact):
 
 def shown(app):
     """The numbers, verdicts and tables of a page."""
-    told = metrics(app), said(app.success), said(app.info)
-    return told, [each.value for each in app.dataframe]
+    words = metrics(app), said(app.success), said(app.info)
+    return words, [each.value for each in app.dataframe]
 
 
 @pytest.mark.parametrize("page", ["app.py", "pages/results.py"])
@@ -54,8 +54,8 @@ def test_a_saved_run_has_the_numbers_and_tables_of_the_run_at_hand(kinds, app, p
 def test_a_saved_run_says_that_it_is_one_on_every_page(app):
     for page in ("app.py", "pages/results.py", "pages/calibration.py", "pages/overconfidence.py"):
         assert "run.zip" in banner(calm(go(app, page)))[0].replace("\\", "")
-    told = said(go(app, "pages/results.py").caption)
-    assert any("Computed on all rows before the run was saved" in each for each in told)
+    words = said(go(app, "pages/results.py").caption)
+    assert any("Computed on all rows before the run was saved" in each for each in words)
 
 
 def test_the_class_is_chosen_in_the_sidebar_and_stays_across_pages(kinds, app):

@@ -25,7 +25,7 @@ from tests.pages.visit import (
     with_segment_leaves,
 )
 
-SAVED = "saved run in"
+SAVED = "The saved run"
 
 
 def run_of(frame, settings):
@@ -72,7 +72,7 @@ def test_a_saved_scheme_shows_what_the_scheme_gives_and_why(segments):
     data = artifact_bytes(forest, ColumnScoring(("score",), "logit"))
     app = upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", data)
     assert any(each.startswith("Scheme: forest. ") for each in said(calm(app).markdown))
-    assert any("stands for the scheme" in each for each in said(app.caption))
+    assert any("is for diagnosis" in each for each in said(app.caption))
     app = explore(app, data)
     by_maps = forest.calibrator.predict_logit(forest.scores.logit, forest.leaf)
     rows = forest.split.test
@@ -81,12 +81,12 @@ def test_a_saved_scheme_shows_what_the_scheme_gives_and_why(segments):
     assert shown != f"{roc_auc_score(forest.table.y[rows], by_maps[rows]):.4f}"
     assert any(f"Scheme: forest. {forest.choice.why}" in each for each in said(app.markdown))
     app = calm(go(app, "pages/calibration.py"))
-    assert any("The scheme in use is 'forest'. The maps" in each for each in said(app.info))
+    assert any("The scheme in use is 'forest'. These maps" in each for each in said(app.info))
 
 
-def test_maps_that_calibrate_are_not_said_to_stand_for_a_scheme(artifact):
+def test_maps_that_calibrate_are_not_said_to_be_for_diagnosis(artifact):
     app = upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", artifact)
-    assert not any("stands for" in each for each in said(calm(app).caption))
+    assert not any("for diagnosis" in each for each in said(calm(app).caption))
 
 
 def test_the_leaf_and_the_least_rows_of_a_saved_run_can_be_changed(app, finished):
@@ -112,7 +112,7 @@ def test_every_page_of_results_says_that_the_run_is_a_saved_one(app, page):
 @pytest.mark.parametrize("page", ["pages/scores.py", "pages/partition.py", "pages/export.py"])
 def test_pages_that_need_rows_ask_for_a_table(app, page):
     app = calm(go(app, page))
-    assert "Bring a table" in links(app)
+    assert "Choose a table" in links(app)
     assert any("A saved run has no table" in each.value for each in app.markdown)
 
 
@@ -121,7 +121,7 @@ def test_the_table_at_hand_comes_back_when_the_saved_run_is_closed(segments, art
     shown = metrics(calm(go(own, "pages/results.py")))
     app = go(explore(own, artifact), "pages/results.py")
     assert metrics(app) != shown
-    app = press(app, "Close it")
+    app = press(app, "Close")
     assert not banner(app)
     assert metrics(calm(app)) == shown
 

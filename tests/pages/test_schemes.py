@@ -1,21 +1,29 @@
-"""The schemes of the Partition page: the recommended one and those that are asked for."""
+"""Schemes on the pages: the recommended one, those the user chooses, and what each page says."""
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from hetcal.artifacts.artifact import artifact_bytes
+from hetcal.calibrators.shapes import tame
 from hetcal.data.demo import DEMO_NETWORK, demo_table
 from hetcal.models.file import inspect_model
 from hetcal.models.inputs import suggest_inputs
-from hetcal.models.scoring import ModelScoring
+from hetcal.models.scoring import ColumnScoring, ModelScoring
+from pages.shared.flow import compute
+from tests.chosen import OF_ONE_PARTITION, chosen
 from tests.pages.visit import (
     calm,
     figure,
     go,
     links,
     metrics,
+    open_page,
+    press,
     said,
     table_with,
+    upload,
     with_scores,
     with_table,
 )
@@ -26,7 +34,7 @@ def choose(app, name):
 
 
 @pytest.mark.recommended
-def test_the_recommended_scheme_is_chosen_without_a_click_and_told_in_words(segments):
+def test_the_recommended_scheme_is_chosen_without_a_click_and_explained(segments):
     app = calm(go(with_scores(segments), "pages/partition.py"))
     assert app.selectbox(key="setting_partition").value == "auto"
     table = table_with(app, "words")
@@ -54,8 +62,8 @@ def test_a_scheme_of_many_trees_fills_every_page(segments, name):
     for page in ("overconfidence", "calibration", "results", "export"):
         calm(go(app, f"pages/{page}.py"))
     overview = calm(go(app, "app.py"))
-    (told,) = (each for each in overview.markdown if each.value == f"Scheme: **{name}**.")
-    assert "was asked for" in told.help
+    (scheme,) = (each for each in overview.markdown if each.value == f"Scheme: **{name}**.")
+    assert "was asked for" in scheme.help
     assert set(metrics(overview)) == {"AUC before", "AUC after", "Test rows"}
 
 
@@ -66,7 +74,7 @@ def test_a_tree_on_scores_says_which_rows_it_reads(segments, name):
     assert len(table_with(app, "rule")) >= 1
 
 
-def test_own_columns_are_asked_for_before_anything_is_divided(segments):
+def test_own_columns_must_be_chosen_before_the_rows_are_divided(segments):
     app = calm(choose(with_scores(segments), "columns"))
     assert "Choose one or more columns" in " ".join(said(app.info))
     assert not app.get("plotly_chart")
@@ -108,3 +116,130 @@ def test_other_maps_and_their_shrinkage_change_the_results(segments):
     assert app.selectbox(key="setting_shrinkage").disabled
     assert table_with(calm(app), "map")["map"].str.len().min() > 0
     assert metrics(calm(go(app, "pages/results.py")))
+
+
+FINER = "more finely"
+
+
+@pytest.fixture
+def visit(segments, monkeypatch):
+    """Open the Partition page with a scheme that is chosen by its name."""
+
+    def open_with(name):
+        monkeypatch.setattr(compute, "fit_ensemble", chosen(name))
+        app = go(with_scores(segments), "pages/partition.py")
+        return calm(app.selectbox(key="setting_partition").select("auto").run())
+
+    return open_with
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The runs that the pages finish."""
+    found, finish = [], compute.finish_run
+
+    def finishing(*args):
+        found.append(finish(*args))
+        return found[-1]
+
+    monkeypatch.setattr(compute, "finish_run", finishing)
+    return found
+
+
+def everything(app):
+    return " ".join(said([*app.markdown, *app.caption, *app.info]))
+
+
+def charts(app):
+    return {each.key for each in app.get("plotly_chart")}
+
+
+@pytest.mark.parametrize("name", OF_ONE_PARTITION)
+def test_the_maps_of_one_tree_are_those_that_calibrate(visit, runs, name):
+    app = visit(name)
+    assert "the leaves of the chosen scheme; Calibration shows their maps" in everything(app)
+    app = calm(go(app, "pages/calibration.py"))
+    assert "It uses the maps of the leaves" in everything(app)
+    assert "One tree" not in everything(app)
+    maps = table_with(app, "slope").set_index("leaf")
+    assert "slope_se" not in app.dataframe[0].proto.column_order
+    run = runs[-1]
+    scores = run.scores.logit
+    if name != "tree":
+        stage = run.choice.scheme.stages[0]
+        assert f"from {stage.low:.2f} to {stage.high:.2f}" in everything(app)
+        scores = tame(scores, stage.low, stage.high)
+    slope, intercept = (maps.loc[run.leaf, each].to_numpy() for each in ("slope", "intercept"))
+    assert np.allclose(slope * scores + intercept, run.after, rtol=0, atol=1e-12)
+    app = calm(go(app, "pages/results.py"))
+    assert FINER not in everything(app)
+    assert "The ranking within a leaf is unchanged" in everything(app)
+
+
+def test_the_maps_beside_many_trees_are_said_not_to_calibrate(visit):
+    app = visit("forest")
+    assert "The scheme has too many trees to show" in everything(app)
+    app = calm(go(app, "pages/calibration.py"))
+    assert "the scheme does not use them" in everything(app)
+    assert "slope_se" in app.dataframe[0].proto.column_order
+    assert FINER in everything(calm(go(app, "pages/results.py")))
+
+
+def test_a_model_that_is_left_as_it_is_has_neither_maps_nor_shares_of_a_lift(visit):
+    app = visit("identity")
+    assert "The model is left as it is, so no leaf has a map" in everything(app)
+    assert "too many trees" not in everything(app)
+    app = calm(go(app, "pages/calibration.py"))
+    assert "Nothing is calibrated: the model is left as it is." in everything(app)
+    assert "See how over-confident the model is in every leaf" in links(app)
+    assert not charts(app)
+    app = calm(go(app, "pages/results.py"))
+    assert "The ranking of all rows is unchanged" in everything(app)
+    assert "have become" not in everything(app)
+    assert charts(app) & {"results_lift", "results_leaves"} == set()
+    assert "results_reliability" in charts(app)
+    assert not charts(calm(go(app, "app.py")))
+
+
+def test_one_map_for_all_rows_has_no_shares_of_a_lift_but_better_probabilities(visit):
+    app = visit("pooled")
+    assert "All rows share one map" in everything(app)
+    app = calm(go(app, "pages/calibration.py"))
+    assert table_with(app, "slope")["slope"].iloc[1:].nunique() == 1
+    app = calm(go(app, "pages/results.py"))
+    assert "results_leaves" not in charts(app)
+    assert "how much better the probabilities have become" in everything(app)
+
+
+def test_a_saved_run_of_one_tree_has_its_maps_too(visit, runs):
+    calm(go(visit("tree"), "pages/calibration.py"))
+    data = artifact_bytes(runs[-1], ColumnScoring(("score",), "logit"))
+    app = upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", data)
+    assert "is for diagnosis" not in everything(calm(app))
+    app = calm(go(press(app, "Explore this run"), "pages/calibration.py"))
+    shown = table_with(app, "slope")["slope"].tolist()[1:]
+    assert shown == [each.slope for each in runs[-1].calibrator.maps_]
+    assert "It uses the maps of the leaves" in everything(app)
+
+
+def test_a_saved_run_that_left_the_model_as_it_is_says_so(visit, runs):
+    calm(go(visit("identity"), "pages/calibration.py"))
+    data = artifact_bytes(runs[-1], ColumnScoring(("score",), "logit"))
+    app = upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", data)
+    app = calm(press(calm(app), "Explore this run"))
+    assert charts(app) & {"results_lift", "results_leaves"} == set()
+    app = calm(go(app, "pages/calibration.py"))
+    assert "Nothing is calibrated" in everything(app)
+    assert not charts(app)
+
+
+def test_a_tree_of_sampled_rows_says_that_the_chart_counts_the_sample(segments, monkeypatch):
+    def of_sample(table, scores, split, *others):
+        return chosen("tree")(table, scores, replace(split, train=split.train[:700]), *others)
+
+    monkeypatch.setattr(compute, "fit_ensemble", of_sample)
+    app = go(with_scores(segments), "pages/partition.py")
+    assert "chart counts" not in everything(calm(app))
+    app = calm(app.selectbox(key="setting_partition").select("auto").run())
+    train = (segments["split"] == "train").sum()
+    assert f"grown on a sample of 700 of {train:,} train rows" in everything(app)

@@ -33,9 +33,9 @@ COLUMNS = ["x0", "x1", "x2"]
 WEIGHTS, BIAS = np.array([1.5, -0.75, 0.5]), 0.25
 
 
-def scores_page(frame, way):
+def scores_page(frame, source):
     app = go(with_table(frame), "pages/scores.py")
-    return app.segmented_control(key="scores_way").set_value(way).run()
+    return app.segmented_control(key="scores_way").set_value(source).run()
 
 
 def scored_head(app):
@@ -121,14 +121,14 @@ def test_a_column_of_logits_is_taken_as_it_stands(segments):
 
 def test_a_model_from_elsewhere_needs_a_split_that_says_what_it_was_trained_on(segments):
     assert not calm(with_scores(segments)).warning
-    (told,) = said(calm(with_scores(segments.drop(columns="split"))).warning)
-    assert "which of them the model was trained on" in told
+    (warning,) = said(calm(with_scores(segments.drop(columns="split"))).warning)
+    assert "which of them the model was trained on" in warning
 
 
 def test_percentages_taken_for_logits_are_pointed_out(segments):
     percent = segments.assign(score=100 * expit(segments["score"] - 2))
-    (told,) = said(calm(with_scores(percent)).warning)
-    assert "if they are percentages, divide them by 100" in told
+    (warning,) = said(calm(with_scores(percent)).warning)
+    assert "if they are percentages, divide them by 100" in warning
 
 
 def test_a_column_of_probabilities_is_recognised_and_inverted(segments):
@@ -232,7 +232,7 @@ def test_a_refused_model_leaves_the_one_before_it_and_the_page_says_so():
 
 def test_without_a_model_the_page_says_what_happens_to_one(segments):
     app = calm(scores_page(segments, MODEL))
-    assert any("Lambda layers and unknown classes are refused" in c.value for c in app.caption)
+    assert any("Lambda layers and unknown classes are rejected" in c.value for c in app.caption)
     assert not app.button
 
 
@@ -267,7 +267,7 @@ def test_a_matrix_model_scores_only_columns_that_were_confirmed_in_their_order()
 def test_names_of_columns_can_be_pasted_in_the_order_of_the_model():
     app = upload(scores_page(model_rows(), MODEL), "scores_model", "net.keras", NET)
     pasted = app.text_area(key="scores_input_x pasted")
-    for text, words in (("x2\nx9\nx0", "No such column: x9."), ("x2, x2", "stands there twice")):
+    for text, words in (("x2\nx9\nx0", "No such column: x9."), ("x2, x2", "is listed twice")):
         app = pasted.set_value(text).run()
         assert any(words in each.value for each in app.caption)
         assert button(app, "Use these columns").disabled
@@ -277,7 +277,7 @@ def test_names_of_columns_can_be_pasted_in_the_order_of_the_model():
     assert "label" not in app.multiselect(key="scores_input_x").options
 
 
-def test_columns_of_another_table_are_asked_for_anew():
+def test_columns_of_another_table_must_be_chosen_again():
     app = upload(scores_page(model_rows(), MODEL), "scores_model", "net.keras", NET)
     app.checkbox[0].check().run()
     other = model_rows(["y0", "x1", "x2"])
@@ -353,4 +353,4 @@ def charts(app):
 
 
 def test_the_page_opens_empty_with_the_way_to_data():
-    assert links(open_page("pages/scores.py")) == ["Bring a table", "Or start with the demo"]
+    assert links(open_page("pages/scores.py")) == ["Choose a table", "Or start with the demo"]

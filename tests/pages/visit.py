@@ -1,4 +1,4 @@
-"""A visit to the app without a browser: open pages, bring files, read what they say."""
+"""A visit to the app without a browser: open pages, upload files, read what they say."""
 
 import base64
 import json
@@ -34,24 +34,24 @@ def go(app, page):
 
 
 def upload(app, key, name, content):
-    """Bring a file: bytes, or a frame that is written as CSV."""
+    """Upload a file: bytes, or a frame that is written as CSV."""
     data = content if isinstance(content, bytes) else content.to_csv(index=False).encode()
     return app.file_uploader(key=key).upload(name, data).run()
 
 
 def with_table(content, name="people.csv"):
-    """Open the Data page and bring a table."""
+    """Open the Data page and upload a table."""
     return upload(open_page("pages/data.py"), "data_file", name, content)
 
 
 def with_scores(frame, column="score"):
-    """Bring a table and choose its score column; ends on the Scores page."""
+    """Upload a table and choose its score column; ends on the Scores page."""
     app = go(with_table(frame), "pages/scores.py")
     return app.selectbox(key="scores_column").select(column).run()
 
 
 def with_segment_leaves(frame):
-    """Bring a scored table whose tree has two leaves: segment b, then segment a."""
+    """Upload a scored table whose tree has two leaves: segment b, then segment a."""
     app = go(with_scores(frame), "pages/partition.py")
     return app.slider(key="setting_max_depth").set_value(1).run()
 
@@ -69,7 +69,7 @@ def button(app, label):
 
 
 def wait_for_job(app, seconds=PATIENCE):
-    """Look again, as the page does by itself, until the work under way has ended."""
+    """Look again, as the page does by itself, until the job has ended."""
     return wait_until(app, lambda: "job" not in app.session_state, seconds)
 
 
@@ -143,7 +143,7 @@ def click_row(app, key, row):
 
 
 def click_point(app, key, leaf):
-    """Click a point of a chart that stands for a leaf."""
+    """Click a point of a chart that belongs to a leaf."""
     chart = next(each for each in app.get("plotly_chart") if each.proto.id.endswith(f"-{key}"))
     points = [{"customdata": [leaf]}]
     return select(app, chart.proto.id, {"points": points, "point_indices": [0], "box": []})

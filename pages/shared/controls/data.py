@@ -1,15 +1,18 @@
-"""The controls of the Data page: how a file is read, what columns are for, how rows divide."""
+"""The controls of the Data page: how a file is read, column roles with their guesses, the split."""
 
 from dataclasses import replace
 
 import streamlit as st
 
+from hetcal.data.guess import guess_roles
 from hetcal.data.reading import Source
+from hetcal.data.scores import guess_kind
 from hetcal.data.splits import ROLES
-from hetcal.data.table import Roles
+from hetcal.data.table import Roles, guess_positive, label_values
 from hetcal.data.text import Dialect, detect_dialect, is_parquet, is_readable
 from hetcal.errors import HetcalError
-from pages.shared.controls.guessed import assume_positive, assume_roles, show_guesses
+from hetcal.models.scoring import ColumnScoring
+from pages.shared.display.messages import plain
 from pages.shared.display.progress import shown_progress
 from pages.shared.flow.flow import current_flow
 from pages.shared.state import bound, role, setting, update, workspace
@@ -18,10 +21,17 @@ DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1")
 ALL_CLASSES = ""  # no value of a label is an empty text
 DECIMALS = {".": "point", ",": "comma"}
+GUESSED = {
+    "label": "label",
+    "positive": "positive value",
+    "weight": "row weight",
+    "split": "split",
+    "score": "score",
+}
 
 
 def dialect_controls() -> None:
-    """Show how the first text file is read, and let the user read it otherwise."""
+    """Show how the first text file is read, and let the user change that."""
     file = workspace().files[0]
     if not is_readable(file.path) or is_parquet(file.path):
         return
@@ -32,15 +42,15 @@ def dialect_controls() -> None:
         return
     how = st.expander(f"How the text is read: {_in_words(dialect)}", expanded=_unreadable())
     with how, st.container(horizontal=True):
-        _dialect_box("Columns are separated by", "delimiter", dialect, DELIMITERS)
-        _dialect_box("Characters", "encoding", dialect, {name: name for name in ENCODINGS})
+        _dialect_box("Delimiter", "delimiter", dialect, DELIMITERS)
+        _dialect_box("Encoding", "encoding", dialect, {name: name for name in ENCODINGS})
         _dialect_box("Decimal sign", "decimal", dialect, DECIMALS)
-        _dialect_tick("First row holds the names", "header", dialect)
+        _dialect_tick("First row holds the column names", "header", dialect)
         _dialect_tick("Skip bad rows (too many or too few fields)", "skip_bad_rows", dialect)
 
 
 def _unreadable() -> bool:
-    """Tell whether reading fails, since then the user looks for another way to read."""
+    """Whether reading fails: then the user looks for these controls."""
     try:
         with shown_progress() as progress:
             _ = current_flow(progress).source
@@ -57,15 +67,15 @@ def role_controls(source: Source) -> None:
     names = list(source.frame.columns)
     first = st.columns(4)
     first[0].selectbox("Label", names, **_label())
-    values = assume_positive(source)
+    values = _assume_positive(source)
     with guesses:
-        show_guesses()
+        _show_guesses()
     first[1].selectbox(
         "Positive value",
         values if len(values) == 2 else [ALL_CLASSES, *values],
         format_func=lambda value: value or "All classes",
-        help="One value stands against all others. With more than two values, all classes can "
-        "be calibrated together.",
+        help="The value to predict, against all others. With more than two values, all classes "
+        "can be calibrated together.",
         **_positive(),
     )
     first[2].selectbox(
@@ -73,11 +83,11 @@ def role_controls(source: Source) -> None:
         names,
         None,
         placeholder="none",
-        help="All rows of one group stay on one side of the split, and of every fold; intervals "
-        "count groups, not rows.",
+        help="Rows of one group, such as a patient, stay together in the split and in every fold; "
+        "intervals count groups, not rows.",
         **role("group"),
     )
-    first[3].selectbox("Row weight (optional)", names, None, placeholder="none", **role("weight"))
+    first[3].selectbox("Weight (optional)", names, None, placeholder="none", **role("weight"))
     st.multiselect(
         "Columns to leave out of the partition",
         [name for name in names if name != roles.label],
@@ -87,6 +97,58 @@ def role_controls(source: Source) -> None:
     )
     if source.frame[roles.label].hasnans:
         st.checkbox("Leave rows without a label out", **role("drop_unlabelled"))
+
+
+def assume_roles(source: Source) -> None:
+    """Guess the roles of the columns, unless they are known."""
+    if workspace().roles is not None:
+        return
+    roles = guess_roles(source.frame, source.split_column)
+    columns = {name: getattr(roles, name) for name in GUESSED}
+    if source.split_column is not None:
+        del columns["split"]  # the files say it
+    update(roles=roles, guessed=tuple((name, each) for name, each in columns.items() if each))
+    if roles.score is not None:
+        kind = guess_kind(source.frame[roles.score])
+        update(scoring=ColumnScoring((roles.score,), kind))
+
+
+def _assume_positive(source: Source) -> list[str]:
+    """Guess the positive value, unless it is known; return the values of the label."""
+    roles = workspace().roles
+    values = label_values(source.frame[roles.label])[:50]
+    if roles.positive not in values:
+        positive = guess_positive(values)
+        found = () if positive is None else (("positive", positive),)
+        update(roles=replace(roles, positive=positive), guessed=(*_unchanged(), *found))
+    return values
+
+
+def _show_guesses() -> None:
+    """Say in one line what was guessed, until the user has confirmed or changed it."""
+    update(guessed=_unchanged())
+    guessed = dict(workspace().guessed)
+    if not guessed:
+        return
+    words = [f"{GUESSED[name]} **{plain(guessed[name])}**" for name in GUESSED if name in guessed]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(
+            f":material/help: Guessed: {', '.join(words)}. Change any that are wrong.",
+            width="content",
+        )
+        st.button(
+            "Confirm",
+            type="tertiary",
+            icon=":material/check:",
+            on_click=update,
+            kwargs={"guessed": ()},
+        )
+
+
+def _unchanged() -> tuple[tuple[str, str], ...]:
+    """Return the guesses that the user has not changed."""
+    here = workspace()
+    return tuple((name, each) for name, each in here.guessed if getattr(here.roles, name) == each)
 
 
 def _label() -> dict[str, object]:
@@ -105,13 +167,13 @@ def _positive() -> dict[str, object]:
 
 
 def split_controls(source: Source) -> None:
-    """Let the user divide the rows by a column, or by seeded fractions."""
+    """Let the user split the rows by a column, or at random."""
     column, seed, *shares = st.columns([2.5, 1, 1, 1.2, 1.3, 1], vertical_alignment="bottom")
     column.selectbox(
         "Split column",
         list(source.frame.columns),
         None,
-        placeholder="none: divide at random",
+        placeholder="none: random split",
         help="Its values are train, validation (or val), calibration (or cal) and test.",
         **role("split"),
     )

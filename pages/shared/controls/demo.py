@@ -1,4 +1,4 @@
-"""The demo: one click loads it, and its files can be downloaded to see what to upload."""
+"""The two built-in examples, and their files to download."""
 
 import streamlit as st
 
@@ -7,23 +7,23 @@ from hetcal.data.table import Roles
 from hetcal.models.file import inspect_model
 from hetcal.models.inputs import suggest_inputs
 from hetcal.models.scoring import ColumnScoring, ModelScoring
-from pages.shared.controls.files import keep
+from pages.shared.display.widgets import downloads
 from pages.shared.flow.flow import current_flow
 from pages.shared.jobs import start_scoring_job
-from pages.shared.state import TableFile, start, update
+from pages.shared.state import TableFile, keep_file, start, update
 
 TOY_ROWS = 40_000
 
 
 def demo_buttons() -> None:
-    """Offer the two built-in examples and the way to one's own data."""
+    """Offer the two examples, an own table and a saved artifact."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Run the demo",
             type="primary",
             icon=":material/play_circle:",
             on_click=_start_demo,
-            help="16,000 made-up customers and a small network that was trained too long",
+            help="16,000 synthetic customers and a small network trained for too many epochs",
         )
         st.button(
             "The paper's example",
@@ -36,24 +36,21 @@ def demo_buttons() -> None:
 
 
 def demo_files() -> None:
-    """Offer the demo's files, so that a newcomer sees what to upload."""
-    st.subheader("What to bring", anchor=False)
+    """Say what the user needs, with the files of the examples."""
+    st.subheader("What you need", anchor=False)
     st.markdown(
-        "- a **table** with a label column, and rows the model was *not* trained on;\n"
+        "- a **table** with a label column and rows that the model was *not* trained on;\n"
         "- a trained **Keras model** (`.keras`, `.h5`), or a column with its scores. "
         "You can also train the paper's network here."
     )
-    st.caption("These are the demo's own files: upload them to walk the whole way by hand.")
-    files = (
-        ("customers.csv", _demo_csv, "text/csv"),
-        ("customers.keras", DEMO_NETWORK.read_bytes, "application/octet-stream"),
-        ("toy.csv", _toy_csv, "text/csv"),
+    st.caption("The files of the examples. Upload them to try every step yourself.")
+    downloads(
+        {
+            "customers.csv": _demo_csv,
+            "customers.keras": DEMO_NETWORK.read_bytes,
+            "toy.csv": _toy_csv,
+        }
     )
-    with st.container(horizontal=True):
-        for name, make, mime in files:
-            st.download_button(
-                name, make, name, mime, on_click="ignore", icon=":material/download:"
-            )
 
 
 @st.cache_data(show_spinner=False)
@@ -67,7 +64,7 @@ def _toy_csv() -> bytes:
 
 
 def _start_demo() -> None:
-    path = keep(_demo_csv())
+    path = keep_file(_demo_csv())
     start(TableFile(path, "customers.csv", path.name))
     update(roles=Roles(label="churned", positive="yes", split="split"))
     model = inspect_model(DEMO_NETWORK)
@@ -78,7 +75,7 @@ def _start_demo() -> None:
 
 
 def _start_toy() -> None:
-    path = keep(_toy_csv())
+    path = keep_file(_toy_csv())
     start(TableFile(path, "toy.csv", path.name))
     update(
         roles=Roles(label="y", positive="1", split="split", score="score"),

@@ -1,4 +1,4 @@
-"""The choice of the maps in the leaves."""
+"""The maps of the leaves, of two classes or of more, and which of them are used."""
 
 from dataclasses import replace
 
@@ -8,10 +8,14 @@ from hetcal.calibrators.families import FAMILIES
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.calibrators.methods import METHODS
 from hetcal.calibrators.shapes import Tamed
+from hetcal.figures.classes import class_maps_table
+from hetcal.runs.run import maps_in_words
 from hetcal.schemes.candidates import in_words
+from pages.shared.display.columns import CLASS_MAPS
 from pages.shared.display.messages import plain
+from pages.shared.display.tables import draw_table
 from pages.shared.flow.flow import Flow
-from pages.shared.state import LEAST_ROWS, bound, setting, update, workspace
+from pages.shared.state import LEAST_ROWS, bound, choice, setting, update, workspace
 
 NAMES = {
     "platt": "Platt (slope and intercept)",
@@ -23,26 +27,27 @@ NAMES = {
     "bbq": "Bayesian binning",
     "scaling-binning": "Scaling-binning",
 }
+CLASS_NAMES = {"temperature": "Temperature", "vector": "Vector", "dirichlet": "Dirichlet"}
 STRENGTHS = {
     0.0: "none (the paper)",
     "cv": "by cross-validation",
     1.0: "1",
     10.0: "10",
     100.0: "100",
-    float("inf"): "endless (one map)",
+    float("inf"): "infinite (one map)",
 }
 
 UNUSED = (
     "These maps are fitted in the leaves of the tree shown. They show where the score is wrong, "
-    "but this run does not apply them."
+    "but the scheme does not use them."
 )
 
 
 def map_controls(flow: Flow) -> None:
-    """Let the user choose the kind of map, its shrinkage and the fewest rows of a leaf."""
+    """Let the user choose the kind of map, its shrinkage and the minimum rows of a leaf."""
     saved = flow.saved is not None
     if flow.choice is not None:
-        _tell_scheme(flow, saved)
+        _say_scheme(flow, saved)
     settings, scheme = workspace().settings, flow.choice is not None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         if not saved:
@@ -55,7 +60,7 @@ def map_controls(flow: Flow) -> None:
                 **bound("setting_calibrator", settings.calibrator, _choose_map),
             )
             st.selectbox(
-                "Shrinkage to the pooled map",
+                "Shrinkage towards pooled map",
                 list(STRENGTHS),
                 format_func=STRENGTHS.__getitem__,
                 width=220,
@@ -65,31 +70,67 @@ def map_controls(flow: Flow) -> None:
                 **setting("shrinkage"),
             )
         st.number_input(
-            "Fewest rows for a map of its own",
+            "Minimum rows for an own map",
             *LEAST_ROWS,
             step=10,
             width=240,
             disabled=scheme or settings.shrinkage != 0,
             help="A leaf with fewer calibration rows, one class, separated classes or a slope that "
-            "is not positive uses the pooled map: never the raw score.",
+            "is not positive uses the pooled map, never the raw score.",
             **setting("min_rows"),
         )
 
 
-def say_untouched(flow: Flow) -> None:
-    """Say that there are no maps where the model is left as it is, and where to look instead."""
+def class_method_controls(flow: Flow) -> None:
+    """Offer the maps for all classes, and list those that were fitted."""
+    run = flow.whole
+    if flow.saved is not None:
+        chosen = CLASS_NAMES[run.calibrator.method]
+        if run.choice is not None:
+            chosen = in_words(run.choice.chosen)
+        st.markdown(f"Map of all classes in the saved run: **{plain(chosen)}**.")
+    elif run.choice is None:
+        st.segmented_control(
+            "Map of all classes",
+            list(CLASS_NAMES),
+            format_func=CLASS_NAMES.get,
+            required=True,
+            help="What is applied to z, the log-probabilities of a row, before the softmax. "
+            "Temperature: one factor. Vector: a weight and a bias per class. Dirichlet: a matrix "
+            "of weights and a bias per class.",
+            **choice("class_method"),
+        )
+    else:
+        st.markdown(
+            f"Chosen for all classes: **{plain(in_words(run.choice.chosen))}**, see Partition. "
+            "Choose One tree there to choose the map yourself."
+        )
+    st.caption(maps_in_words(run.calibrator, run.divided))
+    with st.expander("The maps of all classes"):
+        maps = class_maps_table(run.calibrator, run.partition, run.classes)
+        draw_table(maps, CLASS_MAPS)
+    source = "model as it is" if run.calibrator.pooled_.is_identity else "map of all classes"
     st.info(
-        f"Nothing is calibrated: every score keeps its probability. {plain(flow.choice.why)}",
+        f"Results come from the {source}. The maps below are for class {plain(flow.shown)} "
+        "against all others: they show how its scores should change in every leaf.",
+        icon=":material/info:",
+    )
+
+
+def say_untouched(flow: Flow) -> None:
+    """Say that there are no maps if the model is left as it is, and where to look instead."""
+    st.info(
+        f"Nothing is calibrated: the model is left as it is. {plain(flow.choice.why)}",
         icon=":material/info:",
     )
     st.page_link(
         "pages/overconfidence.py",
-        label="See how sure the model is in every leaf",
+        label="See how over-confident the model is in every leaf",
         icon=":material/arrow_forward:",
     )
 
 
-def _tell_scheme(flow: Flow, saved: bool) -> None:
+def _say_scheme(flow: Flow, saved: bool) -> None:
     """Say that a scheme calibrates, and what the maps are for."""
     where = "" if saved else ", see Partition"
     use = _applied_words(flow.run.calibrator) if flow.run.applied else UNUSED
@@ -99,21 +140,21 @@ def _tell_scheme(flow: Flow, saved: bool) -> None:
 
 def _applied_words(calibrator: LeafCalibrator) -> str:
     """Say that the maps shown are those of the scheme, and where they are linear."""
-    told = (
-        "It applies the maps of the leaves, which are fitted on validation and calibration rows; "
-        "the pooled map is shown for comparison."
+    used = (
+        "It uses the maps of the leaves, which are fitted on validation and calibration rows; the "
+        "pooled map is shown for comparison."
     )
     shape = calibrator.maps_[0].shape
     if not isinstance(shape, Tamed):
-        return told
+        return used
     return (
-        f"{told} They are linear for scores from {shape.low:.2f} to {shape.high:.2f} and grow "
+        f"{used} They are linear for scores from {shape.low:.2f} to {shape.high:.2f} and grow "
         "logarithmically beyond."
     )
 
 
 def _choose_map(method: str) -> None:
-    """Take a map; one without parameters has nothing to shrink."""
+    """Choose a map; one without parameters has nothing to shrink."""
     settings = workspace().settings
     shrinkage = settings.shrinkage if method in FAMILIES else 0.0
     update(settings=replace(settings, calibrator=method, shrinkage=shrinkage))

@@ -1,4 +1,4 @@
-"""The ways to a partition, and what each of them lets the user choose."""
+"""The kinds of partition, and the settings of each."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -30,37 +30,39 @@ NAMES = {
     "columns": "Your own columns",
 }
 WORDS = {
-    "auto": "Tries the schemes below on rows that they were not fitted on, also leaving the model "
-    "as it is, and keeps the simplest that is as good as the best.",
+    "auto": "Compares all schemes, and the model as it is, on rows they were not fitted on, and "
+    "chooses the simplest that is as good as the best.",
     "tree": "A small tree divides the **training rows** where the label is more, or less, common.",
-    "forest": "Many trees; in each, every leaf has a map shrunk towards the pooled one. Their "
+    "forest": "Many trees, with a map in every leaf that is shrunk towards the pooled map. Their "
     "logits are averaged.",
-    "boosted": "Trees that follow one another, each mending what the score and the trees before it "
-    "leave: nested calibration.",
-    "auc-gain": "A tree that cuts where calibrating both sides apart gains most AUC. It reads "
-    "scores, so it is grown on **validation rows**.",
-    "instability": "A tree that cuts where a test finds that the calibration map itself differs, "
-    "and stops where it finds none. It is grown on **validation rows**.",
-    "layer": "A tree on what an internal layer of the network gives: for images, texts and other "
-    "rows without readable columns.",
+    "boosted": "Trees fitted one after another, each correcting the errors of the score and of the "
+    "trees before it: nested calibration.",
+    "auc-gain": "A tree that splits where calibrating both sides separately gains most AUC. It "
+    "reads scores, so it is grown on **validation rows**.",
+    "instability": "A tree that splits where a test finds that the calibration map differs, and "
+    "stops where it finds no difference. It is grown on **validation rows**.",
+    "layer": "A tree on the activations of an internal layer of the network: for images, texts and "
+    "other rows without readable columns.",
     "columns": "Your own segments, such as markets or groups: every combination is a leaf.",
 }
 CLASS_WORDS = WORDS | {
-    "auto": "Tries one map for all rows, and maps in the leaves of a tree, on rows that they were "
-    "not fitted on: temperature, vector and Dirichlet scaling. It also tries to leave the model "
-    "as it is, and keeps the simplest that is as good as the best. Forests and boosted trees are "
-    "for two classes: choose a positive value on the Data page to try them.",
+    "auto": "Compares one map for all rows, maps in the leaves of a tree (temperature, vector and "
+    "Dirichlet scaling) and the model as it is, on rows they were not fitted on, and chooses the "
+    "simplest that is as good as the best. Forests and boosted trees need two classes: choose a "
+    "positive value on the Data page.",
     "tree": "A small tree divides the **training rows** where the classes are more, or less, "
     "common.",
 }
 SIZES = {
-    "given": "as chosen here",
+    "given": "as set here",
     "cv": "by cross-validation",
     "pruned": "pruned by cross-validation",
 }
 LEFT = "The model is left as it is, so no leaf has a map."
-ONE_MAP = "All rows have one map, so no leaf has one of its own."
-STILL = "The leaves show how the rows differ, and Over-confidence how sure the model is in each."
+ONE_MAP = "All rows share one map, so no leaf has its own."
+STILL = (
+    "The leaves show how the rows differ, and Over-confidence how far to trust the model in each."
+)
 OF_TRAIN_ROWS = ("tree", "shrunken tree")
 WITH_DEPTH = ("tree", "auc-gain", "instability", "layer")
 
@@ -80,7 +82,7 @@ def partition_controls(flow: Flow) -> None:
 
 
 def undecided() -> str | None:
-    """Say what the chosen partition still waits for: not chosen yet is no error."""
+    """Say what the user still has to choose for this partition; that is not an error."""
     here, scoring = workspace(), workspace().scoring
     if here.partition is not None:
         return None
@@ -88,39 +90,39 @@ def undecided() -> str | None:
         return "Choose one or more columns: every combination of their values becomes a leaf."
     layers = scoring.model.layers if isinstance(scoring, ModelScoring) else ()
     if here.settings.partition == "layer" and layers and scoring.layer is None:
-        return "Choose a layer: the tree divides the rows by what it gives."
+        return "Choose a layer: the tree splits on its activations."
     return None
 
 
 def show_tree_words(choice: Choice) -> None:
-    """Say what the tree that is shown has to do with what was chosen."""
+    """Say how the tree that is shown relates to the chosen scheme."""
     if choice.scheme.partition is not None:
         title = "The tree"
-        words = "These are the leaves of the chosen scheme; Calibration shows the map of each."
+        words = "These are the leaves of the chosen scheme; Calibration shows their maps."
     elif not choice.divided:
         title = "A tree of these rows"
         words = f"{ONE_MAP if choice.scheme.stages else LEFT} {STILL}"
     else:
         title = "A tree for diagnosis"
         words = (
-            "Many trees cannot be looked at one by one. The leaves of this one show where the "
-            "model is over-confident; the scheme above does the calibrating."
+            "The scheme has too many trees to show. This one only shows where the model is "
+            "over-confident; the scheme above calibrates the scores."
         )
     st.subheader(title, anchor=False)
     st.markdown(words)
 
 
 def grown_words(partition: Partition, leaves: pd.DataFrame, chosen: str | None) -> str:
-    """Say which rows the picture counts where these are not the train rows of the table."""
+    """Say which rows the chart counts if these are not the train rows of the table."""
     grown, train = partition.nodes[0].rows, int(leaves["rows_train"].sum())
     if grown == train:
         return ""
     if chosen in OF_TRAIN_ROWS:
         return (
             f" The tree was grown on a sample of {grown:,} of {train:,} train rows, which the "
-            "picture counts; the table counts all rows."
+            "chart counts; the table counts all rows."
         )
-    return f" The picture counts the {grown:,} rows that the tree was grown on; the table all rows."
+    return f" The chart counts the {grown:,} rows that the tree was grown on; the table counts all."
 
 
 def _offered(kinds: Iterable[str], kind: str, words: dict[str, str]) -> bool:
@@ -128,7 +130,7 @@ def _offered(kinds: Iterable[str], kind: str, words: dict[str, str]) -> bool:
     if workspace().partition is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.info("A loaded partition is in use.", icon=":material/upload_file:")
-            st.button("Grow one instead", on_click=update, kwargs={"partition": None})
+            st.button("Grow a tree instead", on_click=update, kwargs={"partition": None})
         return False
 
     def store(chosen: str) -> None:
@@ -157,17 +159,13 @@ def _tree_controls(flow: Flow, kind: str) -> None:
             TREE_SIZES,
             format_func=SIZES.__getitem__,
             width=230,
-            help="Cross-validation on the training rows takes the smallest tree whose log-loss is "
-            "within one standard error of the best.",
+            help="Cross-validation on the training rows chooses the smallest tree whose log-loss "
+            "is within one standard error of the best.",
             **setting("tree_size"),
         )
-    _size_controls(flow, role, given)
-
-
-def _size_controls(flow: Flow, role: str, given: bool = True) -> None:
-    st.slider("Greatest depth", 1, 6, width=220, disabled=not given, **setting("max_depth"))
+    st.slider("Maximum depth", 1, 6, width=220, disabled=not given, **setting("max_depth"))
     st.selectbox(
-        f"Smallest leaf ({role} rows)",
+        f"Minimum leaf size ({role} rows)",
         LEAF_SIZES,
         None,
         format_func=lambda size: f"{size:,}" + (" (paper)" if size in PAPER_LEAVES else ""),
@@ -186,14 +184,14 @@ def _segment_controls(flow: Flow) -> None:
         if name not in special and column_kind(frame[name]) in ("number", "category")
     ]
     st.multiselect("Columns", usable, width=420, **setting("segments"))
-    st.number_input("Bins of a number", 2, 20, width=160, **setting("bins"))
+    st.number_input("Bins per numeric column", 2, 20, width=200, **setting("bins"))
 
 
 def _layer_controls(flow: Flow) -> None:
     scoring = workspace().scoring
     layers = scoring.model.layers if isinstance(scoring, ModelScoring) else ()
     if not layers:
-        return  # growing the tree says what is missing
+        return  # growing the tree raises an error that says what is missing
     widths = {each.name: each.width for each in layers}
 
     def choose(layer: str | None) -> None:
@@ -210,6 +208,6 @@ def _layer_controls(flow: Flow) -> None:
         format_func=lambda name: f"{name} ({widths[name] or '?'} units)",
         placeholder="choose a layer",
         width=300,
-        help="The model runs once more to give what this layer says of every row.",
+        help="The model runs again to compute the activations of this layer.",
         **bound("partition_layer", scoring.layer, choose),
     )

@@ -1,5 +1,6 @@
-"""Reopen an artifact: what it holds, and new rows scored with it."""
+"""Reopen an artifact: what it holds, its run, and new rows scored with it."""
 
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -10,24 +11,25 @@ from hetcal.artifacts.report import table_bytes
 from hetcal.errors import HetcalError
 from hetcal.figures.classes import class_maps_table
 from hetcal.figures.tree import tree_figure
-from hetcal.partitions.partition import Partition, maps_table
+from hetcal.partitions.partition import maps_table
 from hetcal.results.words import DEFINITIONS
-from pages.shared.controls.files import keep
-from pages.shared.display.messages import plain, show_error, show_scheme
+from pages.shared.display.columns import CLASS_MAPS, map_columns
+from pages.shared.display.messages import plain, show_error
 from pages.shared.display.progress import shown_progress
-from pages.shared.display.tables import CLASS_MAPS, map_columns
-from pages.shared.display.widgets import cards, chart, draw_table, scored_head
+from pages.shared.display.results import show_scheme
+from pages.shared.display.tables import draw_table, scored_head
+from pages.shared.display.widgets import cards, chart, downloads
 from pages.shared.flow.compute import artifact_of, scored_by_artifact
-from pages.shared.state import TableFile, open_saved, update
+from pages.shared.state import TableFile, keep_file, open_saved, update
 
 
 def reopen_artifact() -> None:
     """Let the user open an artifact, look at it and score rows with it."""
     file = st.file_uploader("Artifact (zip)", ["zip"], key="reopen_artifact")
     if file is None:
-        st.caption("The zip that this page or `python -m hetcal run` wrote.")
+        st.caption("The zip file written by this page or by `python -m hetcal run`.")
         return
-    path = keep(file.getvalue())
+    path = keep_file(file.getvalue())
     try:
         artifact = artifact_of(path)
     except HetcalError as error:
@@ -50,17 +52,23 @@ def _show(artifact: Artifact) -> None:
     )
     order = plain(", ".join(artifact.classes))
     st.caption(
-        f"Saved by hetcal {plain(artifact.version)}; measured when it was saved."
+        f"Saved by hetcal {plain(artifact.version)}; the numbers were measured then."
         + (f" Classes in the order of the scores: {order}." if several else "")
     )
     if artifact.choice is not None:
         show_scheme(artifact.choice.chosen, artifact.choice.why)
     if not artifact.applied:
         st.caption(
-            "The tree below stands for the scheme: its maps tell where the score is wrong, and do "
-            "not calibrate."
+            "The tree below is for diagnosis: its maps show where the score is wrong, but the "
+            "scheme does not use them."
         )
-    _draw_tree(artifact.partition)
+    chart(
+        tree_figure(artifact.partition, None),
+        key="reopen_tree",
+        alt="Tree of the partition: split rules, and for each leaf its rows and positive rate",
+        how="Read from the top: each indent adds one condition. Rows and rates are those of the "
+        "training rows.",
+    )
     if several:
         maps = class_maps_table(artifact.calibrator, artifact.partition, artifact.classes)
         draw_table(maps, CLASS_MAPS)
@@ -68,34 +76,24 @@ def _show(artifact: Artifact) -> None:
         maps = maps_table(artifact.calibrator, artifact.partition)
         draw_table(maps, map_columns(artifact.calibrator))
     st.button(
-        "Use its partition for the table at hand",
+        "Use its partition for the current table",
         on_click=update,
         kwargs={"partition": artifact.partition},
     )
 
 
-def _draw_tree(partition: Partition) -> None:
-    chart(
-        tree_figure(partition, None),
-        key="reopen_tree",
-        alt="Tree of the partition: split rules, and for each leaf its rows and positive rate",
-        how="Read from the top: each indent asks one more question. Rows and rates are those of "
-        "the training rows.",
-    )
-
-
 def _explore(file: TableFile, artifact: Artifact) -> None:
-    """Offer to explore a run, with the least rows of a map that it had."""
+    """Offer to explore the run, with its own minimum of rows for a map."""
     st.subheader("Explore its run", anchor=False)
     if not artifact.cells:
         st.caption(
-            "An older version of hetcal saved this artifact, without sketches of its rows: it "
-            "scores new rows, but its run cannot be explored."
+            "This artifact was saved by an older version of hetcal, without sketches of its rows: "
+            "it can score new rows, but its run cannot be explored."
         )
         return
     st.markdown(
         "It holds sketches of its train, calibration and test scores, so Over-confidence, "
-        "Calibration and Results are live without the table."
+        "Calibration and Results work without the table."
     )
     if st.button("Explore this run", icon=":material/bar_chart:", type="primary"):
         open_saved(file, artifact.min_rows)
@@ -103,14 +101,14 @@ def _explore(file: TableFile, artifact: Artifact) -> None:
 
 
 def _score(artifact: Path) -> None:
-    st.subheader("Score new rows with it", anchor=False)
+    st.subheader("Score new rows", anchor=False)
     table = st.file_uploader("Table (CSV, TSV or Parquet)", key="reopen_table")
     if table is None:
         return
     try:
         with shown_progress() as progress:
             scored, notes = scored_by_artifact(
-                artifact, keep(table.getvalue()), table.name, progress
+                artifact, keep_file(table.getvalue()), table.name, progress
             )
     except HetcalError as error:
         show_error(error)
@@ -120,13 +118,5 @@ def _score(artifact: Path) -> None:
     for note in notes:
         st.caption(plain(note))
     scored_head(scored)
-    with st.container(horizontal=True):
-        for name in ("scored.csv", "scored.parquet"):
-            st.download_button(
-                name,
-                lambda name=name: table_bytes(scored, name),
-                name,
-                on_click="ignore",
-                key=f"reopen_{name}",
-                icon=":material/download:",
-            )
+    names = "scored.csv", "scored.parquet"
+    downloads({name: partial(table_bytes, scored, name) for name in names}, key="reopen")

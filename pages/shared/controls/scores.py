@@ -1,7 +1,6 @@
-"""The three ways to a score: a column, a Keras model, a network trained here."""
+"""The three sources of scores: columns, a Keras model, a network trained here."""
 
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
@@ -14,12 +13,11 @@ from hetcal.models.file import ModelFile, inspect_model
 from hetcal.models.inputs import InputColumns, suggest_inputs
 from hetcal.models.network import NetworkSettings
 from hetcal.models.scoring import ColumnScoring, ModelScoring, guess_kind_of
-from pages.shared.controls.files import keep
 from pages.shared.display.messages import plain, show_error
 from pages.shared.display.widgets import chart
 from pages.shared.flow.flow import Flow, current_flow
 from pages.shared.jobs import job_running, start_scoring_job, start_training_job
-from pages.shared.state import bound, is_column_scoring, update, workspace
+from pages.shared.state import bound, is_column_scoring, keep_file, kept, update, workspace
 
 LEARNING_RATES = (5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
 BOXES = 3  # side by side
@@ -45,10 +43,10 @@ def column_controls(flow: Flow) -> None:
         )
     if chosen is not None:
         box.segmented_control(
-            "They hold" if flow.classes else "It holds",
+            "The columns hold" if flow.classes else "The column holds",
             ["logit", "probability"],
             required=True,
-            help="Values between 0 and 1 are taken for probabilities unless you say otherwise.",
+            help="Values between 0 and 1 are read as probabilities unless you choose logit.",
             **bound(
                 "scores_kind", chosen.kind, lambda kind: update(scoring=replace(chosen, kind=kind))
             ),
@@ -72,8 +70,7 @@ def _class_columns(flow: Flow, numbers: list[str], chosen: ColumnScoring | None)
             numbers,
             numbers.index(preset[i]) if i < len(preset) and preset[i] in numbers else None,
             placeholder="choose a column",
-            key=f"scores_class {name}",
-            persist_state="session",
+            **kept(f"scores_class {name}"),
         )
         for i, name in enumerate(classes)
     ]
@@ -104,22 +101,12 @@ def model_controls(flow: Flow) -> None:
     inputs = confirmed_inputs(model, flow)
     output = None
     if len(model.outputs) > 1:
-        output = st.selectbox(
-            "Output that holds the scores" if flow.classes else "Output that is the score",
-            model.outputs,
-            key="scores_output",
-            persist_state="session",
-        )
+        label = "Output with the scores" if flow.classes else "Output with the score"
+        output = st.selectbox(label, model.outputs, **kept("scores_output"))
     unit, order = 1, _order(model, flow.classes) if flow.classes else ()
     if model.activation == "softmax" and not flow.classes:
-        unit = st.radio(
-            "Unit of the positive class",
-            [0, 1],
-            1,
-            horizontal=True,
-            key="scores_unit",
-            persist_state="session",
-        )
+        label = "Unit of the positive class"
+        unit = st.radio(label, [0, 1], 1, horizontal=True, **kept("scores_unit"))
     ready = inputs is not None and len(order) == len(flow.classes) and not job_running()
     if st.button("Score the rows", type="primary", disabled=not ready):
         roles = replace(workspace().roles, class_scores=())
@@ -134,38 +121,37 @@ def _order(model: ModelFile, classes: tuple[str, ...]) -> tuple[str, ...]:
         "Classes, in the order of the model's outputs",
         sorted(classes),
         default=list(classes),
-        key=f"scores_order {model.digest} {sorted(classes)}",
-        persist_state="session",
-        help="A model names no classes: its first output stands for the first class here. "
-        "Remove classes and add them again in another order to change that.",
+        help="Models do not name their classes: the first output belongs to the first class here. "
+        "To change the order, remove classes and add them again.",
+        **kept(f"scores_order {model.digest} {sorted(classes)}"),
     )
     if len(order) < len(classes):
-        st.caption(f":orange[{len(order)} of {len(classes)} classes are in order.]")
+        st.caption(f":orange[{len(order)} of {len(classes)} classes chosen.]")
     return tuple(order)
 
 
 def uploaded_model() -> ModelFile | None:
-    """Let the user upload a model, and say what it is; one that is refused changes nothing."""
+    """Let the user upload a model, and describe it; a rejected file changes nothing."""
     file = st.file_uploader(
         "Keras model (.keras or .h5)", ["keras", "h5", "hdf5"], key="scores_model"
     )
-    refused = False
+    rejected = False
     if file is not None:
-        path = keep(file.getvalue(), ".model")
+        path = keep_file(file.getvalue(), ".model")
         if workspace().model is None or workspace().model.path != path:
             try:
                 update(model=inspect_model(path, name=file.name), scoring=None, network=None)
             except HetcalError as error:
                 show_error(error)
-                refused = True
+                rejected = True
     model = workspace().model
     if model is None:
         st.caption(
-            "The file is looked at before Keras is started: Lambda layers and unknown classes are "
-            "refused. The model then runs in a process of its own, with limits."
+            "The file is inspected before Keras starts: Lambda layers and unknown classes are "
+            "rejected. The model then runs in a separate process, with limits on time and memory."
         )
         return None
-    st.markdown(f"Still in use: {_in_words(model)}" if refused else _in_words(model))
+    st.markdown(f"Still in use: {_in_words(model)}" if rejected else _in_words(model))
     return model
 
 
@@ -176,22 +162,24 @@ def training_controls(flow: Flow) -> None:
     with st.form("training"):
         first = st.columns(3)
         size = first[0].selectbox(
-            "Size (neurons per layer)", list(SIZES), format_func=SIZES.get, **_kept("size")
+            "Size (neurons per layer)", list(SIZES), format_func=SIZES.get, **kept("training_size")
         )
         regularisation = first[1].selectbox(
-            "Regularisation", ["none", "batch norm", "dropout"], **_kept("regularisation")
+            "Regularisation", ["none", "batch norm", "dropout"], **kept("training_regularisation")
         )
-        rate = first[2].select_slider("Learning rate", LEARNING_RATES, 1e-3, **_kept("rate"))
+        rate = first[2].select_slider(
+            "Learning rate", LEARNING_RATES, 1e-3, **kept("training_rate")
+        )
         second = st.columns(3)
-        batch = second[0].number_input("Batch size", 8, 8192, 128, **_kept("batch"))
+        batch = second[0].number_input("Batch size", 8, 8192, 128, **kept("training_batch"))
         epochs = second[1].number_input(
-            "Epochs", 1, 500, 20, help="The paper trains for 100.", **_kept("epochs")
+            "Epochs", 1, 500, 20, help="The paper trains for 100.", **kept("training_epochs")
         )
-        seed = second[2].number_input("Seed", 0, 2**31 - 1, 0, **_kept("seed"))
+        seed = second[2].number_input("Seed", 0, 2**31 - 1, 0, **kept("training_seed"))
         embed = st.multiselect(
-            "Categories to embed (8 dimensions); the others are one-hot",
+            "Categories to embed (8 dimensions); the others are one-hot encoded",
             categories,
-            **_kept("embed"),
+            **kept("training_embed"),
         )
         started = st.form_submit_button("Train", type="primary", disabled=job_running())
     if started:
@@ -210,19 +198,14 @@ def training_controls(flow: Flow) -> None:
         _show_network()
 
 
-def _kept(name: str) -> dict[str, Any]:
-    """Keep a widget's value while other pages are looked at."""
-    return {"key": f"training_{name}", "persist_state": "session"}
-
-
 def _show_network() -> None:
     network = workspace().network
     chart(
         training_figure(network.history, network.best_epoch),
         key="training_done",
         alt="AUC on train and validation rows after every epoch",
-        how=f"Epoch {network.best_epoch} has the best validation AUC and is kept. A train curve "
-        "that climbs on while validation falls is over-fitting.",
+        how=f"Epoch {network.best_epoch} has the best validation AUC and is kept. Where the train "
+        "curve rises and the validation curve falls, the network over-fits.",
     )
     st.download_button(
         "Download the trained model (.keras)",
@@ -238,7 +221,7 @@ def confirmed_inputs(model: ModelFile, flow: Flow) -> InputColumns | None:
     names = list(flow.table.frame.columns)
     suggested = suggest_inputs(model, names)
     if suggested is not None:
-        st.caption(f"Each of its {len(model.inputs)} inputs is named after a column of the table.")
+        st.caption(f"Each of its {len(model.inputs)} inputs has the name of a column.")
         return suggested
     chosen = tuple((each.name, _columns_for(each, flow)) for each in model.inputs)
     complete = all(
@@ -248,9 +231,8 @@ def confirmed_inputs(model: ModelFile, flow: Flow) -> InputColumns | None:
     sure = st.checkbox(
         "The model was trained on these columns, in this order",
         disabled=not complete,
-        key=f"scores_sure {model.digest} {chosen}",  # another order is to be confirmed anew
-        persist_state="session",
-        help="Keras takes columns in any order without a word, and gives other scores.",
+        help="Keras does not check the column order: a wrong order silently gives wrong scores.",
+        **kept(f"scores_sure {model.digest} {chosen}"),  # another order needs a new confirmation
     )
     return InputColumns(chosen) if complete and sure else None
 
@@ -266,8 +248,7 @@ def _columns_for(wanted: ModelInput, flow: Flow) -> tuple[str, ...]:
         f"Input '{plain(wanted.name)}': {count}, in the model's order",
         names,
         default=preset,
-        key=key,
-        persist_state="session",
+        **kept(key),
     )
     if wanted.width is not None and len(columns) != wanted.width:
         st.caption(f":orange[{len(columns)} of {wanted.width} columns chosen.]")
@@ -277,10 +258,10 @@ def _columns_for(wanted: ModelInput, flow: Flow) -> tuple[str, ...]:
 
 
 def _paste_columns(key: str, names: list[str]) -> None:
-    """Let the user give many names at once, in the model's order."""
+    """Let the user paste many names at once, in the model's order."""
     with st.popover("Paste the names", icon=":material/content_paste:"):
         text = st.text_area(
-            "Names of columns, one a line or divided by commas", key=f"{key} pasted"
+            "Column names, one per line or separated by commas", key=f"{key} pasted"
         )
         given = listed_names(text)
         unknown = [name for name in given if name not in names]
@@ -288,7 +269,7 @@ def _paste_columns(key: str, names: list[str]) -> None:
             st.caption(f":orange[No such column: {plain(', '.join(unknown))}.]")
         repeated = len(given) - len(set(given))
         if repeated:
-            st.caption(":orange[A name stands there twice.]")
+            st.caption(":orange[A name is listed twice.]")
         st.button(
             "Use these columns",
             disabled=not given or bool(unknown) or repeated > 0,

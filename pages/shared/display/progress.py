@@ -1,4 +1,4 @@
-"""A bar that tells how far a pass over the rows has come."""
+"""A progress bar for passes over the rows."""
 
 import time
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ PATIENCE = 0.4  # seconds without a bar; what ends before needs none
 
 @contextmanager
 def shown_progress() -> Iterator[Progress]:
-    """Draw a bar while the work goes on, if it takes long enough to be waited for.
+    """Draw a progress bar, if the work takes long enough.
 
     Each time that the bar is drawn Streamlit ends the work if the user has left the page or
     has changed a control.
@@ -24,12 +24,12 @@ def shown_progress() -> Iterator[Progress]:
     # A cached function would draw again, on every later call, what was drawn inside it.
     outside = copy_context()
 
-    def tell(done: float, doing: str) -> None:
+    def report(done: float, doing: str) -> None:
         if time.monotonic() - started > PATIENCE:
             outside.run(place.progress, min(max(done, 0.0), 1.0), f"{doing} …")
 
     try:
-        yield tell
+        yield report
     except HetcalError:
         place.empty()
         raise

@@ -1,222 +1,122 @@
-"""How the tables of the pages name and write their columns."""
+"""Tables whose columns are wide enough, and whose rows are high enough, that no text is cut."""
 
-import math
+from functools import partial
+from math import ceil
+from textwrap import wrap
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from hetcal.calibrators.leaf_calibrator import LeafCalibrator
-from hetcal.calibrators.shapes import Line
-from hetcal.results.words import DEFINITIONS
-from pages.shared.display.table_sizes import RULE_WIDTH, WIDE_RULE, Columns
+from hetcal.results.words import p_in_words
+from pages.shared.display.columns import NO_SCORE, Columns, scored_columns
+from pages.shared.display.widgets import DASH, how_to_read
+from pages.shared.state import ALL_ROWS, update
 
-_number = st.column_config.NumberColumn
-_text = st.column_config.TextColumn
-_any = st.column_config.Column
-_ROLES = {"train": "train", "validation": "valid.", "calibration": "calib.", "test": "test"}
+HEAD_ROWS = 8  # of a table that is too long to be shown
 
-
-def _measure(head: str, term: str, form: str = "%.4f") -> Any:
-    """Write a measure under a short head, with its definition as the tooltip."""
-    return _number(head, format=form, help=DEFINITIONS[term])
-
-
-DESCRIBED: Columns = {
-    "column": _text("column"),
-    "kind": _text("kind"),
-    "missing": _number("missing", format="localized", help="Rows without a value"),
-    "distinct": _number("distinct", format="localized", help="Different values"),
-    "example": _text("first value"),
-}
-
-BALANCE: Columns = {
-    "role": _text("role"),
-    "rows": _number("rows", format="localized"),
-    "positives": _number("positive rows", format="localized"),
-    "positive_rate": _number("positive rate", format="percent"),
-    "share_of_rows": _number("share of all rows", format="percent"),
-}
+SIGNS = {" ijlI.,:;'|!": 3.3, "frt()[]-_": 4.8, "mwMW": 10.8}
+SIGN_WIDTHS = {sign: width for signs, width in SIGNS.items() for sign in signs}  # pixels
+OTHER_WIDTH = 7.2  # of any other sign
+PADDING = 16  # pixels on both sides of the text in a cell
+LINE_HEIGHT = 20
+WRAPPED = 65  # pixels: Streamlit breaks lines in rows from this height on
+MOST_LINES = 8  # of a text, as far as it is seen without a double click
+HEAD_HEIGHT = 38  # pixels, with the frame
+SHOWN_ROWS = 10.4  # the part of a row shows that there are more
 
 
-def balance_columns(balance: pd.DataFrame) -> Columns:
-    """Name the columns of rows by role, with a share for every class if there are many."""
-    shares = [name for name in balance if name.startswith("class ")]
-    return BALANCE | {name: _number(name, format="percent") for name in shares}
+def draw_table(
+    table: pd.DataFrame, columns: Columns | None = None, undefined: str = "", **options: Any
+) -> None:
+    """Draw a table or some of its columns; `undefined` says why a number can be missing.
 
-
-NO_ROWS = "no rows of this role"
-ONE_LABEL = "not defined: AUC and slope need rows of both labels, the others need rows"
-NO_SCORE = "the row has no finite score"
-NO_STRENGTH = "no leaf has a map of its own that could shrink"
-
-
-def scored_columns(scored: pd.DataFrame) -> Columns:
-    """Name the columns of scored rows, of two classes or of more."""
-    numbers = ("score", "before", "after")
-    return {
-        name: _number(name, format="%.4f") if name.startswith(numbers) else _any(name)
-        for name in map(str, scored)
-    }
-
-
-def leaf_columns(leaves: pd.DataFrame) -> Columns:
-    """Name the columns of leaves, without roles that no row has."""
-    roles = {role: name for role, name in _ROLES.items() if leaves[f"rows_{role}"].any()}
-    counts = {
-        f"{kind}_{role}": _number(
-            f"{name} {sign}", width=_digits(leaves[f"rows_{role}"]), format=form
-        )
-        for role, name in roles.items()
-        for kind, sign, form in (("rows", "n", "localized"), ("rate", "%", None))
-    }
-    distance = "Positive rate of the leaf minus that of all training rows"
-    return {
-        "leaf": _number("leaf", width=44),
-        "rule": _text("rule", width=RULE_WIDTH),
-        **counts,
-        "distance": _number("vs. base", width=70, format="%+.3f", help=distance),
-    }
-
-
-def _digits(counts: pd.Series) -> int:
-    """Return the width of a column of counts, at least that of its head."""
-    return max(62, 18 + 7 * len(f"{counts.max():,}"))
-
-
-ON_TEST_ROWS = (
-    "Of the Platt map fitted on the test rows, to judge the scores; the maps that calibrate are "
-    f"fitted on the calibration rows. {DEFINITIONS['Slope and intercept']}"
-)
-DIAGNOSIS: Columns = {
-    "leaf": _number("leaf", width=40, help="0: all rows"),
-    "brief": _text("test scores …", width=330),
-    "rows_test": _number("test n", format="localized"),
-    "auc_train": _measure("train AUC", "AUC", "%.3f"),
-    "auc_test": _measure("test AUC", "AUC", "%.3f"),
-    "confidence_gap": _measure("over-confidence", "Over-confidence", "%+.3f"),
-    "log_loss_train": _measure("train loss", "Log-loss", "%.3f"),
-    "log_loss_test": _measure("test loss", "Log-loss", "%.3f"),
-    "log_loss_gap": _measure("gap", "Log-loss gap", "%+.3f"),
-    "slope": _number("slope", width=48, format="%.2f", help=ON_TEST_ROWS),
-    "intercept": _number("intercept", width=70, format="%+.2f", help=ON_TEST_ROWS),
-}
-
-MAPS: Columns = {
-    "leaf": _number("leaf", width=50, help="0: the pooled map"),
-    "rule": _text("rule", width=WIDE_RULE),
-    "rows": _number("calib. n", format="localized"),
-    "positives": _number("positive n", format="localized"),
-    "map": _text("map", help="s: the logit of the model; p: its probability"),
-    "slope": _measure("slope", "Slope and intercept", "%.3f"),
-    "slope_se": _measure("± s.e.", "Standard error", "%.3f"),
-    "intercept": _measure("intercept", "Slope and intercept", "%+.3f"),
-    "intercept_se": _measure("± s.e. ", "Standard error", "%.3f"),
-    "fallback": _text("pooled map because"),
-}
-
-
-def errors_known(calibrator: LeafCalibrator) -> bool:
-    """Tell whether the slopes of leaves have standard errors; those of a scheme have none."""
-    return any(math.isfinite(each.slope_se) for each in calibrator.maps_)
-
-
-def map_columns(calibrator: LeafCalibrator) -> Columns:
-    """Name the columns of maps, which are written once: as numbers if linear, or in words.
-
-    Standard errors are columns only where they are known, and why a leaf has the pooled map only
-    where one has.
+    Columns named after rates are written in percent, and a p-value is never 0.
     """
-    maps = (calibrator.pooled_, *calibrator.maps_)
-    linear = all(isinstance(each.shape, Line) for each in maps)
-    left_out = {"map"} if linear else {"slope", "intercept"}
-    if not linear or not errors_known(calibrator):
-        left_out |= {"slope_se", "intercept_se"}
-    if not any(each.fallback for each in calibrator.maps_):
-        left_out.add("fallback")
-    return {name: column for name, column in MAPS.items() if name not in left_out}
+    order = list(table) if columns is None else [name for name in columns if name in table]
+    columns = None if columns is None else fitted(columns, table)
+    written = {name: "{:.1%}" for name in order if name.startswith("rate_")}
+    written |= {name: p_in_words for name in order if name == "p"}
+    st.dataframe(
+        table.style.format(written, na_rep=DASH) if written else table,
+        hide_index=True,
+        placeholder=DASH,
+        column_order=order,
+        column_config=columns,
+        **heights(columns or {}, table),
+        **options,
+    )
+    if undefined and table[order].isna().any(axis=None):
+        st.caption(f"{DASH} {undefined}")
 
 
-_SCHEME: Columns = {"scheme": _text("scheme", width=190)}
-ORDER_METRICS: Columns = _SCHEME | {
-    "auc": _measure("AUC", "AUC"),
-    "average_precision": _measure("av. precision", "Average precision"),
-    "balanced_precision_area": _measure("PR-AUC", "PR-AUC"),
-}
-PROBABILITY_METRICS: Columns = _SCHEME | {
-    "log_loss": _measure("log-loss", "Log-loss"),
-    "brier": _measure("Brier", "Brier score"),
-    "calibration_error": _measure("calib. error", "Calibration error"),
-    "calibration_error_debiased": _measure("debiased", "Calibration error, debiased"),
-}
+def scored_head(scored: pd.DataFrame) -> None:
+    """Draw the first scored rows, and say what their columns hold."""
+    draw_table(scored.head(HEAD_ROWS), scored_columns(scored), NO_SCORE)
+    if "score" in scored:
+        how_to_read("Score: the logit. Before and after: the probability of a positive label.")
+    else:
+        how_to_read(
+            "Before and after: the probability of each class. Top: the most probable class."
+        )
 
-LEAF_RESULTS: Columns = {
-    "leaf": _number("leaf", width=50),
-    "rows": _number("test n", format="localized"),
-    "positives": _number("positive n", format="localized"),
-    "auc_before": _measure("AUC before", "AUC"),
-    "auc_after": _measure("AUC after", "AUC"),
-    "lift": _measure("lift inside", "Lift", "%+.4f"),
-    "log_loss_before": _measure("log-loss before", "Log-loss"),
-    "log_loss_after": _measure("log-loss after", "Log-loss"),
-    "contribution": _measure("share of the lift", "Share of the lift", "%+.4f"),
-    "contribution_low": _number("95 % from", format="%+.4f"),
-    "contribution_high": _number("to", format="%+.4f"),
-}
 
-CANDIDATES: Columns = {
-    "name": _text("candidate"),
-    "words": _text("what it does", width=270),
-    "lift": _number(
-        "lift",
-        format="%+.4f",
-        help="AUC minus that of the uncalibrated model, cross-fitted; macro AUC for classes",
-    ),
-    "se": _number("± s.e.", format="%.4f"),
-    "low": _number("95 % from", format="%+.4f"),
-    "high": _number("to", format="%+.4f"),
-    "log_loss": _number("log-loss", format="%.4f"),
-    "strength": _number("shrinkage", format="%g"),
-    "rows": _number("rows", format="localized", help="Rows that it was tried on"),
-    "chosen": st.column_config.CheckboxColumn("chosen"),
-}
+def leaf_rows(table: pd.DataFrame, key: str, columns: Columns, undefined: str = "") -> None:
+    """Draw a table with one row per leaf, in which a click on a row chooses it."""
+    draw_table(
+        table,
+        columns,
+        undefined,
+        key=key,
+        on_select=partial(_clicked, key, tuple(table["leaf"])),
+        selection_mode="single-row",
+    )
 
-CLASSES: Columns = {
-    "class": _text("class", width="medium"),
-    "rows": _number("test n", format="localized"),
-    "auc_before": _number("AUC before", format="%.4f", help="The class against all others"),
-    "auc_after": _number("AUC after", format="%.4f"),
-    "lift": _number("lift", format="%+.4f"),
-    "low": _number("95 % from", format="%+.4f"),
-    "high": _number("to", format="%+.4f"),
-    "p": _number("p-value", help=DEFINITIONS["p-value"]),
-}
 
-CLASS_METRICS: Columns = {
-    "scheme": _text("scheme", width="medium"),
-    "macro_auc": _number(
-        "macro AUC",
-        format="%.4f",
-        help="Mean of the AUCs of all classes, each against all others; higher is better",
-    ),
-    "log_loss": _number("log-loss", format="%.4f", help="Lower is better"),
-    "accuracy": _number(
-        "accuracy", format="percent", help="Share of rows whose most probable class is theirs"
-    ),
-    "top_label_error": _number(
-        "top-label error",
-        format="%.4f",
-        help="Root of the mean squared gap between how sure of its top label the model is and how "
-        "often that label is right, over bins of equal mass; lower is better",
-    ),
-}
+def _clicked(key: str, leaves: tuple[int, ...]) -> None:
+    rows = st.session_state[key]["selection"]["rows"]
+    update(leaf=int(leaves[rows[0]]) if rows else ALL_ROWS)
 
-CLASS_MAPS: Columns = {
-    "leaf": _number("leaf", width=50, help="0: the pooled map"),
-    "rule": _text("rule", width=WIDE_RULE),
-    "class": _text("class"),
-    "weight": _number(
-        "weight", format="%.3f", help="Of the logarithm of the class's own probability"
-    ),
-    "bias": _number("bias", format="%+.3f", help="Added to it"),
-}
+
+def fitted(columns: Columns, table: pd.DataFrame) -> Columns:
+    """Narrow the column of rules where all of them are short."""
+    if "rule" not in columns or table.empty:
+        return columns
+    longest = PADDING + ceil(max(map(_text_width, table["rule"])))
+    width = min(columns["rule"]["width"], max(60, longest))
+    return columns | {"rule": st.column_config.TextColumn("rule", width=width)}
+
+
+def heights(columns: Columns, table: pd.DataFrame) -> dict[str, int]:
+    """Return the heights of a table and of its rows, where long texts take more than one line.
+
+    It shows as many rows without scrolling as a table does whose texts are short.
+    """
+    lines = _lines(columns, table)
+    if lines <= 1:
+        return {}
+    row = max(WRAPPED, PADDING + LINE_HEIGHT * min(lines, MOST_LINES))
+    return {"row_height": row, "height": HEAD_HEIGHT + int(row * min(len(table), SHOWN_ROWS))}
+
+
+def _lines(columns: Columns, table: pd.DataFrame) -> int:
+    """Return the number of lines of the longest text in a column whose width is given."""
+    widths = {name: column["width"] for name, column in columns.items() if name in table}
+    return max(
+        (
+            _lines_of(text, width - PADDING)
+            for name, width in widths.items()
+            if isinstance(width, int) and pd.api.types.is_string_dtype(table[name])
+            for text in table[name].dropna()
+        ),
+        default=1,
+    )
+
+
+def _lines_of(text: str, room: int) -> int:
+    width = _text_width(text)
+    return 1 if width <= room else len(wrap(text, int(len(text) * room / width)))
+
+
+def _text_width(text: str) -> float:
+    return sum(SIGN_WIDTHS.get(sign, OTHER_WIDTH) for sign in text)

@@ -1,4 +1,4 @@
-"""Cached calls into hetcal: each result is computed once for equal inputs, for one user."""
+"""Cached calls into hetcal, one for each result."""
 
 import os
 from collections.abc import Sequence
@@ -27,23 +27,15 @@ from hetcal.results.histograms import ScoreHistograms, score_histograms
 from hetcal.results.overconfidence import diagnose
 from hetcal.runs.fitting import fit_ensemble, grow_partition
 from hetcal.runs.role_cells import SKETCHED_FROM, RoleCells
-from hetcal.runs.run import (
-    FirstPass,
-    Run,
-    finish_run,
-    first_pass,
-    fit_maps,
-    readable,
-    split_table,
-)
+from hetcal.runs.run import FirstPass, Run, finish_run, first_pass, fit_maps, readable, split_table
 from hetcal.runs.settings import Settings
 from hetcal.schemes.choice import Choice
-from pages.shared.flow.cache import once
+from pages.shared.flow.cache import cached
 from pages.shared.flow.settings import division, maps
 from pages.shared.state import TableFile
 
 
-@once
+@cached
 def source_of(files: tuple[TableFile, ...], _progress: Progress = silent) -> Source:
     if len(files) == 1 and os.path.isdir(files[0].path):
         return from_path(files[0].path, progress=_progress)
@@ -54,46 +46,46 @@ def source_of(files: tuple[TableFile, ...], _progress: Progress = silent) -> Sou
     return one_file(readings[None]) if None in readings else file_per_role(readings)
 
 
-@once
+@cached
 def columns_of(source: Source, _progress: Progress = silent) -> pd.DataFrame:
     return describe_columns(source.frame, _progress)
 
 
-@once
+@cached
 def table_of(source: Source, roles: Roles, classes: tuple[str, ...] | None) -> Table:
     return make_table(source.frame, roles, source.digest, classes)
 
 
-@once
+@cached
 def table_view_of(table: Table, number: int) -> Table:
     return table.view(number)
 
 
-@once
+@cached
 def split_of(table: Table, settings: Settings, _progress: Progress = silent) -> Split:
     _progress(0.0, "Dividing the rows")
     return split_table(table, settings)
 
 
-@once
+@cached
 def findings_of(
     table: Table, settings: Settings, _progress: Progress = silent
 ) -> tuple[Finding, ...]:
     return check_table(table, split_of(table, settings), _progress)
 
 
-@once
+@cached
 def column_scores_of(table: Table, scoring: ColumnScoring) -> Scores:
     return score_rows(table.frame, scoring, table.classes, f"{table.digest} {scoring}")
 
 
-@once
+@cached
 def ranking_scores_of(scores: Scores) -> Scores:
     require_ranking(scores)
     return scores
 
 
-@once
+@cached
 def choice_of(
     table: Table,
     scores: Scores,
@@ -105,7 +97,7 @@ def choice_of(
     return fit_ensemble(table, scores, split, settings, _progress, tree)
 
 
-@once
+@cached
 def partition_of(
     table: Table, scores: Scores | None, settings: Settings, _progress: Progress = silent
 ) -> Partition:
@@ -113,7 +105,7 @@ def partition_of(
     return grow_partition(table, split, settings, scores, _progress)
 
 
-@once
+@cached
 def view_partition_of(
     table: Table, number: int, partition: Partition, settings: Settings
 ) -> Partition:
@@ -121,12 +113,12 @@ def view_partition_of(
     return partition.counting(view.frame.iloc[rows], view.y[rows], view.weight_of(rows))
 
 
-@once
+@cached
 def leaf_of(table: Table, scores: Scores | None, partition: Partition) -> Ints:
     return partition.apply(readable(partition, table.frame, scores))
 
 
-@once
+@cached
 def leaves_of(
     table: Table, scores: Scores | None, partition: Partition, settings: Settings
 ) -> pd.DataFrame:
@@ -134,7 +126,7 @@ def leaves_of(
     return leaf_table(partition, leaf, table.y, split_of(table, settings), table.weight)
 
 
-@once
+@cached
 def first_pass_of(
     table: Table,
     scores: Scores,
@@ -143,13 +135,13 @@ def first_pass_of(
     exact: bool,
     _progress: Progress = silent,
 ) -> FirstPass:
-    """Pass over the rows; large tables are sketched unless the numbers are to be exact."""
+    """Pass over the rows; large tables are sketched unless exact numbers are wanted."""
     split, most = split_of(table, settings), table.rows if exact else SKETCHED_FROM
     leaf = leaf_of(table, scores if scores.activations else None, partition)
     return first_pass(table, scores, split, partition, leaf, most, _progress)
 
 
-@once
+@cached
 def maps_of(
     table: Table,
     scores: Scores,
@@ -162,7 +154,7 @@ def maps_of(
     return fit_maps(passed, settings, choice)
 
 
-@once
+@cached
 def run_of(
     table: Table,
     scores: Scores,
@@ -181,29 +173,27 @@ def run_of(
     return finish_run(passed, settings, partition, calibrator, choice)
 
 
-@once
+@cached
 def view_of(run: Run, number: int, min_rows: int) -> Run:
     return run.view(number, min_rows)
 
 
-@once
-def saved_run_of(path: Path, min_rows: int) -> SavedRun:
-    return saved_run(artifact_of(path), min_rows)
-
-
-@once
-def saved_view_of(path: Path, number: int, min_rows: int) -> SavedRun:
+@cached
+def saved_run_of(path: Path, min_rows: int, number: int | None = None) -> SavedRun:
+    """Take up the run in an artifact: on all classes, or on one against all others."""
+    if number is None:
+        return saved_run(artifact_of(path), min_rows)
     return saved_run_of(path, min_rows).view(number, min_rows)
 
 
-@once
+@cached
 def diagnosis_of(
     key: object, _cells: RoleCells | SavedCells, _leaves: Sequence[Leaf]
 ) -> pd.DataFrame:
     return diagnose(_cells.train, _cells.test, _leaves)
 
 
-@once
+@cached
 def histograms_of(
     key: object,
     _cells: RoleCells | SavedCells,
@@ -215,18 +205,18 @@ def histograms_of(
     return score_histograms(_cells.train, _cells.test, leaves, axis=axis, bins=bins)
 
 
-@once
+@cached
 def curves_of(key: object, _run: Run | SavedRun) -> Curves:
     return result_curves(_run.ways, _run.evaluation)
 
 
-@once
+@cached
 def artifact_of(path: Path) -> Artifact:
     """Open an artifact that is kept under its digest."""
     return open_artifact(path.read_bytes(), path.parent)
 
 
-@once
+@cached
 def scored_by_artifact(
     artifact: Path, table: Path, name: str, _progress: Progress = silent
 ) -> tuple[pd.DataFrame, list[str]]:

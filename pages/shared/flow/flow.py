@@ -23,29 +23,7 @@ from hetcal.runs.role_cells import RoleCells
 from hetcal.runs.run import Run
 from hetcal.runs.settings import ENSEMBLES, Settings
 from hetcal.schemes.choice import Choice
-from pages.shared.flow.compute import (
-    artifact_of,
-    choice_of,
-    column_scores_of,
-    columns_of,
-    curves_of,
-    diagnosis_of,
-    findings_of,
-    first_pass_of,
-    histograms_of,
-    leaves_of,
-    partition_of,
-    ranking_scores_of,
-    run_of,
-    saved_run_of,
-    saved_view_of,
-    source_of,
-    split_of,
-    table_of,
-    table_view_of,
-    view_of,
-    view_partition_of,
-)
+from pages.shared.flow import compute
 from pages.shared.flow.settings import NEED_SCORES, division, ensemble, for_classes, growth
 from pages.shared.jobs import finished_scores
 from pages.shared.state import Workspace, is_column_scoring, workspace
@@ -53,17 +31,10 @@ from pages.shared.state import Workspace, is_column_scoring, workspace
 
 @dataclass(frozen=True)
 class Flow:
-    """The results that follow from a workspace, each computed when first asked for.
+    """The results that follow from a workspace, each computed when first needed.
 
-    With more than two classes, what is shown is one class against all others; `whole` is the run
-    on all of them. Of a saved run there is no table, and only what follows from the run.
-
-    Parameters
-    ----------
-    workspace : Workspace
-        What the user gave and chose.
-    progress : callable, optional
-        Is told how far a pass over the rows has come.
+    With more than two classes, pages show one class against all others; `whole` is the run on all
+    classes. A saved run has no table, and only what follows from the run.
     """
 
     workspace: Workspace
@@ -77,22 +48,22 @@ class Flow:
     @cached_property
     def source(self) -> Source:
         """The table as it was read."""
-        return source_of(self.workspace.files, self.progress)
+        return compute.source_of(self.workspace.files, self.progress)
 
     @cached_property
     def columns(self) -> pd.DataFrame:
         """Kind, missing values and examples of every column."""
-        return columns_of(self.source, self.progress)
+        return compute.columns_of(self.source, self.progress)
 
     @cached_property
     def table(self) -> Table:
         """The rows, with their roles checked."""
-        return table_of(self.source, self.workspace.roles, self.workspace.classes)
+        return compute.table_of(self.source, self.workspace.roles, self.workspace.classes)
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
         """All classes in the order of the scores, where there are more than two."""
-        return self.table.classes if self.saved is None else artifact_of(self.saved).classes
+        return self.table.classes if self.saved is None else compute.artifact_of(self.saved).classes
 
     @property
     def number(self) -> int | None:
@@ -109,7 +80,7 @@ class Flow:
 
     @cached_property
     def settings(self) -> Settings:
-        """The settings, as far as they are for so many classes."""
+        """The settings that apply to this number of classes."""
         here = self.workspace
         return for_classes(here.settings, here.class_method) if self.classes else here.settings
 
@@ -123,12 +94,12 @@ class Flow:
     @cached_property
     def split(self) -> Split:
         """Train, validation, calibration and test rows."""
-        return split_of(self.table, division(self.settings), self.progress)
+        return compute.split_of(self.table, division(self.settings), self.progress)
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What a careful reader would remark about the data."""
-        return findings_of(self.table, division(self.settings), self.progress)
+        """Possible problems of the data."""
+        return compute.findings_of(self.table, division(self.settings), self.progress)
 
     @cached_property
     def balance(self) -> pd.DataFrame:
@@ -140,45 +111,45 @@ class Flow:
         """The scores of every row; None while a model has not been run on the rows."""
         scoring, scores = self.workspace.scoring, None
         if is_column_scoring(scoring, len(self.classes) or 1):
-            scores = column_scores_of(self.table, scoring)
+            scores = compute.column_scores_of(self.table, scoring)
         if isinstance(scoring, ModelScoring):
             scores = finished_scores(self.rows_digest, scoring)
-        return None if scores is None else ranking_scores_of(scores)
+        return None if scores is None else compute.ranking_scores_of(scores)
 
     @cached_property
     def score_findings(self) -> tuple[Finding, ...]:
-        """What a careful reader would remark about the scores."""
+        """Possible problems of the scores."""
         here = self.workspace
         trained = here.network is not None and isinstance(here.scoring, ModelScoring)
-        told = () if trained else check_training(here.roles)
-        return *told, *check_scores(self.table, self.scores)
+        found = () if trained else check_training(here.roles)
+        return *found, *check_scores(self.table, self.scores)
 
     @property
     def choosing(self) -> bool:
-        """Whether a scheme is to be fitted or chosen, which takes scores."""
+        """Whether a scheme is fitted or chosen, which needs scores."""
         return self.workspace.partition is None and self.settings.partition in ENSEMBLES
 
     @property
     def reads_scores(self) -> bool:
-        """Whether there is no partition without scores."""
+        """Whether the partition needs scores."""
         grown = self.workspace.partition is None
         return grown and self.settings.partition in (*ENSEMBLES, *NEED_SCORES)
 
     @cached_property
     def choice(self) -> Choice | SavedScheme | None:
-        """The scheme of many partitions that was fitted or chosen, where that is asked for."""
+        """The scheme that was fitted or chosen, if the settings ask for one."""
         if self.saved is not None:
             return self.whole.choice
         if not self.choosing:
             return None
         parts = self.table, self.scores, ensemble(self.settings)
-        return choice_of(*parts, self._grown if self.classes else None, self.progress)
+        return compute.choice_of(*parts, self._grown if self.classes else None, self.progress)
 
     @cached_property
     def _grown(self) -> Partition:
         """The partition that the settings ask for."""
         scores = self.scores if self.settings.partition in NEED_SCORES else None
-        return partition_of(self.table, scores, growth(self.settings), self.progress)
+        return compute.partition_of(self.table, scores, growth(self.settings), self.progress)
 
     @cached_property
     def _divided_by(self) -> Partition:
@@ -197,35 +168,37 @@ class Flow:
         if self.number is None:
             return self._divided_by
         parts = self.table, self.number, self._divided_by
-        return view_partition_of(*parts, division(self.settings))
+        return compute.view_partition_of(*parts, division(self.settings))
 
     @cached_property
     def leaves(self) -> pd.DataFrame:
         """Rule, rows and positive rate per leaf and role."""
         scores = self.scores
         scores = scores if scores is not None and scores.activations else None
-        table = self.table if self.number is None else table_view_of(self.table, self.number)
-        return leaves_of(table, scores, self._divided_by, division(self.settings))
+        table = (
+            self.table if self.number is None else compute.table_view_of(self.table, self.number)
+        )
+        return compute.leaves_of(table, scores, self._divided_by, division(self.settings))
 
     @cached_property
     def whole(self) -> Run | SavedRun:
         """The whole run, on all classes."""
         if self.saved is not None:
-            return saved_run_of(self.saved, self.workspace.settings.min_rows)
+            return compute.saved_run_of(self.saved, self.workspace.settings.min_rows)
         parts = self.table, self.scores, self.settings, self._divided_by
         # The logits of a scheme of many trees are those of rows, not of cells.
         exact = self.workspace.all_rows or self.choice is not None
-        return run_of(*parts, self.choice, exact, self.progress)
+        return compute.run_of(*parts, self.choice, exact, self.progress)
 
     @cached_property
     def run(self) -> Run | SavedRun:
-        """The run as the class that is shown sees it; with two classes the whole run."""
+        """The run on the class that is shown against all others; with two classes the whole run."""
         if self.number is None:
             return self.whole
         fewest = self.workspace.settings.min_rows
         if self.saved is not None:
-            return saved_view_of(self.saved, self.number, fewest)
-        return view_of(self.whole, self.number, fewest)
+            return compute.saved_run_of(self.saved, fewest, self.number)
+        return compute.view_of(self.whole, self.number, fewest)
 
     @cached_property
     def _scored(self) -> tuple[object, RoleCells | SavedCells]:
@@ -236,12 +209,12 @@ class Flow:
         if self.number is not None:
             return (*parts, self.number), self.run.role_cells
         parts = *parts, self.workspace.all_rows
-        return parts, first_pass_of(*parts).cells
+        return parts, compute.first_pass_of(*parts).cells
 
     @cached_property
     def diagnosis(self) -> pd.DataFrame:
         """How over-confident each leaf is."""
-        return diagnosis_of(*self._scored, self.partition.leaves)
+        return compute.diagnosis_of(*self._scored, self.partition.leaves)
 
     @property
     def diagnosis_computed_on(self) -> str:
@@ -256,14 +229,14 @@ class Flow:
 
     def histograms(self, axis: str, bins: int = 40) -> ScoreHistograms:
         """Score histograms of every leaf by role and label."""
-        return histograms_of(*self._scored, self.partition.leaves, axis, bins)
+        return compute.histograms_of(*self._scored, self.partition.leaves, axis, bins)
 
     @cached_property
     def curves(self) -> Curves:
         """ROC, precision-recall and reliability curves before and after."""
         fewest = self.workspace.settings.min_rows
         key = self.run if self.saved is None else (self.saved, self.number, fewest)
-        return curves_of(key, self.run)
+        return compute.curves_of(key, self.run)
 
 
 def current_flow(progress: Progress = silent) -> Flow:

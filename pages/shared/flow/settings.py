@@ -11,8 +11,8 @@ NEED_SCORES = (*READ_SCORES, "layer")
 
 def division(settings: Settings) -> Settings:
     """Keep what the roles of the rows depend on."""
-    asked = ("partition",) if settings.partition in READ_SCORES else ()
-    return _only(settings, "fractions", "seed", *asked)
+    kind = ("partition",) if settings.partition in READ_SCORES else ()
+    return _only(settings, "fractions", "seed", *kind)
 
 
 def growth(settings: Settings) -> Settings:
@@ -22,7 +22,7 @@ def growth(settings: Settings) -> Settings:
 
 
 def ensemble(settings: Settings) -> Settings:
-    """Keep what a scheme of many partitions depends on."""
+    """Keep what a scheme depends on."""
     return _only(settings, "fractions", "seed", "partition")
 
 
@@ -36,8 +36,8 @@ def for_classes(settings: Settings, method: ClassMethod) -> Settings:
     """Keep what a run on more than two classes depends on; `auto` takes the place of the rest."""
     kind = settings.partition if settings.partition in FOR_CLASSES else "auto"
     kept = {"columns": ("segments", "bins"), "tree": ("max_depth", "min_leaf")}.get(kind, ())
-    asked = _only(settings, "fractions", "seed", *kept)
-    return replace(asked, partition=kind, calibrator=method)
+    chosen = _only(settings, "fractions", "seed", *kept)
+    return replace(chosen, partition=kind, calibrator=method)
 
 
 def _only(settings: Settings, *names: str) -> Settings:

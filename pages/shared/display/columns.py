@@ -1,0 +1,224 @@
+"""How the tables of the pages name and write their columns."""
+
+import math
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from hetcal.calibrators.leaf_calibrator import LeafCalibrator
+from hetcal.calibrators.shapes import Line
+from hetcal.results.words import DEFINITIONS
+
+Columns = dict[str, Any]
+
+RULE_WIDTH = 390  # pixels: about three conditions, which is how deep a tree is by default
+WIDE_RULE = 490  # where a table has few other columns
+
+_number = st.column_config.NumberColumn
+_text = st.column_config.TextColumn
+_any = st.column_config.Column
+_ROLES = {"train": "train", "validation": "valid.", "calibration": "calib.", "test": "test"}
+
+
+def _measure(head: str, term: str, form: str = "%.4f") -> Any:
+    """Write a measure under a short head, with its definition as the tooltip."""
+    return _number(head, format=form, help=DEFINITIONS[term])
+
+
+DESCRIBED: Columns = {
+    "column": _text("column"),
+    "kind": _text("kind"),
+    "missing": _number("missing", format="localized", help="Rows without a value"),
+    "distinct": _number("distinct", format="localized", help="Different values"),
+    "example": _text("first value"),
+}
+
+BALANCE: Columns = {
+    "role": _text("role"),
+    "rows": _number("rows", format="localized"),
+    "positives": _number("positive rows", format="localized"),
+    "positive_rate": _number("positive rate", format="percent"),
+    "share_of_rows": _number("share of all rows", format="percent"),
+}
+
+
+def balance_columns(balance: pd.DataFrame) -> Columns:
+    """Name the columns of rows by role, with a share for every class if there are many."""
+    shares = [name for name in balance if name.startswith("class ")]
+    return BALANCE | {name: _number(name, format="percent") for name in shares}
+
+
+NO_ROWS = "no rows of this role"
+ONE_LABEL = "not defined: AUC and slope need rows of both labels, the other numbers need rows"
+NO_SCORE = "the row has no finite score"
+NO_STRENGTH = "nothing is shrunk"
+
+
+def scored_columns(scored: pd.DataFrame) -> Columns:
+    """Name the columns of scored rows, of two classes or of more."""
+    numbers = ("score", "before", "after")
+    return {
+        name: _number(name, format="%.4f") if name.startswith(numbers) else _any(name)
+        for name in map(str, scored)
+    }
+
+
+def leaf_columns(leaves: pd.DataFrame) -> Columns:
+    """Name the columns of leaves, without roles that no row has."""
+    roles = {role: name for role, name in _ROLES.items() if leaves[f"rows_{role}"].any()}
+    counts = {
+        f"{kind}_{role}": _number(
+            f"{name} {sign}", width=_digits(leaves[f"rows_{role}"]), format=form
+        )
+        for role, name in roles.items()
+        for kind, sign, form in (("rows", "n", "localized"), ("rate", "%", None))
+    }
+    distance = "Positive rate of the leaf minus that of all training rows"
+    return {
+        "leaf": _number("leaf", width=44),
+        "rule": _text("rule", width=RULE_WIDTH),
+        **counts,
+        "distance": _number("vs. base", width=70, format="%+.3f", help=distance),
+    }
+
+
+def _digits(counts: pd.Series) -> int:
+    """Return the width of a column of counts, at least that of its head."""
+    return max(62, 18 + 7 * len(f"{counts.max():,}"))
+
+
+ON_TEST_ROWS = (
+    "Of a Platt map fitted on the test rows, only for diagnosis; the maps that calibrate are "
+    f"fitted on held-out rows. {DEFINITIONS['Slope and intercept']}"
+)
+DIAGNOSIS: Columns = {
+    "leaf": _number("leaf", width=40, help="0: all rows"),
+    "brief": _text("test scores …", width=330),
+    "rows_test": _number("test n", format="localized"),
+    "auc_train": _measure("train AUC", "AUC", "%.3f"),
+    "auc_test": _measure("test AUC", "AUC", "%.3f"),
+    "confidence_gap": _measure("over-confidence", "Over-confidence", "%+.3f"),
+    "log_loss_train": _measure("train loss", "Log-loss", "%.3f"),
+    "log_loss_test": _measure("test loss", "Log-loss", "%.3f"),
+    "log_loss_gap": _measure("gap", "Log-loss gap", "%+.3f"),
+    "slope": _number("slope", width=48, format="%.2f", help=ON_TEST_ROWS),
+    "intercept": _number("intercept", width=70, format="%+.2f", help=ON_TEST_ROWS),
+}
+
+MAPS: Columns = {
+    "leaf": _number("leaf", width=50, help="0: the pooled map"),
+    "rule": _text("rule", width=WIDE_RULE),
+    "rows": _number("calib. n", format="localized"),
+    "positives": _number("positive n", format="localized"),
+    "map": _text("map", help="s: the logit of the model; p: its probability"),
+    "slope": _measure("slope", "Slope and intercept", "%.3f"),
+    "slope_se": _measure("± s.e.", "Standard error", "%.3f"),
+    "intercept": _measure("intercept", "Slope and intercept", "%+.3f"),
+    "intercept_se": _measure("± s.e. ", "Standard error", "%.3f"),
+    "fallback": _text("pooled map because"),
+}
+
+
+def errors_known(calibrator: LeafCalibrator) -> bool:
+    """Whether the slopes of leaves have standard errors; those of a scheme have none."""
+    return any(math.isfinite(each.slope_se) for each in calibrator.maps_)
+
+
+def map_columns(calibrator: LeafCalibrator) -> Columns:
+    """Name the columns of maps: slope and intercept if all are linear, otherwise in words.
+
+    Standard errors are columns only if they are known, and reasons for the pooled map only if a
+    leaf uses it.
+    """
+    maps = (calibrator.pooled_, *calibrator.maps_)
+    linear = all(isinstance(each.shape, Line) for each in maps)
+    left_out = {"map"} if linear else {"slope", "intercept"}
+    if not linear or not errors_known(calibrator):
+        left_out |= {"slope_se", "intercept_se"}
+    if not any(each.fallback for each in calibrator.maps_):
+        left_out.add("fallback")
+    return {name: column for name, column in MAPS.items() if name not in left_out}
+
+
+_SCHEME: Columns = {"scheme": _text("scheme", width=190)}
+ORDER_METRICS: Columns = _SCHEME | {
+    "auc": _measure("AUC", "AUC"),
+    "average_precision": _measure("av. precision", "Average precision"),
+    "balanced_precision_area": _measure("PR-AUC", "PR-AUC"),
+}
+PROBABILITY_METRICS: Columns = _SCHEME | {
+    "log_loss": _measure("log-loss", "Log-loss"),
+    "brier": _measure("Brier", "Brier score"),
+    "calibration_error": _measure("calib. error", "Calibration error"),
+    "calibration_error_debiased": _measure("debiased", "Calibration error, debiased"),
+}
+
+LEAF_RESULTS: Columns = {
+    "leaf": _number("leaf", width=50),
+    "rows": _number("test n", format="localized"),
+    "positives": _number("positive n", format="localized"),
+    "auc_before": _measure("AUC before", "AUC"),
+    "auc_after": _measure("AUC after", "AUC"),
+    "lift": _measure("lift inside", "Lift", "%+.4f"),
+    "log_loss_before": _measure("log-loss before", "Log-loss"),
+    "log_loss_after": _measure("log-loss after", "Log-loss"),
+    "contribution": _measure("share of the lift", "Share of the lift", "%+.4f"),
+    "contribution_low": _number("95 % from", format="%+.4f"),
+    "contribution_high": _number("to", format="%+.4f"),
+}
+
+_INTERVAL: Columns = {
+    "low": _number("95 % from", format="%+.4f"),
+    "high": _number("to", format="%+.4f"),
+}
+CANDIDATES: Columns = {
+    "name": _text("candidate"),
+    "words": _text("what it does", width=270),
+    "lift": _number(
+        "lift",
+        format="%+.4f",
+        help="AUC (of more than two classes: macro AUC) minus that of the model, cross-fitted",
+    ),
+    "se": _number("± s.e.", format="%.4f"),
+    **_INTERVAL,
+    "log_loss": _measure("log-loss", "Log-loss"),
+    "strength": _number("shrinkage", format="%g"),
+    "rows": _number("rows", format="localized", help="Rows used for cross-fitting"),
+    "chosen": st.column_config.CheckboxColumn("chosen"),
+}
+
+CLASSES: Columns = {
+    "class": _text("class", width="medium"),
+    "rows": _number("test n", format="localized"),
+    "auc_before": _number("AUC before", format="%.4f", help="The class against all others"),
+    "auc_after": _number("AUC after", format="%.4f"),
+    "lift": _number("lift", format="%+.4f"),
+    **_INTERVAL,
+    "p": _number("p-value", help=DEFINITIONS["p-value"]),
+}
+
+MACRO_AUC = "Mean of the AUCs of all classes, each against all others; higher is better"
+ACCURACY = "Share of test rows whose most probable class is the true one; higher is better"
+CLASS_METRICS: Columns = {
+    "scheme": _text("scheme", width="medium"),
+    "macro_auc": _number("macro AUC", format="%.4f", help=MACRO_AUC),
+    "log_loss": _measure("log-loss", "Log-loss"),
+    "accuracy": _number("accuracy", format="percent", help=ACCURACY),
+    "top_label_error": _number(
+        "top-label error",
+        format="%.4f",
+        help="Root mean squared gap between the probability of the top label and how often it is "
+        "right, over bins of equal mass; lower is better",
+    ),
+}
+
+CLASS_MAPS: Columns = {
+    "leaf": _number("leaf", width=50, help="0: the pooled map"),
+    "rule": _text("rule", width=WIDE_RULE),
+    "class": _text("class"),
+    "weight": _number(
+        "weight", format="%.3f", help="Of the logarithm of the class's own probability"
+    ),
+    "bias": _number("bias", format="%+.3f", help="Added to it"),
+}
