@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import logit
 
 from hetcal.arrays import Bools, Floats
-from hetcal.calibrators.newton import TINY, GroupedRows, PenalisedLosses, minimise
+from hetcal.calibrators.newton import PenalisedLosses, minimise
 from hetcal.calibrators.platt import group_cells
 from hetcal.calibrators.shapes import beta_features
 from hetcal.cells.cells import Cells
@@ -21,42 +21,18 @@ from hetcal.cells.cells import Cells
 
 @dataclass(frozen=True)
 class Family:
-    """What the maps of a kind have in common.
+    """What the maps of a kind have in common."""
 
-    Parameters
-    ----------
-    features : callable
-        Gives for scores one row per feature that depends on them.
-    constant : bool
-        Whether the last parameter is added as it is.
-    shifted : bool
-        Whether the offset is the score itself, and not 0.
-    rising : bool
-        Whether the parameters of features must not be below 0.
-    """
-
-    features: Callable[[Floats], Floats]
-    constant: bool = True
-    shifted: bool = False
-    rising: bool = False
-
-    def offset(self, scores: Floats) -> Floats:
-        """Return what a score gives whatever the parameters are."""
-        return scores if self.shifted else np.zeros(len(scores))
-
-
-def _score(scores: Floats) -> Floats:
-    return scores[None]
-
-
-def _nothing(scores: Floats) -> Floats:
-    return np.empty((0, len(scores)))
+    features: Callable[[Floats], Floats]  # from scores to one row per feature
+    constant: bool = True  # the last parameter is an intercept
+    shifted: bool = False  # the offset is the score itself, and not 0
+    rising: bool = False  # the parameters of features must not be below 0
 
 
 FAMILIES = {
-    "platt": Family(_score),
-    "bias": Family(_nothing, shifted=True),
-    "temperature": Family(_score, constant=False),
+    "platt": Family(lambda scores: scores[None]),
+    "bias": Family(lambda scores: np.empty((0, len(scores))), shifted=True),
+    "temperature": Family(lambda scores: scores[None], constant=False),
     "beta": Family(beta_features, rising=True),
 }
 
@@ -66,18 +42,11 @@ class Units:
     """Units in which parameters are compared: those of features with mean 0 and deviation 1.
 
     A family without a constant keeps the zero of its features.
-
-    Parameters
-    ----------
-    centre, scale : array
-        Of each feature.
-    constant : bool
-        Whether there is one more parameter, the height at the centre.
     """
 
     centre: Floats
     scale: Floats
-    constant: bool
+    constant: bool  # there is one more parameter, the height at the centre
 
     @classmethod
     def of(cls, family: Family, features: Floats, weight: Floats) -> "Units":
@@ -112,27 +81,17 @@ class Units:
         return found
 
     def bounded(self, family: Family) -> Bools:
-        """Tell which parameters must not be below 0."""
-        return np.append([family.rising] * self.scale.size, [False] * self.constant).astype(
-            np.bool_
-        )
+        """Return which parameters must not be below 0."""
+        return np.array([family.rising] * self.scale.size + [False] * self.constant, np.bool_)
 
 
 @dataclass(frozen=True, eq=False)
 class FamilyFit:
-    """Maps of one family, one entry per leaf.
+    """Maps of one family, one entry per leaf."""
 
-    Parameters
-    ----------
-    parameters, errors : array
-        By leaf and parameter: the maps and their standard errors.
-    converged : array of bool
-        The maximum was found.
-    """
-
-    parameters: Floats
-    errors: Floats
-    converged: Bools
+    parameters: Floats  # by leaf and parameter
+    errors: Floats  # standard errors of the same
+    converged: Bools  # the maximum was found
 
 
 @np.errstate(over="ignore", invalid="ignore")  # maps beyond all numbers have not converged
@@ -148,25 +107,10 @@ def fit_family(
     They maximise `log-likelihood - strength / 2 · |difference from the pooled map|²`, with
     parameters in units of features that have mean 0 and deviation 1 over all these rows. With a
     penalty a leaf of one class, of one score or without rows has such a map, too; without one
-    it may have none, and then its parameters mean nothing.
-
-    Parameters
-    ----------
-    name : str
-        Of the family.
-    cells : Cells
-        Raw scores.
-    leaves : sequence of int
-        Ids of the leaves.
-    pooled : array, optional
-        Parameters of the pooled map, which infinite strength gives; needed for a penalty.
-    strength : float
-        Of the penalty. It counts against weights that are scaled to the number of rows that all
-        of them are worth.
+    it may have none, and then its parameters mean nothing. A penalty needs the parameters of the
+    pooled map, and its strength counts rows: weights are scaled to their effective number.
     """
-    family, rows = FAMILIES[name], group_cells(cells, leaves)
-    # Groups that no pooled map joins have weights of their own unit.
-    rows = _worth(rows) if strength else rows.worth()
+    family, rows = FAMILIES[name], group_cells(cells, leaves).in_rows(together=strength > 0)
     features = family.features(rows.scores)
     units = Units.of(family, features, rows.weight)
     columns = [*units.standardise(features), *[np.ones(rows.scores.size)] * family.constant]
@@ -174,7 +118,7 @@ def fit_family(
     if pooled is not None and strength:
         target = units.from_parameters(pooled)
     strengths, bounded = np.full(target.size, strength), units.bounded(family)
-    offset = family.offset(rows.scores)
+    offset = rows.scores if family.shifted else np.zeros(len(rows.scores))
     losses = PenalisedLosses(rows, columns, offset, target, strengths, bounded)
     found = _shrunk(losses, len(leaves)) if strength else _plain(losses, len(leaves), family)
     place, covariance, converged = found
@@ -186,20 +130,12 @@ def fit_family(
     return FamilyFit(parameters, errors, converged & finite)
 
 
-def _worth(rows: GroupedRows) -> GroupedRows:
-    """Scale weights to the number of rows that all of them are worth."""
-    if rows.squares is None:
-        return rows
-    unit = rows.weight.sum() / max(rows.squares.sum(), TINY)
-    return replace(rows, weight=rows.weight * unit, squares=rows.squares * unit**2)
-
-
 Found = tuple[Floats, Floats, Bools]
 """Parameters, their covariance, and whether they are the best, by leaf."""
 
 
 def _plain(losses: PenalisedLosses, count: int, family: Family) -> Found:
-    """Minimise from a level map, which keeps Newton's steps small; NaN without rows."""
+    """Minimise from a constant map, which keeps Newton's steps small; NaN without rows."""
     rows, size = losses.rows, losses.target.size
     place, covariance = np.full((count, size), np.nan), np.full((count, size, size), np.nan)
     converged = np.zeros(count, dtype=np.bool_)

@@ -381,8 +381,8 @@ def test_a_falling_map_of_any_shape_is_noted(two_leaves):
     ("settings", "message"),
     [
         ({"method": "spline"}, "no calibration method 'spline'"),
-        ({"method": "isotonic", "shrinkage": 1.0}, "'isotonic' cannot be drawn"),
-        ({"method": "bbq", "shrinkage": "cv"}, "'bbq' cannot be drawn"),
+        ({"method": "isotonic", "shrinkage": 1.0}, "'isotonic' cannot be shrunk"),
+        ({"method": "bbq", "shrinkage": "cv"}, "'bbq' cannot be shrunk"),
         ({"shrinkage": -1.0}, "shrinkage is -1"),
         ({"shrinkage": float("nan")}, "shrinkage is nan"),
     ],
