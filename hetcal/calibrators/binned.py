@@ -1,6 +1,5 @@
-"""Non-parametric maps: isotonic regression, histogram binning, BBQ and scaling-binning."""
+"""Non-parametric maps of one leaf: isotonic regression, histograms, BBQ and scaling-binning."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,19 +73,13 @@ def _sums(values: tuple[Floats, Floats], starts: Ints) -> tuple[Floats, Floats]:
     return one, other
 
 
-def fit_isotonic(cells: Cells, leaves: Sequence[int]) -> list[Knots | None]:
-    """Fit the map of every leaf as scikit-learn does; None for a leaf without rows.
+def fit_isotonic(cells: Cells) -> Knots:
+    """Fit isotonic regression as scikit-learn does.
 
-    The points are the centres of the cells, where both labels of a bin meet. No probability
-    comes closer to 0 or 1 than half a row of the leaf, so that no log-loss is infinite.
+    The points are the centres of the cells, which both labels of a bin share. No probability
+    comes closer to 0 or 1 than half a row, so that no log-loss is infinite.
     """
-    return [_knots(cells.inside(each)) for each in leaves]
-
-
-def _knots(cells: Cells) -> Knots | None:
     score, place = np.unique(cells.centre, return_inverse=True)
-    if not score.size:
-        return None
     weight = np.bincount(place, cells.weight)
     rate = np.bincount(place, cells.weight * (cells.y == 1)) / weight
     level = isotonic_regression(rate, weights=weight).x
@@ -99,17 +92,8 @@ def _knots(cells: Cells) -> Knots | None:
     return Knots(tuple(score[corner].tolist()), tuple(level[corner].tolist()))
 
 
-def fit_histogram(cells: Cells, leaves: Sequence[int], bins: int = BINS) -> list[Steps | None]:
-    """Fit the map of every leaf; None for a leaf without rows.
-
-    No rate comes closer to 0 or 1 than half a row of its bin, so that no log-loss is infinite.
-    """
-    return [_rate_steps(cells.inside(each), bins) for each in leaves]
-
-
-def _rate_steps(cells: Cells, bins: int) -> Steps | None:
-    if not cells.score.size:
-        return None
+def fit_histogram(cells: Cells, bins: int = BINS) -> Steps:
+    """Fit the rate of every bin, no closer to 0 or 1 than half a row of the bin."""
     blocks = ScoreBlocks.of(cells)
     bounds = blocks.bins(bins)
     weight, positives = blocks.sums(bounds)
@@ -118,19 +102,13 @@ def _rate_steps(cells: Cells, bins: int) -> Steps | None:
     return Steps(tuple(blocks.low[bounds[1:-1]].tolist()), tuple(logit(rate).tolist()))
 
 
-def fit_bbq(cells: Cells, leaves: Sequence[int]) -> list[Steps | None]:
-    """Fit the map of every leaf; None for a leaf without rows.
+def fit_bbq(cells: Cells) -> Steps:
+    """Fit Bayesian binning into quantiles.
 
     The histograms of equal weight with all sensible numbers of bins are averaged by their
     posterior. The prior of the rate in a bin is a beta distribution about the score in the
     middle of the bin, so that no rate is 0 or 1.
     """
-    return [_average(cells.inside(each)) for each in leaves]
-
-
-def _average(cells: Cells) -> Steps | None:
-    if not cells.score.size:
-        return None
     blocks = ScoreBlocks.of(cells)
     models = [blocks.bins(count) for count in _counts(blocks.weight.sum())]
     scores = np.array([log_score(blocks, each) for each in models])
@@ -182,21 +160,12 @@ def _rates(blocks: ScoreBlocks, bounds: Ints) -> Floats:
     return (alpha + ones) / (alpha + beta + ones + zeros)
 
 
-def level(
-    platt: Sequence[Affine | None], cells: Cells, leaves: Sequence[int], bins: int = FEWER_BINS
-) -> list[Steps | None]:
-    """Give every bin of a leaf the mean probability that the leaf's Platt map gives its rows.
+def bin_platt(platt: Affine, cells: Cells, bins: int = FEWER_BINS) -> Steps:
+    """Average the probabilities of a Platt map in every bin.
 
     Means of fitted probabilities vary less than rates of labels do, and a map with few values
-    can be checked value by value. A leaf without a Platt map has none.
+    can be checked value by value.
     """
-    return [
-        None if each is None else _levelled_steps(each, cells.inside(leaf), bins)
-        for each, leaf in zip(platt, leaves, strict=True)
-    ]
-
-
-def _levelled_steps(platt: Affine, cells: Cells, bins: int) -> Steps:
     blocks = ScoreBlocks.of(cells)
     bounds = blocks.bins(bins)
     edges = blocks.low[bounds[1:-1]]

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import logit
 
 from hetcal.arrays import Bools, Floats
-from hetcal.calibrators.newton import PenalisedLosses, minimise
+from hetcal.calibrators.newton import TINY, PenalisedLosses, minimise
 from hetcal.calibrators.platt import group_cells
 from hetcal.calibrators.shapes import beta_features
 from hetcal.cells.cells import Cells
@@ -35,54 +35,6 @@ FAMILIES = {
     "temperature": Family(lambda scores: scores[None], constant=False),
     "beta": Family(beta_features, rising=True),
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Units:
-    """Units in which parameters are compared: those of features with mean 0 and deviation 1.
-
-    A family without a constant keeps the zero of its features.
-    """
-
-    centre: Floats
-    scale: Floats
-    constant: bool  # there is one more parameter, the height at the centre
-
-    @classmethod
-    def of(cls, family: Family, features: Floats, weight: Floats) -> "Units":
-        """Take them from all rows together."""
-        total = max(float(weight.sum()), np.finfo(np.float64).tiny)
-        mean = features @ weight / total
-        deviation = np.sqrt((features - mean[:, None]) ** 2 @ weight / total)
-        sound = np.isfinite(deviation) & (deviation > 0)
-        scale = np.where(sound, deviation, 1.0)
-        return cls(mean if family.constant else np.zeros_like(mean), scale, family.constant)
-
-    @property
-    def to_parameters(self) -> Floats:
-        """Matrix that takes parameters from these units back to those of the features."""
-        matrix = np.diag(np.append(1 / self.scale, [1.0] * self.constant))
-        if self.constant:
-            matrix[-1, :-1] = -self.centre / self.scale
-        return matrix
-
-    def standardise(self, features: Floats) -> Floats:
-        """Return features in these units."""
-        return (features - self.centre[:, None]) / self.scale[:, None]
-
-    def from_parameters(self, parameters: Floats) -> Floats:
-        """Return parameters, in the last dimension, in these units."""
-        found = np.array(parameters, dtype=np.float64)
-        if self.constant:
-            found[..., -1] += found[..., :-1] @ self.centre
-            found[..., :-1] *= self.scale
-        else:
-            found *= self.scale
-        return found
-
-    def bounded(self, family: Family) -> Bools:
-        """Return which parameters must not be below 0."""
-        return np.array([family.rising] * self.scale.size + [False] * self.constant, np.bool_)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,22 +64,43 @@ def fit_family(
     """
     family, rows = FAMILIES[name], group_cells(cells, leaves).in_rows(together=strength > 0)
     features = family.features(rows.scores)
-    units = Units.of(family, features, rows.weight)
-    columns = [*units.standardise(features), *[np.ones(rows.scores.size)] * family.constant]
+    centre, scale, back = _units(family, features, rows.weight)
+    standardised = (features - centre[:, None]) / scale[:, None]
+    columns = [*standardised, *[np.ones(rows.scores.size)] * family.constant]
     target = np.zeros(len(columns))
     if pooled is not None and strength:
-        target = units.from_parameters(pooled)
-    strengths, bounded = np.full(target.size, strength), units.bounded(family)
+        target = np.array(pooled, dtype=np.float64)
+        if family.constant:
+            target[-1] += target[:-1] @ centre
+        target[: scale.size] *= scale
+    strengths = np.full(target.size, strength)
+    bounded = np.array([family.rising] * scale.size + [False] * family.constant, np.bool_)
     offset = rows.scores if family.shifted else np.zeros(len(rows.scores))
     losses = PenalisedLosses(rows, columns, offset, target, strengths, bounded)
     found = _shrunk(losses, len(leaves)) if strength else _plain(losses, len(leaves), family)
     place, covariance, converged = found
-    back = units.to_parameters
     variances = np.einsum("ij,ljk,ik->li", back, covariance, back)
     errors, parameters = np.sqrt(np.maximum(variances, 0.0)), place @ back.T
     # The squares of scores may be beyond all numbers, and then so is what follows from them.
     finite = np.isfinite(parameters).all(axis=1) & np.isfinite(errors).all(axis=1)
     return FamilyFit(parameters, errors, converged & finite)
+
+
+def _units(family: Family, features: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return mean and deviation of the features, and the matrix that takes parameters back.
+
+    Parameters are compared in units of standardised features; a family without a constant keeps
+    the zero of its features.
+    """
+    total = max(float(weight.sum()), TINY)
+    mean = features @ weight / total
+    deviation = np.sqrt((features - mean[:, None]) ** 2 @ weight / total)
+    scale = np.where(np.isfinite(deviation) & (deviation > 0), deviation, 1.0)
+    back = np.diag(np.append(1 / scale, [1.0] * family.constant))
+    if not family.constant:
+        return np.zeros_like(mean), scale, back
+    back[-1, :-1] = -mean / scale
+    return mean, scale, back
 
 
 Found = tuple[Floats, Floats, Bools]

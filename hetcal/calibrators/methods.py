@@ -8,14 +8,14 @@ from typing import cast
 import numpy as np
 
 from hetcal.arrays import Bools, Floats
-from hetcal.calibrators.binned import fit_bbq, fit_histogram, fit_isotonic, level
+from hetcal.calibrators.binned import bin_platt, fit_bbq, fit_histogram, fit_isotonic
 from hetcal.calibrators.families import FAMILIES, FamilyFit, fit_family
 from hetcal.calibrators.platt import extremes, fit_platt_cells, group_cells, polish, unfittable
 from hetcal.calibrators.shapes import Affine, Beta, Shape
 from hetcal.cells.cells import Cells
 from hetcal.errors import CalibrationError
 
-NON_PARAMETRIC: dict[str, Callable[..., Sequence[Shape | None]]] = {
+NON_PARAMETRIC: dict[str, Callable[..., Shape]] = {
     "isotonic": fit_isotonic,
     "histogram": fit_histogram,
     "bbq": fit_bbq,
@@ -102,7 +102,9 @@ def fit_leaves(
     """
     chosen = {} if bins is None else {"bins": bins}
     if method in NON_PARAMETRIC:
-        shapes = NON_PARAMETRIC[method](cells, leaves, **chosen)
+        fit_one = NON_PARAMETRIC[method]
+        inside = map(cells.inside, leaves)
+        shapes = [fit_one(each, **chosen) if each.score.size else None for each in inside]
         nowhere = np.zeros(len(leaves), dtype=np.bool_)
         return LeafFits(shapes, _flags("bias", cells, leaves)[0], nowhere, nowhere, ~nowhere)
     if method not in ("platt", "scaling-binning"):
@@ -113,11 +115,12 @@ def fit_leaves(
     if rows is not None:
         fit = polish(fit, rows.score, rows.y, rows.leaf, leaves, rows.given_weight)
     numbers = np.array([fit.slope, fit.intercept, fit.slope_se, fit.intercept_se]).T.tolist()
-    maps = [
-        Affine(*each) if found else None for each, found in zip(numbers, fit.converged, strict=True)
-    ]
-    shapes = maps if method == "platt" else level(maps, cells, leaves, **chosen)
-    return LeafFits(shapes, fit.one_class, fit.constant, fit.separated, fit.converged)
+    maps: list[Shape | None] = [None] * len(numbers)
+    for i in np.flatnonzero(fit.converged).tolist():
+        maps[i] = own = Affine(*numbers[i])
+        if method == "scaling-binning":
+            maps[i] = bin_platt(own, cells.inside(leaves[i]), **chosen)
+    return LeafFits(maps, fit.one_class, fit.constant, fit.separated, fit.converged)
 
 
 def shrink_leaves(
@@ -154,12 +157,9 @@ def _parameters_of(family: str, shape: Shape) -> Floats:
     if isinstance(shape, Beta):
         return np.array([shape.a, shape.b, shape.c])
     line = cast(Affine, shape)
-    chosen = {
-        "platt": [line.slope, line.intercept],
-        "bias": [line.intercept],
-        "temperature": [line.slope],
-    }
-    return np.array(chosen[family])
+    return np.array(
+        [line.slope] * (family != "bias") + [line.intercept] * (family != "temperature")
+    )
 
 
 def _shape(family: str, p: list[float], se: list[float]) -> Shape:

@@ -63,7 +63,7 @@ def minimise(
     `d D / 2` standard errors, because the curvature changes by a factor `exp(D)` at most.
     """
     point, converged = start, np.zeros(start.loss.size, dtype=np.bool_)
-    with np.errstate(over="ignore", invalid="ignore"):  # next to far heavier rows steps run away
+    with np.errstate(over="ignore", invalid="ignore"):  # next to far heavier rows steps diverge
         for _ in range(steps):
             step, size = losses.step(point)
             step[:, converged], size[converged] = 0.0, 0.0

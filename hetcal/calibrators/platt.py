@@ -14,7 +14,7 @@ CLOSE = 1e-10  # how far slope and intercept may be off, absolutely or relative 
 MOST_PASSES = 8
 BINOMIAL = 1, 4, 6, 4, 1
 WIDE = 1e60  # fourth powers of scores beyond this overflow; `fit_platt` scales them first
-FARTHEST = 1e100  # steps that lead beyond have run away
+FARTHEST = 1e100  # steps beyond have diverged
 CHUNK = 2**16  # rows at a time: they stay in the processor's cache
 
 
@@ -34,14 +34,6 @@ class PlattFit:
     one_class: Bools  # no rows, or rows of one class only
     separated: Bools  # a threshold separates the classes: the best slope is infinite
     constant: Bools  # all scores are equal: any slope fits as well
-
-    def with_maps(self, chosen: Bools, own: "PlattFit") -> "PlattFit":
-        """Put other maps in the place of some."""
-        merged = {}
-        for each in fields(self):
-            merged[each.name] = getattr(self, each.name).copy()
-            merged[each.name][chosen] = getattr(own, each.name)
-        return PlattFit(**merged)
 
 
 def fit_platt(
@@ -164,7 +156,7 @@ def polish(
     done = ~fit.converged
     errors = np.array([fit.slope_se, fit.intercept_se])
     for _ in range(MOST_PASSES):
-        with np.errstate(over="ignore", invalid="ignore"):  # steps may run away
+        with np.errstate(over="ignore", invalid="ignore"):  # steps may diverge
             step, ses, left = _step(rows, place, centre, reach)
             place[:, ~done] += step[:, ~done]
         place[:, ~(np.abs(place) <= FARTHEST).all(axis=0)] = np.nan
@@ -302,4 +294,7 @@ def _refit(fit: PlattFit, chosen: Bools, rows: _Rows) -> PlattFit:
     used = np.isfinite(rows.scores) & (leaf_positions(rows.leaf, leaves) >= 0)
     weight = None if rows.weight is None else rows.weight[used]
     own = fit_platt(rows.scores[used], rows.y[used], rows.leaf[used], leaves, weight)
-    return fit.with_maps(chosen, own)
+    merged = {each.name: getattr(fit, each.name).copy() for each in fields(fit)}
+    for name, values in merged.items():
+        values[chosen] = getattr(own, name)
+    return PlattFit(**merged)

@@ -14,6 +14,7 @@ from hetcal.errors import CalibrationError
 
 STRENGTHS = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, float("inf"))
 FOLDS = 5
+MEASURES = "log_loss", "difference", "difference_se"
 MOST_CELLS = 50_000  # more of them are sketched first: the choice needs no more detail
 
 HeldOut = Callable[[Cells, Cells, Sequence[int], Sequence[float]], list[Floats]]
@@ -48,10 +49,14 @@ def strength_table(
         weights.append(test.weight)
         squares.append(test.squares)
     if not weights:
-        nothing = np.full(len(STRENGTHS), np.nan)
-        return _table(nothing, nothing, nothing)
-    loss = np.array([np.concatenate(each) for each in losses])
-    return _compared(loss, np.concatenate(weights), np.concatenate(squares))
+        return pd.DataFrame({"strength": STRENGTHS} | dict.fromkeys(MEASURES, np.nan))
+    loss, weight = np.array([np.concatenate(each) for each in losses]), np.concatenate(weights)
+    mean = loss @ weight / weight.sum()
+    apart = loss - loss[np.argmin(mean)]
+    difference = apart @ weight / weight.sum()
+    spread = (apart - difference[:, None]) ** 2 @ np.concatenate(squares)
+    measured = mean, difference, np.sqrt(spread / weight.sum() ** 2)
+    return pd.DataFrame({"strength": STRENGTHS} | dict(zip(MEASURES, measured, strict=True)))
 
 
 def best_strength(table: pd.DataFrame) -> float:
@@ -100,22 +105,3 @@ def _sketched(cells: Cells, leaves: Sequence[int]) -> Cells:
         return cells
     grid = grid_for_most(cells.score)
     return sketch_rows(cells.score, cells.y, cells.leaf, leaves, grid, cells.given_weight).cells()
-
-
-def _compared(loss: Floats, weight: Floats, squares: Floats) -> pd.DataFrame:
-    mean = loss @ weight / weight.sum()
-    apart = loss - loss[np.argmin(mean)]
-    difference = apart @ weight / weight.sum()
-    variance = (apart - difference[:, None]) ** 2 @ squares / weight.sum() ** 2
-    return _table(mean, difference, np.sqrt(variance))
-
-
-def _table(loss: Floats, difference: Floats, se: Floats) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "strength": STRENGTHS,
-            "log_loss": loss,
-            "difference": difference,
-            "difference_se": se,
-        }
-    )

@@ -55,7 +55,7 @@ def test_a_scheme_of_many_trees_fills_every_page(segments, name):
         calm(go(app, f"pages/{page}.py"))
     overview = calm(go(app, "app.py"))
     (told,) = (each for each in overview.markdown if each.value == f"Scheme: **{name}**.")
-    assert "was asked for" in told.help
+    assert "was requested" in told.help
     assert set(metrics(overview)) == {"AUC before", "AUC after", "Test rows"}
 
 
