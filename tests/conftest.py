@@ -9,7 +9,7 @@ from hypothesis import settings
 from scipy.special import expit, softmax
 from threadpoolctl import threadpool_limits
 
-from tests.model_files import place_for_models
+from tests.models.model_files import place_for_models
 from tests.shared_data import NOT_NAMED, refuse_wrong_folder
 
 # One thread for linear algebra, here and in every process that a test starts: tests run side by

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skip(reason="until the packages exist")
-
 ROOT = Path(__file__).parents[1]
 CORE = ROOT / "hetcal"
 MOST_MODULES = 18

@@ -269,6 +269,9 @@ def _with_scheme(
     artifact = replace(artifact, cells=() if cells is None else (cells,), min_rows=maps.min_rows)
     if SCHEME not in archive.namelist():
         return artifact
+    if cells is not None:  # what can be explored says what was chosen
+        choice = SavedScheme(manifest.text("chosen"), manifest.text("why"))
+        artifact = replace(artifact, choice=choice)
     scheme = Scheme.from_json(read_entry(archive, SCHEME))
     # Older versions saved the maps that the leaves ask for.
     return replace(

@@ -190,12 +190,15 @@ def run_command(options: argparse.Namespace) -> None:
     roles = roles_of(options, source, many)
     table = make_table(source.frame, roles, source.digest, options.classes)
     scoring = scoring_of(options, source.frame, score_columns(options, many))
-    _say_notes(source.notes)
     settings, partition = settings_of(options), partition_of(options)
+
+    def say_findings(findings: Iterable[Finding]) -> None:
+        _say_notes((*source.notes, *(each.message for each in findings)))
+
     with progress_line(sys.stderr) as told:
         scores = score_rows(table.frame, scoring, table.classes, table.digest, told)
     with progress_line(sys.stderr) as told:
-        finished = run(table, scores, settings, partition, told, _say_findings)
+        finished = run(table, scores, settings, partition, told, say_findings)
     written = write_results(
         options.out,
         result_json(finished),
@@ -277,10 +280,6 @@ def benchmark_command(options: argparse.Namespace) -> None:
         sys.stdout.flush()
         results.append(result)
     _say(summary_table(results))
-
-
-def _say_findings(findings: Iterable[Finding]) -> None:
-    _say_notes(each.message for each in findings)
 
 
 def _say_notes(notes: Iterable[str]) -> None:

@@ -362,8 +362,8 @@ def run(
 ) -> Run:
     """Carry out what the settings ask for, for any number of classes.
 
-    Divide the rows and look the table over, leave out rows without a score, partition,
-    calibrate in every leaf, evaluate. All numbers are computed on all rows, at any size.
+    Divide the rows, leave out those without a score, look the table over, partition, calibrate
+    in every leaf, evaluate. All numbers are computed on all rows, at any size.
 
     Parameters
     ----------
@@ -396,9 +396,9 @@ def run(
         When the rows cannot be divided, scored or calibrated.
     """
     split, choice = split_table(table, settings), None
+    scored = scored_rows(table, scores, split)
     findings = check_rows(table, scores, split)
     tell(findings)
-    scored = scored_rows(table, scores, split)
     if partition is None:
         partition, choice = divide(table, scores, split, settings, progress)
     leaf = partition.apply(readable(partition, table.frame, scores))

@@ -13,7 +13,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from hetcal.artifacts import archive as saved_cells
-from hetcal.artifacts.artifact import artifact_bytes, open_artifact, score_with_artifact
+from hetcal.artifacts.artifact import artifact_bytes, open_artifact
 from hetcal.artifacts.saved_run import saved_run
 from hetcal.data.scores import scores_from_columns
 from hetcal.data.table import Roles, make_table
@@ -198,28 +198,6 @@ def with_fields(data, name, change):
         return json.dumps(document).encode() + (line + body if line == b"\n" else b"")
 
     return changed(data, name, rewrite)
-
-
-def as_format_1(data):
-    """The zip as it was written before it held sketches."""
-    data = with_fields(data, "metrics.json", lambda each: each.pop("top_label"))
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as new, zipfile.ZipFile(out, "w") as old:
-        manifest = json.loads(new.read("manifest.json")) | {"format": 1}
-        del manifest["divided"], manifest["sketched"]
-        old.writestr("manifest.json", json.dumps(manifest))
-        for name in ("partition.json", "class_calibrators.json", "metrics.json"):
-            old.writestr(name, new.read(name))
-    return out.getvalue()
-
-
-def test_an_artifact_of_format_1_opens_but_holds_no_run_to_explore(packed, kinds, tmp_path):
-    old, new = open_artifact(as_format_1(packed), tmp_path), open_artifact(packed, tmp_path)
-    assert old.cells == ()
-    scored = [score_with_artifact(each, kinds) for each in (old, new)]
-    pd.testing.assert_frame_equal(*scored, check_exact=True)
-    with pytest.raises(ArtifactError, match="holds no sketches"):
-        saved_run(old, 50)
 
 
 def drop(key):

@@ -1,6 +1,3 @@
-import io
-import json
-import zipfile
 from dataclasses import astuple, fields, replace
 
 import numpy as np
@@ -12,7 +9,6 @@ from hetcal.cells.cells import Cells
 from hetcal.cells.sketch import Grid, sketch_rows
 from hetcal.data.scores import scores_from_column
 from hetcal.data.table import Roles, make_table
-from hetcal.errors import ArtifactError
 from hetcal.models.scoring import ColumnScoring
 from hetcal.results.histograms import score_histograms
 from hetcal.runs.run import finish_run, first_pass, fit_maps, run
@@ -38,18 +34,6 @@ def exact(segments):
 @pytest.fixture
 def reopened(exact, tmp_path):
     return open_artifact(artifact_bytes(exact, SCORING), tmp_path)
-
-
-def as_format_1(data):
-    """The zip as it was written before it held sketches."""
-    out = io.BytesIO()
-    entries = ("manifest.json", "partition.json", "calibrators.json", "metrics.json")
-    with zipfile.ZipFile(io.BytesIO(data)) as new, zipfile.ZipFile(out, "w") as old:
-        content = {name: new.read(name) for name in entries}
-        manifest = json.loads(content["manifest.json"]) | {"format": 1}
-        for name, text in content.items():
-            old.writestr(name, json.dumps(manifest) if name == "manifest.json" else text)
-    return out.getvalue()
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -124,12 +108,3 @@ def test_the_largest_error_counts_the_pairs_that_share_a_bin():
     cells = sketch_rows(scores, y, np.ones(6, int), [1], Grid()).cells()
     # Of nine pairs two share the first bin; the rows at 5.0 are alone in their cells, and tied.
     assert largest_auc_error(cells) == pytest.approx(2 / 9)
-
-
-def test_an_artifact_of_format_1_opens_but_holds_no_run_to_explore(exact, segments, tmp_path):
-    old = open_artifact(as_format_1(artifact_bytes(exact, SCORING)), tmp_path)
-    assert old.cells == ()
-    assert old.calibrator.maps_ == exact.calibrator.maps_
-    assert old.auc_after == exact.evaluation.after.auc
-    with pytest.raises(ArtifactError, match="holds no sketches"):
-        saved_run(old, 50)

@@ -21,7 +21,7 @@ from hetcal.benchmarks.tables import read_results
 from hetcal.cli.main import main
 from hetcal.errors import ScoreError
 from hetcal.models.network import NetworkSettings
-from tests.benchmark_files import bank_frame, write_bank, write_scores
+from tests.benchmarks.benchmark_files import bank_frame, write_bank, write_scores
 
 BANK = "bank_marketing-w1-none-std-lr0.001-best-s0"
 

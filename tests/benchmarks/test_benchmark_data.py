@@ -7,7 +7,7 @@ import pytest
 
 from hetcal.benchmarks.data import DATA_SETS, data_sets, fetch_data_set, join_rare, read_data_set
 from hetcal.errors import TableError
-from tests.benchmark_files import bank_frame, write_bank
+from tests.benchmarks.benchmark_files import bank_frame, write_bank
 
 BANK, CENSUS, CREDIT, DIABETES, HIGGS = DATA_SETS
 

@@ -21,7 +21,7 @@ from hetcal.data.splits import split_by_fraction
 from hetcal.data.table import Roles, make_table
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
-from tests.benchmark_files import bank_frame, bank_logit
+from tests.benchmarks.benchmark_files import bank_frame, bank_logit
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 from hetcal.data.demo import write_demo
 from tests.browser.server import ROOT
 from tests.browser.visitor import MENU
-from tests.model_files import draw_truth, model_files
+from tests.models.model_files import draw_truth, model_files
 
 pytestmark = [pytest.mark.browser, pytest.mark.network]
 

@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 from hetcal.cli.main import main
-from tests.model_files import model_files
+from tests.models.model_files import model_files
 
 COLUMNS = "p_ant,p_bee,p_cow"
 SCORED = ("--label", "kind", "--score", COLUMNS, "--split", "split")

@@ -18,7 +18,7 @@ from hetcal.models.inputs import matrix_input
 from hetcal.models.scoring import ModelScoring, score_model, start_scoring
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
-from tests.model_files import ROWS, model_files
+from tests.models.model_files import ROWS, model_files
 
 pytestmark = pytest.mark.network
 INPUTS = ["a", "b", "c"]

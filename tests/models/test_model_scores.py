@@ -11,7 +11,7 @@ from hetcal.models.file import inspect_model
 from hetcal.models.inputs import InputColumns, matrix_input, suggest_inputs
 from hetcal.models.outputs import to_logit
 from hetcal.models.scoring import score_model, start_scoring
-from tests.model_files import ROWS, model_files
+from tests.models.model_files import ROWS, model_files
 
 pytestmark = pytest.mark.network
 

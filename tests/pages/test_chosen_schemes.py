@@ -9,7 +9,6 @@ from hetcal.artifacts.artifact import artifact_bytes
 from hetcal.calibrators.shapes import tame
 from hetcal.models.scoring import ColumnScoring
 from pages.shared.flow import compute
-from tests.chosen import OF_ONE_PARTITION, chosen
 from tests.pages.visit import (
     calm,
     go,
@@ -21,6 +20,7 @@ from tests.pages.visit import (
     upload,
     with_scores,
 )
+from tests.schemes.chosen import OF_ONE_PARTITION, chosen
 
 FINER = "more finely"
 

@@ -12,7 +12,8 @@ from hetcal.data.table import Roles, make_table
 from hetcal.models.scoring import ColumnScoring
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
-from tests.model_files import model_files
+from pages.shared.flow.settings import for_classes
+from tests.models.model_files import model_files
 from tests.pages.visit import (
     button,
     calm,
@@ -113,7 +114,7 @@ def test_columns_named_after_the_classes_are_offered(kinds):
 def test_columns_that_do_not_add_up_are_refused_and_can_be_logits(kinds):
     app = with_class_scores(kinds.assign(p_ant=0.5))
     assert "add up to" in the_error(app)
-    app = app.segmented_control(key="scores_class_kind").set_value("logit").run()
+    app = app.segmented_control(key="scores_kind").set_value("logit").run()
     assert said(calm(app).success) == ["Logits as they stand in 'p_ant', 'p_bee', 'p_cow'."]
 
 
@@ -198,7 +199,7 @@ def test_maps_are_chosen_without_a_click_and_told_in_words(kinds):
     assert lifts == pytest.approx(table.set_index("name")["lift"].to_dict(), abs=1e-12)
     results = calm(go(app, "pages/results.py"))
     assert any("Scheme: tree vector, chosen on" in each for each in said(results.markdown))
-    assert table_with(results, "top_label_error")["scheme"].iloc[-1] == "Chosen: tree vector"
+    assert table_with(results, "top_label_error")["scheme"].iloc[-1] == "chosen: tree vector"
     calibration = calm(go(app, "pages/calibration.py"))
     assert any("Chosen for all classes: tree vector" in m for m in said(calibration.markdown))
     assert not [each for each in calibration.segmented_control if each.key == "class_method"]
@@ -300,3 +301,12 @@ def test_a_model_with_a_unit_per_class_scores_the_rows_in_the_order_given():
         own = stored["three.keras own"][: len(head)]
     shown = head[["before_cow", "before_ant", "before_bee"]].to_numpy()
     assert shown == pytest.approx(own.astype(float), abs=1e-6)
+
+
+def test_settings_for_two_classes_give_way_and_the_map_of_all_classes_stays():
+    asked = Settings(partition="forest", seed=3, max_depth=5, tree_size="cv", min_rows=70)
+    assert for_classes(asked, "dirichlet") == Settings(
+        partition="auto", seed=3, calibrator="dirichlet"
+    )
+    tree = for_classes(Settings(partition="tree", max_depth=5, tree_size="cv"), "vector")
+    assert tree == Settings(partition="tree", max_depth=5, calibrator="vector")

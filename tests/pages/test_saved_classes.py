@@ -9,7 +9,8 @@ from hetcal.data.table import Roles, make_table
 from hetcal.models.scoring import ColumnScoring
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
-from tests.artifacts.test_saved_class_run import as_format_1, without
+from tests.artifacts.test_old_artifacts import DATA
+from tests.artifacts.test_saved_class_run import without
 from tests.pages.test_classes import COLUMNS, show_class, with_class_scores
 from tests.pages.test_saved_run import banner, explore
 from tests.pages.visit import calm, figure, go, metrics, open_page, press, said, table_with, upload
@@ -88,7 +89,7 @@ def test_a_choice_is_named_with_its_reason(kinds):
     chosen = [each for each in said(app.markdown) if each.startswith("Scheme: tree vector")]
     assert len(chosen) == 1
     assert "The lift of 'tree vector'" in chosen[0]
-    assert table_with(app, "top_label_error")["scheme"].iloc[-1] == "Chosen: tree vector"
+    assert table_with(app, "top_label_error")["scheme"].iloc[-1] == "chosen: tree vector"
     app = calm(go(app, "pages/calibration.py"))
     assert "Map of all classes in the saved run: tree vector." in said(app.markdown)
 
@@ -106,9 +107,10 @@ def test_a_class_that_cannot_be_shown_leaves_the_choice_of_another(kinds):
     assert "Class cow against all others" in [each.value for each in app.subheader]
 
 
-def test_an_older_artifact_says_that_it_cannot_be_explored(artifact):
+def test_an_older_artifact_says_that_it_cannot_be_explored():
     app = open_page("pages/export.py")
-    upload(app, "reopen_artifact", "old.zip", as_format_1(artifact))
+    old = (DATA / "three_classes_format_1.zip").read_bytes()
+    upload(app, "reopen_artifact", "old.zip", old)
     assert "Explore this run" not in [each.label for each in calm(app).button]
     assert any("cannot be explored" in each.value for each in app.caption)
     assert metrics(app)["Classes"] == "3"

@@ -9,7 +9,7 @@ from hetcal.data.table import Roles, make_table
 from hetcal.models.scoring import ColumnScoring
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
-from tests.artifacts.test_saved_run import as_format_1
+from tests.artifacts.test_old_artifacts import DATA
 from tests.pages.visit import (
     calm,
     choose_leaf,
@@ -131,9 +131,10 @@ def test_a_new_table_takes_the_place_of_a_saved_run(app, segments):
     assert not banner(calm(go(app, "pages/scores.py")))
 
 
-def test_an_older_artifact_says_that_it_cannot_be_explored(artifact):
+def test_an_older_artifact_says_that_it_cannot_be_explored():
     app = open_page("pages/export.py")
-    upload(app, "reopen_artifact", "old.zip", as_format_1(artifact))
+    old = (DATA / "two_classes_format_1.zip").read_bytes()
+    upload(app, "reopen_artifact", "old.zip", old)
     assert "Explore this run" not in [each.label for each in calm(app).button]
     assert any("cannot be explored" in each.value for each in app.caption)
     assert not said(app.error)

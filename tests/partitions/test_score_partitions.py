@@ -8,7 +8,7 @@ from scipy.special import expit
 from hetcal.partitions.auc_gain import AucGainPartition
 from hetcal.partitions.instability import InstabilityPartition
 from hetcal.partitions.tree import TreePartition
-from tests.heterogeneity import LOGITS, share_of_gain, simulate
+from tests.partitions.heterogeneity import LOGITS, share_of_gain, simulate
 
 BOTH = pytest.mark.parametrize("kind", [AucGainPartition, InstabilityPartition])
 

@@ -6,6 +6,8 @@ import pytest
 from hetcal.data.scores import scores_from_column, scores_from_columns
 from hetcal.data.table import Roles, make_table
 from hetcal.errors import PartitionError, ScoreError, SplitError
+from hetcal.partitions.partition import Partition
+from hetcal.runs import run as algorithm
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
 
@@ -67,3 +69,67 @@ def test_of_many_classes_two_need_weight_in_every_role(kinds, role):
             continue
         with pytest.raises(SplitError, match=f"The weight is 0 for all {role} rows but those of"):
             run(table, scores, Settings(partition="tree"))
+
+
+def test_a_partition_of_score_columns_is_refused(kinds):
+    columns = ("p_ant", "p_bee", "p_cow")
+    table = make_table(kinds, Roles("kind", split="split", class_scores=columns), "digest")
+    scores = scores_from_columns(kinds, columns, "probability", "digest")
+    grown = run(table, scores, Settings(max_depth=2)).partition
+    other = Partition.from_json(grown.to_json().replace('"z"', '"p_bee"'))
+    with pytest.raises(PartitionError, match="splits on 'p_bee'"):
+        run(table, scores, Settings(), other)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"partition": "forest"}, "The partition 'forest' is for two classes"),
+        ({"partition": "auc-gain"}, "The partition 'auc-gain' is for two classes"),
+        ({"tree_size": "cv"}, "chosen by cross-validation, and the label has 3 values"),
+    ],
+)
+def test_partitions_for_two_classes_are_refused_with_three(kinds, settings, words):
+    columns = ("p_ant", "p_bee", "p_cow")
+    table = make_table(kinds, Roles("kind", split="split", class_scores=columns), "digest")
+    scores = scores_from_columns(kinds, columns, "probability", "digest")
+    with pytest.raises(PartitionError, match=words):
+        run(table, scores, Settings(**settings))
+
+
+def with_answer(frame, label):
+    """The same rows with a column that gives one value of the label away."""
+    noise = np.random.default_rng(1).normal(scale=0.01, size=len(frame))
+    value = frame[label].iloc[0]
+    return frame.assign(answer=(frame[label] == value) + noise)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_findings_are_told_before_anything_is_fitted(segments, kinds, classes, monkeypatch):
+    if classes == 2:
+        frame, roles = with_answer(segments, "label"), ROLES
+        scores = scores_from_column(frame["score"], "logit", "digest")
+    else:
+        columns = ("p_ant", "p_bee", "p_cow")
+        frame, roles = (
+            with_answer(kinds, "kind"),
+            Roles("kind", split="split", class_scores=columns),
+        )
+        scores = scores_from_columns(frame, columns, "probability", "digest")
+    table, told = make_table(frame, roles, "digest"), []
+    found = run(table, scores, Settings(), tell=told.extend)
+    assert tuple(told) == found.findings
+    assert [each.column for each in told] == ["answer"]
+    told.clear()
+
+    def grow(*_):
+        raise RuntimeError("too early")
+
+    monkeypatch.setattr(algorithm, "grow_partition", grow)
+    with pytest.raises(RuntimeError, match="too early"):
+        run(table, scores, Settings(), tell=told.extend)
+    assert tuple(told) == found.findings
+
+
+def test_a_run_has_been_evaluated_when_it_is_returned(segments):
+    assert "evaluation" in vars(run_on(segments))

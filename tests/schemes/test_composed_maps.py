@@ -19,7 +19,7 @@ from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
 from hetcal.schemes.scheme import Scheme, composed_maps
 from hetcal.schemes.stages import LeafMapsStage, PooledStage
-from tests.chosen import OF_ONE_PARTITION, chosen
+from tests.schemes.chosen import OF_ONE_PARTITION, chosen
 
 ONE_MAP_PER_LEAF = ("identity", "pooled", *OF_ONE_PARTITION)
 SCORING = ColumnScoring(("score",), "logit")
@@ -80,7 +80,7 @@ def test_a_saved_run_has_the_maps_of_its_run(finished, name, tmp_path):
     assert repr(artifact.calibrator.maps_) == repr(run.calibrator.maps_)
     if run.applied:
         assert repr(saved.calibrator.maps_) == repr(run.calibrator.maps_)
-    assert np.isfinite(saved.evaluation.errors.pooled.log_loss)
+    assert np.isfinite(saved.evaluation.pooled.log_loss)
 
 
 def test_artifacts_with_the_maps_of_algorithm_1_get_those_of_their_scheme(finished, tmp_path):

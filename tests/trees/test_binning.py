@@ -4,7 +4,7 @@ import pytest
 from hetcal.trees import bins as binning
 from hetcal.trees.bins import choose_bins, order_codes
 from hetcal.trees.passes import REFERENCE, bin_rows
-from tests.growing import KINDS
+from tests.trees.growing import KINDS
 
 
 def singles(*values):

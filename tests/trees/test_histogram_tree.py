@@ -8,8 +8,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from hetcal.trees import bins as binning
 from hetcal.trees.label_tree import GrownTree, Growth, grow_tree
-from tests.growing import count_ties, random_table
 from tests.shared_data import needs_data, shared_data
+from tests.trees.growing import count_ties, random_table
 
 
 def scikit_learn(X, y, growth, weight=None):

@@ -11,7 +11,7 @@ from hetcal.trees.label_tree import (
     subtree,
     weakest_links,
 )
-from tests.growing import random_table
+from tests.trees.growing import random_table
 
 
 def scikit_learn(X, y, weight=None, **parameters):

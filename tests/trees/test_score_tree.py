@@ -16,7 +16,7 @@ from hetcal.partitions.partition import Partition
 from hetcal.partitions.scored import MapDifference, NodeMap
 from hetcal.trees.score_sums import CELLS, ScoreCodes
 from hetcal.trees.score_tree import BinnedColumns, NodeSums
-from tests.growing import random_table
+from tests.trees.growing import random_table
 
 BOTH = pytest.mark.parametrize("kind", [AucGainPartition, InstabilityPartition])
 

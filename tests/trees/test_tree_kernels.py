@@ -7,7 +7,7 @@ from hetcal.trees import kernels as tree_kernels
 from hetcal.trees import passes as row_passes
 from hetcal.trees.bins import choose_bins, order_codes
 from hetcal.trees.passes import REFERENCE, bin_rows
-from tests.growing import random_table
+from tests.trees.growing import random_table
 
 ROWS = np.concatenate([np.arange(0, 300, 2), [7], np.arange(1, 300, 4), np.arange(5, 9)])
 NODES = [slice(0, 150), slice(151, 226), slice(226, 230)]

@@ -37,7 +37,7 @@ def for_classes(settings: Settings, method: ClassMethod) -> Settings:
     kind = settings.partition if settings.partition in FOR_CLASSES else "auto"
     kept = {"columns": ("segments", "bins"), "tree": ("max_depth", "min_leaf")}.get(kind, ())
     asked = _only(settings, "fractions", "seed", *kept)
-    return replace(asked, partition=kind, calibrator=asked.calibrator if kind == "auto" else method)
+    return replace(asked, partition=kind, calibrator=method)
 
 
 def _only(settings: Settings, *names: str) -> Settings:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 VARIABLE = "HETCAL_TEST_MODELS"
 LAST = "found.npz"
 ROWS = 300
@@ -43,7 +43,12 @@ def model_files():
 
 def run_build(directory):
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
-    command = [sys.executable, "-c", "from tests.model_files import build; build()", directory]
+    command = [
+        sys.executable,
+        "-c",
+        "from tests.models.model_files import build; build()",
+        directory,
+    ]
     subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
 
 
