@@ -1,6 +1,5 @@
-"""Maps without parameters: isotonic regression, histograms, and what is made of histograms."""
+"""Non-parametric maps of one leaf: isotonic regression, histograms, BBQ and scaling-binning."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +12,7 @@ from hetcal.calibrators.shapes import Affine, Knots, Steps
 from hetcal.cells.cells import Cells
 
 BINS = 15  # of a histogram
-PRIOR_ROWS = 2.0  # what the prior of a histogram is worth, shared by its bins
+PRIOR_ROWS = 2.0  # rows that the prior of a histogram counts for, shared by its bins
 RANGE = 10.0  # histograms have from ∛n / 10 to 10 ∛n bins
 FEWEST_ROWS = 5  # in a bin, on average
 NEGLIGIBLE = 1e-6  # share of the posterior that may be left out
@@ -24,24 +23,15 @@ FARTHEST = 700.0  # logits beyond have a probability of 0 or 1
 
 @dataclass(frozen=True, eq=False)
 class ScoreBlocks:
-    """Stretches of score that the intervals of cells cover: of rows, their distinct scores.
+    """Score intervals that cells cover: of rows, their distinct scores.
 
-    Weights are scaled to the number of rows that all of them are worth.
-
-    Parameters
-    ----------
-    low : array
-        Lowest score of each block, rising.
-    weight, positives : array
-        Weight of each block, and that of label 1.
-    below_last : array
-        Weight below the last cell of each block; of weighted rows the heaviest comes last.
+    Weights are scaled to the effective number of rows.
     """
 
-    low: Floats
+    low: Floats  # lowest score of each block, rising
     weight: Floats
-    positives: Floats
-    below_last: Floats
+    positives: Floats  # weight of label 1
+    below_last: Floats  # weight below the last cell of a block; the heaviest row comes last
 
     @classmethod
     def of(cls, cells: Cells) -> "ScoreBlocks":
@@ -83,47 +73,27 @@ def _sums(values: tuple[Floats, Floats], starts: Ints) -> tuple[Floats, Floats]:
     return one, other
 
 
-def fit_isotonic(cells: Cells, leaves: Sequence[int]) -> list[Knots | None]:
-    """Fit the map of every leaf as scikit-learn does; None for a leaf without rows.
+def fit_isotonic(cells: Cells) -> Knots:
+    """Fit isotonic regression as scikit-learn does.
 
-    The points are the centres of the cells, where both labels of a bin meet. No probability
-    comes closer to 0 or 1 than half a row of the leaf, so that no row is ruled out.
+    The points are the centres of the cells, which both labels of a bin share. No probability
+    comes closer to 0 or 1 than half a row, so that no log-loss is infinite.
     """
-    return [_knots(cells.inside(each)) for each in leaves]
-
-
-def _knots(cells: Cells) -> Knots | None:
     score, place = np.unique(cells.centre, return_inverse=True)
-    if not score.size:
-        return None
     weight = np.bincount(place, cells.weight)
     rate = np.bincount(place, cells.weight * (cells.y == 1)) / weight
     level = isotonic_regression(rate, weights=weight).x
-    worth = cells.weight.sum() ** 2 / max(cells.squares.sum(), TINY)
-    rows = float(cells.rows.sum()) if cells.counted else worth
+    effective = cells.weight.sum() ** 2 / max(cells.squares.sum(), TINY)
+    rows = float(cells.rows.sum()) if cells.counted else effective
     half = min(0.5 / rows, 0.5)
-    score, level = _corners(score, level.clip(half, 1 - half))
-    return Knots(tuple(score.tolist()), tuple(level.tolist()))
+    level = level.clip(half, 1 - half)
+    corner = np.ones(score.size, dtype=np.bool_)  # where the map changes
+    corner[1:-1] = (level[1:-1] != level[:-2]) | (level[1:-1] != level[2:])
+    return Knots(tuple(score[corner].tolist()), tuple(level[corner].tolist()))
 
 
-def _corners(score: Floats, level: Floats) -> tuple[Floats, Floats]:
-    """Leave out points in the middle of a level stretch."""
-    kept = np.ones(score.size, dtype=np.bool_)
-    kept[1:-1] = (level[1:-1] != level[:-2]) | (level[1:-1] != level[2:])
-    return score[kept], level[kept]
-
-
-def fit_histogram(cells: Cells, leaves: Sequence[int], bins: int = BINS) -> list[Steps | None]:
-    """Fit the map of every leaf; None for a leaf without rows.
-
-    No rate comes closer to 0 or 1 than half a row of its bin, for no rate is certain.
-    """
-    return [_rate_steps(cells.inside(each), bins) for each in leaves]
-
-
-def _rate_steps(cells: Cells, bins: int) -> Steps | None:
-    if not cells.score.size:
-        return None
+def fit_histogram(cells: Cells, bins: int = BINS) -> Steps:
+    """Fit the rate of every bin, no closer to 0 or 1 than half a row of the bin."""
     blocks = ScoreBlocks.of(cells)
     bounds = blocks.bins(bins)
     weight, positives = blocks.sums(bounds)
@@ -132,23 +102,20 @@ def _rate_steps(cells: Cells, bins: int) -> Steps | None:
     return Steps(tuple(blocks.low[bounds[1:-1]].tolist()), tuple(logit(rate).tolist()))
 
 
-def fit_bbq(cells: Cells, leaves: Sequence[int]) -> list[Steps | None]:
-    """Fit the map of every leaf; None for a leaf without rows.
+def fit_bbq(cells: Cells) -> Steps:
+    """Fit Bayesian binning into quantiles.
 
     The histograms of equal weight with all sensible numbers of bins are averaged by their
-    posterior. In every bin the labels are drawn with a rate whose prior is a beta
-    distribution about the score in the middle of the bin, so that no rate is 0 or 1.
+    posterior. The prior of the rate in a bin is a beta distribution about the score in the
+    middle of the bin, so that no rate is 0 or 1.
     """
-    return [_average(cells.inside(each)) for each in leaves]
-
-
-def _average(cells: Cells) -> Steps | None:
-    if not cells.score.size:
-        return None
     blocks = ScoreBlocks.of(cells)
     models = [blocks.bins(count) for count in _counts(blocks.weight.sum())]
-    posterior = _normalised(np.array([log_score(blocks, each) for each in models]))
-    kept = _weightiest(posterior)
+    scores = np.array([log_score(blocks, each) for each in models])
+    likelihood = np.exp(scores - scores.max())
+    posterior = likelihood / likelihood.sum()
+    order = np.argsort(-posterior, kind="stable")
+    kept = order[: np.searchsorted(np.cumsum(posterior[order]), 1 - NEGLIGIBLE) + 1]
     rate, share = np.zeros(blocks.low.size), posterior[kept] / posterior[kept].sum()
     for which, weight in zip(kept, share, strict=True):
         rate += weight * np.repeat(_rates(blocks, models[which]), np.diff(models[which]))
@@ -176,7 +143,7 @@ def _counts(rows: float) -> range:
 
 
 def _prior(blocks: ScoreBlocks, bounds: Ints) -> tuple[Floats, Floats]:
-    """Return what each bin holds of either label before any row is seen."""
+    """Return the prior number of rows of label 1 and of label 0 in each bin."""
     edges = np.concatenate([[0.0], expit(blocks.low[bounds[1:-1]]), [1.0]])
     middle = ((edges[1:] + edges[:-1]) / 2).clip(NEAREST, 1 - NEAREST)
     share = PRIOR_ROWS / middle.size
@@ -193,44 +160,12 @@ def _rates(blocks: ScoreBlocks, bounds: Ints) -> Floats:
     return (alpha + ones) / (alpha + beta + ones + zeros)
 
 
-def _normalised(scores: Floats) -> Floats:
-    likelihood = np.exp(scores - scores.max())
-    return likelihood / likelihood.sum()
+def bin_platt(platt: Affine, cells: Cells, bins: int = FEWER_BINS) -> Steps:
+    """Average the probabilities of a Platt map in every bin.
 
-
-def _weightiest(posterior: Floats) -> Ints:
-    """Return the fewest histograms that hold all but a negligible part."""
-    order = np.argsort(-posterior, kind="stable")
-    needed = np.searchsorted(np.cumsum(posterior[order]), 1 - NEGLIGIBLE) + 1
-    return order[:needed]
-
-
-def level(
-    platt: Sequence[Affine | None], cells: Cells, leaves: Sequence[int], bins: int = FEWER_BINS
-) -> list[Steps | None]:
-    """Give every bin of a leaf the mean probability that the leaf's Platt map gives its rows.
-
-    Means of fitted probabilities vary less than rates of labels do, and a map with few levels
-    can be checked level by level.
-
-    Parameters
-    ----------
-    platt : sequence of Affine or None
-        The map of each leaf; None gives None.
-    cells : Cells
-        Raw scores.
-    leaves : sequence of int
-        Ids of the leaves.
-    bins : int
-        How many there are at most.
+    Means of fitted probabilities vary less than rates of labels do, and a map with few values
+    can be checked value by value.
     """
-    return [
-        None if each is None else _levelled_steps(each, cells.inside(leaf), bins)
-        for each, leaf in zip(platt, leaves, strict=True)
-    ]
-
-
-def _levelled_steps(platt: Affine, cells: Cells, bins: int) -> Steps:
     blocks = ScoreBlocks.of(cells)
     bounds = blocks.bins(bins)
     edges = blocks.low[bounds[1:-1]]

@@ -21,28 +21,18 @@ AT_ONCE = 2**18  # cells times replicates in one step: bounds the memory
 SMALL_STEP = 0.02  # in standard errors; what is left after it is a small part of its square
 MOST_STEPS = 3
 FEW = 0.02  # share of maps that is cheaper to fit one by one than by a step of all
-MANY_ROWS = 25  # from here on the normal distribution stands in for Poisson's
-LEVELS = 2**16  # equally likely random numbers, each of which stands for a quantile
+MANY_ROWS = 25  # from here on Poisson's distribution is approximated by the normal one
+LEVELS = 2**16  # equally likely random numbers, one for each quantile
 
 
 @dataclass(frozen=True)
 class BootstrapLift:
-    """How the lift in AUC varies when rows are drawn again.
+    """How the lift in AUC varies when rows are drawn again."""
 
-    Parameters
-    ----------
-    low, high : float
-        95 % percentile interval of the lift.
-    se : float
-        Standard deviation of the lift over the replicates.
-    replicates : int
-        Replicates in which the lift is defined.
-    """
-
-    low: float
+    low: float  # of the 95 % percentile interval
     high: float
-    se: float
-    replicates: int
+    se: float  # standard deviation over the replicates
+    replicates: int  # those in which the lift is defined
 
 
 def bootstrap_lift(
@@ -54,36 +44,34 @@ def bootstrap_lift(
     seed: int = 0,
     refit: bool = True,
 ) -> BootstrapLift:
-    """Draw the rows of cells again and again, and look at the lift.
+    """Estimate the uncertainty of the lift by drawing the rows of cells with replacement.
 
-    The work depends on the number of cells only, and cells of a coarse sketch will do.
+    The time depends on the number of cells only, and a coarse sketch is enough.
 
     Parameters
     ----------
     calibration, test : Cells
         Raw scores of the rows that fit the maps, and of those that the lift is measured on.
     calibrator : LeafCalibrator
-        Fitted Platt maps without shrinkage, or straight maps if there is no refit. Leaves with
+        Fitted Platt maps without shrinkage, or linear maps if there is no refit. Leaves with
         a fallback share the map of all rows.
-    replicates : int
-        How often rows are drawn.
-    seed : int
-        Of the random numbers.
+    replicates, seed : int
+        How often rows are drawn, and the seed of that.
     refit : bool
-        Draw the calibration rows, too, and fit every map again: the interval then holds the
+        Draw the calibration rows, too, and fit every map again: the interval then includes the
         uncertainty of the maps. Without it only the test rows vary, as in DeLong's test.
     """
-    _require_lines(calibrator, refit)
-    # Apart, so that the same test rows are drawn with refits and without.
-    chance, chance_of_maps = np.random.Generator(np.random.SFC64(seed)).spawn(2)
+    _require_linear(calibrator, refit)
+    # Two streams, so that the same test rows are drawn with refits and without.
+    rng, rng_of_maps = np.random.Generator(np.random.SFC64(seed)).spawn(2)
     maps = _Maps(calibration, calibrator)
     places = _Places(test, maps.group_of(test.leaf))
     step = max(1, AT_ONCE // max(places.score.size, calibration.score.size, 1))
     lifts = np.empty(replicates)
     for start in range(0, replicates, step):
         part = lifts[start : start + step]
-        zeros, ones = (each.draw(part.size, chance) for each in (places.zeros, places.ones))
-        slope, intercept = maps.draw(part.size, chance_of_maps) if refit else maps.given(part.size)
+        zeros, ones = (each.draw(part.size, rng) for each in (places.zeros, places.ones))
+        slope, intercept = maps.draw(part.size, rng_of_maps) if refit else maps.given(part.size)
         logits = slope[:, places.group] * places.score + intercept[:, places.group]
         part[:] = areas(zeros, ones, logits) - places.areas_before(zeros, ones)
     lifts = lifts[np.isfinite(lifts)]
@@ -93,15 +81,15 @@ def bootstrap_lift(
     return BootstrapLift(float(low), float(high), float(np.std(lifts, ddof=1)), lifts.size)
 
 
-def _require_lines(calibrator: LeafCalibrator, refit: bool) -> None:
+def _require_linear(calibrator: LeafCalibrator, refit: bool) -> None:
     plain = calibrator.method == "platt" and not calibrator.shrinkage_
     if plain or (calibrator.straight and not refit):
         return
-    drawn = f" with shrinkage {calibrator.shrinkage_:g}" if calibrator.shrinkage_ else ""
+    shrunk = f" with shrinkage {calibrator.shrinkage_:g}" if calibrator.shrinkage_ else ""
     raise CalibrationError(
-        f"The maps were fitted by the method {calibrator.method!r}{drawn}.",
+        f"The maps were fitted by the method {calibrator.method!r}{shrunk}.",
         "The bootstrap fits Platt maps again, without shrinkage.",
-        "Look at the interval of DeLong's test, or choose Platt maps without shrinkage.",
+        "Use the interval of DeLong's test, or choose Platt maps without shrinkage.",
     )
 
 
@@ -131,13 +119,13 @@ class _Maps:
         return np.where(position >= 0, position, len(self.leaves))
 
     def given(self, replicates: int) -> tuple[Floats, Floats]:
-        """Return the maps as they are for every replicate."""
+        """Return the given maps for every replicate."""
         shape = replicates, self.slope.size
         return np.broadcast_to(self.slope, shape), np.broadcast_to(self.intercept, shape)
 
-    def draw(self, replicates: int, chance: np.random.Generator) -> tuple[Floats, Floats]:
+    def draw(self, replicates: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Return maps that are fitted to drawn rows; a leaf without one has that of all rows."""
-        weight = self.amounts.draw(replicates, chance)
+        weight = self.amounts.draw(replicates, rng)
         own = self.own.refit(weight[:, : self.inside])
         lost = np.isnan(own[0])
         pooled = self.given(replicates)
@@ -151,7 +139,7 @@ class _Maps:
 
 
 def _in_rows(cells: Cells) -> Cells:
-    """Scale weights to the rows that all are worth: refits end at steps in standard errors."""
+    """Scale weights to the effective number of rows: refits end at steps in standard errors."""
     unit = cells.weight.sum() / max(cells.squares.sum(), TINY)
     return replace(cells, weight=cells.weight * unit, squares=cells.squares * unit**2)
 
@@ -208,7 +196,7 @@ class Amounts:
     weight: Floats
     squares: Floats
 
-    def draw(self, replicates: int, chance: np.random.Generator) -> Floats:
+    def draw(self, replicates: int, rng: np.random.Generator) -> Floats:
         """Return weights of drawn rows by replicate and cell.
 
         Every row counts a Poisson number of times with mean 1, so that the weight of a cell
@@ -218,7 +206,7 @@ class Amounts:
         some = self.squares > 0  # the squares of rows next to far heavier ones may vanish
         rows = np.divide(self.weight**2, self.squares, out=np.zeros(some.size), where=some)
         unit = np.divide(self.squares, self.weight, out=np.zeros(some.size), where=some)
-        levels = _random_levels((replicates, some.size), chance)
+        levels = _random_levels((replicates, some.size), rng)
         drawn = _normal_quantiles().take(levels)
         drawn *= np.sqrt(rows)
         drawn += rows
@@ -227,16 +215,16 @@ class Amounts:
         whole, broken = (np.flatnonzero(few & each) for each in (whole, ~whole))
         first = rows[whole].astype(np.int64) * LEVELS
         drawn[:, whole] = _poisson_quantiles().take(first + levels[:, whole])
-        drawn[:, broken] = chance.poisson(rows[broken], (replicates, broken.size))
+        drawn[:, broken] = rng.poisson(rows[broken], (replicates, broken.size))
         if np.any(unit != 1):
             drawn *= unit
         return drawn
 
 
-def _random_levels(shape: tuple[int, int], chance: np.random.Generator) -> NDArray[Any]:
+def _random_levels(shape: tuple[int, int], rng: np.random.Generator) -> NDArray[Any]:
     """Draw numbers of 16 bits, four of which are cut from each number of 64 bits."""
     count = shape[0] * shape[1]
-    numbers = chance.integers(0, 2**64, -(-count // 4), dtype=np.uint64)
+    numbers = rng.integers(0, 2**64, -(-count // 4), dtype=np.uint64)
     return numbers.view(np.uint16)[:count].reshape(shape)
 
 
@@ -261,24 +249,12 @@ def _poisson_quantiles() -> NDArray[np.uint8]:
 
 @dataclass(frozen=True, eq=False)
 class Refits:
-    """Cells in the order of the groups that share a map, and the maps of all rows drawn once.
+    """Cells in the order of the groups that share a map, and the maps of the given rows."""
 
-    Parameters
-    ----------
-    score : array
-        Mean scores.
-    positive : array of bool
-        Whether the label is 1.
-    starts : array of int
-        First cell of each group; every group has cells.
-    slope, intercept : array
-        The map of each group, where Newton's steps start.
-    """
-
-    score: Floats
+    score: Floats  # mean scores
     positive: Bools
-    starts: Ints
-    slope: Floats
+    starts: Ints  # first cell of each group; every group has cells
+    slope: Floats  # the map of each group, where Newton's steps start
     intercept: Floats
 
     @property
@@ -287,22 +263,15 @@ class Refits:
         return np.diff(np.append(self.starts, self.score.size))
 
     def refit(self, weight: Floats) -> tuple[Floats, Floats]:
-        """Fit all maps to the weights of each replicate.
+        """Fit all maps to the weights of each replicate (by replicate and cell).
 
-        Parameters
-        ----------
-        weight : array
-            By replicate and cell.
-
-        Returns
-        -------
-        slope, intercept : array
-            By replicate and group; NaN where there is no map or its slope is not positive.
+        Slopes and intercepts are by replicate and group, NaN where there is no map or its slope
+        is not positive.
         """
         if not self.starts.size:
             nothing = np.zeros((len(weight), 0))
             return nothing, nothing
-        with np.errstate(over="ignore", invalid="ignore"):  # where steps run away
+        with np.errstate(over="ignore", invalid="ignore"):  # where steps diverge
             place, open_ = self._first_steps(weight)
             for _ in range(MOST_STEPS):
                 if open_.mean() <= FEW:
@@ -345,24 +314,24 @@ class Refits:
         return np.concatenate([value * powers[:count] for value, count in parts]).T.copy()
 
     def _first_steps(self, weight: Floats) -> tuple[Floats, Bools]:
-        """Take two Newton steps from the given maps; tell where more of them are needed.
+        """Take two Newton steps from the given maps; return where more of them are needed, too.
 
-        The second is taken where the first one leads to, residuals and Fisher weights being
-        expanded about the given maps. So weights are multiplied with numbers that all
-        replicates share, and no exponential is taken. Where the steps shrink too slowly for
-        that, only the first one is taken.
+        For the second, residuals and Fisher weights are expanded about the given maps. So weights
+        are multiplied with numbers that all replicates share, and no exponential is needed. Where
+        the steps shrink too slowly for that, only the first one is taken.
         """
         ends = np.append(self.starts[1:], self.score.size)
         parts = [slice(*each) for each in zip(self.starts, ends, strict=True)]
         sums = np.stack([weight[:, each] @ self._factors[each] for each in parts], axis=-1)
         sums = np.moveaxis(sums, 1, 0)
         (slope, height), size = _newton_step(sums[:5])
-        bend = sums[5:]
+        third = sums[5:]
         residuals = [
-            -(height**2 * bend[i] + 2 * height * slope * bend[i + 1] + slope**2 * bend[i + 2]) / 2
+            -(height**2 * third[i] + 2 * height * slope * third[i + 1] + slope**2 * third[i + 2])
+            / 2
             for i in range(2)
         ]
-        fishers = [sums[2 + i] + height * bend[i] + slope * bend[i + 1] for i in range(3)]
+        fishers = [sums[2 + i] + height * third[i] + slope * third[i + 1] for i in range(3)]
         second, second_size = _newton_step(np.array(residuals + fishers))
         open_ = ~(second_size**2 <= SMALL_STEP * np.maximum(size, second_size))
         place = self._start[:, None] + [slope, height]

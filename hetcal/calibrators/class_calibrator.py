@@ -22,7 +22,9 @@ from hetcal.calibrators.class_map import (
     identity_map,
     mapped_logits,
 )
-from hetcal.calibrators.shrinkage import best_strength, given_strength
+from hetcal.calibrators.leaf_calibrator import broken_maps
+from hetcal.calibrators.methods import given_strength
+from hetcal.calibrators.shrinkage import best_strength
 from hetcal.cells.cells import whole_ids
 from hetcal.data.columns import row_weights
 from hetcal.data.splits import draw_folds
@@ -103,8 +105,8 @@ class ClassCalibrator(BaseEstimator):
         rows = ClassRows(logits, y, leaf, weight, group).of(usable)
         self._check(rows)
         ids = np.unique(rows.leaf).tolist() if leaves is None else list(leaves)
-        self.shrinkage_table_ = self._compare(rows, ids)
-        self.shrinkage_ = self._strength()
+        self.shrinkage_table_, given = self._compare(rows, ids), given_strength(self.shrinkage)
+        self.shrinkage_ = best_strength(self.shrinkage_table_) if given is None else given
         self.pooled_ = fit_pooled_class_map(self.method, rows)
         self.maps_ = fit_leaf_class_maps(self.method, rows, ids, self.pooled_, self.shrinkage_)
         self.rows_ = {each: int(np.sum(rows.leaf == each)) for each in ids}
@@ -134,7 +136,7 @@ class ClassCalibrator(BaseEstimator):
 
     @classmethod
     def identity(cls, classes: int, leaves: Sequence[int]) -> Self:
-        """Return the calibrator that leaves every probability as it is: temperature 1."""
+        """Return the calibrator that changes no probability: temperature 1."""
         same = identity_map(classes)
         calibrator = cls("temperature", shrinkage=float("inf"))
         calibrator.pooled_, calibrator.maps_ = same, dict.fromkeys(leaves, same)
@@ -155,17 +157,13 @@ class ClassCalibrator(BaseEstimator):
             if method not in METHODS or ids[:1] != [0] or len({*ids[1:]}) < len(ids) - 1:
                 raise JsonError("its maps are not named as they should be")
         except JsonError as problem:
-            raise _broken(str(problem)) from problem
+            raise broken_maps(str(problem)) from problem
         calibrator = cls(method)
         calibrator.pooled_, calibrator.maps_ = maps[0][1], dict(maps[1:])
         return calibrator
 
-    def _strength(self) -> float:
-        given = given_strength(self.shrinkage)
-        return best_strength(self.shrinkage_table_) if given is None else given
-
     def _compare(self, rows: ClassRows, ids: Sequence[int]) -> pd.DataFrame:
-        """Measure each strength on rows that its maps have not seen."""
+        """Measure each strength on rows that its maps were not fitted on."""
         if self.shrinkage != "cv":
             return pd.DataFrame({"strength": [], "log_loss": []})
         fold = draw_folds(rows.y, FOLDS, self.random_state, rows.group)
@@ -199,7 +197,7 @@ class ClassCalibrator(BaseEstimator):
 
 
 def map_fields(leaf: int, own: ClassMap) -> dict[str, object]:
-    """Return the fields of the map of a leaf; leaf 0 stands for all rows."""
+    """Return the fields of the map of a leaf; leaf 0 is all rows."""
     return {"leaf": leaf, "weights": own.weights.ravel().tolist(), "bias": own.bias.tolist()}
 
 
@@ -211,11 +209,3 @@ def read_map(fields: Fields) -> tuple[int, ClassMap]:
     if not 2 <= bias.size <= MAX_CLASSES or weights.size != bias.size**2:
         raise JsonError("a map does not have a weight for each pair of classes")
     return fields.integer("leaf", 0, 2**31), ClassMap(weights.reshape(bias.size, -1), bias)
-
-
-def _broken(problem: str) -> CalibrationError:
-    return CalibrationError(
-        f"The calibration maps cannot be used: {problem}.",
-        "Calibration maps are JSON text as hetcal saves it.",
-        "Save them again from hetcal, or calibrate again.",
-    )

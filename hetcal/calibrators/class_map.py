@@ -21,7 +21,7 @@ ClassMethod = Literal["temperature", "vector", "dirichlet"]
 METHODS: tuple[ClassMethod, ...] = ("temperature", "vector", "dirichlet")
 TOLERANCE = 1e-7  # of the gradient per row, far below its standard error
 FLATTEST = 1e-12  # least spread along an axis, as a share of the largest
-LOWEST = -1e4  # log-probabilities below are marks of classes that are ruled out, not measures
+LOWEST = -1e4  # lower log-probabilities mark classes as impossible and are no measurements
 ROUNDING = 1e-12  # sums of probabilities this close to one are one
 
 
@@ -29,23 +29,16 @@ ROUNDING = 1e-12  # sums of probabilities this close to one are one
 class ClassMap:
     """One map: calibrated log-probabilities are those of `weights` z + `bias`.
 
-    What a model writes for a class that it rules out, such as -1e9, is a mark and no measure:
-    it counts as a log-probability of -10,000.
-
-    Parameters
-    ----------
-    weights : array, classes x classes
-        What each class takes of the log-probability of each.
-    bias : array
-        Added to each class.
+    What a model writes for an impossible class, such as -1e9, is a mark and no measurement: it
+    counts as a log-probability of -10,000.
     """
 
-    weights: Floats
-    bias: Floats
+    weights: Floats  # classes x classes
+    bias: Floats  # added to each class
 
     @property
     def is_identity(self) -> bool:
-        """True for the map that leaves every probability as it is."""
+        """True for the map that changes no probability."""
         classes = self.bias.size
         return bool(np.array_equal(self.weights, np.eye(classes)) and not self.bias.any())
 
@@ -59,7 +52,7 @@ class ClassMap:
             return np.where(scaled, logits, log_softmax(logits, axis=1))
         z = _possible(logits)
         out = np.tile(self.bias, (len(z), 1))
-        # A matrix product rounds otherwise when other rows stand beside a row.
+        # The rounding of a matrix product depends on the number of rows.
         for each, taken in zip(z.T, self.weights.T, strict=True):
             out += each[:, None] * taken
         return log_softmax(out, axis=1)
@@ -71,12 +64,12 @@ class ClassMap:
 
 
 def identity_map(classes: int) -> ClassMap:
-    """Return the map that leaves every probability as it is."""
+    """Return the map that changes no probability."""
     return ClassMap(np.eye(classes), np.zeros(classes))
 
 
 def _possible(logits: Floats) -> Floats:
-    """Return log-probabilities of classes none of which is ruled out."""
+    """Return log-probabilities of classes none of which is impossible."""
     return np.maximum(log_softmax(logits, axis=1), LOWEST)
 
 
@@ -91,36 +84,19 @@ def fit_class_map(
 ) -> ClassMap:
     """Fit a map by maximum likelihood, or by penalised likelihood.
 
-    Parameters
-    ----------
-    method : {"temperature", "vector", "dirichlet"}
-        Which weights are free.
-    logits : array, rows x classes
-        The model's logits or log-probabilities.
-    y : array of int
-        Class numbers, from 0.
-    weight : array or None
-        Row weights.
-    towards : ClassMap, optional
-        What a penalty draws the map towards; the identity by default.
-    strength : float
-        The penalty is `strength / 2` times the squared distance of the free parameters.
-        Infinity gives `towards` itself.
-
-    Notes
-    -----
-    Adding the same number to all classes changes no probability. Of all equivalent maps the
-    one closest to `towards` is returned.
+    The penalty is `strength / 2` times the squared distance of the free parameters from those of
+    `towards`, by default the identity; infinity gives `towards` itself. Adding the same number to
+    all classes changes no probability: of all equivalent maps the one closest to `towards` is
+    returned.
     """
     classes = logits.shape[1]
     towards = identity_map(classes) if towards is None else towards
     if np.isinf(strength):
         return towards
     problem = _Problem(method, _possible(logits), y, weight, towards, strength)
-    start = np.zeros(problem.free)
     found = minimize(
         problem.loss,
-        start,
+        np.zeros(problem.free),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": 1000, "gtol": TOLERANCE, "ftol": 1e-13, "maxcor": 30},
@@ -132,8 +108,8 @@ class _Problem:
     """The penalised likelihood as a function of how far the free parameters have moved.
 
     Dirichlet scaling has a row of weights and a bias for each class. They move along the
-    principal axes of the log-probabilities, by steps of like effect: classes whose
-    probabilities go together would take hundreds of steps otherwise.
+    principal axes of the log-probabilities, scaled to equal curvature: correlated classes would
+    need hundreds of steps otherwise.
     """
 
     def __init__(
@@ -163,11 +139,11 @@ class _Problem:
         design = np.column_stack([self.z, np.ones(rows)])
         spread, axes = np.linalg.eigh((design * self.mass[:, None]).T @ design)
         spread = np.maximum(spread, spread.max() * FLATTEST)
-        # The curvature of the likelihood, as if all classes were alike.
+        # The curvature of the likelihood if all classes had the same probability.
         return np.asarray(axes / np.sqrt(spread * (1 - 1 / classes) / classes + self.strength))
 
     def map_of(self, steps: Floats) -> ClassMap:
-        """Return the map that is so many steps away from `towards`."""
+        """Return the map that these steps from `towards` lead to."""
         classes, moved = self.z.shape[1], self._moved(steps)
         weights, bias = self.towards.weights.copy(), self.towards.bias.copy()
         if self.method == "temperature":
@@ -186,12 +162,12 @@ class _Problem:
         own = np.arange(self.y.size), self.y
         out = self.z @ found.weights.T + found.bias
         out -= out.max(axis=1, keepdims=True)
-        chance = np.exp(out)
-        total = chance.sum(axis=1)
+        odds = np.exp(out)
+        total = odds.sum(axis=1)
         value = self.mass @ (np.log(total) - out[own]) + self.strength / 2 * moved @ moved
-        away = chance * (self.mass / total)[:, None]
-        away[own] -= self.mass
-        gradient = self._pulled_back(away) + self.strength * moved
+        by_output = odds * (self.mass / total)[:, None]
+        by_output[own] -= self.mass
+        gradient = self._by_parameters(by_output) + self.strength * moved
         if self.method == "dirichlet":
             gradient = (gradient.reshape(self.z.shape[1], -1) @ self.axes).ravel()
         return float(value), gradient
@@ -202,35 +178,21 @@ class _Problem:
             return steps
         return (steps.reshape(self.z.shape[1], -1) @ self.axes.T).ravel()
 
-    def _pulled_back(self, away: Floats) -> Floats:
+    def _by_parameters(self, by_output: Floats) -> Floats:
         """Turn the gradient by the outputs into that by the free parameters."""
         if self.method == "temperature":
-            return np.array([np.vdot(away, self.z)])
+            return np.array([np.vdot(by_output, self.z)])
         if self.method == "vector":
-            return np.append(np.einsum("ij,ij->j", away, self.z), away.sum(axis=0))
-        return np.column_stack([away.T @ self.z, away.sum(axis=0)]).ravel()
+            return np.append(np.einsum("ij,ij->j", by_output, self.z), by_output.sum(axis=0))
+        return np.column_stack([by_output.T @ self.z, by_output.sum(axis=0)]).ravel()
 
 
 @dataclass(frozen=True, eq=False)
 class ClassRows:
-    """Rows with finite logits.
+    """Rows with finite logits."""
 
-    Parameters
-    ----------
-    logits : array, rows x classes
-        The model's logits or log-probabilities.
-    y : array of int
-        Class numbers, from 0.
-    leaf : array of int
-        Leaf ids.
-    weight : array or None
-        Row weights.
-    group : array or None
-        Group of each row.
-    """
-
-    logits: Floats
-    y: Ints
+    logits: Floats  # rows x classes
+    y: Ints  # class numbers, from 0
     leaf: Ints
     weight: Floats | None
     group: Groups | None = None
@@ -242,10 +204,7 @@ class ClassRows:
         return ClassRows(self.logits[chosen], self.y[chosen], self.leaf[chosen], weight, group)
 
     def in_rows(self) -> "ClassRows":
-        """Scale the weights to the number of rows that all of them are worth.
-
-        So a penalty counts rows, whatever the unit of the weights.
-        """
+        """Scale the weights to the effective number of rows, which a penalty then counts."""
         if self.weight is None or not self.weight.any():
             return self
         unit = self.weight.sum() / (self.weight**2).sum()
@@ -266,7 +225,7 @@ def class_matrix(logits: ArrayLike, classes: int | None = None) -> Floats:
 
 
 def class_numbers(y: ArrayLike, classes: int) -> Ints:
-    """Return the class numbers, or say that they are none."""
+    """Return the class numbers; anything else is a `CalibrationError`."""
     found = np.asarray(y)
     whole = found.dtype.kind in "iuf" and bool((found % 1 == 0).all())
     if not whole or found.min(initial=0) < 0 or found.max(initial=0) >= classes:
@@ -281,8 +240,8 @@ def class_numbers(y: ArrayLike, classes: int) -> Ints:
 def fit_pooled_class_map(method: ClassMethod, rows: ClassRows) -> ClassMap:
     """Fit one map for all rows.
 
-    A class without rows would get a bias of minus infinity: one row's worth of the identity
-    keeps every class possible.
+    A class without rows would get a bias of minus infinity: a penalty towards the identity that
+    counts as one row keeps every class possible.
     """
     rows = rows.in_rows()
     return fit_class_map(method, rows.logits, rows.y, rows.weight, strength=1.0)
@@ -292,10 +251,9 @@ def fit_leaf_class_maps(
     method: ClassMethod, rows: ClassRows, leaves: Sequence[int], pooled: ClassMap, strength: float
 ) -> dict[int, ClassMap]:
     """Fit a map in each leaf, shrunk towards the pooled one, which leaves without rows have."""
-    maps, rows = {}, rows.in_rows()
+    maps, rows = dict.fromkeys(leaves, pooled), rows.in_rows()
     for each in leaves:
         inside = rows.of(rows.leaf == each)
-        maps[each] = pooled
         if inside.y.size:
             parts = inside.logits, inside.y, inside.weight
             maps[each] = fit_class_map(method, *parts, towards=pooled, strength=strength)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import logit
 
 from hetcal.arrays import Bools, Floats
-from hetcal.calibrators.newton import TINY, GroupedRows, PenalisedLosses, minimise
+from hetcal.calibrators.newton import TINY, PenalisedLosses, minimise
 from hetcal.calibrators.platt import group_cells
 from hetcal.calibrators.shapes import beta_features
 from hetcal.cells.cells import Cells
@@ -21,118 +21,29 @@ from hetcal.cells.cells import Cells
 
 @dataclass(frozen=True)
 class Family:
-    """What the maps of a kind have in common.
+    """What the maps of a kind have in common."""
 
-    Parameters
-    ----------
-    features : callable
-        Gives for scores one row per feature that depends on them.
-    constant : bool
-        Whether the last parameter is added as it is.
-    shifted : bool
-        Whether the offset is the score itself, and not 0.
-    rising : bool
-        Whether the parameters of features must not be below 0.
-    """
-
-    features: Callable[[Floats], Floats]
-    constant: bool = True
-    shifted: bool = False
-    rising: bool = False
-
-    def offset(self, scores: Floats) -> Floats:
-        """Return what a score gives whatever the parameters are."""
-        return scores if self.shifted else np.zeros(len(scores))
-
-
-def _score(scores: Floats) -> Floats:
-    return scores[None]
-
-
-def _nothing(scores: Floats) -> Floats:
-    return np.empty((0, len(scores)))
+    features: Callable[[Floats], Floats]  # from scores to one row per feature
+    constant: bool = True  # the last parameter is an intercept
+    shifted: bool = False  # the offset is the score itself, and not 0
+    rising: bool = False  # the parameters of features must not be below 0
 
 
 FAMILIES = {
-    "platt": Family(_score),
-    "bias": Family(_nothing, shifted=True),
-    "temperature": Family(_score, constant=False),
+    "platt": Family(lambda scores: scores[None]),
+    "bias": Family(lambda scores: np.empty((0, len(scores))), shifted=True),
+    "temperature": Family(lambda scores: scores[None], constant=False),
     "beta": Family(beta_features, rising=True),
 }
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
-    """Units in which parameters are compared: those of features with mean 0 and deviation 1.
-
-    A family without a constant keeps the zero of its features.
-
-    Parameters
-    ----------
-    centre, scale : array
-        Of each feature.
-    constant : bool
-        Whether there is one more parameter, the height at the centre.
-    """
-
-    centre: Floats
-    scale: Floats
-    constant: bool
-
-    @classmethod
-    def of(cls, family: Family, features: Floats, weight: Floats) -> "Units":
-        """Take them from all rows together."""
-        total = max(float(weight.sum()), np.finfo(np.float64).tiny)
-        mean = features @ weight / total
-        deviation = np.sqrt((features - mean[:, None]) ** 2 @ weight / total)
-        sound = np.isfinite(deviation) & (deviation > 0)
-        scale = np.where(sound, deviation, 1.0)
-        return cls(mean if family.constant else np.zeros_like(mean), scale, family.constant)
-
-    @property
-    def to_parameters(self) -> Floats:
-        """Matrix that takes parameters from these units back to those of the features."""
-        matrix = np.diag(np.append(1 / self.scale, [1.0] * self.constant))
-        if self.constant:
-            matrix[-1, :-1] = -self.centre / self.scale
-        return matrix
-
-    def standardise(self, features: Floats) -> Floats:
-        """Return features in these units."""
-        return (features - self.centre[:, None]) / self.scale[:, None]
-
-    def from_parameters(self, parameters: Floats) -> Floats:
-        """Return parameters, in the last dimension, in these units."""
-        found = np.array(parameters, dtype=np.float64)
-        if self.constant:
-            found[..., -1] += found[..., :-1] @ self.centre
-            found[..., :-1] *= self.scale
-        else:
-            found *= self.scale
-        return found
-
-    def bounded(self, family: Family) -> Bools:
-        """Tell which parameters must not be below 0."""
-        return np.append([family.rising] * self.scale.size, [False] * self.constant).astype(
-            np.bool_
-        )
-
-
-@dataclass(frozen=True, eq=False)
 class FamilyFit:
-    """Maps of one family, one entry per leaf.
+    """Maps of one family, one entry per leaf."""
 
-    Parameters
-    ----------
-    parameters, errors : array
-        By leaf and parameter: the maps and their standard errors.
-    converged : array of bool
-        The maximum was found.
-    """
-
-    parameters: Floats
-    errors: Floats
-    converged: Bools
+    parameters: Floats  # by leaf and parameter
+    errors: Floats  # standard errors of the same
+    converged: Bools  # the maximum was found
 
 
 @np.errstate(over="ignore", invalid="ignore")  # maps beyond all numbers have not converged
@@ -148,37 +59,26 @@ def fit_family(
     They maximise `log-likelihood - strength / 2 · |difference from the pooled map|²`, with
     parameters in units of features that have mean 0 and deviation 1 over all these rows. With a
     penalty a leaf of one class, of one score or without rows has such a map, too; without one
-    it may have none, and then its parameters mean nothing.
-
-    Parameters
-    ----------
-    name : str
-        Of the family.
-    cells : Cells
-        Raw scores.
-    leaves : sequence of int
-        Ids of the leaves.
-    pooled : array, optional
-        Parameters of the pooled map, which infinite strength gives; needed for a penalty.
-    strength : float
-        Of the penalty. It counts against weights that are scaled to the number of rows that all
-        of them are worth.
+    it may have none, and then its parameters mean nothing. A penalty needs the parameters of the
+    pooled map, and its strength counts rows: weights are scaled to their effective number.
     """
-    family, rows = FAMILIES[name], group_cells(cells, leaves)
-    # Groups that no pooled map joins have weights of their own unit.
-    rows = _worth(rows) if strength else rows.worth()
+    family, rows = FAMILIES[name], group_cells(cells, leaves).in_rows(together=strength > 0)
     features = family.features(rows.scores)
-    units = Units.of(family, features, rows.weight)
-    columns = [*units.standardise(features), *[np.ones(rows.scores.size)] * family.constant]
+    centre, scale, back = _units(family, features, rows.weight)
+    standardised = (features - centre[:, None]) / scale[:, None]
+    columns = [*standardised, *[np.ones(rows.scores.size)] * family.constant]
     target = np.zeros(len(columns))
     if pooled is not None and strength:
-        target = units.from_parameters(pooled)
-    strengths, bounded = np.full(target.size, strength), units.bounded(family)
-    offset = family.offset(rows.scores)
+        target = np.array(pooled, dtype=np.float64)
+        if family.constant:
+            target[-1] += target[:-1] @ centre
+        target[: scale.size] *= scale
+    strengths = np.full(target.size, strength)
+    bounded = np.array([family.rising] * scale.size + [False] * family.constant, np.bool_)
+    offset = rows.scores if family.shifted else np.zeros(len(rows.scores))
     losses = PenalisedLosses(rows, columns, offset, target, strengths, bounded)
     found = _shrunk(losses, len(leaves)) if strength else _plain(losses, len(leaves), family)
     place, covariance, converged = found
-    back = units.to_parameters
     variances = np.einsum("ij,ljk,ik->li", back, covariance, back)
     errors, parameters = np.sqrt(np.maximum(variances, 0.0)), place @ back.T
     # The squares of scores may be beyond all numbers, and then so is what follows from them.
@@ -186,12 +86,21 @@ def fit_family(
     return FamilyFit(parameters, errors, converged & finite)
 
 
-def _worth(rows: GroupedRows) -> GroupedRows:
-    """Scale weights to the number of rows that all of them are worth."""
-    if rows.squares is None:
-        return rows
-    unit = rows.weight.sum() / max(rows.squares.sum(), TINY)
-    return replace(rows, weight=rows.weight * unit, squares=rows.squares * unit**2)
+def _units(family: Family, features: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return mean and deviation of the features, and the matrix that takes parameters back.
+
+    Parameters are compared in units of standardised features; a family without a constant keeps
+    the zero of its features.
+    """
+    total = max(float(weight.sum()), TINY)
+    mean = features @ weight / total
+    deviation = np.sqrt((features - mean[:, None]) ** 2 @ weight / total)
+    scale = np.where(np.isfinite(deviation) & (deviation > 0), deviation, 1.0)
+    back = np.diag(np.append(1 / scale, [1.0] * family.constant))
+    if not family.constant:
+        return np.zeros_like(mean), scale, back
+    back[-1, :-1] = -mean / scale
+    return mean, scale, back
 
 
 Found = tuple[Floats, Floats, Bools]
@@ -199,7 +108,7 @@ Found = tuple[Floats, Floats, Bools]
 
 
 def _plain(losses: PenalisedLosses, count: int, family: Family) -> Found:
-    """Minimise from a level map, which keeps Newton's steps small; NaN without rows."""
+    """Minimise from a constant map, which keeps Newton's steps small; NaN without rows."""
     rows, size = losses.rows, losses.target.size
     place, covariance = np.full((count, size), np.nan), np.full((count, size, size), np.nan)
     converged = np.zeros(count, dtype=np.bool_)

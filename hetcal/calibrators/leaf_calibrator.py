@@ -13,10 +13,15 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from hetcal.arrays import Floats, Groups, Ints, Labels
-from hetcal.calibrators.methods import METHODS, fit_leaves, require_method, shrink_leaves
+from hetcal.calibrators.methods import (
+    METHODS,
+    fit_leaves,
+    given_strength,
+    require_method,
+    shrink_leaves,
+)
 from hetcal.calibrators.shapes import Affine, Line, Shape, read_affine, read_shape, shape_document
-from hetcal.calibrators.shrinkage import best_strength, given_strength, group_folds, strength_table
-from hetcal.calibrators.single import check_labels, first_map
+from hetcal.calibrators.shrinkage import best_strength, group_folds, strength_table
 from hetcal.cells.cells import MAX_LEAVES, Cells, leaf_positions, whole_ids
 from hetcal.compiled import sigmoid, use_compiled
 from hetcal.data.columns import row_weights
@@ -24,7 +29,7 @@ from hetcal.errors import CalibrationError
 from hetcal.strict_json import Fields, JsonError, parse_object
 
 KIND = "hetcal calibrators"
-FORMAT = 2  # format 1 knew straight maps only
+FORMAT = 2  # format 1 had linear maps only
 BLOCK = 1 << 14  # rows at a time, so that they stay in the cache
 FALLBACKS = (
     "few rows",
@@ -39,25 +44,13 @@ Shrinkage = float | Literal["cv"]
 
 @dataclass(frozen=True)
 class LeafMap:
-    """The map of one leaf.
+    """The map of one leaf."""
 
-    Parameters
-    ----------
-    leaf : int
-        Id of the leaf; 0 for all rows together.
-    shape : Shape
-        From logit to calibrated logit; that of all rows together if there is a fallback.
-    rows, positives : int
-        Calibration rows of the leaf, and how many of them have label 1.
-    fallback : str or None
-        Why the leaf has the map of all rows, one of `FALLBACKS`.
-    """
-
-    leaf: int
-    shape: Shape
-    rows: int
-    positives: int
-    fallback: str | None = None
+    leaf: int  # id of the leaf; 0 for all rows together
+    shape: Shape  # from logit to calibrated logit; the pooled map if there is a fallback
+    rows: int  # calibration rows of the leaf
+    positives: int  # how many of them have label 1
+    fallback: str | None = None  # why the leaf has the pooled map, one of `FALLBACKS`
 
     def logit(self, scores: Floats) -> Floats:
         """Return the calibrated logits; NaN where a score is not finite."""
@@ -68,7 +61,7 @@ class LeafMap:
 
     @property
     def slope(self) -> float:
-        """Slope of a straight map, or of the straight part of a tamed one; NaN for another."""
+        """Slope of a linear map, or of the linear part of a tamed one; NaN for another."""
         return self.shape.slope if isinstance(self.shape, Line) else math.nan
 
     @property
@@ -85,28 +78,6 @@ class LeafMap:
     def intercept_se(self) -> float:
         """Standard error of the intercept; NaN if there is none."""
         return self.shape.intercept_se if isinstance(self.shape, Affine) else math.nan
-
-
-@dataclass(frozen=True)
-class MapSettings:
-    """How maps were fitted.
-
-    Parameters
-    ----------
-    method : str
-        One of `hetcal.calibrators.methods.METHODS`.
-    shrinkage : float or "cv"
-        The strength that was asked for.
-    strength : float
-        The strength that was used.
-    min_rows : int
-        Fewest rows of a leaf with a map of its own.
-    """
-
-    method: str
-    shrinkage: Shrinkage
-    strength: float
-    min_rows: int
 
 
 def map_logits(scores: Floats, slope: Floats | float, intercept: Floats | float) -> Floats:
@@ -133,11 +104,6 @@ def map_leaves(scores: Floats, position: Ints, slope: Floats, intercept: Floats)
     return logits
 
 
-def are_straight(maps: Sequence[LeafMap]) -> bool:
-    """Tell whether every map is a straight line of the logit."""
-    return all(isinstance(each.shape, Affine) for each in maps)
-
-
 def map_scores(maps: Sequence[LeafMap], pooled: LeafMap, scores: Floats, leaf: Ints) -> Floats:
     """Return calibrated logits; NaN where a score is not finite.
 
@@ -145,7 +111,7 @@ def map_scores(maps: Sequence[LeafMap], pooled: LeafMap, scores: Floats, leaf: I
     """
     every = (*maps, pooled)  # position -1 is that of an unknown leaf
     position = leaf_positions(np.asarray(leaf), [each.leaf for each in maps])
-    if are_straight(every):
+    if all(isinstance(each.shape, Affine) for each in every):
         slope, intercept = (
             np.array([getattr(each, name) for each in every]) for name in ("slope", "intercept")
         )
@@ -166,87 +132,23 @@ def _rows_of_maps(position: Ints, maps: Sequence[LeafMap]) -> Iterator[tuple[Lea
             yield each, order[start:end]
 
 
-def write_maps(settings: MapSettings, pooled: LeafMap, maps: Sequence[LeafMap]) -> str:
-    """Write JSON text that gives back every number bit for bit; null is endless strength."""
-    content = {
-        "kind": KIND,
-        "format": FORMAT,
-        "method": settings.method,
-        "shrinkage": _finite(settings.shrinkage),
-        "strength": _finite(settings.strength),
-        "min_rows": settings.min_rows,
-        "maps": [
-            {
-                "leaf": each.leaf,
-                "rows": each.rows,
-                "positives": each.positives,
-                "fallback": each.fallback,
-                "shape": shape_document(each.shape),
-            }
-            for each in (pooled, *maps)
-        ],
-    }
-    return json.dumps(content, indent=1, allow_nan=False)
-
-
-def read_maps(text: str | bytes) -> tuple[MapSettings, LeafMap, tuple[LeafMap, ...]]:
-    """Read what `write_maps` wrote, also in format 1; anything else is a `CalibrationError`."""
-    try:
-        fields = parse_object(text)
-        if fields.text("kind") != KIND:
-            raise _broken(f"it is not of the kind {KIND!r}")
-        old = fields.integer("format", 1, FORMAT) == 1
-        settings = _old_settings(fields) if old else _settings(fields)
-        maps = tuple(_read_map(each, old=old) for each in fields.objects("maps"))
-    except JsonError as problem:
-        raise _broken(str(problem)) from problem
-    ids = [each.leaf for each in maps]
-    if ids[:1] != [0] or len({*ids[1:]}) < len(ids) - 1 or len(ids) > MAX_LEAVES + 1:
-        raise _broken("its leaves are not numbered as they should be")
-    return settings, maps[0], maps[1:]
-
-
-def _finite(strength: Shrinkage) -> Shrinkage | None:
-    return None if strength == math.inf else strength
-
-
-def _settings(fields: Fields) -> MapSettings:
-    fields.only("kind", "format", "method", "shrinkage", "strength", "min_rows", "maps")
-    method = fields.text("method")
-    if method not in METHODS:
-        raise JsonError("the method is not known")
-    strength = _read_strength(fields, "strength")
-    chosen = fields.is_text("shrinkage") and fields.text("shrinkage") == "cv"
-    shrinkage: Shrinkage = "cv" if chosen else _read_strength(fields, "shrinkage")
-    return MapSettings(method, shrinkage, strength, fields.integer("min_rows", 0, 2**53))
-
-
-def _old_settings(fields: Fields) -> MapSettings:
-    fields.only("kind", "format", "min_rows", "maps")
-    return MapSettings("platt", 0.0, 0.0, fields.integer("min_rows", 0, 2**53))
-
-
 def _read_strength(fields: Fields, key: str) -> float:
     return math.inf if fields.is_null(key) else fields.number(key, 0.0, math.inf)
 
 
 def _read_map(fields: Fields, *, old: bool) -> LeafMap:
-    straight = ("slope", "intercept", "slope_se", "intercept_se")
-    fields.only("leaf", "rows", "positives", "fallback", *(straight if old else ["shape"]))
+    linear = ("slope", "intercept", "slope_se", "intercept_se")
+    fields.only("leaf", "rows", "positives", "fallback", *(linear if old else ["shape"]))
     fallback = None if fields.is_null("fallback") else fields.text("fallback")
     if fallback is not None and fallback not in FALLBACKS:
         raise JsonError("a reason for a fallback is not known")
-    rows = fields.integer("rows", 0, 2**53)
-    return LeafMap(
-        leaf=fields.integer("leaf", 0, 2**31),
-        shape=read_affine(fields) if old else read_shape(fields.fields("shape")),
-        rows=rows,
-        positives=fields.integer("positives", 0, rows),
-        fallback=fallback,
-    )
+    leaf, rows = fields.integer("leaf", 0, 2**31), fields.integer("rows", 0, 2**53)
+    shape = read_affine(fields) if old else read_shape(fields.fields("shape"))
+    return LeafMap(leaf, shape, rows, fields.integer("positives", 0, rows), fallback)
 
 
-def _broken(problem: str) -> CalibrationError:
+def broken_maps(problem: str) -> CalibrationError:
+    """Build the error for saved maps that cannot be used."""
     return CalibrationError(
         f"The calibration maps cannot be used: {problem}.",
         "Calibration maps are JSON text as hetcal saves it.",
@@ -271,7 +173,7 @@ class LeafCalibrator(BaseEstimator):
         `hetcal.calibrators.families.fit_family`. 0 is the plain fit of every leaf, infinity one
         map for all; "cv" chooses by cross-validation on the calibration rows.
     random_state : int, default=0
-        Seed of the folds of that.
+        Seed of the folds of the cross-validation.
 
     Attributes
     ----------
@@ -287,10 +189,10 @@ class LeafCalibrator(BaseEstimator):
         What was fitted in each leaf, whether or not it can be trusted; a calibrator that was
         read back has neither this nor the table.
     trusted_ : tuple of LeafMap
-        The map of each leaf if `min_rows` is left aside; that of all rows where the leaf's own
+        The map of each leaf whatever its number of rows; that of all rows where the leaf's own
         cannot be trusted for another reason.
     notes_ : tuple of str
-        What a person should know about the fit.
+        Warnings about the fit, as sentences.
     """
 
     def __init__(
@@ -325,7 +227,7 @@ class LeafCalibrator(BaseEstimator):
         check_consistent_length(scores, y, leaf, weight, groups)
         scores = column_or_1d(scores, dtype=np.float64)
         weight = None if weight is None else row_weights(weight, scores, may_vanish=True)
-        cells = Cells.of_rows(scores, check_labels(y), whole_ids(leaf), weight)
+        cells = Cells.of_rows(scores, _binary(y), whole_ids(leaf), weight)
         ids = np.unique(cells.leaf).tolist() if leaves is None else leaves
         if groups is None:
             return self.fit_cells(cells, ids)
@@ -340,12 +242,12 @@ class LeafCalibrator(BaseEstimator):
         polish_with: Cells | None = None,
         folds: Sequence[Cells] | None = None,
     ) -> Self:
-        """Fit on cells of calibration rows.
+        """Fit on cells of the raw scores of calibration rows.
 
         Parameters
         ----------
         cells : Cells
-            Raw scores.
+            The rows, or a sketch of them.
         leaves : sequence of int
             Ids that get a map even if no row is in them.
         polish_with : Cells, optional
@@ -358,25 +260,23 @@ class LeafCalibrator(BaseEstimator):
         require_method(self.method, np.inf if given is None else given)
         ids = sorted(set(map(int, leaves)))
         self._fit_pooled(cells, polish_with)
-        parts = self._held_out, cells, ids, self.random_state, folds
         self.shrinkage_table_ = None
         if given is None:
+            parts = self._held_out, cells, ids, self.random_state, folds
             self.shrinkage_table_ = strength_table(*parts)
             given = best_strength(self.shrinkage_table_)
         return self._fit_leaves(cells, ids, given, polish_with)
 
     def _fit_pooled(self, cells: Cells, polish_with: Cells | None = None) -> None:
-        together = fit_leaves(
-            self.method, _in_one_leaf(cells), [0], polish_with and _in_one_leaf(polish_with)
-        )
-        shape = first_map(together)
+        together = _in_one_leaf(cells), [0], polish_with and _in_one_leaf(polish_with)
+        shape = fit_leaves(self.method, *together).first_map()
         rows, positives = int(cells.rows.sum()), int(cells.rows[cells.y == 1].sum())
         self.pooled_ = LeafMap(0, shape, rows, positives)
 
     def _fit_leaves(
         self, cells: Cells, ids: Sequence[int], strength: float, polish_with: Cells | None = None
     ) -> Self:
-        """Fit the map of every leaf, once there is that of all rows."""
+        """Fit the map of every leaf, after that of all rows."""
         if strength:
             self.fit_ = shrink_leaves(self.method, cells, ids, self.pooled_.shape, strength)
         else:
@@ -407,7 +307,7 @@ class LeafCalibrator(BaseEstimator):
         """Return the calibrator that `fit` would give with another `min_rows`.
 
         The maps are not fitted again: only whether a leaf uses its own may change. A
-        calibrator that was read back knows the maps that it used, and no others.
+        calibrator that was read back has only the maps that it used.
         """
         check_is_fitted(self, "trusted_")
         other = copy(self)
@@ -424,13 +324,13 @@ class LeafCalibrator(BaseEstimator):
         return other
 
     def _choose(self) -> None:
-        """Give every leaf its own map or that of all rows."""
-        self.maps_ = tuple(map(self._own_or_pooled, self.trusted_))
-
-    def _own_or_pooled(self, own: LeafMap) -> LeafMap:
-        if own.rows >= self.min_rows or self.shrinkage_:
-            return own
-        return replace(own, shape=self.pooled_.shape, fallback=FALLBACKS[0])
+        """Give leaves with few rows the map of all rows, if nothing shrinks their own."""
+        self.maps_ = tuple(
+            own
+            if own.rows >= self.min_rows or self.shrinkage_
+            else replace(own, shape=self.pooled_.shape, fallback=FALLBACKS[0])
+            for own in self.trusted_
+        )
 
     def _trusted(self, position: int, leaf: int, rows: int, positives: int) -> LeafMap:
         own, fit = self.fit_.shapes[position], self.fit_
@@ -449,7 +349,7 @@ class LeafCalibrator(BaseEstimator):
 
     @property
     def notes_(self) -> tuple[str, ...]:
-        """What a person should know about the fit."""
+        """Warnings about the fit."""
         shape = self.pooled_.shape
         if shape.rises:
             return ()
@@ -463,8 +363,8 @@ class LeafCalibrator(BaseEstimator):
 
     @property
     def straight(self) -> bool:
-        """Whether every map is a straight line of the logit."""
-        return are_straight((self.pooled_, *self.maps_))
+        """Whether every map is linear in the logit."""
+        return all(isinstance(each.shape, Affine) for each in (self.pooled_, *self.maps_))
 
     def predict_logit(self, scores: Floats, leaf: Ints) -> Floats:
         """Return calibrated logits; NaN where a score is not finite."""
@@ -478,22 +378,76 @@ class LeafCalibrator(BaseEstimator):
         return sigmoid(logits, out=logits)
 
     def to_json(self) -> str:
-        """Return the maps as JSON text."""
+        """Return the maps as JSON text; null is infinite strength."""
         check_is_fitted(self, "maps_")
-        settings = MapSettings(self.method, self.shrinkage, self.shrinkage_, self.min_rows)
-        return write_maps(settings, self.pooled_, self.maps_)
+        content = {
+            "kind": KIND,
+            "format": FORMAT,
+            "method": self.method,
+            "shrinkage": None if self.shrinkage == math.inf else self.shrinkage,
+            "strength": None if self.shrinkage_ == math.inf else self.shrinkage_,
+            "min_rows": self.min_rows,
+            "maps": [
+                {
+                    "leaf": each.leaf,
+                    "rows": each.rows,
+                    "positives": each.positives,
+                    "fallback": each.fallback,
+                    "shape": shape_document(each.shape),
+                }
+                for each in (self.pooled_, *self.maps_)
+            ],
+        }
+        return json.dumps(content, indent=1, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Read a fitted calibrator back; its predictions are the same bit for bit."""
-        settings, pooled, maps = read_maps(text)
-        calibrator = cls(
-            min_rows=settings.min_rows, method=settings.method, shrinkage=settings.shrinkage
-        )
-        calibrator.pooled_, calibrator.maps_, calibrator.trusted_ = pooled, maps, maps
-        calibrator.shrinkage_, calibrator.shrinkage_table_ = settings.strength, None
+        """Read a fitted calibrator back; its predictions are the same bit for bit.
+
+        Text that `to_json` did not write, in this format or the first, is a `CalibrationError`.
+        """
+        try:
+            fields = parse_object(text)
+            if fields.text("kind") != KIND:
+                raise broken_maps(f"it is not of the kind {KIND!r}")
+            old = fields.integer("format", 1, FORMAT) == 1
+            calibrator = cls._read_settings(fields, old=old)
+            maps = tuple(_read_map(each, old=old) for each in fields.objects("maps"))
+        except JsonError as problem:
+            raise broken_maps(str(problem)) from problem
+        ids = [each.leaf for each in maps]
+        if ids[:1] != [0] or len({*ids[1:]}) < len(ids) - 1 or len(ids) > MAX_LEAVES + 1:
+            raise broken_maps("its leaves are not numbered as they should be")
+        calibrator.pooled_, calibrator.maps_ = maps[0], maps[1:]
+        calibrator.trusted_ = calibrator.maps_
+        return calibrator
+
+    @classmethod
+    def _read_settings(cls, fields: Fields, *, old: bool) -> Self:
+        names = ("kind", "format", "min_rows", "maps")
+        fields.only(*names, *(() if old else ("method", "shrinkage", "strength")))
+        calibrator = cls(min_rows=fields.integer("min_rows", 0, 2**53))
+        calibrator.shrinkage_, calibrator.shrinkage_table_ = 0.0, None
+        if not old:
+            calibrator.method = fields.text("method")
+            if calibrator.method not in METHODS:
+                raise JsonError("the method is not known")
+            calibrator.shrinkage_ = _read_strength(fields, "strength")
+            chosen = fields.is_text("shrinkage") and fields.text("shrinkage") == "cv"
+            calibrator.shrinkage = "cv" if chosen else _read_strength(fields, "shrinkage")
         return calibrator
 
 
 def _in_one_leaf(cells: Cells) -> Cells:
     return replace(cells, leaf=np.zeros_like(cells.leaf))
+
+
+def _binary(y: Labels) -> Ints:
+    labels = column_or_1d(y, warn=True)
+    if not np.isin(labels, (0, 1)).all():
+        raise CalibrationError(
+            "The labels hold values other than 0 and 1.",
+            "Calibration needs 1 for the positive class and 0 for the other.",
+            "Recode the labels.",
+        )
+    return labels.astype(np.int64)

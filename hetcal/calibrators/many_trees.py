@@ -14,13 +14,7 @@ PRECISION = 1e-9  # of the maps, in standard errors
 
 @dataclass(frozen=True, eq=False)
 class ShrunkenMaps:
-    """Maps `slope * logit + intercept`, one entry per leaf.
-
-    Parameters
-    ----------
-    slope, intercept : array of float
-        The maps; 1 and 0 in a leaf without rows.
-    """
+    """Maps `slope * logit + intercept`, one entry per leaf; 1 and 0 in a leaf without rows."""
 
     slope: Floats
     intercept: Floats
@@ -48,22 +42,8 @@ def fit_shrunken_maps(
 
     With `u` the logit in deviations from its mean, a leaf's map is `logit + c u + d`, and its
     loss is the log-loss of its rows plus `penalty / 2 (c² + d²)`: a leaf with few rows stays
-    near the logit that came in. The penalty counts rows, whatever the unit of the weights.
-
-    Parameters
-    ----------
-    logits : array of float
-        Finite logits, calibrated for all rows together.
-    y : array of int
-        Labels 0 and 1.
-    leaf : array of int
-        Leaf numbers from 0, rows by trees.
-    leaves : int
-        Number of leaves of all trees.
-    penalty : float
-        Strength, above 0.
-    weight : array of float, optional
-        Importance weights.
+    near the incoming logit. The penalty counts rows, whatever the unit of the weights. `leaf` has
+    the leaf numbers from 0, rows by trees, and `leaves` is the number of leaves of all trees.
     """
     w = np.ones(logits.size) if weight is None else weight * (weight.sum() / (weight**2).sum())
     centre = float(np.average(logits, weights=w))
@@ -79,8 +59,8 @@ def fit_shrunken_maps(
         penalty,
     )
     point, _ = minimise(rows, rows.at(np.zeros((2, leaves))), precision=PRECISION)
-    bend, shift = point.place
-    return ShrunkenMaps(1 + bend / scale, shift - bend * centre / scale)
+    c, d = point.place
+    return ShrunkenMaps(1 + c / scale, d - c * centre / scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +93,8 @@ class _Rows:
         loss = weight * (np.maximum(wrong, 0.0) + np.log1p(tail))
         gradient = side * weight * np.where(wrong > 0, share, rest)
         fisher = weight * rest * share
-        leant = fisher * u
-        each = loss, gradient, gradient * u, fisher, leant, leant * u
+        first = fisher * u
+        each = loss, gradient, gradient * u, fisher, first, first * u
         return np.array([np.bincount(leaf, values, self.leaves) for values in each])
 
     @property
@@ -124,12 +104,15 @@ class _Rows:
 
     def step(self, point: "_Point") -> tuple[Floats, Floats]:
         """Return the Newton step of each leaf and its size in standard errors."""
-        along, bent, c, b, a = point.totals
-        along, bent = along + self.penalty * point.place[1], bent + self.penalty * point.place[0]
-        a, c = a + self.penalty, c + self.penalty
+        by_d, by_c, dd, cd, cc = point.totals  # gradient and second derivatives
+        by_c, by_d = (
+            total + self.penalty * place
+            for total, place in zip((by_c, by_d), point.place, strict=True)
+        )
+        cc, dd = cc + self.penalty, dd + self.penalty
         # The penalty keeps the determinant above its square.
-        step = np.array([b * along - c * bent, b * bent - a * along]) / (a * c - b * b)
-        return step, np.sqrt(np.maximum(-bent * step[0] - along * step[1], 0.0))
+        step = np.array([cd * by_d - dd * by_c, cd * by_c - cc * by_d]) / (cc * dd - cd * cd)
+        return step, np.sqrt(np.maximum(-by_c * step[0] - by_d * step[1], 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,22 +132,10 @@ def fit_nested_maps(
     penalty: float,
     weight: Floats | None = None,
 ) -> ShrunkenMaps:
-    """Fit the maps of the first tree, then those of the second on what the first gave, ….
+    """Fit the maps of the first tree, then those of the second to the logits of the first, ….
 
-    Parameters
-    ----------
-    logits : array of float
-        Finite logits, calibrated for all rows together.
-    y : array of int
-        Labels 0 and 1.
-    bounds : array of int
-        Number of the first leaf of each tree, and that of all leaves.
-    leaf : array of int
-        Leaf numbers, rows by trees.
-    penalty : float
-        How strongly every map is shrunk towards the identity, in rows.
-    weight : array of float, optional
-        Importance weights.
+    `bounds` are the numbers of the first leaf of each tree, and the number of all leaves; the
+    rest is as in `fit_shrunken_maps`.
     """
     slope, intercept = np.ones(bounds[-1]), np.zeros(bounds[-1])
     for tree, inside in enumerate(leaf.T):

@@ -1,38 +1,34 @@
-"""Ways of fitting a map in every leaf at once, by name."""
+"""The calibration methods by name, each of which fits a map in every leaf at once."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import cast
 
 import numpy as np
 
 from hetcal.arrays import Bools, Floats
-from hetcal.calibrators.binned import fit_bbq, fit_histogram, fit_isotonic, level
+from hetcal.calibrators.binned import bin_platt, fit_bbq, fit_histogram, fit_isotonic
 from hetcal.calibrators.families import FAMILIES, FamilyFit, fit_family
-from hetcal.calibrators.platt import PlattFit, extremes, fit_platt_cells, group_cells, polish
+from hetcal.calibrators.platt import extremes, fit_platt_cells, group_cells, polish, unfittable
 from hetcal.calibrators.shapes import Affine, Beta, Shape
 from hetcal.cells.cells import Cells
 from hetcal.errors import CalibrationError
 
-LEVELLED: dict[str, Callable[[Cells, Sequence[int]], Sequence[Shape | None]]] = {
+NON_PARAMETRIC: dict[str, Callable[..., Shape]] = {
     "isotonic": fit_isotonic,
     "histogram": fit_histogram,
     "bbq": fit_bbq,
 }
-METHODS = (*FAMILIES, *LEVELLED, "scaling-binning")
+METHODS = (*FAMILIES, *NON_PARAMETRIC, "scaling-binning")
 
 
 @dataclass(frozen=True, eq=False)
 class LeafFits:
     """What was fitted in each leaf, whether or not it can be trusted.
 
-    Parameters
-    ----------
-    shapes : sequence of Shape or None
-        The maps; None where there is none.
-    one_class, constant, separated, converged : array of bool
-        As in `hetcal.calibrators.platt.PlattFit`; leaves that are drawn to a pooled map have a map
-        whatever their rows are, and methods of levels have one for any scores.
+    The flags are those of `hetcal.calibrators.platt.PlattFit`. With shrinkage a leaf has a map
+    whatever its rows are, and methods without parameters fit a map to any scores.
     """
 
     shapes: Sequence[Shape | None]
@@ -41,9 +37,43 @@ class LeafFits:
     separated: Bools
     converged: Bools
 
+    def first_map(self) -> Shape:
+        """Return the map of the first leaf; it is a `CalibrationError` if it does not exist."""
+        problems = [
+            (self.one_class, "no rows, or rows of one class only", "rows of both classes"),
+            (self.constant, "the same score for every row", "scores that differ"),
+            (
+                self.separated,
+                "scores that separate the two classes completely, so that no best slope exists",
+                "classes whose scores overlap",
+            ),
+            (~self.converged, "scores whose best map was not found", "scores of moderate size"),
+        ]
+        for found, wrong, needed in problems:
+            if found[0]:
+                raise CalibrationError(
+                    f"The calibration rows have {wrong}.",
+                    f"A calibration map needs {needed}.",
+                    "Choose other calibration rows, or other scores.",
+                )
+        return cast(Shape, self.shapes[0])  # what has none of these problems has a map
+
+
+def given_strength(shrinkage: object) -> float | None:
+    """Return the strength of the shrinkage; None if cross-validation is to choose it."""
+    if isinstance(shrinkage, Real) and float(shrinkage) >= 0:
+        return float(shrinkage)
+    if shrinkage != "cv":
+        raise CalibrationError(
+            f"The shrinkage is {shrinkage!r}.",
+            "The strength of the shrinkage towards the pooled map is a number from 0 up, or 'cv'.",
+            "Choose 0 for maps of their own, or a larger number.",
+        )
+    return None
+
 
 def require_method(method: str, strength: float = 0.0) -> None:
-    """Raise `CalibrationError` if a method is not known or cannot be drawn so strongly."""
+    """Raise `CalibrationError` if a method is not known or its maps cannot be shrunk."""
     if method not in METHODS:
         raise CalibrationError(
             f"There is no calibration method {method!r}.",
@@ -52,40 +82,45 @@ def require_method(method: str, strength: float = 0.0) -> None:
         )
     if strength and method not in FAMILIES:
         raise CalibrationError(
-            f"Maps of the method {method!r} cannot be drawn to the pooled map.",
+            f"Maps of the method {method!r} cannot be shrunk towards the pooled map.",
             f"Shrinkage needs maps with parameters, which are {', '.join(FAMILIES)}.",
             "Choose one of these methods, or no shrinkage.",
         )
 
 
 def fit_leaves(
-    method: str, cells: Cells, leaves: Sequence[int], rows: Cells | None = None
+    method: str,
+    cells: Cells,
+    leaves: Sequence[int],
+    rows: Cells | None = None,
+    bins: int | None = None,
 ) -> LeafFits:
     """Fit the map of every leaf on its own.
 
-    Parameters
-    ----------
-    method : str
-        One of `METHODS`.
-    cells : Cells
-        Raw scores.
-    leaves : sequence of int
-        Ids of the leaves.
-    rows : Cells, optional
-        The rows that the cells were made of. Platt's maps become those of the rows; other
-        methods stay with the cells.
+    Where the `rows` that the cells were made of are given, Platt's maps are those of the rows;
+    other methods stay with the cells. `bins` replaces the number of bins of a method with bins.
     """
-    if method in LEVELLED:
-        return levelled(LEVELLED[method](cells, leaves), cells, leaves)
-    if method == "platt":
-        return _of_platt(_platt(cells, leaves, rows))
-    if method == "scaling-binning":
-        scaled = _of_platt(_platt(cells, leaves, rows))
-        straight = [each if isinstance(each, Affine) else None for each in scaled.shapes]
-        shapes = level(straight, cells, leaves)
-        flags = scaled.one_class, scaled.constant, scaled.separated, scaled.converged
-        return LeafFits(shapes, *flags)
-    return _of_family(method, cells, leaves)
+    chosen = {} if bins is None else {"bins": bins}
+    if method in NON_PARAMETRIC:
+        fit_one = NON_PARAMETRIC[method]
+        inside = map(cells.inside, leaves)
+        shapes = [fit_one(each, **chosen) if each.score.size else None for each in inside]
+        nowhere = np.zeros(len(leaves), dtype=np.bool_)
+        return LeafFits(shapes, _flags("bias", cells, leaves)[0], nowhere, nowhere, ~nowhere)
+    if method not in ("platt", "scaling-binning"):
+        family, flags = fit_family(method, cells, leaves), _flags(method, cells, leaves)
+        sound = family.converged & ~np.any(flags, axis=0)
+        return LeafFits(_shapes_of(method, replace(family, converged=sound)), *flags, sound)
+    fit = fit_platt_cells(cells, leaves)
+    if rows is not None:
+        fit = polish(fit, rows.score, rows.y, rows.leaf, leaves, rows.given_weight)
+    numbers = np.array([fit.slope, fit.intercept, fit.slope_se, fit.intercept_se]).T.tolist()
+    maps: list[Shape | None] = [None] * len(numbers)
+    for i in np.flatnonzero(fit.converged).tolist():
+        maps[i] = own = Affine(*numbers[i])
+        if method == "scaling-binning":
+            maps[i] = bin_platt(own, cells.inside(leaves[i]), **chosen)
+    return LeafFits(maps, fit.one_class, fit.constant, fit.separated, fit.converged)
 
 
 def shrink_leaves(
@@ -97,50 +132,18 @@ def shrink_leaves(
     return LeafFits(_shapes_of(method, fit), nowhere, nowhere, nowhere, fit.converged)
 
 
-def _platt(cells: Cells, leaves: Sequence[int], rows: Cells | None) -> PlattFit:
-    fit = fit_platt_cells(cells, leaves)
-    if rows is None:
-        return fit
-    return polish(fit, rows.score, rows.y, rows.leaf, leaves, rows.given_weight)
-
-
-def _of_platt(fit: PlattFit) -> LeafFits:
-    numbers = zip(fit.slope, fit.intercept, fit.slope_se, fit.intercept_se, strict=True)
-    shapes = [
-        Affine(*map(float, each)) if found else None
-        for each, found in zip(numbers, fit.converged, strict=True)
-    ]
-    return LeafFits(shapes, fit.one_class, fit.constant, fit.separated, fit.converged)
-
-
-def _of_family(method: str, cells: Cells, leaves: Sequence[int]) -> LeafFits:
-    fit, flags = fit_family(method, cells, leaves), _troubles(method, cells, leaves)
-    sound = fit.converged & ~np.any(flags, axis=0)
-    return LeafFits(_shapes_of(method, replace(fit, converged=sound)), *flags, sound)
-
-
-def _troubles(method: str, cells: Cells, leaves: Sequence[int]) -> tuple[Bools, Bools, Bools]:
-    """Tell where the likelihood has no single maximum: one class, constant, separated."""
+def _flags(method: str, cells: Cells, leaves: Sequence[int]) -> tuple[Bools, Bools, Bools]:
+    """Return where the likelihood has no single maximum: one class, constant, separated."""
     low, high = extremes(group_cells(cells, leaves), len(leaves))
-    one_class: Bools = np.isinf(low[0]) | np.isinf(low[1])
+    one_class, constant, separated = unfittable(low, high)
     if method == "bias":
         nowhere = np.zeros(len(leaves), dtype=np.bool_)
         return one_class, nowhere, nowhere
-    bottom, top = low.min(axis=0), high.max(axis=0)
     if method == "temperature":  # the border between the classes is at 0
-        constant = ~one_class & (bottom == 0) & (top == 0)
+        constant = ~one_class & (low.min(axis=0) == 0) & (high.max(axis=0) == 0)
         apart = ((high[0] <= 0) & (low[1] >= 0)) | ((high[1] <= 0) & (low[0] >= 0))
-    else:
-        constant = ~one_class & (bottom == top)
-        apart = (high[0] <= low[1]) | (high[1] <= low[0])
-    return one_class, constant, ~one_class & ~constant & apart
-
-
-def levelled(shapes: Sequence[Shape | None], cells: Cells, leaves: Sequence[int]) -> LeafFits:
-    """Say of maps that there are for any scores where there are not rows of both classes."""
-    one_class, _, _ = _troubles("bias", cells, leaves)
-    nowhere = np.zeros(len(leaves), dtype=np.bool_)
-    return LeafFits(shapes, one_class, nowhere, nowhere, ~nowhere)
+        separated = ~one_class & ~constant & apart
+    return one_class, constant, separated
 
 
 def _shapes_of(family: str, fit: FamilyFit) -> list[Shape | None]:
@@ -154,12 +157,9 @@ def _parameters_of(family: str, shape: Shape) -> Floats:
     if isinstance(shape, Beta):
         return np.array([shape.a, shape.b, shape.c])
     line = cast(Affine, shape)
-    chosen = {
-        "platt": [line.slope, line.intercept],
-        "bias": [line.intercept],
-        "temperature": [line.slope],
-    }
-    return np.array(chosen[family])
+    return np.array(
+        [line.slope] * (family != "bias") + [line.intercept] * (family != "temperature")
+    )
 
 
 def _shape(family: str, p: list[float], se: list[float]) -> Shape:

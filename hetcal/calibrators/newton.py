@@ -16,12 +16,12 @@ from hetcal.arrays import Bools, Floats, Ints
 
 MAX_STEPS = 200
 MAX_HALVINGS = 60
-LEAST_FALL = 0.1  # of the loss, as a share of what the slope promises
+LEAST_FALL = 0.1  # of the loss, as a share of what the gradient predicts
 PRECISION = 1e-11  # of the parameters, in standard errors
 NOISE = 1e-7  # largest last step, in standard errors, where rounding leaves no smaller one
 ROUNDING = 1e-13  # relative error of a sum of losses
 BINS, REACH = 256, 4.0  # of joined rows, in standard deviations from the mean
-ROUGH, FEW_STEPS = 1e-4, 12  # what is asked of joined rows, which may have no maximum
+ROUGH, FEW_STEPS = 1e-4, 12  # precision and steps for joined rows, which may have no maximum
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -57,13 +57,13 @@ class Losses(Protocol[P]):
 def minimise(
     losses: Losses[P], start: P, steps: int = MAX_STEPS, precision: float = PRECISION
 ) -> tuple[P, Bools]:
-    """Take Newton steps until all groups are at their minimum; tell which of them are.
+    """Take Newton steps until all groups are at their minimum; return which of them are, too.
 
     A step of `d` standard errors that moves no logit by more than `D` leaves an error of about
     `d D / 2` standard errors, because the curvature changes by a factor `exp(D)` at most.
     """
     point, converged = start, np.zeros(start.loss.size, dtype=np.bool_)
-    with np.errstate(over="ignore", invalid="ignore"):  # next to far heavier rows steps run away
+    with np.errstate(over="ignore", invalid="ignore"):  # next to far heavier rows steps diverge
         for _ in range(steps):
             step, size = losses.step(point)
             step[:, converged], size[converged] = 0.0, 0.0
@@ -93,9 +93,9 @@ def descend(losses: Losses[P], start: P, step: Floats, size: Floats) -> P:
 
 @dataclass(frozen=True, eq=False)
 class GroupedRows:
-    """Rows with weights in the order of their groups; counts per score have the same shape.
+    """Rows with weights in the order of their groups, or cells of them.
 
-    `squares` are sums of squared row weights; None means rows that count once each.
+    `squares` are sums of squared row weights; None means that all weights are 1.
     """
 
     scores: Floats
@@ -147,37 +147,28 @@ class GroupedRows:
         weight = weight[there]
         return GroupedRows(total[there] / weight, there % 2 == 1, there // (2 * BINS), weight)
 
-    def worth(self) -> "GroupedRows":
-        """Scale weights to the rows that each group is worth, `(Σ w)² / Σ w²`.
+    def in_rows(self, *, together: bool = False) -> "GroupedRows":
+        """Scale weights to the effective number of rows, `(Σ w)² / Σ w²`, of each group or of all.
 
         Then the size of a Newton step in standard errors does not depend on their unit.
         """
         if self.squares is None:
             return self
-        unit = self.each(self.sums(self.weight) / self.sums(self.squares))
+        if together:
+            unit = self.weight.sum() / max(self.squares.sum(), TINY)
+        else:
+            unit = self.each(self.sums(self.weight) / self.sums(self.squares))
         return replace(self, weight=self.weight * unit, squares=self.squares * unit**2)
 
 
 @dataclass(frozen=True, eq=False)
 class RowsPoint:
-    """Parameters of all groups, and what follows from them for every row.
+    """Parameters of all groups, and what follows from them for every row."""
 
-    Parameters
-    ----------
-    place : array
-        By parameter and group.
-    margin : array
-        Logit of the label that a row does not have.
-    tail : array
-        exp(-|logit|), of which loss, residual and Fisher weight are made.
-    loss : array
-        By group.
-    """
-
-    place: Floats
-    margin: Floats
-    tail: Floats
-    loss: Floats
+    place: Floats  # by parameter and group
+    margin: Floats  # logit of the label that a row does not have
+    tail: Floats  # exp(-|logit|), of which loss, residual and Fisher weight are made
+    loss: Floats  # by group
 
     @classmethod
     def of(
@@ -201,30 +192,14 @@ class RowsPoint:
 
 @dataclass(frozen=True, eq=False)
 class PenalisedLosses:
-    """Log-loss plus `strength / 2` times the squared distance from a target, in every group.
+    """Log-loss plus `strength / 2` times the squared distance from a target, in every group."""
 
-    Parameters
-    ----------
-    rows : GroupedRows
-        Labels and weights; every group has rows.
-    columns : list of array
-        Features in the units of the penalty; ones for the constant.
-    offset : array
-        Logit that all parameters 0 give.
-    target : array
-        What the parameters are shrunk towards.
-    strength : array
-        Of the penalty, by parameter.
-    bounded : array of bool
-        Parameters that must not be below 0.
-    """
-
-    rows: GroupedRows
-    columns: list[Floats]
-    offset: Floats
-    target: Floats
-    strength: Floats
-    bounded: Bools
+    rows: GroupedRows  # every group has some
+    columns: list[Floats]  # features in the units of the penalty; ones for the constant
+    offset: Floats  # logit where all parameters are 0
+    target: Floats  # what the parameters are shrunk towards
+    strength: Floats  # by parameter
+    bounded: Bools  # parameters that must not be below 0
 
     @cached_property
     def reach(self) -> Floats:
@@ -249,14 +224,14 @@ class PenalisedLosses:
             free &= ~(at_bound & (step < 0))
             step = _solved(gradient, curvature, free)
         size = np.sqrt(np.maximum(np.sum(gradient * step, axis=1), 0.0))
-        level = np.trace(curvature, axis1=1, axis2=2) == 0  # no step, but no minimum, either
-        return step.T.copy(), np.where(level, np.inf, size)
+        flat = np.trace(curvature, axis1=1, axis2=2) == 0  # no step, but no minimum, either
+        return step.T.copy(), np.where(flat, np.inf, size)
 
     def covariance(self, point: RowsPoint) -> tuple[Floats, Floats]:
-        """Return the covariance of the parameters, and how they follow the target.
+        """Return the covariance of the parameters, and their derivatives by the target.
 
         With weighted rows it is the sandwich of the rows' own gradients. The target counts as
-        an observation that is as sure as the penalty is strong.
+        an observation whose precision is the strength of the penalty.
         """
         _, curvature, free = self._slopes(point)
         inverse, scatter = _inverse(curvature, free), curvature
@@ -266,7 +241,7 @@ class PenalisedLosses:
         return inverse @ scatter @ inverse, inverse * self.strength
 
     def _slopes(self, point: RowsPoint) -> tuple[Floats, Floats, Bools]:
-        """Return the way down, the curvature, and which parameters are not held by a bound."""
+        """Return the descent direction, the curvature, and which parameters no bound holds."""
         rows, residual = self.rows, self.rows.weight * point.residuals(self.rows)
         gradient = np.stack([rows.sums(residual * each) for each in self.columns], axis=1)
         gradient -= self.strength * (point.place.T - self.target)
@@ -294,9 +269,9 @@ def _solved(gradient: Floats, curvature: Floats, free: Bools) -> Floats:
 
 
 def _inverse(curvature: Floats, free: Bools) -> Floats:
-    """Invert each matrix, as far as it can be, with nothing for parameters that are held.
+    """Return the pseudo-inverse of each matrix, with 0 for parameters that are held.
 
-    Where the rows leave a direction open the parameters stay where they are along it.
+    So no step is taken in a direction about which the rows have no information.
     """
     held = np.where(free[:, :, None] & free[:, None, :], curvature, 0.0)
     held[~np.isfinite(held).all(axis=(1, 2))] = 0.0
@@ -305,7 +280,7 @@ def _inverse(curvature: Floats, free: Bools) -> Floats:
 
 def maximise(rows: GroupedRows) -> tuple[Floats, Bools]:
     """Return slope, intercept and their standard errors of Platt maps without a penalty."""
-    scaled, centre, scale = _standardise(rows.worth())
+    scaled, centre, scale = _standardise(rows.in_rows())
     losses = PlattLosses(scaled)
     point, converged = minimise(losses, losses.first_point())
     with np.errstate(over="ignore", invalid="ignore"):
@@ -332,9 +307,9 @@ def _standardise(cells: GroupedRows) -> tuple[GroupedRows, Floats, Floats]:
 class PlattLosses:
     """Log-loss of the slopes and heights of standardised scores.
 
-    About the Fisher-weighted mean of the scores the two Newton equations come apart. So steps are
-    exact where one score is far from all others: at 1e8 deviations `PenalisedLosses` ends
-    elsewhere without notice. They take two thirds of its time, too.
+    About the Fisher-weighted mean of the scores the two Newton equations are independent. So steps
+    are exact where one score is far from all others: at 1e8 deviations `PenalisedLosses` silently
+    ends elsewhere. It also takes half as long again.
     """
 
     rows: GroupedRows
@@ -353,10 +328,13 @@ class PlattLosses:
     def first_point(self) -> RowsPoint:
         """Return the maps that Newton's steps start from.
 
-        Those of joined rows are close, and found in a small part of the time. They are taken
-        where they are better than slope 0, whose loss does not depend on the scores.
+        Those of joined rows are close, and found in a small part of the time. They are used
+        where they are better than slope 0 at the logit of the rate, from where Newton's steps
+        stay small: from slope 1 they diverge where scores are wide and the best slope is small.
         """
-        rows, flat = self.rows, self._flat()
+        rows = self.rows
+        rate = rows.sums(rows.weight * rows.positive) / rows.sums(rows.weight)
+        flat = np.array([np.zeros(rate.size), logit(rate)])
         if rows.scores.size < 4 * BINS * rows.starts.size:
             return self.at(flat)
         few = PlattLosses(rows.joined())
@@ -365,15 +343,6 @@ class PlattLosses:
         point = self.at(near.place)
         better = point.loss < start.loss
         return point if better.all() else self.at(np.where(better, near.place, flat))
-
-    def _flat(self) -> Floats:
-        """Return slope 0 and the logit of the rate: Newton's steps from there stay small.
-
-        From slope 1 they run away where scores are wide and the best slope is small.
-        """
-        rows = self.rows
-        rate = rows.sums(rows.weight * rows.positive) / rows.sums(rows.weight)
-        return np.array([np.zeros(rate.size), logit(rate)])
 
     def step(self, point: RowsPoint) -> tuple[Floats, Floats]:
         """Return the Newton step and its size in standard errors."""
@@ -417,18 +386,11 @@ class PlattLosses:
 
 
 def step_of_sums(sums: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the Newton step of slope and height from sums over rows, and how sure it is.
+    """Return the Newton step of slope and height from sums over rows.
 
-    Parameters
-    ----------
-    sums : sequence of five arrays
-        Residuals, these times distances from a centre, Fisher weights, these times distances
-        and times squared distances.
-
-    Returns
-    -------
-    step, mass, mean, spread : array
-        The step, the sum of the Fisher weights, and mean and scatter of distances under them.
+    The five sums are those of residuals, these times distances from a centre, Fisher weights,
+    these times distances and times squared distances. After the step come the sum of the Fisher
+    weights, and mean and scatter of the distances under them.
     """
     residual, moment, mass, first, second = sums
     mass = np.maximum(mass, TINY)

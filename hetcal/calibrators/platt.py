@@ -14,7 +14,7 @@ CLOSE = 1e-10  # how far slope and intercept may be off, absolutely or relative 
 MOST_PASSES = 8
 BINOMIAL = 1, 4, 6, 4, 1
 WIDE = 1e60  # fourth powers of scores beyond this overflow; `fit_platt` scales them first
-FARTHEST = 1e100  # steps that lead beyond have run away
+FARTHEST = 1e100  # steps beyond have diverged
 CHUNK = 2**16  # rows at a time: they stay in the processor's cache
 
 
@@ -23,41 +23,17 @@ class PlattFit:
     """Maps sigmoid(slope * score + intercept), one entry per leaf.
 
     Where the likelihood has no single maximum (one class, separated or constant
-    scores) slope, intercept and their errors are NaN.
-
-    Parameters
-    ----------
-    slope, intercept : array of float
-        The maps.
-    slope_se, intercept_se : array of float
-        Standard errors: from the inverse Fisher information, or with weights from the
-        sandwich that does not depend on the unit of the weights.
-    converged : array of bool
-        The maximum was found.
-    one_class : array of bool
-        There are no rows, or rows of one class only.
-    separated : array of bool
-        A threshold separates the classes, so that the best slope is infinite.
-    constant : array of bool
-        All scores are equal, so that slope and intercept cannot be told apart.
+    scores) slope, intercept and their standard errors (see `fit_platt`) are NaN.
     """
 
     slope: Floats
     intercept: Floats
     slope_se: Floats
     intercept_se: Floats
-    converged: Bools
-    one_class: Bools
-    separated: Bools
-    constant: Bools
-
-    def with_maps(self, chosen: Bools, own: "PlattFit") -> "PlattFit":
-        """Put other maps in the place of some."""
-        merged = {}
-        for each in fields(self):
-            merged[each.name] = getattr(self, each.name).copy()
-            merged[each.name][chosen] = getattr(own, each.name)
-        return PlattFit(**merged)
+    converged: Bools  # the maximum was found
+    one_class: Bools  # no rows, or rows of one class only
+    separated: Bools  # a threshold separates the classes: the best slope is infinite
+    constant: Bools  # all scores are equal: any slope fits as well
 
 
 def fit_platt(
@@ -73,23 +49,9 @@ def fit_platt(
     Without weights the standard errors are those of the inverse Fisher information `H⁻¹`.
     With weights they are those of the sandwich `H⁻¹ (Σ w² g g') H⁻¹`, where `g` is a row's
     gradient and `H = Σ w p (1 - p) x x'`: it holds for weights of any unit, also for those
-    that depend on the label.
-
-    Parameters
-    ----------
-    scores : array of float
-        Finite logits.
-    y : array of int
-        Labels 0 and 1.
-    leaf : array of int
-        Leaf id of each row; rows of leaves that are not asked for are left out.
-    leaves : sequence of int
-        Ids of the leaves to fit, distinct.
-    weight : array of float, optional
-        Importance weights.
-    squares : array of float, optional
-        Where an entry stands for several rows of equal score and label, `weight` is the sum
-        of their weights and `squares` that of the squares; by default `weight ** 2`.
+    that depend on the label. Scores are finite logits; rows of leaves that are not among
+    `leaves` are left out. Where an entry is several rows of equal score and label, `weight` is
+    the sum of their weights and `squares` that of the squares; by default `weight ** 2`.
     """
     if weight is None:
         weight, squares = np.ones(len(scores)), None
@@ -100,9 +62,9 @@ def fit_platt(
 
 
 def fit_platt_cells(cells: Cells, leaves: Sequence[int]) -> PlattFit:
-    """Fit the maps of all leaves on cells, which stand for rows at their mean score.
+    """Fit the maps of all leaves on cells, each of which is rows at their mean score.
 
-    The standard errors are those of weighted rows only if some row does not count once.
+    The standard errors are those of weighted rows only if some weight is not 1.
     """
     return _fit(group_cells(cells, leaves), len(leaves))
 
@@ -117,34 +79,27 @@ def group_rows(
 ) -> GroupedRows:
     """Put rows in the order of their leaves, the group being the position in `leaves`.
 
-    Sums over rows that stand together are several times faster than sums by group number.
+    Sums over consecutive rows are several times faster than sums by group number.
     """
     group = leaf_positions(np.asarray(leaf), leaves)
     scores, positive = np.asarray(scores, dtype=np.float64), np.asarray(y) == 1
     rows = GroupedRows(scores, positive, group, weight, squares)
     used = (group >= 0) & (weight > 0)
     if not used.all() or np.any(group[1:] < group[:-1]):
-        rows = rows.chosen(np.flatnonzero(used)[_stable_order(group[used], len(leaves))])
+        # Numbers of 16 bits are sorted digit by digit, which is fast.
+        key = group[used].astype(np.uint16) if len(leaves) < 2**16 else group[used]
+        rows = rows.chosen(np.flatnonzero(used)[np.argsort(key, kind="stable")])
     return rows
 
 
 def group_cells(cells: Cells, leaves: Sequence[int]) -> GroupedRows:
-    """Put cells in the order of their leaves; they have squares if some row does not count once."""
+    """Put cells in the order of their leaves; they have squares if some weight is not 1."""
     squares = None if cells.counted else cells.squares
     return group_rows(cells.score, cells.y, cells.leaf, leaves, cells.weight, squares)
 
 
-def _stable_order(group: Ints, count: int) -> Ints:
-    """Order rows by group; numbers of 16 bits are sorted digit by digit, which is fast."""
-    return np.argsort(group.astype(np.uint16) if count < 2**16 else group, kind="stable")
-
-
 def _fit(cells: GroupedRows, count: int) -> PlattFit:
-    low, high = extremes(cells, count)
-    one_class: Bools = np.isinf(low[0]) | np.isinf(low[1])
-    constant = ~one_class & (high.max(axis=0) / 2 - low.min(axis=0) / 2 == 0)
-    apart = (high[0] <= low[1]) | (high[1] <= low[0])
-    separated = ~one_class & ~constant & apart
+    one_class, constant, separated = unfittable(*extremes(cells, count))
     sound = ~one_class & ~constant & ~separated
     parameters = np.full((4, count), np.nan)
     converged = np.zeros(count, dtype=np.bool_)
@@ -168,6 +123,14 @@ def extremes(cells: GroupedRows, count: int) -> tuple[Floats, Floats]:
     return low, high
 
 
+def unfittable(low: Floats, high: Floats) -> tuple[Bools, Bools, Bools]:
+    """Return which groups have one class, constant scores or separated classes."""
+    one_class: Bools = np.isinf(low[0]) | np.isinf(low[1])
+    constant = ~one_class & (high.max(axis=0) / 2 - low.min(axis=0) / 2 == 0)
+    apart = (high[0] <= low[1]) | (high[1] <= low[0])
+    return one_class, constant, ~one_class & ~constant & apart
+
+
 def polish(
     fit: PlattFit,
     scores: Floats,
@@ -182,15 +145,8 @@ def polish(
     than `D`, leaves an error of at most about `exp(D) / 2` times the root of `Σ f e⁴` standard
     errors, where `f` are the Fisher weights, because no derivative of a Fisher weight exceeds
     it (Cauchy and Schwarz do the rest); a pass is added until that is below 1e-10. A simpler
-    bound by `D` alone asks for a second pass. Leaves that the cells could not be fitted in are
-    fitted on their rows.
-
-    Parameters
-    ----------
-    fit : PlattFit
-        What `fit_platt` gave for cells of these rows.
-    scores, y, leaf, leaves, weight
-        As in `fit_platt`; rows whose score is not finite are left out.
+    bound by `D` alone needs a second pass. Leaves without a map of their cells are fitted on
+    their rows; rows whose score is not finite are left out.
     """
     rows = _Rows(scores, y, leaf, leaves, weight)
     centre, reach = _centres(rows)
@@ -200,7 +156,7 @@ def polish(
     done = ~fit.converged
     errors = np.array([fit.slope_se, fit.intercept_se])
     for _ in range(MOST_PASSES):
-        with np.errstate(over="ignore", invalid="ignore"):  # steps may run away
+        with np.errstate(over="ignore", invalid="ignore"):  # steps may diverge
             step, ses, left = _step(rows, place, centre, reach)
             place[:, ~done] += step[:, ~done]
         place[:, ~(np.abs(place) <= FARTHEST).all(axis=0)] = np.nan
@@ -216,6 +172,9 @@ def polish(
     return _refit(polished, ~done | (~fit.converged & ~fit.one_class), rows)
 
 
+_Chunk = tuple[Floats, Labels, Ints, Floats | None]  # scores, labels, positions of leaves, weights
+
+
 @dataclass(frozen=True, eq=False)
 class _Rows:
     """The rows as they were given."""
@@ -226,32 +185,18 @@ class _Rows:
     leaves: Sequence[int]
     weight: Floats | None
 
-    def chunks(self) -> Iterator["_Chunk"]:
+    def chunks(self) -> Iterator[_Chunk]:
         """Yield the rows that count, some at a time."""
         for start in range(0, len(self.scores), CHUNK):
             part = slice(start, start + CHUNK)
             position = leaf_positions(self.leaf[part], self.leaves)
-            scores = np.asarray(self.scores[part], dtype=np.float64)
+            scores, y = np.asarray(self.scores[part], dtype=np.float64), self.y[part]
             weight = None if self.weight is None else self.weight[part]
             used = (position >= 0) & np.isfinite(scores)
-            if used.all():
-                yield _Chunk(scores, self.y[part], position, weight)
-            else:
+            if not used.all():
+                scores, y, position = scores[used], y[used], position[used]
                 weight = None if weight is None else weight[used]
-                yield _Chunk(scores[used], self.y[part][used], position[used], weight)
-
-
-@dataclass(frozen=True, eq=False)
-class _Chunk:
-    scores: Floats
-    y: Labels
-    position: Ints
-    weight: Floats | None
-
-    def sums(self, values: Floats, count: int) -> Floats:
-        """Add up values by leaf."""
-        weighted = values if self.weight is None else self.weight * values
-        return np.bincount(self.position, weighted, count).astype(np.float64)
+            yield scores, y, position, weight
 
 
 def _centres(rows: _Rows) -> tuple[Floats, float]:
@@ -297,7 +242,7 @@ def _step(
 def _newton_sums(rows: _Rows, place: Floats, centre: Floats) -> Floats:
     """Add up residuals and Fisher weights with their moments about the centres, by leaf."""
     sums = np.zeros((len(rows.leaves), 7))
-    # Turned round, for the odds of label 0.
+    # Negated, for the odds of label 0.
     maps = -place[0], place[0] * centre - place[1]
     with np.errstate(over="ignore"):
         if use_compiled():
@@ -309,15 +254,20 @@ def _newton_sums(rows: _Rows, place: Floats, centre: Floats) -> Floats:
 
 
 def _add(chunk: _Chunk, slope: Floats, intercept: Floats, centre: Floats, sums: Floats) -> None:
-    at = chunk.position
-    p = 1 / (1 + np.exp(slope.take(at) * chunk.scores + intercept.take(at)))
-    distance = chunk.scores - centre.take(at)
-    residual, each = chunk.y - p, p * (1 - p)
-    sums[:, 0] += chunk.sums(residual, len(sums))
-    sums[:, 1] += chunk.sums(residual * distance, len(sums))
+    scores, y, at, weight = chunk
+    p = 1 / (1 + np.exp(slope.take(at) * scores + intercept.take(at)))
+    distance = scores - centre.take(at)
+    residual, fisher = y - p, p * (1 - p)
+
+    def total(values: Floats) -> Floats:
+        weighted = values if weight is None else weight * values
+        return np.bincount(at, weighted, len(sums)).astype(np.float64)
+
+    sums[:, 0] += total(residual)
+    sums[:, 1] += total(residual * distance)
     for power in range(5):
-        sums[:, 2 + power] += chunk.sums(each, len(sums))
-        each *= distance
+        sums[:, 2 + power] += total(fisher)
+        fisher *= distance
 
 
 def _add_compiled(
@@ -344,4 +294,7 @@ def _refit(fit: PlattFit, chosen: Bools, rows: _Rows) -> PlattFit:
     used = np.isfinite(rows.scores) & (leaf_positions(rows.leaf, leaves) >= 0)
     weight = None if rows.weight is None else rows.weight[used]
     own = fit_platt(rows.scores[used], rows.y[used], rows.leaf[used], leaves, weight)
-    return fit.with_maps(chosen, own)
+    merged = {each.name: getattr(fit, each.name).copy() for each in fields(fit)}
+    for name, values in merged.items():
+        values[chosen] = getattr(own, name)
+    return PlattFit(**merged)

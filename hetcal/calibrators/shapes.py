@@ -1,11 +1,10 @@
 """Shapes of a map from the logit to the calibrated logit: plain data that can be saved.
 
-`logit` maps scores, `words` says the map to a person, and `rises` tells whether higher scores can
+`logit` maps scores, `words` writes the map for a person, and `rises` is whether higher scores can
 get higher logits at all.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 
@@ -13,7 +12,7 @@ import numpy as np
 from scipy.special import expit
 from scipy.special import logit as to_logit
 
-from hetcal.arrays import Floats, Ints
+from hetcal.arrays import Floats
 from hetcal.strict_json import Fields, JsonError
 
 
@@ -46,7 +45,7 @@ class Affine:
 
 @dataclass(frozen=True)
 class Tamed:
-    """The map slope * tame(score, low, high) + intercept: straight between the limits.
+    """The map slope * tame(score, low, high) + intercept: linear between the limits.
 
     Beyond them scores grow by their logarithm only, see `tame`.
     """
@@ -69,7 +68,7 @@ class Tamed:
     def words(self) -> str:
         """The map for a person."""
         line = f"{_number(self.slope)} · s {_signed(self.intercept)}"
-        return f"{line}, straight from {_number(self.low)} to {_number(self.high)}"
+        return f"{line}, linear from {_number(self.low)} to {_number(self.high)}"
 
 
 @dataclass(frozen=True)
@@ -106,18 +105,10 @@ class Beta:
 
 @dataclass(frozen=True)
 class Steps:
-    """A map that is level between edges.
+    """A piecewise constant map."""
 
-    Parameters
-    ----------
-    edges : tuple of float
-        Rising; a score that equals an edge lies above it.
-    logits : tuple of float
-        Of each bin, one more than there are edges.
-    """
-
-    edges: tuple[float, ...]
-    logits: tuple[float, ...]
+    edges: tuple[float, ...]  # rising; a score that equals an edge lies above it
+    logits: tuple[float, ...]  # of each bin, one more than there are edges
 
     @property
     def rises(self) -> bool:
@@ -126,10 +117,7 @@ class Steps:
 
     def logit(self, scores: Floats) -> Floats:
         """Return the calibrated logits."""
-        return np.asarray(self.logits)[self._bin(scores)]
-
-    def _bin(self, scores: Floats) -> Ints:
-        return np.searchsorted(np.asarray(self.edges), scores, "right")
+        return np.asarray(self.logits)[np.searchsorted(np.asarray(self.edges), scores, "right")]
 
     @property
     def words(self) -> str:
@@ -142,18 +130,10 @@ class Steps:
 
 @dataclass(frozen=True)
 class Knots:
-    """A rising map through points: probabilities are joined by straight lines, level beyond.
+    """A rising map: probabilities are interpolated linearly between points, constant beyond."""
 
-    Parameters
-    ----------
-    scores : tuple of float
-        Rising.
-    probabilities : tuple of float
-        Not falling, above 0 and below 1.
-    """
-
-    scores: tuple[float, ...]
-    probabilities: tuple[float, ...]
+    scores: tuple[float, ...]  # rising
+    probabilities: tuple[float, ...]  # not falling, above 0 and below 1
 
     @property
     def rises(self) -> bool:
@@ -226,53 +206,36 @@ def shape_document(shape: Shape) -> dict[str, object]:
     """
     kind = next(name for name, each in KINDS.items() if isinstance(shape, each))
     numbers = asdict(shape).items()
-    return {"kind": kind} | {name: _written(each) for name, each in numbers}
-
-
-def _written(value: object) -> object:
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return {"kind": kind} | {name: None if each != each else each for name, each in numbers}
 
 
 def read_shape(document: Fields) -> Shape:
     """Read a shape back; anything else is a `JsonError`."""
-    readers: dict[str, Callable[[Fields], Shape]] = {
-        "affine": read_affine,
-        "tamed": _read_tamed,
-        "beta": _read_beta,
-        "steps": _read_steps,
-        "knots": _read_knots,
-    }
     kind = document.text("kind")
-    if kind not in readers:
+    if kind not in KINDS:
         raise JsonError("a kind of map is not known")
     document.only("kind", *(each.name for each in fields(KINDS[kind])))
-    return readers[kind](document)
+    if kind == "steps":
+        return _read_steps(document)
+    if kind == "knots":
+        return _read_knots(document)
+    if kind == "affine":
+        return read_affine(document)
+    if kind == "tamed":
+        slope, intercept, low = map(document.number, ("slope", "intercept", "low"))
+        return Tamed(slope, intercept, low, document.number("high", low))
+    a, b, *errors = (document.number(name, 0.0) for name in ("a", "b", "a_se", "b_se", "c_se"))
+    return Beta(a, b, document.number("c"), *errors)
 
 
 def read_affine(document: Fields) -> Affine:
-    """Read the fields of a straight map."""
+    """Read the fields of a linear map."""
     return Affine(
-        slope=document.number("slope"),
-        intercept=document.number("intercept"),
-        slope_se=_read_error(document, "slope_se"),
-        intercept_se=_read_error(document, "intercept_se"),
+        document.number("slope"),
+        document.number("intercept"),
+        document.number_or_nan("slope_se", 0.0),
+        document.number_or_nan("intercept_se", 0.0),
     )
-
-
-def _read_error(document: Fields, name: str) -> float:
-    return math.nan if document.is_null(name) else document.number(name, 0.0, math.inf)
-
-
-def _read_tamed(document: Fields) -> Tamed:
-    low = document.number("low")
-    high = document.number("high", low, math.inf)
-    return Tamed(document.number("slope"), document.number("intercept"), low, high)
-
-
-def _read_beta(document: Fields) -> Beta:
-    errors = {name: document.number(name, 0.0, math.inf) for name in ("a_se", "b_se", "c_se")}
-    a, b = (document.number(name, 0.0, math.inf) for name in ("a", "b"))
-    return Beta(a, b, document.number("c"), **errors)
 
 
 def _read_steps(document: Fields) -> Steps:

@@ -1,8 +1,7 @@
-"""How strongly the maps of leaves are drawn to the pooled map, chosen by cross-validation."""
+"""The strength of the shrinkage towards the pooled map, chosen by cross-validation."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from numbers import Real
 
 import numpy as np
 import pandas as pd
@@ -15,22 +14,11 @@ from hetcal.errors import CalibrationError
 
 STRENGTHS = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, float("inf"))
 FOLDS = 5
+MEASURES = "log_loss", "difference", "difference_se"
 MOST_CELLS = 50_000  # more of them are sketched first: the choice needs no more detail
 
 HeldOut = Callable[[Cells, Cells, Sequence[int], Sequence[float]], list[Floats]]
-
-
-def given_strength(shrinkage: object) -> float | None:
-    """Return the strength that is asked for; None if it is to be chosen by cross-validation."""
-    if isinstance(shrinkage, Real) and float(shrinkage) >= 0:
-        return float(shrinkage)
-    if shrinkage != "cv":
-        raise CalibrationError(
-            f"The shrinkage is {shrinkage!r}.",
-            "The strength of the pull to the pooled map is a number from 0 upwards, or 'cv'.",
-            "Choose 0 for maps of their own, or a larger number.",
-        )
-    return None
+"""From train cells, test cells, leaves and strengths to the logits of the test cells for each."""
 
 
 def strength_table(
@@ -38,49 +26,37 @@ def strength_table(
     cells: Cells,
     leaves: Sequence[int],
     seed: int = 0,
-    divided: Sequence[Cells] | None = None,
+    given: Sequence[Cells] | None = None,
 ) -> pd.DataFrame:
     """Compare strengths by the log-loss of rows that their maps were not fitted on.
 
-    Parameters
-    ----------
-    held_out : callable
-        Takes train cells, test cells, leaves and strengths, and gives the logits of the test
-        cells for every strength.
-    cells : Cells
-        Calibration rows, or cells of them.
-    leaves : sequence of int
-        Ids of the leaves.
-    seed : int
-        Of the division into folds.
-    divided : sequence of Cells, optional
-        The rows of each fold, where these are given, see `group_folds`.
-
-    Returns
-    -------
-    DataFrame
-        One row per strength: `strength`, `log_loss`, `difference` from the least log-loss and
-        its standard error `difference_se`. Log-loss is NaN if no fold could be fitted.
+    The table has one row per strength: `strength`, `log_loss`, `difference` from the least
+    log-loss and its standard error `difference_se`. Log-loss is NaN if no fold could be fitted.
+    The folds are drawn at random, or given as the cells of each, see `group_folds`.
     """
     losses: list[list[Floats]] = [[] for _ in STRENGTHS]
     weights, squares = [], []
     parts = folds(_sketched(cells, leaves), seed)
-    if divided is not None:
-        parts = _in_turn([_sketched(each, leaves) for each in divided])
+    if given is not None:
+        parts = _in_turn([_sketched(each, leaves) for each in given])
     for train, test in parts:
         try:
             found = held_out(train, test, leaves, STRENGTHS)
-        except CalibrationError:  # a fold of one class only has nothing to tell
+        except CalibrationError:  # there is no map for a fold of one class only
             continue
         for kept, logits in zip(losses, found, strict=True):
             kept.append(np.logaddexp(0, np.where(test.y == 1, -logits, logits)))
         weights.append(test.weight)
         squares.append(test.squares)
     if not weights:
-        nothing = np.full(len(STRENGTHS), np.nan)
-        return _table(nothing, nothing, nothing)
-    loss = np.array([np.concatenate(each) for each in losses])
-    return _compared(loss, np.concatenate(weights), np.concatenate(squares))
+        return pd.DataFrame({"strength": STRENGTHS} | dict.fromkeys(MEASURES, np.nan))
+    loss, weight = np.array([np.concatenate(each) for each in losses]), np.concatenate(weights)
+    mean = loss @ weight / weight.sum()
+    apart = loss - loss[np.argmin(mean)]
+    difference = apart @ weight / weight.sum()
+    spread = (apart - difference[:, None]) ** 2 @ np.concatenate(squares)
+    measured = mean, difference, np.sqrt(spread / weight.sum() ** 2)
+    return pd.DataFrame({"strength": STRENGTHS} | dict(zip(MEASURES, measured, strict=True)))
 
 
 def best_strength(table: pd.DataFrame) -> float:
@@ -93,8 +69,8 @@ def best_strength(table: pd.DataFrame) -> float:
 
 def folds(cells: Cells, seed: int, count: int = FOLDS) -> Iterator[tuple[Cells, Cells]]:
     """Divide the rows of cells at random, and yield the train and the test cells of each fold."""
-    chance = np.random.default_rng(seed)
-    drawn = chance.multinomial(cells.rows, np.full(count, 1 / count))
+    rng = np.random.default_rng(seed)
+    drawn = rng.multinomial(cells.rows, np.full(count, 1 / count))
     for inside in drawn.T[drawn.any(axis=0)]:
         yield _part(cells, cells.rows - inside), _part(cells, inside)
 
@@ -129,22 +105,3 @@ def _sketched(cells: Cells, leaves: Sequence[int]) -> Cells:
         return cells
     grid = grid_for_most(cells.score)
     return sketch_rows(cells.score, cells.y, cells.leaf, leaves, grid, cells.given_weight).cells()
-
-
-def _compared(loss: Floats, weight: Floats, squares: Floats) -> pd.DataFrame:
-    mean = loss @ weight / weight.sum()
-    apart = loss - loss[np.argmin(mean)]
-    difference = apart @ weight / weight.sum()
-    variance = (apart - difference[:, None]) ** 2 @ squares / weight.sum() ** 2
-    return _table(mean, difference, np.sqrt(variance))
-
-
-def _table(loss: Floats, difference: Floats, se: Floats) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "strength": STRENGTHS,
-            "log_loss": loss,
-            "difference": difference,
-            "difference_se": se,
-        }
-    )

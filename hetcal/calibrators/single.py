@@ -1,20 +1,17 @@
 """Calibrators of a single score: one-dimensional `fit` and `predict`."""
 
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, Tags, assert_all_finite, check_array, column_or_1d
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from hetcal.arrays import Floats, Ints
-from hetcal.calibrators.binned import BINS, FEWER_BINS, fit_histogram, level
-from hetcal.calibrators.methods import LeafFits, fit_leaves, levelled
-from hetcal.calibrators.shapes import Affine, Shape, Steps
+from hetcal.calibrators.binned import BINS, FEWER_BINS
+from hetcal.calibrators.methods import fit_leaves
+from hetcal.calibrators.shapes import Affine, Shape
 from hetcal.cells.cells import Cells
 from hetcal.data.columns import row_weights
 from hetcal.errors import CalibrationError
@@ -24,7 +21,8 @@ class _Calibrator(BaseEstimator):
     """What all calibrators of a single score share: input, output and `shape_`, the map."""
 
     shape_: Shape
-    _method = ""
+    _method: str
+    bins: int | None = None
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit on logits and labels of two classes; the larger label is the positive one."""
@@ -32,15 +30,10 @@ class _Calibrator(BaseEstimator):
         labels = column_or_1d(y, warn=True)
         check_consistent_length(values, labels)
         labels = _codes(labels)
-        weight = None
-        if sample_weight is not None:
-            weight = row_weights(sample_weight, values)
+        weight = None if sample_weight is None else row_weights(sample_weight, values)
         cells = Cells.of_rows(values, labels, np.zeros(len(values), dtype=np.int64), weight)
-        self.shape_ = self._fit_shape(cells)
+        self.shape_ = fit_leaves(self._method, cells, [0], bins=_checked(self.bins)).first_map()
         return self
-
-    def _fit_shape(self, cells: Cells) -> Shape:
-        return first_map(fit_leaves(self._method, cells, [0]))
 
     def predict(self, scores: Any) -> Floats:
         """Return the calibrated probability of each logit."""
@@ -71,11 +64,15 @@ class PlattCalibrator(_Calibrator):
         Standard errors, see `hetcal.calibrators.platt.fit_platt`.
     """
 
-    def _fit_shape(self, cells: Cells) -> Affine:
-        shape = _platt(cells)
-        self.slope_, self.intercept_ = shape.slope, shape.intercept
-        self.slope_se_, self.intercept_se_ = shape.slope_se, shape.intercept_se
-        return shape
+    shape_: Affine
+    _method = "platt"
+
+    def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit on logits and labels of two classes; the larger label is the positive one."""
+        super().fit(scores, y, sample_weight)
+        self.slope_, self.intercept_ = self.shape_.slope, self.shape_.intercept
+        self.slope_se_, self.intercept_se_ = self.shape_.slope_se, self.shape_.intercept_se
+        return self
 
 
 class BiasCalibrator(_Calibrator):
@@ -144,12 +141,10 @@ class HistogramCalibrator(_Calibrator):
         The map.
     """
 
+    _method = "histogram"
+
     def __init__(self, bins: int = BINS) -> None:
         self.bins = bins
-
-    def _fit_shape(self, cells: Cells) -> Shape:
-        steps = fit_histogram(cells, [0], _checked_bins(self.bins))
-        return first_map(levelled(steps, cells, [0]))
 
 
 class BayesianBinningCalibrator(_Calibrator):
@@ -178,24 +173,10 @@ class ScalingBinningCalibrator(_Calibrator):
         The map.
     """
 
+    _method = "scaling-binning"
+
     def __init__(self, bins: int = FEWER_BINS) -> None:
         self.bins = bins
-
-    def _fit_shape(self, cells: Cells) -> Shape:
-        (steps,) = level([_platt(cells)], cells, [0], _checked_bins(self.bins))
-        return cast(Steps, steps)
-
-
-def check_labels(y: Any) -> Ints:
-    """Return labels as integers; anything but 0 and 1 is a `CalibrationError`."""
-    labels = column_or_1d(y, warn=True)
-    if not np.isin(labels, (0, 1)).all():
-        raise CalibrationError(
-            "The labels hold values other than 0 and 1.",
-            "Calibration needs 1 for the positive class and 0 for the other.",
-            "Recode the labels.",
-        )
-    return labels.astype(np.int64)
 
 
 def _codes(labels: Any) -> Ints:
@@ -210,28 +191,6 @@ def _codes(labels: Any) -> Ints:
     return codes.astype(np.int64)
 
 
-def first_map(fit: LeafFits) -> Shape:
-    """Return the map of the first leaf; it is a `CalibrationError` if it does not exist."""
-    problems = [
-        (fit.one_class, "no rows, or rows of one class only", "rows of both classes"),
-        (fit.constant, "the same score for every row", "scores that differ"),
-        (
-            fit.separated,
-            "scores that separate the two classes completely, so that no best slope exists",
-            "classes whose scores overlap",
-        ),
-        (~fit.converged, "scores whose best map was not found", "scores of moderate size"),
-    ]
-    for found, wrong, needed in problems:
-        if found[0]:
-            raise CalibrationError(
-                f"The calibration rows have {wrong}.",
-                f"A calibration map needs {needed}.",
-                "Choose other calibration rows, or other scores.",
-            )
-    return cast(Shape, fit.shapes[0])  # what has none of these problems has a map
-
-
 def _one_dimension(scores: Any) -> Floats:
     values = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="scores")
     if values.ndim == 2 and values.shape[1] == 1:
@@ -239,12 +198,8 @@ def _one_dimension(scores: Any) -> Floats:
     return column_or_1d(values)
 
 
-def _platt(cells: Cells) -> Affine:
-    return cast(Affine, first_map(fit_leaves("platt", cells, [0])))
-
-
-def _checked_bins(bins: int) -> int:
-    if bins < 1:
+def _checked(bins: int | None) -> int | None:
+    if bins is not None and bins < 1:
         raise CalibrationError(
             f"The number of bins is {bins}.",
             "There is at least one bin.",

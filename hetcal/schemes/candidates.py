@@ -43,24 +43,12 @@ MOST_DIRICHLET = 20  # classes: its weights grow with their square, and the time
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A scheme before it is fitted.
-
-    Parameters
-    ----------
-    name : str
-        For the table.
-    words : str
-        What it does, for a person.
-    parts : tuple of Part
-        What becomes of the stages.
-    strengths : tuple of float
-        Shrinkages to choose from; NaN where nothing is shrunk.
-    """
+    """A scheme before it is fitted."""
 
     name: str
-    words: str
-    parts: tuple[Part, ...] = ()
-    strengths: tuple[float, ...] = NOTHING_SHRUNK
+    words: str  # what it does, for a person
+    parts: tuple[Part, ...] = ()  # its stages before they are fitted
+    strengths: tuple[float, ...] = NOTHING_SHRUNK  # to choose from; NaN where nothing is shrunk
 
     @property
     def pooled(self) -> bool:
@@ -92,7 +80,7 @@ POOLED = Candidate("pooled", "one map for all rows", (PooledPart(),))
 
 
 def in_words(name: str) -> str:
-    """Name what was chosen: by what it does where its name alone says little."""
+    """Describe what was chosen by its name, or by what it does where the name says little."""
     return {each.name: each.words for each in (IDENTITY, POOLED)}.get(name, name)
 
 

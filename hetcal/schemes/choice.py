@@ -28,24 +28,24 @@ from hetcal.schemes.cross_fitting import (
     divide_rows,
     gain_between,
     loss_gain,
-    simplest_of_best,
+    simplest_near,
 )
 from hetcal.schemes.rows import SchemeRows, joined, sampled
 from hetcal.schemes.scheme import Scheme
 
 FOLDS = 5
-GROWN = 0.75  # share of the work that is done when forests and boosted trees are grown
-TRIED = 0.98  # share of the work that is done when all candidates were tried
+GROWN = 0.75  # share of the time until forests and boosted trees are grown
+TRIED = 0.98  # share of the time until all candidates are evaluated
 MAX_TRAINING = 100_000
 MAX_HELD = 40_000
-MAX_CELLS, FEWEST_HELD = 400_000, 10_000  # rows x classes; rows that are tried all the same
-WILDEST = 1e150  # squares of scores up to here can be added up
+MAX_CELLS, FEWEST_HELD = 400_000, 10_000  # rows x classes; rows that are used in any case
+MOST_EXTREME = 1e150  # the sum of squares of larger scores overflows
 LEAST_SHOWN = 5e-5  # a smaller lift is written as 0
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What was chosen, and what it was chosen from, for any number of classes.
+    """The chosen scheme, and the candidates for it, for any number of classes.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Choice:
         From the simplest to the least simple, with the columns `name`, `words`, `lift` (AUC
         against the model as it is, by cross-fitting; macro AUC for more than two classes), `se`,
         `low`, `high`, `log_loss`, `strength` (shrinkage; NaN where nothing is shrunk), `rows`
-        (that it was tried on) and `chosen`.
+        (that it was evaluated on) and `chosen`.
     seconds : float
         Time taken.
     measure : str
@@ -103,10 +103,10 @@ def choose_scheme(
     """Choose a scheme by cross-fitting on rows that the model was not trained on.
 
     Trees that read columns and labels only are grown on training rows; boosted trees on the
-    other rows, too, each of which gets its margin from trees that have not seen it. Whatever
+    other rows, too, each of which gets its margin from trees that were not grown on it. Whatever
     reads scores is fitted on all but one of five folds of the validation and calibration rows
-    and tried on that one; rows of one group stay together in all this. Forests and boosted trees
-    are tried for two classes only.
+    and evaluated on that one; rows of one group are never separated. Forests and boosted trees
+    are candidates for two classes only.
 
     A candidate has to be significantly better than the model as it is: the 95 % interval of its
     lift in AUC lies above 0, and its log-loss is lower by more than two standard errors. Of those
@@ -126,7 +126,7 @@ def choose_scheme(
     seed : int, default=0
         Decides folds, forests and samples of large tables.
     progress : callable, optional
-        Is told how far the work has come; what it raises ends the choice.
+        Called with the share of the work that is done; what it raises ends the choice.
     """
     start = time.perf_counter()
     rows, folds = _divided(calibration, validation, seed)
@@ -168,23 +168,15 @@ def fit_scheme(
     candidate = named_candidate(name, training, rows, seed, between(progress, 0.0, GROWN))
     candidates = [IDENTITY, POOLED, candidate]
     trial = try_candidates(candidates, folds, between(progress, GROWN, 1.0))
-    return _fitted(trial, candidates, rows, 2, asked_for(name, trial.gains[2]), start)
+    return _fitted(trial, candidates, rows, 2, requested_reason(name, trial.gains[2]), start)
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Candidates tried on the same rows, the first of which leaves the model as it is.
-
-    Parameters
-    ----------
-    folds : Folds
-        The rows.
-    tried : tuple of CrossFit
-        The candidates, the simplest first.
-    """
+    """Candidates evaluated on the same rows, the first of which is the identity."""
 
     folds: Folds
-    tried: tuple[CrossFit, ...]
+    tried: tuple[CrossFit, ...]  # the simplest first
 
     @cached_property
     def gains(self) -> tuple[Gain, ...]:
@@ -196,8 +188,13 @@ class Trial:
         """What a gain is measured in."""
         return "AUC" if self.folds.held.classes == 2 else "macro AUC"
 
+    def auc_gain(self, before: int, after: int) -> tuple[float, float]:
+        """Return how much higher the AUC of the second is, and the standard error of that."""
+        gain = gain_between(self.tried[before], self.tried[after], self.folds)
+        return gain.auc, gain.se
+
     def loss_fall(self, before: int, after: int) -> tuple[float, float]:
-        """Return by how much the log-loss of one is lower than that of another, and its error."""
+        """Return how much lower the log-loss of the second is, and the standard error of that."""
         return loss_gain(self.tried[before], self.tried[after], self.folds.held)
 
 
@@ -215,10 +212,10 @@ def try_candidates(
 def _divided(
     calibration: SchemeRows, validation: SchemeRows | None, seed: int
 ) -> tuple[SchemeRows, Folds]:
-    """Return the rows that schemes are fitted on in the end, and those they are tried on.
+    """Return the rows that the chosen scheme is fitted on, and those for the comparison.
 
-    Both are the same sample of a large table for two classes. Maps of more classes need no more
-    than a pass over the rows in the end, and are fitted on all of them.
+    Both are the same sample of a large table for two classes. Maps of more classes take little
+    time, and are fitted on all rows in the end.
     """
     rows = joined(calibration, validation)
     if rows.classes == 2:
@@ -229,19 +226,14 @@ def _divided(
         if len(rows.y) > most:
             held = sampled(rows, most, seed)
     folds = divide_rows(held, FOLDS, seed)
-    if rows.classes == 2:
-        _refuse_wild(held)
-    return rows, folds
-
-
-def _refuse_wild(held: SchemeRows) -> None:
-    wildest = held.known_scores[np.abs(held.known_scores).argmax()]
-    if abs(wildest) > WILDEST:
+    farthest = held.known_scores.flat[np.abs(held.known_scores).argmax()]
+    if rows.classes == 2 and abs(farthest) > MOST_EXTREME:
         raise CalibrationError(
-            f"The calibration rows have scores as wild as {wildest:.3g}.",
-            "A scheme is chosen on scores whose squares can be added up.",
+            f"The calibration rows have scores as extreme as {farthest:.3g}.",
+            "A scheme is chosen on scores whose sum of squares is finite.",
             "Leave such scores empty, or choose a partition with other maps.",
         )
+    return rows, folds
 
 
 def _choose(trial: Trial) -> tuple[int, str]:
@@ -250,25 +242,13 @@ def _choose(trial: Trial) -> tuple[int, str]:
     better = [i for i, (fall, se) in enumerate(falls) if fall > 2 * se]
     clear = [i for i in better if trial.gains[i].low > 0]
     if clear:
-        chosen, best = simplest_of_best(
-            clear,
-            trial.gains,
-            lambda i, best: gain_between(trial.tried[i], trial.tried[best], trial.folds),
-        )
+        best = max(clear, key=lambda i: trial.gains[i].auc)
+        chosen = simplest_near(best, clear, trial.auc_gain)
         return chosen, lift_reason(trial, chosen, best)
     kept = [i for i in better if trial.tried[i].candidate.pooled and trial.gains[i].high >= 0]
-    chosen = _simplest_map(trial, kept) if kept else 0
+    best = min(kept, key=lambda i: trial.tried[i].log_loss, default=0)
+    chosen = simplest_near(best, kept, trial.loss_fall)
     return chosen, no_lift_reason(trial, chosen)
-
-
-def _simplest_map(trial: Trial, kept: list[int]) -> int:
-    """Return the simplest of some maps within one standard error of the lowest log-loss."""
-    best = min(kept, key=lambda i: trial.tried[i].log_loss)
-    for i in kept:
-        fall, se = trial.loss_fall(i, best)
-        if fall <= se:
-            return i
-    return best
 
 
 def _fitted(
@@ -279,7 +259,7 @@ def _fitted(
     why: str,
     start: float,
 ) -> Choice:
-    """Fit what was chosen on all rows, and one map for all of them to compare it with."""
+    """Fit the chosen candidate on all rows, and one map for all of them for comparison."""
     maps = [i for i, each in enumerate(candidates) if each.pooled]
     one_map = min(maps, key=lambda i: trial.tried[i].log_loss)
     schemes = [candidates[i].scheme(rows, trial.tried[i].strength) for i in (chosen, one_map)]
@@ -297,7 +277,7 @@ def _fitted(
 
 
 def lift_reason(trial: Trial, chosen: int, best: int) -> str:
-    """Say why a candidate was chosen for its lift, when another has the largest that is clear."""
+    """Say why a candidate was chosen for its lift; `best` has the largest significant one."""
     gains, names = trial.gains, [each.candidate.name for each in trial.tried]
     own = _shown(gains[chosen], trial.measure)
     if chosen == best:
@@ -328,12 +308,11 @@ def no_lift_reason(trial: Trial, chosen: int) -> str:
     return f"{said} The largest lift is {largest}."
 
 
-def asked_for(name: str, gain: Gain) -> str:
-    """Say what a scheme that was asked for gives on rows that it was not fitted on."""
-    if gain.high < 0:
-        return f"'{name}' was asked for, and it hurts: {_shown(gain)}."
-    better = "significantly better" if gain.low > 0 else "not significantly better"
-    return f"'{name}' was asked for. It is {better} than the model: {_shown(gain)}."
+def requested_reason(name: str, gain: Gain) -> str:
+    """Say how good a requested scheme is on rows that it was not fitted on."""
+    found = "significantly better" if gain.low > 0 else "not significantly better"
+    found = "significantly worse" if gain.high < 0 else found
+    return f"'{name}' was requested. It is {found} than the model: {_shown(gain)}."
 
 
 def candidate_table(trial: Trial, chosen: int) -> pd.DataFrame:

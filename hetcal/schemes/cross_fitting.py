@@ -1,4 +1,4 @@
-"""Try candidates on rows that they were not fitted on."""
+"""Evaluate candidates on rows that they were not fitted on."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,21 +20,11 @@ FEWEST = 20  # rows of a class whose AUC counts, and of all others
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Rows in folds: what is tried on one of them was fitted on the others.
+    """Rows in folds: what is evaluated on one of them was fitted on the others."""
 
-    Parameters
-    ----------
-    held : SchemeRows
-        Rows that the model was not trained on.
-    number : array of int
-        Number of the fold of each.
-    counted : tuple of int
-        The classes whose AUCs count, each against the rest; of two classes the positive one.
-    """
-
-    held: SchemeRows
-    number: Ints
-    counted: tuple[int, ...] = (1,)
+    held: SchemeRows  # rows that the model was not trained on
+    number: Ints  # fold of each row
+    counted: tuple[int, ...] = (1,)  # classes whose AUCs count, of two the positive one
 
     @property
     def parts(self) -> list[Ints]:
@@ -44,45 +34,26 @@ class Folds:
 
 @dataclass(frozen=True, eq=False)
 class CrossFit:
-    """A candidate tried on every row by maps of the other folds.
+    """A candidate evaluated on every row by maps of the other folds.
 
-    Parameters
-    ----------
-    candidate : Candidate
-        What was tried.
-    strength : float
-        The shrinkage with the lowest log-loss.
-    logits : array of float
-        Of every row, as the scores are.
-    placed : array, rows x classes that count
-        Share of the other rows of its fold that each row is on the right side of: those of other
-        classes for a row of the class, those of the class for all others.
-    losses : array of float
-        Log-loss of each row.
-    log_loss : float
-        Their mean.
+    A row of a class is placed by the share of the rows of other classes in its fold that it ranks
+    above, any other row by the share of the rows of the class that it ranks below.
     """
 
     candidate: Candidate
-    strength: float
+    strength: float  # the shrinkage with the lowest log-loss
     logits: Floats
-    placed: Floats
-    losses: Floats
-    log_loss: float
+    placed: Floats  # rows x classes that count
+    losses: Floats  # log-loss of each row
+    log_loss: float  # their mean
 
 
 @dataclass(frozen=True)
 class Gain:
-    """A difference in AUC between two candidates, the mean over the folds.
-
-    Parameters
-    ----------
-    auc, se : float
-        The difference and its standard error by DeLong; of the macro AUC for several classes.
-    """
+    """A difference in AUC (macro AUC for several classes) between two candidates, fold mean."""
 
     auc: float
-    se: float
+    se: float  # by DeLong
 
     @property
     def low(self) -> float:
@@ -131,7 +102,7 @@ def draw_folds(y: Ints, folds: int, seed: int, group: Groups | None = None) -> I
             raise CalibrationError(
                 "The groups of the calibration and validation rows cannot be divided in two so "
                 "that both parts have rows of both classes.",
-                "Schemes are tried on groups that they were not fitted on.",
+                "Schemes are evaluated on groups that they were not fitted on.",
                 "Give calibration rows of more groups, name no group column, or choose the tree "
                 "of Algorithm 1.",
             )
@@ -144,7 +115,7 @@ def draw_folds(y: Ints, folds: int, seed: int, group: Groups | None = None) -> I
 
 
 def cross_fit(candidate: Candidate, folds: Folds, progress: Progress = silent) -> CrossFit:
-    """Fit a candidate on all folds but one, and try it there, for each shrinkage in turn."""
+    """Fit a candidate on all folds but one, and evaluate it there, for each shrinkage in turn."""
     best: tuple[float, float, Floats, Floats] | None = None
     held, parts = folds.held, folds.parts
     fits = len(candidate.strengths) * len(parts)
@@ -200,7 +171,7 @@ def gain_between(before: CrossFit, after: CrossFit, folds: Folds) -> Gain:
 def mean_gain(lifts: Sequence[Lift]) -> Gain:
     """Return the mean of the lifts of all folds.
 
-    Where a fold is a single group, how much the lifts of the folds differ tells the error.
+    Where a fold is a single group, the error is estimated from the variance between folds.
     """
     count, total, variance = len(lifts), 0.0, 0.0
     for lift in lifts:
@@ -220,23 +191,16 @@ def loss_gain(before: CrossFit, after: CrossFit, held: SchemeRows) -> tuple[floa
     return mean, float(np.sqrt((w**2) @ (fall - mean) ** 2) / w.sum())
 
 
-def simplest_of_best(
-    clear: Sequence[int], gains: Sequence[Gain], between: Callable[[int, int], Gain]
-) -> tuple[int, int]:
-    """Return the simplest candidate within one standard error of the best, and the best.
+def simplest_near(
+    best: int, others: Sequence[int], gap: Callable[[int, int], tuple[float, float]]
+) -> int:
+    """Return the simplest candidate within one standard error of the best.
 
-    Parameters
-    ----------
-    clear : sequence of int
-        Positions of those that may be chosen, from the simplest.
-    gains : sequence of Gain
-        Of every candidate over the model as it is.
-    between : callable
-        Takes two positions and gives the gain of the second over the first.
+    `others` are positions, from the simplest; `gap` takes two positions and gives how much better
+    the second is, and the standard error of that.
     """
-    best = max(clear, key=lambda i: gains[i].auc)
-    for i in clear:
-        short = between(i, best)
-        if short.auc <= short.se:
-            return i, best
-    return best, best
+    for i in others:
+        short, se = gap(i, best)
+        if short <= se:
+            return i
+    return best

@@ -38,7 +38,10 @@ from hetcal.schemes.stages import (
 )
 
 OUTSIDE = 0.005  # share of the rows on each side whose scores are tamed
-WEAK = 1.0  # penalty in rows: it decides only where the rows do not
+WEAK = 1.0  # penalty in rows: it matters only where the rows have no information
+MIN_ROWS = 50  # fewest rows for a leaf to have a map of its own where nothing shrinks it
+
+Fitted = tuple[Floats, Callable[[], Stage]]
 
 
 def fit_weights(
@@ -47,12 +50,8 @@ def fit_weights(
     """Fit `intercept + columns @ weights`, shrunk towards prior weights.
 
     The loss is the log-loss plus `penalty / 2` times the squared distance from the prior, in
-    deviations of each column. The penalty counts rows, whatever the unit of the weights.
-
-    Returns
-    -------
-    array of float
-        The intercept, then one weight per column.
+    deviations of each column. The penalty counts rows, whatever the unit of the weights. The
+    intercept comes first, then one weight per column.
     """
     w = np.ones(len(y)) if weight is None else weight * (weight.sum() / (weight**2).sum())
     centre = np.average(columns, axis=0, weights=w)
@@ -79,17 +78,11 @@ def fit_pooled(scores: Floats, y: Ints, weight: Floats | None = None) -> PooledS
     return PooledStage(low, high, slope, intercept)
 
 
-MIN_ROWS = 50  # fewest rows for a leaf to have a map of its own where nothing shrinks it
-
-
-Fitted = tuple[Floats, Callable[[], Stage]]
-
-
 class Part(Protocol):
     """A stage before it is fitted, prepared for the rows on which candidates are compared."""
 
     def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
-        """Fit on `rows` only; return the new logits of all rows, and what makes the stage."""
+        """Fit on `rows` only; return the new logits of all rows, and a function for the stage."""
 
 
 class PooledPart:
@@ -103,27 +96,18 @@ class PooledPart:
 
 @dataclass(frozen=True, eq=False)
 class PlainLeavesPart:
-    """A map for each leaf of a partition on its own: Algorithm 1.
+    """A map for each leaf of a partition on its own: Algorithm 1."""
 
-    Parameters
-    ----------
-    partition : Partition
-        Grown without the scores of the rows to be compared.
-    leaf : array of int
-        Leaf id of each row.
-    """
-
-    partition: Partition
-    leaf: Ints
+    partition: Partition  # grown without the scores of the rows to be compared
+    leaf: Ints  # leaf id of each row
 
     def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
-        """Fit Platt's map in each leaf; where all rows have none, the logits stay."""
+        """Fit Platt's map in each leaf; without a pooled map, the logits do not change."""
         ids = [leaf.id for leaf in self.partition.leaves]
         calibrator = LeafCalibrator(min_rows=MIN_ROWS)
-        y, weight = held.y[rows], held.weights(rows)
         slope, shift = np.ones(len(ids)), np.zeros(len(ids))
         try:
-            calibrator.fit(logits[rows], y, self.leaf[rows], weight, ids)
+            calibrator.fit(logits[rows], held.y[rows], self.leaf[rows], held.weights(rows), ids)
         except CalibrationError:  # scores that separate the classes, or are all equal
             return logits, lambda: LeafMapsStage(self.partition, slope, shift)
         slope = np.array([each.slope for each in calibrator.maps_])
@@ -134,18 +118,10 @@ class PlainLeavesPart:
 
 @dataclass(frozen=True, eq=False)
 class ShrunkenLeavesPart:
-    """A map for each leaf of a partition, shrunk towards the logit that came in.
+    """A map for each leaf of a partition, shrunk towards the incoming logit."""
 
-    Parameters
-    ----------
-    partition : Partition
-        Grown without the scores of the rows to be compared.
-    leaf : array of int
-        Leaf id of each row.
-    """
-
-    partition: Partition
-    leaf: Ints
+    partition: Partition  # grown without the scores of the rows to be compared
+    leaf: Ints  # leaf id of each row
 
     def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
         """Fit shrunken maps."""
@@ -158,18 +134,10 @@ class ShrunkenLeavesPart:
 
 @dataclass(frozen=True, eq=False)
 class ForestPart:
-    """Shrunken maps for the leaves of many trees, averaged.
-
-    Parameters
-    ----------
-    trees : TreeEnsemble
-        The partitions.
-    leaf : array of int
-        Leaf numbers, rows by trees.
-    """
+    """Shrunken maps for the leaves of many trees, averaged."""
 
     trees: TreeEnsemble
-    leaf: NDArray[np.int32]
+    leaf: NDArray[np.int32]  # leaf numbers, rows by trees
 
     def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
         """Fit shrunken maps."""
@@ -182,18 +150,10 @@ class ForestPart:
 
 @dataclass(frozen=True, eq=False)
 class NestedPart:
-    """Shrunken maps for the leaves of one tree after the other.
-
-    Parameters
-    ----------
-    trees : TreeEnsemble
-        The partitions.
-    leaf : array of int
-        Leaf numbers, rows by trees.
-    """
+    """Shrunken maps for the leaves of one tree after the other."""
 
     trees: TreeEnsemble
-    leaf: NDArray[np.int32]
+    leaf: NDArray[np.int32]  # leaf numbers, rows by trees
 
     def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
         """Fit nested maps."""
@@ -206,18 +166,10 @@ class NestedPart:
 
 @dataclass(frozen=True, eq=False)
 class BoostedPart:
-    """The weighted sum of the logit and the margin of boosted trees.
-
-    Parameters
-    ----------
-    boosted : BoostedPartition
-        The trees.
-    margin : array of float
-        Margin of each row from trees that were not grown on it.
-    """
+    """The weighted sum of the logit and the margin of boosted trees."""
 
     boosted: BoostedPartition
-    margin: Floats
+    margin: Floats  # of each row, from trees that were not grown on it
 
     def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
         """Fit the weights; a negative one of the logit becomes 0."""
@@ -234,13 +186,7 @@ class BoostedPart:
 
 @dataclass(frozen=True, eq=False)
 class GrownLeavesPart:
-    """Leaves of a partition that reads scores, grown on one half and calibrated on the other.
-
-    Parameters
-    ----------
-    grow : callable
-        From columns, labels, logits and weights to a partition.
-    """
+    """Leaves of a partition that reads scores, grown on one half and calibrated on the other."""
 
     grow: Callable[[pd.DataFrame, Ints, Floats, Floats | None], Partition]
 
@@ -256,13 +202,7 @@ class GrownLeavesPart:
 
 @dataclass(frozen=True, eq=False)
 class PooledClassPart:
-    """One map of the log-probabilities of all classes for all rows.
-
-    Parameters
-    ----------
-    method : {"temperature", "vector", "dirichlet"}
-        Which map.
-    """
+    """One map of the log-probabilities of all classes for all rows."""
 
     method: ClassMethod
     _fitted: dict[bytes, ClassMap] = field(default_factory=dict, init=False, repr=False)
@@ -283,21 +223,11 @@ class PooledClassPart:
 
 @dataclass(frozen=True, eq=False)
 class ClassLeavesPart:
-    """A map of all classes for each leaf of a partition, shrunk towards that of all rows.
-
-    Parameters
-    ----------
-    pooled : PooledClassPart
-        What gives the map of all rows.
-    partition : Partition
-        Grown without the scores of the rows to be compared.
-    leaf : array of int
-        Leaf id of each row.
-    """
+    """A map of all classes for each leaf of a partition, shrunk towards that of all rows."""
 
     pooled: PooledClassPart
-    partition: Partition
-    leaf: Ints
+    partition: Partition  # grown without the scores of the rows to be compared
+    leaf: Ints  # leaf id of each row
 
     def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
         """Fit shrunken maps."""

@@ -26,7 +26,7 @@ class SchemeRows:
     weight : array of float, optional
         Importance weights.
     group : array, optional
-        Rows of one group are tried by maps of other groups.
+        Maps are evaluated on groups that they were not fitted on.
     """
 
     X: pd.DataFrame
@@ -65,16 +65,15 @@ def joined(first: SchemeRows, second: SchemeRows | None) -> SchemeRows:
     """Put rows of two roles one after the other."""
     if second is None:
         return first
-    weight = None
+    scores = weight = group = None
+    if first.scores is not None and second.scores is not None:
+        scores = np.concatenate([first.scores, second.scores])
     if first.weight is not None or second.weight is not None:
         weight = np.concatenate([_weight(first), _weight(second)])
-    known = first.scores is not None and second.scores is not None
-    scores = np.concatenate([first.scores, second.scores]) if known else None
-    X = pd.concat([first.X, second.X], ignore_index=True)
-    y, group = np.concatenate([first.y, second.y]), None
     if first.group is not None or second.group is not None:
         group = np.concatenate([_group(first), _group(second)])
-    return SchemeRows(X, y, scores, weight, group)
+    X = pd.concat([first.X, second.X], ignore_index=True)
+    return SchemeRows(X, np.concatenate([first.y, second.y]), scores, weight, group)
 
 
 def _group(rows: SchemeRows) -> Groups:
@@ -90,26 +89,23 @@ def _weight(rows: SchemeRows) -> Floats:
 
 def sampled(rows: SchemeRows, most: int, seed: int) -> SchemeRows:
     """Draw at most so many rows with a weight and, where there are scores, a finite one."""
-    use = _weight(rows) > 0
-    if rows.scores is not None:
-        use &= finite_rows(rows.scores)
+    use, scores = _weight(rows) > 0, rows.scores
+    if scores is not None:
+        use &= finite_rows(scores)
     inside = drawn(use, most, seed)
-    scores = None if rows.scores is None else _normalised(rows.scores[inside].astype(np.float64))
-    y, group = np.asarray(rows.y)[inside], None
-    if rows.group is not None:
-        group = np.asarray(rows.group)[inside]
+    if scores is not None:
+        scores = scores[inside].astype(np.float64)
+        if scores.ndim == 2:  # log-probabilities, whatever the logits
+            scores = identity_map(scores.shape[1]).logits(scores)
+    group = None if rows.group is None else np.asarray(rows.group)[inside]
+    y = np.asarray(rows.y)[inside]
     return SchemeRows(rows.X.iloc[inside], y, scores, rows.weights(inside), group)
 
 
 def finite_rows(scores: Floats) -> Bools:
-    """Tell which rows have finite scores only."""
+    """Return which rows have finite scores only."""
     finite: Bools = np.isfinite(scores)
     return finite if scores.ndim == 1 else np.asarray(finite.all(axis=1))
-
-
-def _normalised(scores: Floats) -> Floats:
-    """Return logits of several classes as log-probabilities, which stay as they are."""
-    return scores if scores.ndim == 1 else identity_map(scores.shape[1]).logits(scores)
 
 
 def drawn(use: Bools, most: int, seed: int) -> Ints:

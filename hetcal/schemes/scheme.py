@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -41,7 +41,7 @@ PICKED = 1 << 18  # rows whose columns are copied at a time
 
 @dataclass(frozen=True)
 class Scheme:
-    """Stages applied one after the other; without any the score stays as it is.
+    """Stages applied one after the other; without any the score does not change.
 
     Parameters
     ----------
@@ -90,16 +90,7 @@ class Scheme:
     ) -> Floats:
         """Return the calibrated logits of some rows of a table without a copy of all their columns.
 
-        Parameters
-        ----------
-        rows : array of int
-            The rows.
-        scores : array of float
-            Their logits, or log-probabilities of all classes.
-        X : DataFrame
-            The whole table.
-        progress : callable, optional
-            Is told how far the work has come.
+        `X` is the whole table, and `scores` are those of the rows.
         """
         logits = np.empty(scores.shape)
         for begin in range(0, rows.size, PICKED):
@@ -170,8 +161,7 @@ def _divides(stage: Stage) -> bool:
 
 def _stage_fields(stage: Stage) -> dict[str, Any]:
     if isinstance(stage, PooledStage):
-        numbers = {"low": stage.low, "high": stage.high, "slope": stage.slope}
-        return {"stage": "pooled", **numbers, "intercept": stage.intercept}
+        return {"stage": "pooled", **asdict(stage)}
     if isinstance(stage, ClassMapsStage):
         return _class_fields(stage)
     maps = {"slope": stage.slope.tolist(), "intercept": stage.intercept.tolist()}
@@ -236,7 +226,7 @@ def composed_maps(scheme: Scheme, partition: Partition) -> tuple[Line, ...] | No
     slope, intercept = np.ones(leaves), np.zeros(leaves)
     for i, stage in enumerate(scheme.stages):
         if isinstance(stage, PooledStage):
-            if i > 0:  # what it tames is no score any more
+            if i > 0:  # it would tame logits, not scores
                 return None
         elif not isinstance(stage, LeafMapsStage) or stage.partition != partition:
             return None
@@ -244,16 +234,21 @@ def composed_maps(scheme: Scheme, partition: Partition) -> tuple[Line, ...] | No
             slope, intercept = stage.slope * slope, stage.slope * intercept + stage.intercept
     if not (np.isfinite(slope).all() and np.isfinite(intercept).all()):
         return None
-    return _lines(slope, intercept, scheme)
+    numbers = list(zip(slope.tolist(), intercept.tolist(), strict=True))
+    first = scheme.stages[0] if scheme.stages else None
+    if isinstance(first, PooledStage):
+        return tuple(Tamed(*each, first.low, first.high) for each in numbers)
+    unknown = (0.0, 0.0) if first is None else (np.nan, np.nan)
+    return tuple(Affine(*each, *unknown) for each in numbers)
 
 
 def maps_apply(scheme: Scheme | None, partition: Partition) -> bool:
-    """Tell whether the maps of leaves calibrate: many trees take their place."""
+    """Return whether each leaf has one map: schemes of many trees have none."""
     return scheme is None or composed_maps(scheme, partition) is not None
 
 
 def with_scheme(calibrator: LeafCalibrator, scheme: Scheme, partition: Partition) -> LeafCalibrator:
-    """Put the maps that the scheme amounts to in the place of those that the leaves ask for."""
+    """Replace the maps of the leaves by those that the scheme is equivalent to."""
     maps = composed_maps(scheme, partition)
     return calibrator if maps is None else calibrator.with_shapes(maps)
 
@@ -269,12 +264,3 @@ def class_calibrator(scheme: Scheme, classes: int, leaves: Sequence[int]) -> Cla
     calibrator.pooled_, calibrator.shrinkage_ = stage.pooled, stage.shrinkage
     calibrator.maps_ = dict.fromkeys(leaves, stage.pooled) | own
     return calibrator
-
-
-def _lines(slope: Floats, intercept: Floats, scheme: Scheme) -> tuple[Line, ...]:
-    numbers = list(zip(slope.tolist(), intercept.tolist(), strict=True))
-    first = scheme.stages[0] if scheme.stages else None
-    if isinstance(first, PooledStage):
-        return tuple(Tamed(*each, first.low, first.high) for each in numbers)
-    unknown = (0.0, 0.0) if first is None else (np.nan, np.nan)
-    return tuple(Affine(*each, *unknown) for each in numbers)

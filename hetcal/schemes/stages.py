@@ -1,4 +1,4 @@
-"""The stages of a scheme: each turns a logit and a row's columns into a better logit."""
+"""The stages of a scheme: each turns a logit and a row's columns into a new logit."""
 
 from dataclasses import dataclass
 
@@ -20,15 +20,7 @@ from hetcal.trees.kernels import nest
 
 @dataclass(frozen=True)
 class PooledStage:
-    """One map for all rows: `slope * tame(score) + intercept`.
-
-    Parameters
-    ----------
-    low, high : float
-        Limits of `tame`.
-    slope, intercept : float
-        The map.
-    """
+    """One map for all rows: `slope * tame(score, low, high) + intercept`."""
 
     low: float
     high: float
@@ -49,15 +41,7 @@ class PooledStage:
 
 @dataclass(frozen=True, eq=False)
 class LeafMapsStage:
-    """One map for each leaf of a partition.
-
-    Parameters
-    ----------
-    partition : Partition
-        Its leaves have the ids 1, 2, ….
-    slope, intercept : array of float
-        The maps in the order of the leaves.
-    """
+    """One map for each leaf of a partition, in the order of the leaf ids 1, 2, …."""
 
     partition: Partition
     slope: Floats
@@ -77,15 +61,8 @@ class NestedStage:
     """One map for each leaf of every tree, applied one after the other.
 
     With trees 1, 2, …, this is `a2 (a1 s + b1) + b2` and so on, where a and b are those of
-    the leaf that the row is in. Slopes of 1 and intercepts of 0 leave the score as it is;
+    the leaf that the row is in. Slopes of 1 and intercepts of 0 do not change the score;
     a first slope of 0 with the leaf values of boosted trees is the boosted model.
-
-    Parameters
-    ----------
-    trees : TreeEnsemble
-        The partitions.
-    slope, intercept : array of float
-        The maps in the order of the leaves of all trees.
     """
 
     trees: TreeEnsemble
@@ -125,15 +102,7 @@ def boosted_stage(
 
 @dataclass(frozen=True, eq=False)
 class ForestStage:
-    """One map for each leaf of every tree; the logit is the mean over the trees.
-
-    Parameters
-    ----------
-    trees : TreeEnsemble
-        The partitions.
-    slope, intercept : array of float
-        The maps in the order of the leaves of all trees.
-    """
+    """One map for each leaf of every tree; the logit is the mean over the trees."""
 
     trees: TreeEnsemble
     slope: Floats
@@ -154,27 +123,13 @@ class ForestStage:
 
 @dataclass(frozen=True, eq=False)
 class ClassMapsStage:
-    """Maps of the log-probabilities of more than two classes.
-
-    Parameters
-    ----------
-    method : {"temperature", "vector", "dirichlet"}
-        Which maps they are.
-    pooled : ClassMap
-        The map of all rows.
-    partition : Partition or None
-        What divides the rows; None if all of them have the pooled map.
-    maps : tuple of ClassMap
-        The maps in the order of the leaves.
-    shrinkage : float
-        How strongly they are shrunk towards the pooled map; infinite where leaves have none.
-    """
+    """Maps of the log-probabilities of more than two classes."""
 
     method: ClassMethod
-    pooled: ClassMap
-    partition: Partition | None = None
-    maps: tuple[ClassMap, ...] = ()
-    shrinkage: float = np.inf
+    pooled: ClassMap  # the map of all rows
+    partition: Partition | None = None  # None if all rows have the pooled map
+    maps: tuple[ClassMap, ...] = ()  # in the order of the leaves
+    shrinkage: float = np.inf  # of the maps towards the pooled one; infinite where there are none
 
     def __post_init__(self) -> None:
         if len(self.maps) != (0 if self.partition is None else len(self.partition.leaves)):

@@ -128,7 +128,7 @@ def test_maps_that_cannot_be_fitted_again_are_refused(settings, message):
         bootstrap_lift(calibration, test, calibrator, replicates=2)
 
 
-def test_straight_maps_of_any_method_can_be_kept():
+def test_linear_maps_of_any_method_can_be_kept():
     calibration, test, _ = fitted(4_000)
     calibrator = LeafCalibrator(shrinkage=3.0).fit_cells(calibration, LEAVES)
     found = bootstrap_lift(calibration, test, calibrator, replicates=500, refit=False)
@@ -182,7 +182,7 @@ def test_every_replicate_has_the_maximum_likelihood_of_its_own_weights(rows):
 
 
 @pytest.mark.usefixtures("way")
-def test_replicates_whose_steps_run_away_have_their_own_maximum_likelihood():
+def test_replicates_whose_steps_diverge_have_their_own_maximum_likelihood():
     rng = np.random.default_rng(3)
     scores = np.round(rng.normal(size=40), 1)
     y = rng.binomial(1, expit(2 * scores))

@@ -39,7 +39,7 @@ def test_endless_shrinkage_gives_one_map_for_all(drawn):
     assert all(each is found.pooled_ for each in found.maps_.values())
 
 
-def test_different_leaves_are_told_apart_by_cross_validation(drawn):
+def test_different_leaves_keep_their_maps_under_cross_validation(drawn):
     logits, y, leaf = drawn
     half = np.arange(3000) < 1500
     found = ClassCalibrator("vector").fit(logits[half], y[half], leaf[half])
@@ -49,7 +49,7 @@ def test_different_leaves_are_told_apart_by_cross_validation(drawn):
     assert loss(after, y[~half]) < loss(pooled, y[~half]) - 0.02
 
 
-def test_leaves_that_mean_nothing_are_drawn_together(drawn):
+def test_equal_leaves_share_the_pooled_map_under_cross_validation(drawn):
     logits, y, _ = drawn
     leaf = np.random.default_rng(5).integers(1, 20, 3000)
     found = ClassCalibrator("vector").fit(logits, y, leaf)
@@ -115,7 +115,7 @@ def test_one_class_is_refused(drawn):
         ClassCalibrator().fit(drawn[0], np.zeros(3000, int), drawn[2])
 
 
-def test_leaves_that_are_groups_are_drawn_to_the_map_of_all_rows():
+def test_leaves_that_are_groups_are_shrunk_to_the_pooled_map():
     rng = np.random.default_rng(0)
     leaf, logits = rng.integers(1, 11, 2_000), rng.normal(0, 2, (2_000, 3))
     shift = rng.normal(0, 1, (10, 3))

@@ -362,7 +362,7 @@ def test_every_method_has_fallbacks_of_its_own(method, scores, reason):
     assert (fitted.maps_[1].shape == fitted.pooled_.shape) == (reason is not None)
 
 
-def test_maps_that_are_not_straight_have_words_and_no_slope(two_leaves):
+def test_non_linear_maps_have_words_and_no_slope(two_leaves):
     x = Feature("x", "number")
     nodes = (Node(2, 0.5, "x", 0.5, (), False, 1, 2), Node(1, 0.5), Node(1, 0.5))
     fitted = LeafCalibrator(method="histogram").fit(*two_leaves)
@@ -381,8 +381,8 @@ def test_a_falling_map_of_any_shape_is_noted(two_leaves):
     ("settings", "message"),
     [
         ({"method": "spline"}, "no calibration method 'spline'"),
-        ({"method": "isotonic", "shrinkage": 1.0}, "'isotonic' cannot be drawn"),
-        ({"method": "bbq", "shrinkage": "cv"}, "'bbq' cannot be drawn"),
+        ({"method": "isotonic", "shrinkage": 1.0}, "'isotonic' cannot be shrunk"),
+        ({"method": "bbq", "shrinkage": "cv"}, "'bbq' cannot be shrunk"),
         ({"shrinkage": -1.0}, "shrinkage is -1"),
         ({"shrinkage": float("nan")}, "shrinkage is nan"),
     ],
@@ -446,7 +446,7 @@ def test_maps_of_cells_are_close_to_those_of_their_rows(many_rows, method):
     assert np.mean(off) < (1e-5 if method in FAMILIES else 2e-3)
 
 
-def test_maps_of_wild_scores_are_numbers_or_those_of_all_rows():
+def test_maps_of_extreme_scores_are_numbers_or_those_of_all_rows():
     rng = np.random.default_rng(0)
     scores, leaf = rng.normal(size=600), np.arange(600) % 2 + 1
     y = rng.binomial(1, expit(scores))

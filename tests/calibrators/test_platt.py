@@ -64,7 +64,7 @@ def test_polished_maps_are_those_of_scikit_learn():
 
 
 @pytest.mark.usefixtures("way")
-def test_leaves_that_only_rows_can_tell_apart_are_fitted_on_rows():
+def test_leaves_that_cells_cannot_fit_are_fitted_on_rows():
     scores, y, leaf, _ = sample()
     scores = np.where(leaf == 5, 0.1 + 1e-5 * scores, scores)  # one bin for the whole leaf
     coarse = fit_cells(scores, y, leaf, None, Grid(16.0, 64))
@@ -75,7 +75,7 @@ def test_leaves_that_only_rows_can_tell_apart_are_fitted_on_rows():
 
 
 @pytest.mark.usefixtures("way")
-def test_a_leaf_whose_steps_run_away_is_fitted_on_its_rows():
+def test_a_leaf_whose_steps_diverge_is_fitted_on_its_rows():
     scores = np.array([-0.8, -1.9, 0.4, -3.0, -0.5, -3.1, 4.8, -1.1])
     y, leaf = np.array([0, 0, 1, 0, 0, 0, 1, 1]), np.ones(8, dtype=np.int64)
     cells = sketch_rows(scores, y, leaf, [1], Grid(4.0, 4)).cells()

@@ -141,9 +141,9 @@ def test_many_rows_of_groups_are_sketched_with_nearly_equal_losses(monkeypatch):
     scores, y, leaf = sample(4_000, 4, spread=0.5)
     rows, group = Cells.of_rows(scores, y, leaf), np.arange(4_000) % 50
     held_out = LeafCalibrator()._held_out
-    exact = strength_table(held_out, rows, [1, 2, 3, 4], divided=group_folds(rows, group, 0))
+    exact = strength_table(held_out, rows, [1, 2, 3, 4], given=group_folds(rows, group, 0))
     monkeypatch.setattr("hetcal.calibrators.shrinkage.MOST_CELLS", 500)
-    sketched = strength_table(held_out, rows, [1, 2, 3, 4], divided=group_folds(rows, group, 0))
+    sketched = strength_table(held_out, rows, [1, 2, 3, 4], given=group_folds(rows, group, 0))
     assert sketched["log_loss"].to_numpy() == pytest.approx(exact["log_loss"].to_numpy(), abs=1e-5)
     assert not np.array_equal(sketched["log_loss"], exact["log_loss"])
 

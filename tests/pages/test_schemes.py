@@ -12,7 +12,6 @@ from hetcal.models.file import inspect_model
 from hetcal.models.inputs import suggest_inputs
 from hetcal.models.scoring import ColumnScoring, ModelScoring
 from pages.shared.flow import compute
-from tests.chosen import OF_ONE_PARTITION, chosen
 from tests.pages.visit import (
     calm,
     figure,
@@ -27,6 +26,7 @@ from tests.pages.visit import (
     with_scores,
     with_table,
 )
+from tests.schemes.chosen import OF_ONE_PARTITION, chosen
 
 
 def choose(app, name):
@@ -63,7 +63,7 @@ def test_a_scheme_of_many_trees_fills_every_page(segments, name):
         calm(go(app, f"pages/{page}.py"))
     overview = calm(go(app, "app.py"))
     (scheme,) = (each for each in overview.markdown if each.value == f"Scheme: **{name}**.")
-    assert "was asked for" in scheme.help
+    assert "was requested" in scheme.help
     assert set(metrics(overview)) == {"AUC before", "AUC after", "Test rows"}
 
 

@@ -27,7 +27,7 @@ from hetcal.schemes.cross_fitting import (
     loss_gain,
     mean_gain,
     place_rows,
-    simplest_of_best,
+    simplest_near,
 )
 from hetcal.schemes.parts import (
     BoostedPart,
@@ -97,7 +97,7 @@ def test_a_lift_of_nothing_is_not_called_the_largest(lifts, words):
     assert no_lift_reason(trial, 0).endswith(f"both AUC and log-loss. {words}")
 
 
-def test_a_model_that_misses_a_column_gets_what_the_column_tells(choice):
+def test_a_model_that_misses_a_column_is_corrected_by_the_column(choice):
     assert choice.chosen in ("forest", "nested", "boosted", "boosted forest")
     new = drawn(4_000, 2, blind=1.0)
     lift = paired_delong(new.y, new.scores, choice.scheme.logit(new.scores, new.X))
@@ -106,7 +106,7 @@ def test_a_model_that_misses_a_column_gets_what_the_column_tells(choice):
     assert lift.auc == pytest.approx(table.lift[choice.chosen], abs=4 * lift.se)
 
 
-def test_a_model_that_is_only_too_sure_gets_one_map_for_all_rows():
+def test_a_model_that_is_only_over_confident_gets_one_map_for_all_rows():
     training, calibration = drawn(1_500, 0), drawn(2_500, 1)
     calibration = replace(calibration, scores=3 * calibration.scores)
     choice = choose_scheme(training, calibration)
@@ -130,7 +130,7 @@ def test_equal_inputs_give_equal_schemes_and_scores_of_training_rows_are_not_rea
     pd.testing.assert_frame_equal(again.candidates, choice.candidates)
 
 
-def test_the_table_tells_lift_interval_and_choice(choice):
+def test_the_table_lists_lift_interval_and_choice(choice):
     table = choice.candidates
     assert table.name.tolist()[:2] == ["identity", "pooled"]
     assert table.name[table.chosen].tolist() == [choice.chosen]
@@ -138,7 +138,7 @@ def test_the_table_tells_lift_interval_and_choice(choice):
     assert np.allclose(table.high - table.low, 2 * 1.959964 * table.se, rtol=1e-5)
 
 
-def test_progress_is_told_from_the_first_tree_to_the_last_candidate():
+def test_progress_is_reported_from_the_first_tree_to_the_last_candidate():
     told = []
     choose_scheme(
         drawn(1_000, 0), drawn(1_000, 1), progress=lambda done, doing: told.append((done, doing))
@@ -279,21 +279,17 @@ def test_gain_is_the_mean_of_the_folds_differences_in_auc():
 
 
 @pytest.mark.parametrize(
-    ("clear", "short", "expected"),
+    ("others", "short", "expected"),
     [
-        ([1, 2, 3], {1: 0.005, 2: 0.002}, (2, 3)),  # 1 falls short of 3 by more than its error
-        ([1, 2, 3], {1: 0.003, 2: 0.003}, (1, 3)),
-        ([1, 2, 3], {1: 0.009, 2: 0.009}, (3, 3)),
-        ([2], {}, (2, 2)),
+        ([1, 2, 3], {1: 0.005, 2: 0.002}, 2),  # 1 falls short of 3 by more than its error
+        ([1, 2, 3], {1: 0.003, 2: 0.003}, 1),
+        ([1, 2, 3], {1: 0.009, 2: 0.009}, 3),
+        ([3], {}, 3),
     ],
 )
-def test_the_simplest_within_one_standard_error_of_the_best_is_taken(clear, short, expected):
-    gains = [Gain(0.0, 0.0), Gain(0.02, 0.003), Gain(0.021, 0.004), Gain(0.025, 0.004)]
-
-    def between(first, second):
-        return Gain(0.0 if first == second else short[first], 0.003)
-
-    assert simplest_of_best(clear, gains, between) == expected
+def test_the_simplest_within_one_standard_error_of_the_best_is_taken(others, short, expected):
+    found = simplest_near(3, others, lambda first, best: (short.get(first, 0.0), 0.003))
+    assert found == expected
 
 
 def test_folds_have_equal_shares_of_each_class():
@@ -359,7 +355,7 @@ def test_too_few_groups_are_refused():
 def test_scores_whose_squares_are_no_numbers_are_refused():
     held = drawn(500, 1)
     held.scores[7] = -1.5e300
-    with pytest.raises(CalibrationError, match=r"as wild as -1.5e\+300"):
+    with pytest.raises(CalibrationError, match=r"as extreme as -1.5e\+300"):
         choose_scheme(drawn(500, 0), held)
 
 
@@ -406,7 +402,7 @@ def test_groups_may_be_a_series_with_any_index():
     assert found[0][:3].tolist() == [10, 11, 12]
 
 
-def test_rows_that_repeat_in_groups_tell_no_more_than_one_of_each():
+def test_rows_that_repeat_in_groups_add_no_precision():
     once, each = parts()[1:]
     rows = np.repeat(np.arange(len(once.y)), 4)
     fourfold = SchemeRows(once.X.iloc[rows], once.y[rows], once.scores[rows], group=rows)
@@ -425,9 +421,9 @@ def test_rows_that_repeat_in_groups_tell_no_more_than_one_of_each():
     assert falls[0] == pytest.approx(falls[1], rel=0.02)
 
 
-def test_folds_of_a_single_group_are_as_sure_as_they_are_alike():
+def test_the_error_over_folds_of_a_single_group_is_their_spread():
     lifts = [lift_between(0.7, 0.7 + gain, float("nan")) for gain in (0.01, 0.03, 0.02)]
     assert mean_gain(lifts).auc == pytest.approx(0.02)
     assert mean_gain(lifts).se == pytest.approx(0.01 / np.sqrt(3))  # deviation over root of three
-    sure = [lift_between(0.7, 0.7 + gain, 0.006) for gain in (0.01, 0.03, 0.02)]
-    assert mean_gain(sure).se == pytest.approx(0.006 / np.sqrt(3))
+    known = [lift_between(0.7, 0.7 + gain, 0.006) for gain in (0.01, 0.03, 0.02)]
+    assert mean_gain(known).se == pytest.approx(0.006 / np.sqrt(3))

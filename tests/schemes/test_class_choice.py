@@ -85,7 +85,7 @@ def test_leaves_that_differ_get_maps_of_their_own(choice):
     assert f"{table.lift['tree vector']:+.4f} macro AUC" in choice.why
 
 
-def test_a_model_that_is_only_too_sure_gets_one_temperature():
+def test_a_model_that_is_only_over_confident_gets_one_temperature():
     rows = drawn(3_000, 2, sure=2.5)
     choice = choose(rows)
     assert choice.chosen == "pooled temperature"
@@ -123,7 +123,7 @@ def _with_gains(monkeypatch, lift, se):
     monkeypatch.setattr(choosing, "gain_between", gain)
 
 
-def test_the_table_tells_lift_interval_and_choice(choice):
+def test_the_table_lists_lift_interval_and_choice(choice):
     table = choice.candidates
     assert table.name.tolist() == NAMES
     assert table.name[table.chosen].tolist() == [choice.chosen]
@@ -173,7 +173,7 @@ def test_rows_of_a_large_table_are_sampled_and_the_maps_fitted_on_all(monkeypatc
     assert found.scheme.stages[0].pooled.difference(choice.scheme.stages[0].pooled) == 0
 
 
-def test_progress_is_told_and_can_end_the_choice():
+def test_progress_is_reported_and_can_end_the_choice():
     told = []
 
     def tell(done, doing):
@@ -206,7 +206,7 @@ def test_a_class_of_a_few_groups_does_not_count():
     assert choose(replace(rows, group=group)).uncounted == (1,)
 
 
-def test_many_classes_of_a_row_each_are_no_others_to_tell_a_class_from():
+def test_many_classes_of_one_row_each_are_too_few_rows():
     rng = np.random.default_rng(0)
     y = np.append(np.zeros(200, dtype=np.int64), np.arange(1, 31))
     logits = log_softmax(rng.normal(size=(230, 31)), axis=1)

@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from hetcal.calibrators import many_trees as shrunken_maps
+from hetcal.calibrators import many_trees
 from hetcal.calibrators.many_trees import fit_shrunken_maps
 from hetcal.calibrators.platt import fit_platt
 
@@ -25,8 +25,8 @@ def best_by_scipy(logits, y, penalty, weight):
         fit = w[inside] @ (np.logaddexp(0, mapped[inside]) - y[inside] * mapped[inside])
         return fit + penalty / 2 * (place @ place)
 
-    bend, shift = minimize(loss, np.zeros(2), tol=1e-12).x
-    return 1 + bend / scale, shift - bend * centre / scale
+    c, d = minimize(loss, np.zeros(2), tol=1e-12).x
+    return 1 + c / scale, d - c * centre / scale
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -82,9 +82,9 @@ def test_mean_logit_is_the_mean_over_the_trees():
 
 def test_rows_taken_in_parts_give_the_maps_of_all_at_once(monkeypatch):
     logits, y, leaf, leaves, weight = rows()
-    monkeypatch.setattr(shrunken_maps, "BLOCK", 2 * len(y))
+    monkeypatch.setattr(many_trees, "BLOCK", 2 * len(y))
     whole = fit_shrunken_maps(logits, y, leaf, leaves, 5.0, weight)
-    monkeypatch.setattr(shrunken_maps, "BLOCK", 77)
+    monkeypatch.setattr(many_trees, "BLOCK", 77)
     parts = fit_shrunken_maps(logits, y, leaf, leaves, 5.0, weight)
     assert np.allclose(parts.slope, whole.slope, rtol=0, atol=1e-12)
     assert np.allclose(parts.intercept, whole.intercept, rtol=0, atol=1e-12)

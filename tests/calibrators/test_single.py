@@ -214,7 +214,7 @@ def test_classes_that_touch_in_one_score_are_separated(scores, y, separated):
 NUMBERS = ("slope", "intercept", "slope_se", "intercept_se")
 
 
-def test_a_cell_stands_for_its_rows():
+def test_a_cell_counts_as_its_rows():
     scores, y = sample(300, 1, 0)
     rng = np.random.default_rng(3)
     count = rng.integers(0, 4, 300)

@@ -55,12 +55,12 @@ def test_beta_is_the_formula_of_the_paper():
     assert np.isfinite(Beta(0.4, 1.3, -0.2).logit(np.array([-1e300, 1e300]))).all()
 
 
-def test_equal_beta_parameters_are_a_straight_line():
+def test_equal_beta_parameters_are_a_linear_map():
     scores = np.linspace(-9, 9, 7)
     assert Beta(0.7, 0.7, 0.1).logit(scores) == pytest.approx(0.7 * scores + 0.1)
 
 
-def test_a_tamed_map_is_straight_between_its_limits_and_slow_beyond():
+def test_a_tamed_map_is_linear_between_its_limits_and_slow_beyond():
     logits = Tamed(2.0, 1.0, -1.0, 3.0).logit(np.array([-1.0, 0.5, 3.0, 3.0 + np.e - 1]))
     assert np.allclose(logits, [-1.0, 2.0, 7.0, 9.0], rtol=1e-15)
 
@@ -75,7 +75,7 @@ def test_a_score_at_an_edge_lies_above_it():
     assert SHAPES[3].logit(np.array([-1.0, -1.1, 9.0])).tolist() == [0.3, -2.0, 1.5]
 
 
-def test_knots_are_joined_by_straight_lines_of_probability():
+def test_knots_are_joined_by_linear_interpolation_of_probabilities():
     p = expit(SHAPES[5].logit(np.array([-9.0, -0.25, 3.0, 9.0])))
     assert p == pytest.approx([0.1, 0.25, 0.9, 0.9])
 
@@ -88,7 +88,7 @@ def test_words_say_the_map():
         "4 steps from 0.12 to 0.82",
         "0.56 for every score",
         "3 points from 0.1 to 0.9",
-        "−0.50 · s + 0.25, straight from −1.50 to 2.00",
+        "−0.50 · s + 0.25, linear from −1.50 to 2.00",
     ]
 
 
