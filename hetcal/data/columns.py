@@ -1,6 +1,7 @@
 """What a column of a table is: its kind, its values as text, its description."""
 
 import difflib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, Literal
@@ -13,7 +14,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_non_negative
 
 from hetcal.arrays import Floats, Ints, Singles
-from hetcal.errors import PartitionError
+from hetcal.errors import PartitionError, TableError
 from hetcal.progress import Progress, silent
 
 Kind = Literal["number", "category", "date", "other"]
@@ -25,8 +26,8 @@ Kinds = Mapping[str, FeatureKind]
 def fewest_category_rows(rows: int) -> int:
     """Choose the fewest training rows of a category: 50, or one in twenty of a small table.
 
-    The rates of smaller categories are mostly chance, and an order by them would part
-    the labels of the training rows better than any true feature.
+    The rates of smaller categories are mostly noise, and an order by them would separate the
+    labels of the training rows better than any true feature.
 
     Examples
     --------
@@ -102,6 +103,18 @@ def near_names(name: str, names: Sequence[str]) -> list[str]:
     return [lower[each] for each in found]
 
 
+def check_names(names: Sequence[str], table: str = "The table", hint: str = "") -> None:
+    """Refuse a table in which several columns share a name."""
+    twice = [column for column, count in Counter(names).items() if count > 1]
+    if twice:
+        more = f" (and {len(twice) - 1} more repeated names)" if len(twice) > 1 else ""
+        raise TableError(
+            f"{table} has more than one column named '{twice[0]}'{more}.",
+            "Every column needs a name of its own.",
+            f"Rename or remove one of them{hint}.",
+        )
+
+
 def value_codes(column: pd.Series) -> tuple[NDArray[np.int64], list[str]]:
     """Enumerate the distinct values of a column.
 
@@ -138,11 +151,8 @@ def distinct_count(column: pd.Series) -> int:
 def describe_columns(frame: pd.DataFrame, progress: Progress = silent) -> pd.DataFrame:
     """Describe every column of a table.
 
-    Returns
-    -------
-    DataFrame
-        Columns: column, kind, missing (count), distinct (count, without missing values)
-        and example (the first value, as text; fractions have six digits).
+    Columns: column, kind, missing (count), distinct (count, without missing values) and example
+    (the first value, as text; fractions have six digits).
     """
     rows = []
     for i, (name, column) in enumerate(frame.items()):
@@ -162,7 +172,7 @@ def _example(column: pd.Series) -> str:
 
 
 def feature_kind(column: pd.Series) -> FeatureKind:
-    """Tell by its type whether a column holds numbers or categories, or refuse it."""
+    """Return by its type whether a column holds numbers or categories, or refuse it."""
     kind = column_kind(column)
     if kind in ("number", "category"):
         return kind
@@ -220,7 +230,7 @@ def single_values(column: pd.Series) -> Singles:
         )
     if column.dtype == np.float32:
         return column.to_numpy()
-    # Whole numbers take the way of fractions, since a gap elsewhere makes them such.
+    # Whole numbers are converted like fractions, since a missing value makes them fractions.
     double = column.to_numpy(dtype=np.float64, na_value=np.nan)
     with np.errstate(over="ignore"):  # beyond single precision means infinite
         return double.astype(np.float32)
@@ -264,9 +274,8 @@ LARGEST = 1e100  # squares of sums of such weights are finite, and of its invers
 def row_weights(sample_weight: Any, X: Any, *, may_vanish: bool = False) -> Floats:
     """Return the weights of rows, none of them negative, or refuse them as scikit-learn does.
 
-    All of them may be 0 if the caller has its own words for that. Only their ratios matter:
-    weights so large or small that their squares are no numbers are taken in another unit, a
-    power of two, which rounds nothing.
+    With `may_vanish` all of them may be 0. Only their ratios matter: weights whose squares would
+    overflow or underflow are divided by a power of two, which rounds nothing.
     """
     weight = _checked(1.0 if sample_weight is None else sample_weight, len(X))
     largest = float(weight.max(initial=0.0))

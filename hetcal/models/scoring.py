@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from hetcal.arrays import Floats
-from hetcal.data.columns import counted
+from hetcal.data.columns import check_names, counted
 from hetcal.data.scores import (
     Activations,
     ScoreKind,
@@ -21,7 +21,7 @@ from hetcal.data.scores import (
     scores_from_column,
     scores_from_columns,
 )
-from hetcal.data.table import alike_values, check_names
+from hetcal.data.table import alike_values
 from hetcal.digests import file_digest
 from hetcal.errors import ModelError, ScoreError
 from hetcal.models.activations import allowed_width, read_activations
@@ -352,10 +352,10 @@ def score_rows(
             layer=scoring.layer,
         )
         job.watch(progress)
-        return job.result().seen(job.activations())
+        return job.result().with_activations(job.activations())
     if classes:
         require_column_per_class(scoring.columns, classes)
-    check_names(frame)
+    check_names(list(frame.columns))
     for column in scoring.columns:
         if column not in frame.columns:
             raise ScoreError(

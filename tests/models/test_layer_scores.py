@@ -145,7 +145,7 @@ def finished(model, many, truth, jobs):
     frame = many.assign(label=np.where(rng.random(len(many)) < chance, "yes", "no"))
     table = make_table(frame, Roles(label="label", positive="yes"), "digest")
     scoring = ModelScoring(model, matrix_input(model, INPUTS), layer="hidden")
-    scores = jobs[0].result().seen(jobs[0].activations())
+    scores = jobs[0].result().with_activations(jobs[0].activations())
     return run(table, scores, Settings(partition="layer", max_depth=2)), scoring
 
 

@@ -155,13 +155,13 @@ def test_classes_too_rare_to_count_are_named(finished):
     assert "With too few rows for their AUC to count in the choice: q." in found.notes
 
 
-def test_rows_without_finite_scores_take_no_part(finished):
+def test_rows_without_finite_scores_are_left_out(finished):
     logits = finished.scores.logit.copy()
     logits[:100] = np.nan
     scores = make_scores(logits, "made up", digest="gaps")
     found = run(finished.table, scores, finished.settings)
     assert not np.isin(np.arange(100), np.concatenate([*vars(found.split).values()])).any()
-    assert any("100 rows have no finite scores" in note for note in found.notes)
+    assert any("100 of" in note and "no finite score" in note for note in found.notes)
 
 
 def test_the_settings_name_the_map():
