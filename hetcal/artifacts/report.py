@@ -31,7 +31,9 @@ def result_json(run: Run) -> str:
     """Write the result of a run; numbers that are not defined become null."""
     evaluation, scores = run.evaluation, run.scores
     by_class, lift = evaluation.by_class, asdict(evaluation.lift)
-    told = {"how": scores.how, "clipped": scores.clipped, "excluded": scores.excluded}
+    about_scores = {"how": scores.how, "clipped": scores.clipped, "excluded": scores.excluded}
+    if by_class is None:
+        about_scores["largest_difference"] = scores.largest_difference
     compared = {
         name: asdict(each)
         for name in ("before", "pooled", "tree", "after")
@@ -48,8 +50,7 @@ def result_json(run: Run) -> str:
         "scheme": _scheme(run),
         **_maps(run.calibrator),
         "leaves": _leaves(run) if by_class is None else _class_leaves(run),
-        "scores": told
-        | ({"largest_difference": scores.largest_difference} if by_class is None else {}),
+        "scores": about_scores,
         "notes": [*run.notes, *([run.computed_on] if evaluation.sketched else [])],
     }
     return to_json(document)
@@ -65,13 +66,10 @@ def scored_rows(
 ) -> pd.DataFrame:
     """Make the table of scored rows from logits, or from log-probabilities of classes.
 
-    Returns
-    -------
-    DataFrame
-        `row` (number of the row in its file, from 0) and `leaf`. Then for two classes `score`
-        (logit), `before` and `after` (probability before and after calibration); for more
-        `before_<class>` and `after_<class>` for every class, `top_before` and `top_after` (the
-        most probable class; missing without scores).
+    Columns: `row` (number of the row in its file, from 0) and `leaf`. Then for two classes `score`
+    (logit), `before` and `after` (probability before and after calibration); for more
+    `before_<class>` and `after_<class>` for every class, `top_before` and `top_after` (the most
+    probable class; missing without scores).
     """
     columns: dict[str, object] = {"row": rows, "leaf": leaf}
     if not classes:
@@ -159,12 +157,13 @@ def _maps(calibrator: LeafCalibrator | ClassCalibrator) -> dict[str, object]:
 
 
 def _class_leaves(run: Run) -> list[dict[str, object]]:
-    """Tell of each leaf its rows, the share of every class in them, and its map."""
+    """Describe each leaf: its rows, the share of every class in them, and its map."""
     if isinstance(run.calibrator, LeafCalibrator):
         raise TypeError("these are maps of two classes")
     leaves = []
     for leaf in run.partition.leaves:
-        inside = {role: _inside(run, role, leaf.id) for role in ROLES}
+        of_roles = {role: run.split.of(role) for role in ROLES}
+        inside = {role: rows[run.leaf[rows] == leaf.id] for role, rows in of_roles.items()}
         own = run.calibrator.maps_[leaf.id]
         leaves.append(
             {
@@ -179,14 +178,8 @@ def _class_leaves(run: Run) -> list[dict[str, object]]:
     return leaves
 
 
-def _inside(run: Run, role: str, leaf: int) -> Ints:
-    rows = run.split.of(role)
-    return rows[run.leaf[rows] == leaf]
-
-
 def _leaves(run: Run) -> list[dict[str, object]]:
-    table = run.table
-    applied = run.applied
+    table, applied = run.table, run.applied
     counts = leaf_table(run.partition, run.leaf, table.y, run.split, table.weight).set_index("leaf")
     return [
         {
@@ -206,7 +199,7 @@ def _leaves(run: Run) -> list[dict[str, object]]:
 
 
 def _limits(leaf_map: LeafMap) -> list[float] | None:
-    """Return where a map is straight, if it is not so everywhere."""
+    """Return the interval in which a map is linear, if it is not linear everywhere."""
     shape = leaf_map.shape
     return [shape.low, shape.high] if isinstance(shape, Tamed) else None
 

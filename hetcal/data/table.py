@@ -172,7 +172,7 @@ def _check_not_too_many(name: str, values: Sequence[str], codes: Ints) -> None:
     raise TableError(
         f"The label column '{name}' has {len(values):,} distinct values ({shown}, …).",
         f"Up to {MOST_CLASSES} classes can be calibrated.",
-        "Choose another label column, or name a positive value to set it against all others.",
+        "Choose another label column, or name a positive value: all others are then negative.",
     )
 
 

@@ -312,7 +312,7 @@ def read_batch(inputs: list[tuple[str, Any, list[Any] | None]], start: int, used
 
 
 def as_matrix(values: Any) -> Singles:
-    """One row per row of the table, one column per unit."""
+    """Return one row per row of the table, one column per unit."""
     array = np.asarray(values, dtype=np.float32)
     return array.reshape(len(array), -1)
 

@@ -99,7 +99,7 @@ def test_a_damaged_artifact_is_refused_in_words(packed, tmp_path, broken, words)
 
 def test_a_model_entry_outside_the_artifact_is_never_opened(packed, tmp_path):
     outside = {"model": "../../model.keras", "inputs": [], "output": None, "positive_unit": 1}
-    with pytest.raises(ArtifactError, match="its model has a name of its own"):
+    with pytest.raises(ArtifactError, match="its model has an unknown name"):
         open_artifact(manifest_with(packed, scoring=outside), tmp_path)
 
 

@@ -172,7 +172,7 @@ def two_classes(maps):
             lambda data: manifest_with(data, scoring={"columns": ["a"], "kind": "logit"}),
             "its score",
         ),
-        (lambda data: manifest_with(data, scoring={"model": "/etc/passwd"}), "a name of its own"),
+        (lambda data: manifest_with(data, scoring={"model": "/etc/passwd"}), "an unknown name"),
         (lambda data: maps_with(data, lambda maps: maps.pop()), "not those of its leaves"),
         (lambda data: maps_with(data, two_classes), "not those of its classes"),
     ],

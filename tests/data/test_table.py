@@ -165,9 +165,9 @@ def test_names_that_several_columns_share_are_refused(frame):
     assert refusal(twice, Roles("y")).wrong == named
     with pytest.raises(TableError, match="more than one column named 'job'"):
         score_rows(twice, ColumnScoring(("w",), "logit"), (), "digest")
-    with pytest.raises(TableError, match="more than one column named 'w'"):
+    with pytest.raises(TableError, match="more than one column named 'job'"):
         score_rows(twice, ColumnScoring(("w", "y"), "logit"), ("a", "b"), "digest")
-    with pytest.raises(TableError, match="more than one column named 'w'"):
+    with pytest.raises(TableError, match="more than one column named 'job'"):
         make_table(twice, Roles("w"), "digest")
 
 
