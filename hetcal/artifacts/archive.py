@@ -5,7 +5,7 @@ import io
 import platform
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -246,18 +246,9 @@ def _joint(archive: zipfile.ZipFile, folder: str, leaves: list[int], test: Cells
 
 
 def read_class_cells(
-    archive: zipfile.ZipFile, partition: Partition, sketched: Collection[int], count: int
-) -> tuple[SavedCells | None, ...]:
-    """Read what is saved of each class; None of those that are not in `sketched`."""
-    return tuple(
-        _class_cells(archive, partition, number, count) if number in sketched else None
-        for number in range(count)
-    )
-
-
-def _class_cells(
     archive: zipfile.ZipFile, partition: Partition, number: int, count: int
 ) -> SavedCells:
+    """Read what is saved of one of `count` classes."""
     folder, leaves = _folder(number), [each.id for each in partition.leaves]
     cells = read_saved_cells(archive, partition, folder, joint=True, most=MOST_CELLS // count)
     require_both_labels(cells, "calibration")

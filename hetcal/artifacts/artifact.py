@@ -295,7 +295,12 @@ def _with_classes(
     return replace(
         artifact,
         choice=None if choice is None else replace(choice, divided=divided),
-        cells=read_class_cells(archive, artifact.partition, sketched, len(classes)),
+        cells=tuple(
+            read_class_cells(archive, artifact.partition, number, len(classes))
+            if number in sketched
+            else None
+            for number in range(len(classes))
+        ),
         evaluation=read_class_evaluation(metrics, classes),
         min_rows=manifest.fields("settings").integer("min_rows", 0, 2**62),
     )

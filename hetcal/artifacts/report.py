@@ -30,7 +30,9 @@ LIFT = ("auc", "percent", "se", "z", "p", "low", "high")
 def result_json(run: Run) -> str:
     """Write the result of a run; numbers that are not defined become null."""
     evaluation, scores = run.evaluation, run.scores
-    by_class, lift = evaluation.by_class, asdict(evaluation.lift)
+    by_class, lift, maps = evaluation.by_class, asdict(evaluation.lift), {}
+    if isinstance(run.calibrator, ClassCalibrator):
+        maps = {"calibrator": run.calibrator.method, "shrinkage": run.calibrator.shrinkage_}
     about_scores = {"how": scores.how, "clipped": scores.clipped, "excluded": scores.excluded}
     if by_class is None:
         about_scores["largest_difference"] = scores.largest_difference
@@ -48,7 +50,7 @@ def result_json(run: Run) -> str:
         "lift": lift if by_class is not None else {name: lift[name] for name in LIFT},
         **({} if by_class is None else _by_class(by_class)),
         "scheme": _scheme(run),
-        **_maps(run.calibrator),
+        **maps,
         "leaves": _leaves(run) if by_class is None else _class_leaves(run),
         "scores": about_scores,
         "notes": [*run.notes, *([run.computed_on] if evaluation.sketched else [])],
@@ -147,13 +149,6 @@ def _scheme(run: Run) -> dict[str, object]:
         "why": run.choice.why,
         "candidates": run.choice.candidates.to_dict("records"),
     }
-
-
-def _maps(calibrator: LeafCalibrator | ClassCalibrator) -> dict[str, object]:
-    """Say which maps of classes were fitted."""
-    if isinstance(calibrator, LeafCalibrator):
-        return {}
-    return {"calibrator": calibrator.method, "shrinkage": calibrator.shrinkage_}
 
 
 def _class_leaves(run: Run) -> list[dict[str, object]]:

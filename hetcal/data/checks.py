@@ -45,18 +45,16 @@ def label_findings(table: Table) -> Iterator[Finding]:
     rows = dict(zip(values, np.bincount(codes, minlength=len(values)), strict=True))
     for alike in alike_values(values):
         counts = ", ".join(f"'{value}' in {row_count(rows[value])}" for value in alike)
-        used = "Each counts as a class of its own."
-        if positive is not None:
-            used = (
-                f"Only '{positive}' counts as positive, the rest as negative."
-                if positive in alike
-                else "All of them count as negative."
-            )
+        used = "All of them count as negative."
+        if positive is None:
+            used = "Each counts as a class of its own."
+        elif positive in alike:
+            used = f"Only '{positive}' counts as positive, the rest as negative."
         yield Finding(
             table.roles.label,
             f"The label column '{table.roles.label}' has values that differ only in case or "
             f"spaces: {counts}. {used} If they mean the same, write them alike in the file.",
-            "note" if positive is not None and positive not in alike else "warning",
+            "warning" if positive is None or positive in alike else "note",
         )
 
 

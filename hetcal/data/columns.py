@@ -29,8 +29,6 @@ def fewest_category_rows(rows: int) -> int:
     The rates of smaller categories are mostly noise, and an order by them would separate the
     labels of the training rows better than any true feature.
 
-    Examples
-    --------
     >>> fewest_category_rows(40_000), fewest_category_rows(300)
     (50, 15)
     """
@@ -55,8 +53,6 @@ def column_kind(column: pd.Series) -> Kind:
 def value_text(value: object) -> str:
     """Write a value as text: whole numbers without a decimal point, booleans as True/False.
 
-    Examples
-    --------
     >>> value_text(1.0), value_text(0.5), value_text(np.True_), value_text("yes")
     ('1', '0.5', 'True', 'yes')
     """
@@ -74,8 +70,6 @@ def as_text(column: pd.Series) -> pd.Series:
 def counted(number: int, noun: str) -> str:
     """Write a number of things.
 
-    Examples
-    --------
     >>> counted(1, "test row"), counted(2000, "test row")
     ('1 test row', '2,000 test rows')
     """
@@ -88,13 +82,8 @@ def row_count(rows: int) -> str:
 
 
 def near_names(name: str, names: Sequence[str]) -> list[str]:
-    """Return up to three of `names` that are most like `name`, the nearest first.
+    """Return up to three of `names` that are most similar to `name`, ignoring case and spaces.
 
-    Case and spaces around the name do not matter; names that only share some letters are
-    left out.
-
-    Examples
-    --------
     >>> near_names(" incme", ["age", "Income"]), near_names("age", ["usage_8"])
     (['Income'], [])
     """
@@ -116,14 +105,9 @@ def check_names(names: Sequence[str], table: str = "The table", hint: str = "") 
 
 
 def value_codes(column: pd.Series) -> tuple[NDArray[np.int64], list[str]]:
-    """Enumerate the distinct values of a column.
+    """Return the position of each row's value among the distinct values, -1 where it is missing.
 
-    Returns
-    -------
-    codes : int array
-        Position of each row's value in `values`, -1 where it is missing.
-    values : list of str
-        The distinct values as text, smallest first (numbers by size).
+    The distinct values come as text, smallest first (numbers by size).
     """
     codes, found = pd.factorize(column, sort=not types.is_object_dtype(column))
     position: dict[str, int] = {}
@@ -136,8 +120,6 @@ def distinct_count(column: pd.Series) -> int:
 
     Numbers are sorted, which takes less time and memory than a table of them.
 
-    Examples
-    --------
     >>> distinct_count(pd.Series([2.0, 1.0, np.nan, 2.0])), distinct_count(pd.Series(["a", "a"]))
     (2, 1)
     """
@@ -202,11 +184,8 @@ def named_columns(X: pd.DataFrame | NDArray[Any]) -> pd.DataFrame:
 def single_limit(threshold: float) -> np.float32:
     """Return the largest single-precision number that is not above a threshold.
 
-    A value in single precision is at most the threshold if it is at most this, so that rows
-    need not be widened to be compared exactly as scikit-learn does.
+    Single-precision values can be compared with it exactly as scikit-learn does.
 
-    Examples
-    --------
     >>> float(single_limit(0.5)), float(single_limit(0.1)) < 0.1
     (0.5, True)
     """

@@ -1,7 +1,7 @@
 """Scores: beyond this module a score is a logit, or one log-probability per class."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -26,8 +26,6 @@ MOST_AWAY_FROM_ONE = 0.02
 def unit_name(layer: str, unit: int) -> str:
     """Name the column of a unit.
 
-    Examples
-    --------
     >>> unit_name("hidden", 3)
     'hidden[3]'
     """
@@ -91,12 +89,6 @@ class Scores:
         how = f"{self.how} Shown: class number {number + 1} against all others."
         logits = one_against_rest(self.logit, number)
         return make_scores(logits, how, digest=f"{self.digest} {number}")
-
-    def with_activations(self, activations: Activations | None) -> "Scores":
-        """Return the scores together with the output of a layer for the same rows."""
-        if activations is None:
-            return self
-        return replace(self, activations=activations, digest=f"{self.digest} {activations.layer}")
 
 
 def to_logits(probability: ArrayLike) -> Floats:

@@ -60,8 +60,6 @@ def halves(y: Labels, group: Groups | None = None) -> tuple[Ints, Ints]:
 
     Rows of one group stay together where both halves can then have rows of both classes.
 
-    Examples
-    --------
     >>> [part.tolist() for part in halves(np.array([0, 1, 0, 1, 0, 1, 0, 1]))]
     [[0, 1, 4, 5], [2, 3, 6, 7]]
     """
@@ -162,8 +160,6 @@ def role_names() -> dict[str, str]:
 def role_named(text: str) -> str | None:
     """Return the role that a text names, None if it names none.
 
-    Examples
-    --------
     >>> role_named(" Val "), role_named("cal"), role_named("holdout")
     ('validation', 'calibration', None)
     """

@@ -47,8 +47,6 @@ def label_values(column: pd.Series) -> list[str]:
 def alike_values(values: Sequence[str]) -> list[list[str]]:
     """Return the groups of values that differ only in case or in spaces.
 
-    Examples
-    --------
     >>> alike_values(["No", "Yes", "yes "])
     [['Yes', 'yes ']]
     """
@@ -63,8 +61,6 @@ def guess_positive(values: Sequence[str]) -> str | None:
 
     Words such as yes and no decide first, then a leading > or "not", then the order.
 
-    Examples
-    --------
     >>> guess_positive(["<=50K", ">50K"]), guess_positive(["1", "2"]), guess_positive(["a"])
     ('>50K', '2', None)
     """
@@ -88,8 +84,6 @@ def _positivity(value: str) -> tuple[int, float, str]:
 def positive_rate(y: NDArray[np.integer], weight: Floats | None = None) -> float:
     """Return the share of positive rows, by weight if they have one; NaN without any.
 
-    Examples
-    --------
     >>> positive_rate(np.array([1, 0, 0])), positive_rate(np.array([1, 0]), np.array([3.0, 1.0]))
     (0.3333333333333333, 0.75)
     """

@@ -5,7 +5,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -74,7 +74,6 @@ class ScoringJob:
         self._finish = finish
         self._layer = layer
         self._scores: Scores | None = None
-        self._activations: Activations | None = None
 
     @property
     def running(self) -> bool:
@@ -110,25 +109,14 @@ class ScoringJob:
             raise
 
     def result(self) -> Scores:
-        """Wait for the scores, or raise what went wrong."""
+        """Wait for the scores and the output of the layer, or raise what went wrong."""
         if self._scores is None:
             self._scores = self._read(self._child.finish())
             self._child.close()
         return self._scores
 
-    def activations(self) -> Activations | None:
-        """Wait for the output of the layer; None if no layer was requested."""
-        self.result()
-        return self._activations
-
     def _read(self, directory: Path) -> Scores:
         facts = read_object(directory / "output.json")
-        if self._layer is not None:
-            units = facts.get("layer_units")
-            if type(units) is not int or not 1 <= units <= _most_units(self._rows):
-                raise unusable("the layer has no width")
-            values = read_outputs(directory / "layer.npy", self._rows, (units,))
-            self._activations = Activations(self._layer, values)
         activation = facts.get("activation")
         if activation is not None and not isinstance(activation, str):
             raise unusable("the last activation has no name")
@@ -137,7 +125,15 @@ class ScoringJob:
             stripped = read_outputs(directory / "stripped.npy", self._rows, self._units)
             if stripped.shape != own.shape:
                 raise unusable("the output has two shapes")
-        return self._finish(ModelOutput(own, stripped, activation))
+        scores = self._finish(ModelOutput(own, stripped, activation))
+        if self._layer is None:
+            return scores
+        units = facts.get("layer_units")
+        if type(units) is not int or not 1 <= units <= _most_units(self._rows):
+            raise unusable("the layer has no width")
+        values = read_outputs(directory / "layer.npy", self._rows, (units,))
+        digest = f"{scores.digest} {self._layer}"
+        return replace(scores, activations=Activations(self._layer, values), digest=digest)
 
 
 def start_scoring(
@@ -355,7 +351,7 @@ def score_rows(
             layer=scoring.layer,
         )
         job.watch(progress)
-        return job.result().with_activations(job.activations())
+        return job.result()
     if classes:
         require_column_per_class(scoring.columns, classes)
     check_names(list(frame.columns))

@@ -129,8 +129,6 @@ def groups_of(table: Table, rows: Ints) -> Groups | None:
 def lost_pairs(scores: Floats, grid: Grid) -> float:
     """Estimate, on a sample, the share of pairs of rows whose scores differ but share a bin.
 
-    Examples
-    --------
     >>> lost_pairs(np.array([0.0, 0.0, 1e-9, 5.0]), Grid())
     0.25
     """
