@@ -155,7 +155,9 @@ def score_with_artifact(
 
 def _manifest(run: Run, scoring: Scoring, sketched: list[int]) -> dict[str, object]:
     model = scoring.model.digest if isinstance(scoring, ModelScoring) else None
-    several = bool(run.classes)
+    several, settings = bool(run.classes), asdict(run.settings)
+    if isinstance(run.calibrator, ClassCalibrator):
+        settings["calibrator"] = run.calibrator.method
     return {
         **({"kind": SEVERAL} if several else {}),
         "format": FORMAT,
@@ -164,7 +166,7 @@ def _manifest(run: Run, scoring: Scoring, sketched: list[int]) -> dict[str, obje
         "digests": {"table": run.table.digest, "model": model},
         **({"classes": list(run.classes)} if several else {}),
         "roles": asdict(run.table.roles),
-        "settings": asdict(run.settings) | {"calibrator": _method(run)},
+        "settings": settings,
         "chosen": None if run.choice is None else run.choice.chosen,
         "why": None if run.choice is None else run.choice.why,
         **({"divided": run.divided, "sketched": sketched} if several else {}),
@@ -172,11 +174,6 @@ def _manifest(run: Run, scoring: Scoring, sketched: list[int]) -> dict[str, obje
         "kinds": _kinds(run, scoring),
         "rows": run.split.counts,
     }
-
-
-def _method(run: Run) -> str:
-    maps = run.calibrator
-    return maps.method if isinstance(maps, ClassCalibrator) else run.settings.calibrator
 
 
 def _scoring_document(scoring: Scoring, several: bool) -> dict[str, object]:

@@ -64,6 +64,10 @@ def read_class_evaluation(metrics: Fields, classes: tuple[str, ...]) -> Evaluati
     before, pooled, after = (
         _class_metrics(metrics.fields(name)) for name in ("before", "pooled", "after")
     )
+    curves = metrics.objects("top_label")
+    if tuple(each.text("name") for each in curves) != CURVES:
+        raise JsonError("its curves are not those before and after")
+    per_class = _classes(metrics.objects("per_class"), classes)
     return Evaluation(
         before,
         pooled,
@@ -73,9 +77,7 @@ def read_class_evaluation(metrics: Fields, classes: tuple[str, ...]) -> Evaluati
         leaves=pd.DataFrame(),
         rows=metrics.fields("rows").integer("test", 1, 2**62),
         groups=_groups(metrics),
-        by_class=ByClass(
-            _classes(metrics.objects("per_class"), classes), _curves(metrics.objects("top_label"))
-        ),
+        by_class=ByClass(per_class, tuple(map(_curve, curves))),
     )
 
 
@@ -118,12 +120,6 @@ def _classes(found: list[Fields], classes: tuple[str, ...]) -> pd.DataFrame:
     }
     rows = np.array([each.integer("rows", 0, 2**62) for each in found])
     return pd.DataFrame({"class": classes, "rows": rows, **numbers})
-
-
-def _curves(found: list[Fields]) -> tuple[ReliabilityCurve, ...]:
-    if tuple(each.text("name") for each in found) != CURVES:
-        raise JsonError("its curves are not those before and after")
-    return tuple(map(_curve, found))
 
 
 def _curve(content: Fields) -> ReliabilityCurve:

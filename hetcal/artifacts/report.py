@@ -18,7 +18,6 @@ from hetcal.calibrators.shapes import Tamed
 from hetcal.data.splits import ROLES
 from hetcal.data.table import ALL_ROWS, class_shares
 from hetcal.errors import TableError
-from hetcal.metrics.curves import ReliabilityCurve
 from hetcal.partitions.partition import leaf_table
 from hetcal.results.evaluation import ByClass
 from hetcal.runs.run import Run
@@ -130,13 +129,12 @@ def _top(logs: Floats, classes: tuple[str, ...]) -> pd.Series:
 
 
 def _by_class(found: ByClass) -> dict[str, object]:
-    curves = [_curve(each) for each in found.top_label]
-    return {"per_class": found.table.to_dict("records"), "top_label": curves}
-
-
-def _curve(curve: ReliabilityCurve) -> dict[str, object]:
     numbers = ("predicted", "observed", "low", "high", "count")
-    return {"name": curve.name} | {name: getattr(curve, name).tolist() for name in numbers}
+    curves = [
+        {"name": each.name} | {name: getattr(each, name).tolist() for name in numbers}
+        for each in found.top_label
+    ]
+    return {"per_class": found.table.to_dict("records"), "top_label": curves}
 
 
 def _scheme(run: Run) -> dict[str, object]:

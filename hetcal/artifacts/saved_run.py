@@ -135,12 +135,5 @@ def saved_run(artifact: Artifact, min_rows: int) -> SavedRun:
         own = only.calibrator.with_min_rows(min_rows)
         scheme = artifact.scheme
         maps = own if scheme is None else with_scheme(own, scheme, artifact.partition)
-    return SavedRun(
-        artifact.partition,
-        artifact.cells,
-        maps,
-        artifact.choice,
-        artifact.applied,
-        artifact.classes,
-        artifact.evaluation,
-    )
+    parts = artifact.choice, artifact.applied, artifact.classes, artifact.evaluation
+    return SavedRun(artifact.partition, artifact.cells, maps, *parts)
