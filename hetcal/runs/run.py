@@ -200,7 +200,7 @@ class Run:
             rows = f"{scores.excluded:,} of {len(scores.logit):,} rows"
             notes.append(f"{rows} have no finite score and are left out.")
         if scores.clipped:
-            notes.append(f"{scores.clipped:,} probabilities within 1e-7 of 0 or 1 were clipped.")
+            notes.append(f"Probabilities within 1e-7 of 0 or 1 were clipped: {scores.clipped:,}.")
         if self.choice is not None and self.choice.uncounted:
             few = ", ".join(self.classes[each] for each in self.choice.uncounted)
             notes.append(f"With too few rows for their AUC to count in the choice: {few}.")
