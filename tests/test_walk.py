@@ -88,7 +88,7 @@ def test_nothing_is_counted_after_the_block_or_in_a_package_whose_name_begins_al
 
 def test_the_walk_of_a_command_begins_at_the_command_line_and_is_printed(monkeypatch, capsys):
     walk = modules_entered("score")
-    assert len(set(walk)) == len(walk)
+    assert len(set(walk)) == len(walk) <= 25
     monkeypatch.setattr("tests.walk.modules_entered", lambda *asked: walk)
     monkeypatch.setattr(sys, "argv", ["walk", "score"])
     main()

@@ -1,11 +1,11 @@
-"""What an artifact keeps of the rows of a run: written into its zip, and read as untrusted."""
+"""The zip of an artifact: sketches of the rows of a run are written, and read as untrusted."""
 
 import hashlib
 import io
 import platform
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -19,15 +19,13 @@ from hetcal.cells.cells import Cells
 from hetcal.cells.joint import JointSketch, joint_sketch, joint_sketch_bytes, read_joint_sketch
 from hetcal.cells.sketch import MOST_CELLS, read_sketch, sketch_bytes
 from hetcal.data.columns import FeatureKind
-from hetcal.data.scores import ScoreKind
 from hetcal.errors import ArtifactError, CalibrationError, HetcalError
 from hetcal.models.file import ModelFile, inspect_model
-from hetcal.models.inputs import InputColumns
 from hetcal.partitions.partition import Partition
 from hetcal.results.evaluation import Evaluation, leaf_counts
 from hetcal.runs.role_cells import PASSED, RoleSketches
 from hetcal.runs.run import Run
-from hetcal.strict_json import MAX_TEXT, Fields, JsonError, parse_object
+from hetcal.strict_json import MAX_TEXT, Fields, JsonError
 from hetcal.version import __version__
 
 LIBRARIES = (
@@ -54,16 +52,6 @@ def zipped(entries: Mapping[str, bytes]) -> bytes:
     return packed.getvalue()
 
 
-def model_entry(model: ModelFile) -> str:
-    """Name the entry of a model."""
-    return f"model.{model.format}"
-
-
-def inputs_document(inputs: InputColumns) -> list[dict[str, object]]:
-    """Write which columns feed which input."""
-    return [{"input": name, "columns": columns} for name, columns in inputs.columns]
-
-
 def library_versions() -> dict[str, str]:
     """Return the versions of Python and of the libraries that numbers depend on."""
     found = {"python": platform.python_version()}
@@ -78,7 +66,7 @@ def library_versions() -> dict[str, str]:
 
 @contextmanager
 def opened(data: bytes) -> Iterator[zipfile.ZipFile]:
-    """Open a zip, and say in words what is wrong with one that is not an artifact."""
+    """Open a zip; errors say what is wrong with one that is not an artifact."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             yield archive
@@ -99,11 +87,6 @@ def read_entry(archive: zipfile.ZipFile, name: str, limit: int = MAX_TEXT) -> by
     return content
 
 
-def read_object_entry(archive: zipfile.ZipFile, name: str) -> Fields:
-    """Read an entry that holds a JSON object."""
-    return parse_object(read_entry(archive, name))
-
-
 def require_format(manifest: Fields, newest: int) -> None:
     """Refuse a format that this version does not know."""
     found = manifest.integer("format", 0, 2**31)
@@ -116,10 +99,10 @@ def require_format(manifest: Fields, newest: int) -> None:
 
 
 def read_model(manifest: Fields, archive: zipfile.ZipFile, directory: Path) -> ModelFile:
-    """Unpack the model that the artifact was saved with, and look at it."""
+    """Unpack the model that the artifact was saved with, and check it."""
     entry = manifest.fields("scoring").text("model")
     if entry not in MODEL_ENTRIES:
-        raise JsonError("its model has a name of its own")
+        raise JsonError("its model has an unknown name")
     content = read_entry(archive, entry, LARGEST_MODEL)
     digest = hashlib.sha256(content).hexdigest()
     if digest != manifest.fields("digests").text("model"):
@@ -129,27 +112,8 @@ def read_model(manifest: Fields, archive: zipfile.ZipFile, directory: Path) -> M
     return inspect_model(path, name=entry)
 
 
-def read_inputs(scoring: Fields) -> InputColumns:
-    """Read which columns feed which input."""
-    inputs = ((each.text("input"), each.texts("columns")) for each in scoring.objects("inputs"))
-    return InputColumns(tuple(inputs))
-
-
-def read_output(scoring: Fields) -> str | None:
-    """Read the name of the output, where there is a choice."""
-    return None if scoring.is_null("output") else scoring.text("output")
-
-
-def read_score_kind(scoring: Fields) -> ScoreKind:
-    """Read what score columns hold."""
-    kind = scoring.text("kind")
-    if kind not in ("logit", "probability"):
-        raise JsonError(f"the kind of its scores is {kind!r}")
-    return kind  # type: ignore[return-value]
-
-
 def read_kinds(fields: Fields) -> dict[str, FeatureKind]:
-    """Read how the columns of new rows are to be read."""
+    """Read the kinds of the columns of new rows."""
     kinds = {name: fields.text(name) for name in fields.names}
     if not set(kinds.values()) <= {"number", "category"}:
         raise JsonError("the kind of a column is neither number nor category")
@@ -175,47 +139,24 @@ FILLED, FEWEST = 2**17, 2**11
 
 @dataclass(frozen=True)
 class SavedScheme:
-    """What is saved of the choice of a scheme, beyond the scheme itself.
-
-    Parameters
-    ----------
-    chosen, why : str
-        As in `hetcal.schemes.choice.Choice`.
-    divided : bool
-        Whether the rows are divided into leaves for it.
-    """
+    """What is saved of a `hetcal.schemes.choice.Choice`, beyond the scheme itself."""
 
     chosen: str
     why: str
-    divided: bool = True
+    divided: bool = True  # whether leaves have maps of their own
 
 
 @dataclass(frozen=True)
 class SavedCells:
-    """What is saved of the rows.
-
-    Parameters
-    ----------
-    train, calibration, test : Cells
-        Their scores.
-    calibrator : LeafCalibrator
-        The map of every leaf that can be trusted, however few its rows.
-    joint : JointSketch or None
-        The test rows with their logits before and after, where it is not these maps that
-        calibrate.
-    group : str or None
-        The column whose groups the rows belong to, which sketches do not know.
-    evaluation : Evaluation or None
-        What these are worth as the rows told it; None where it follows from the cells.
-    """
+    """What is saved of the rows: the scores of each role, and what was fitted on them."""
 
     train: Cells
     calibration: Cells
     test: Cells
-    calibrator: LeafCalibrator
-    joint: JointSketch | None = None
-    group: str | None = None
-    evaluation: Evaluation | None = None
+    calibrator: LeafCalibrator  # a map of every leaf in which one can be fitted, whatever min_rows
+    joint: JointSketch | None = None  # test logits before and after, where other maps calibrate
+    group: str | None = None  # the group column: sketches do not know the groups of rows
+    evaluation: Evaluation | None = None  # computed on all rows; None where cells are exact enough
 
 
 def saved_entries(run: Run) -> dict[str, bytes]:
@@ -234,7 +175,7 @@ def class_entries(run: Run) -> dict[int, dict[str, bytes]]:
     for number in range(count):
         try:
             view = run.view(number)
-        except CalibrationError:  # its calibration rows allow no map, and it is not shown
+        except CalibrationError:  # no map can be fitted on its calibration rows
             continue
         cells = view.role_cells.sketched(leaves).within(_filled(count), MOST_CELLS // count)
         joint = joint_sketch(view.ways.before, view.ways.after, leaves, _filled(count))
@@ -250,15 +191,10 @@ def _entries(
 ) -> dict[str, bytes]:
     entries = {folder + MAPS: maps.with_min_rows(0).to_json().encode()}
     for role in PASSED:
-        entries[folder + sketch_entry(role)] = sketch_bytes(getattr(sketches, role))
+        entries[f"{folder}{role}.sketch"] = sketch_bytes(getattr(sketches, role))
     if joint is not None:
         entries[folder + JOINT] = joint_sketch_bytes(joint)
     return entries
-
-
-def sketch_entry(role: str) -> str:
-    """Name the entry that holds the sketch of a role."""
-    return f"{role}.sketch"
 
 
 def read_saved_cells(
@@ -269,27 +205,13 @@ def read_saved_cells(
     joint: bool,
     most: int = MOST_CELLS,
 ) -> SavedCells:
-    """Read what is saved of the rows.
-
-    Parameters
-    ----------
-    archive : ZipFile
-        The artifact.
-    partition : Partition
-        Whose leaves the rows are in.
-    folder : str, optional
-        Where in the zip the entries are.
-    joint : bool
-        Whether there is a joint sketch.
-    most : int, optional
-        Most cells of a sketch, empty ones included.
-    """
+    """Read what is saved of the rows, in sketches of at most `most` cells, empty ones included."""
     calibrator = LeafCalibrator.from_json(read_entry(archive, folder + MAPS))
     require_leaves(calibrator, partition)
     leaves = [each.id for each in partition.leaves]
     grids, cells = set(), {}
     for role in PASSED:
-        content = read_entry(archive, folder + sketch_entry(role), LARGEST_SKETCH)
+        content = read_entry(archive, f"{folder}{role}.sketch", LARGEST_SKETCH)
         sketch = read_sketch(content, most)
         if list(sketch.leaves) != leaves:
             raise JsonError(f"its sketch of the {role} rows is not of its leaves")
@@ -324,18 +246,9 @@ def _joint(archive: zipfile.ZipFile, folder: str, leaves: list[int], test: Cells
 
 
 def read_class_cells(
-    archive: zipfile.ZipFile, partition: Partition, sketched: Collection[int], count: int
-) -> tuple[SavedCells | None, ...]:
-    """Read what is saved of each class, of which only those in `sketched` can be explored."""
-    return tuple(
-        _class_cells(archive, partition, number, count) if number in sketched else None
-        for number in range(count)
-    )
-
-
-def _class_cells(
     archive: zipfile.ZipFile, partition: Partition, number: int, count: int
 ) -> SavedCells:
+    """Read what is saved of one of `count` classes."""
     folder, leaves = _folder(number), [each.id for each in partition.leaves]
     cells = read_saved_cells(archive, partition, folder, joint=True, most=MOST_CELLS // count)
     require_both_labels(cells, "calibration")

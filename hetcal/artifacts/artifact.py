@@ -2,6 +2,7 @@
 
 import math
 import zipfile
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -13,19 +14,13 @@ from hetcal.artifacts.archive import (
     SavedCells,
     SavedScheme,
     class_entries,
-    inputs_document,
     library_versions,
-    model_entry,
     opened,
     read_class_cells,
     read_entry,
-    read_inputs,
     read_kinds,
     read_model,
-    read_object_entry,
-    read_output,
     read_saved_cells,
-    read_score_kind,
     require_both_labels,
     require_format,
     require_leaves,
@@ -36,15 +31,17 @@ from hetcal.artifacts.evaluation import SHARE, read_class_evaluation
 from hetcal.artifacts.report import result_json, scored_rows, to_json
 from hetcal.calibrators.class_calibrator import ClassCalibrator
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
-from hetcal.data.columns import FeatureKind, column_kind
+from hetcal.data.columns import FeatureKind, category_names, column_kind, row_count
 from hetcal.data.table import MOST_CLASSES
+from hetcal.models.inputs import InputColumns
 from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
+from hetcal.partitions.nodes import Feature
 from hetcal.partitions.partition import Partition
 from hetcal.progress import Progress, between, silent
 from hetcal.results.evaluation import Evaluation
 from hetcal.runs.run import Run, readable
 from hetcal.schemes.scheme import Scheme, maps_apply, with_scheme
-from hetcal.strict_json import Fields, JsonError
+from hetcal.strict_json import Fields, JsonError, parse_object
 from hetcal.version import __version__
 
 # Raise the number when a reader of the old one would misread the file, teach `open_artifact`
@@ -58,6 +55,7 @@ SCHEME = "scheme.json"
 LEAF_MAPS, CLASS_MAPS = "calibrators.json", "class_calibrators.json"
 READ_SHARE = 0.3  # of scoring a file goes into reading it
 MODEL_SHARE = 0.8  # of the work with an artifact that holds a model
+SHOWN = 3  # categories that a note names
 
 
 @dataclass(frozen=True)
@@ -75,18 +73,18 @@ class Artifact:
     test_rows : int
         Number of rows that they were measured on.
     kinds : dict
-        Whether a column that scoring reads held numbers or categories; new rows are to be
-        read alike.
+        Whether a column that scoring reads held numbers or categories; those of new rows are
+        read the same way.
     classes : tuple of str
         The values of the label in the order of the scores, where there are more than two.
     cells : tuple of SavedCells or None
-        What can be explored without the rows: one entry for two classes, one for each of more,
-        None for a class that cannot be set against the rest. Empty in artifacts of format 1, and
-        in those of a scheme that were written without a joint sketch.
+        What is saved of the rows: one entry for two classes, one for each of more, None for a
+        class for which no map can be fitted. Empty in artifacts of format 1, and in those of a
+        scheme that were written without a joint sketch.
     scheme : Scheme or None
-        What calibrates two classes; the maps of the leaves do if there is none.
+        What calibrates two classes; if None, the maps of the leaves do.
     choice : SavedScheme or None
-        What was chosen and why, where the run says so.
+        Which scheme was chosen and why.
     evaluation : Evaluation or None
         As measured then, for more than two classes.
     min_rows : int
@@ -110,7 +108,7 @@ class Artifact:
 
     @property
     def applied(self) -> bool:
-        """Whether the maps of the leaves calibrate; a scheme of many trees takes their place."""
+        """Whether the maps of the leaves calibrate, and not a scheme of many trees."""
         return maps_apply(self.scheme, self.partition)
 
 
@@ -130,7 +128,7 @@ def artifact_bytes(run: Run, scoring: Scoring) -> bytes:
             entries[SCHEME] = run.choice.scheme.to_json().encode()
         entries |= saved_entries(run)
     if isinstance(scoring, ModelScoring):
-        entries[model_entry(scoring.model)] = scoring.model.path.read_bytes()
+        entries[f"model.{scoring.model.format}"] = scoring.model.path.read_bytes()
     return zipped(entries)
 
 
@@ -139,8 +137,8 @@ def score_with_artifact(
 ) -> pd.DataFrame:
     """Score every row of a table; columns as in `scored_rows`.
 
-    `digest` may stand for the rows; the result does not depend on it. What
-    `progress` raises ends the work, also that of a model.
+    `digest` identifies the rows in caches; the result does not depend on it. What `progress`
+    raises ends the work, also that of a model.
     """
     scored = MODEL_SHARE if isinstance(artifact.scoring, ModelScoring) else 0.0
     scoring = artifact.scoring, artifact.classes, digest
@@ -157,7 +155,9 @@ def score_with_artifact(
 
 def _manifest(run: Run, scoring: Scoring, sketched: list[int]) -> dict[str, object]:
     model = scoring.model.digest if isinstance(scoring, ModelScoring) else None
-    several = bool(run.classes)
+    several, settings = bool(run.classes), asdict(run.settings)
+    if isinstance(run.calibrator, ClassCalibrator):
+        settings["calibrator"] = run.calibrator.method
     return {
         **({"kind": SEVERAL} if several else {}),
         "format": FORMAT,
@@ -166,7 +166,7 @@ def _manifest(run: Run, scoring: Scoring, sketched: list[int]) -> dict[str, obje
         "digests": {"table": run.table.digest, "model": model},
         **({"classes": list(run.classes)} if several else {}),
         "roles": asdict(run.table.roles),
-        "settings": asdict(run.settings) | {"calibrator": _method(run)},
+        "settings": settings,
         "chosen": None if run.choice is None else run.choice.chosen,
         "why": None if run.choice is None else run.choice.why,
         **({"divided": run.divided, "sketched": sketched} if several else {}),
@@ -176,18 +176,13 @@ def _manifest(run: Run, scoring: Scoring, sketched: list[int]) -> dict[str, obje
     }
 
 
-def _method(run: Run) -> str:
-    maps = run.calibrator
-    return maps.method if isinstance(maps, ClassCalibrator) else run.settings.calibrator
-
-
 def _scoring_document(scoring: Scoring, several: bool) -> dict[str, object]:
     if isinstance(scoring, ColumnScoring):
         columns = {"columns": list(scoring.columns)} if several else {"column": scoring.columns[0]}
         return {**columns, "kind": scoring.kind}
     return {
-        "model": model_entry(scoring.model),
-        "inputs": inputs_document(scoring.inputs),
+        "model": f"model.{scoring.model.format}",
+        "inputs": [{"input": name, "columns": each} for name, each in scoring.inputs.columns],
         "output": scoring.output,
         **({} if several else {"positive_unit": scoring.positive_unit}),
         **({} if scoring.layer is None else {"layer": scoring.layer}),
@@ -210,10 +205,10 @@ def open_artifact(data: bytes, directory: Path) -> Artifact:
         When the bytes are not an artifact, or one that this version cannot read.
     """
     with opened(data) as archive:
-        manifest = read_object_entry(archive, "manifest.json")
+        manifest = parse_object(read_entry(archive, "manifest.json"))
         classes = _classes(manifest)
         require_format(manifest, FORMAT)
-        metrics = read_object_entry(archive, "metrics.json")
+        metrics = parse_object(read_entry(archive, "metrics.json"))
         partition = Partition.from_json(read_entry(archive, "partition.json"))
         auc = "macro_auc" if classes else "auc"
         artifact = Artifact(
@@ -226,7 +221,7 @@ def open_artifact(data: bytes, directory: Path) -> Artifact:
             test_rows=metrics.fields("rows").integer("test", 1, 2**62),
             kinds=read_kinds(manifest.fields("kinds")),
             classes=classes,
-            choice=_choice(manifest),
+            choice=_choice(manifest, SCHEME in archive.namelist()),
         )
         if isinstance(artifact.calibrator, LeafCalibrator):
             return _with_scheme(artifact, artifact.calibrator, manifest, archive)
@@ -273,10 +268,9 @@ def _with_scheme(
         choice = SavedScheme(manifest.text("chosen"), manifest.text("why"))
         artifact = replace(artifact, choice=choice)
     scheme = Scheme.from_json(read_entry(archive, SCHEME))
-    # Older versions saved the maps that the leaves ask for.
-    return replace(
-        artifact, calibrator=with_scheme(maps, scheme, artifact.partition), scheme=scheme
-    )
+    # Older versions saved the maps of the leaves without the scheme.
+    maps = with_scheme(maps, scheme, artifact.partition)
+    return replace(artifact, calibrator=maps, scheme=scheme)
 
 
 def _cells(manifest: Fields, archive: zipfile.ZipFile, partition: Partition) -> SavedCells | None:
@@ -301,7 +295,12 @@ def _with_classes(
     return replace(
         artifact,
         choice=None if choice is None else replace(choice, divided=divided),
-        cells=read_class_cells(archive, artifact.partition, sketched, len(classes)),
+        cells=tuple(
+            read_class_cells(archive, artifact.partition, number, len(classes))
+            if number in sketched
+            else None
+            for number in range(len(classes))
+        ),
         evaluation=read_class_evaluation(metrics, classes),
         min_rows=manifest.fields("settings").integer("min_rows", 0, 2**62),
     )
@@ -311,26 +310,72 @@ def _is_first_format(manifest: Fields) -> bool:
     return manifest.integer("format", 0, 2**31) == 1
 
 
-def _choice(manifest: Fields) -> SavedScheme | None:
-    """Read what was chosen; artifacts without a choice, and older ones, say nothing."""
-    chosen, why = (
-        None if key not in manifest or manifest.is_null(key) else manifest.text(key)
-        for key in ("chosen", "why")
-    )
-    return None if chosen is None else SavedScheme(chosen, why or "")
+def _choice(manifest: Fields, scheme: bool) -> SavedScheme | None:
+    """Read what was chosen, which a scheme must say; older artifacts do not."""
+    if "chosen" not in manifest or (manifest.is_null("chosen") and not scheme):
+        return None
+    unexplained = "why" not in manifest or manifest.is_null("why")
+    return SavedScheme(manifest.text("chosen"), "" if unexplained else manifest.text("why"))
 
 
 def _scoring(manifest: Fields, archive: zipfile.ZipFile, directory: Path, classes: int) -> Scoring:
     scoring = manifest.fields("scoring")
     if "model" in scoring:
+        model, inputs = read_model(manifest, archive, directory), scoring.objects("inputs")
         return ModelScoring(
-            read_model(manifest, archive, directory),
-            read_inputs(scoring),
-            read_output(scoring),
+            model,
+            InputColumns(tuple((each.text("input"), each.texts("columns")) for each in inputs)),
+            None if scoring.is_null("output") else scoring.text("output"),
             1 if classes else scoring.integer("positive_unit", 0, 1),
             scoring.text("layer") if "layer" in scoring else None,
         )
     columns = scoring.texts("columns") if classes else (scoring.text("column"),)
     if len(columns) != max(classes, 1):
         raise JsonError("its score columns are not those of its classes")
-    return ColumnScoring(columns, read_score_kind(scoring))
+    kind = scoring.text("kind")
+    if kind not in ("logit", "probability"):
+        raise JsonError(f"the kind of its scores is {kind!r}")
+    return ColumnScoring(columns, kind)  # type: ignore[arg-type]
+
+
+def scored_rows_in_words(scored: pd.DataFrame) -> str:
+    """Say how many rows got a probability, and of how many if not all did."""
+    done, rows = _scored_count(scored), row_count(len(scored))
+    return rows if done == len(scored) else f"{done:,} of {rows}"
+
+
+def _scored_count(scored: pd.DataFrame) -> int:
+    return int(scored["after" if "after" in scored else "top_after"].notna().sum())
+
+
+def new_row_notes(artifact: Artifact, frame: pd.DataFrame, scored: pd.DataFrame) -> list[str]:
+    """Report rows without a probability, and categories that were rare or unseen in training."""
+    without, notes = len(scored) - _scored_count(scored), []
+    if without:
+        notes.append(
+            f"{without:,} of {row_count(len(scored))} {'has' if without == 1 else 'have'} no "
+            "finite score, and so no probability: the score, or a value that the model reads, is "
+            "missing or infinite."
+        )
+    scheme = artifact.scheme
+    features = artifact.partition.features if scheme is None else scheme.features
+    for feature in {each.name: each for each in features}.values():
+        if feature.kind == "category" and feature.name in frame:
+            notes += _unknown_categories(feature, frame[feature.name])
+    return notes
+
+
+def _unknown_categories(feature: Feature, column: pd.Series) -> Iterator[str]:
+    codes, names = category_names(column)
+    rows = np.bincount(codes[codes >= 0], minlength=len(names)).tolist()
+    known = {*feature.categories}
+    unknown = {name: n for name, n in zip(names, rows, strict=True) if n and name not in known}
+    if unknown:
+        frequent = sorted(unknown, key=lambda name: -unknown[name])
+        listed = ", ".join(f"'{name}'" for name in frequent[:SHOWN])
+        total = sum(unknown.values())
+        yield (
+            f"{row_count(total)} {'has' if total == 1 else 'have'} a category in column "
+            f"'{feature.name}' that was rare or unseen in training ({listed}"
+            f"{', …' if len(frequent) > SHOWN else ''}): such categories count as missing."
+        )

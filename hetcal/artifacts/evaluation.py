@@ -1,4 +1,4 @@
-"""What calibration changed, as JSON: written for an artifact, and read from strangers."""
+"""Evaluations as JSON: written for an artifact, and read as untrusted input."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from hetcal.results.evaluation import ByClass, Evaluation
 from hetcal.strict_json import Fields, JsonError, parse_object
 
 SHARE = (-1e-9, 1 + 1e-9)  # sums over weighted rows may be rounded past the ends
-WAYS = ("before", "pooled", "tree", "after")
+SCHEMES = ("before", "pooled", "tree", "after")
 COUNTS = ("leaf", "rows", "positives")
 IN_LEAVES = (
     *("auc_before", "auc_after", "lift", "log_loss_before", "log_loss_after"),
@@ -34,7 +34,7 @@ OF_CLASSES = {
 def evaluation_json(evaluation: Evaluation) -> str:
     """Write an evaluation of two classes; numbers that are not defined become null."""
     document = {
-        **{way: asdict(getattr(evaluation, way)) for way in WAYS},
+        **{scheme: asdict(getattr(evaluation, scheme)) for scheme in SCHEMES},
         "lift": asdict(evaluation.lift),
         "leaves": evaluation.leaves.to_dict("records"),
         "rows": evaluation.rows,
@@ -46,7 +46,7 @@ def evaluation_json(evaluation: Evaluation) -> str:
 def read_evaluation(text: bytes, leaves: Sequence[int]) -> Evaluation:
     """Read what `evaluation_json` wrote of these leaves."""
     content = parse_object(text)
-    before, pooled, tree, after = (_metrics(content.fields(way)) for way in WAYS)
+    before, pooled, tree, after = (_metrics(content.fields(scheme)) for scheme in SCHEMES)
     return Evaluation(
         before,
         pooled,
@@ -64,6 +64,10 @@ def read_class_evaluation(metrics: Fields, classes: tuple[str, ...]) -> Evaluati
     before, pooled, after = (
         _class_metrics(metrics.fields(name)) for name in ("before", "pooled", "after")
     )
+    curves = metrics.objects("top_label")
+    if tuple(each.text("name") for each in curves) != CURVES:
+        raise JsonError("its curves are not those before and after")
+    per_class = _classes(metrics.objects("per_class"), classes)
     return Evaluation(
         before,
         pooled,
@@ -73,14 +77,11 @@ def read_class_evaluation(metrics: Fields, classes: tuple[str, ...]) -> Evaluati
         leaves=pd.DataFrame(),
         rows=metrics.fields("rows").integer("test", 1, 2**62),
         groups=_groups(metrics),
-        by_class=ByClass(
-            _classes(metrics.objects("per_class"), classes), _curves(metrics.objects("top_label"))
-        ),
+        by_class=ByClass(per_class, tuple(map(_curve, curves))),
     )
 
 
 def _lift(content: Fields) -> Lift:
-    # From these all else follows.
     before, after = (content.number_or_nan(name, *SHARE) for name in ("before", "after"))
     return lift_between(before, after, content.number_or_nan("se", 0))
 
@@ -121,18 +122,12 @@ def _classes(found: list[Fields], classes: tuple[str, ...]) -> pd.DataFrame:
     return pd.DataFrame({"class": classes, "rows": rows, **numbers})
 
 
-def _curves(found: list[Fields]) -> tuple[ReliabilityCurve, ...]:
-    if tuple(each.text("name") for each in found) != CURVES:
-        raise JsonError("its curves are not those before and after")
-    return tuple(map(_curve, found))
-
-
 def _curve(content: Fields) -> ReliabilityCurve:
     shares = [np.array(content.numbers(name)) for name in SHARES]
     count = np.array(content.integers("count", 0, 2**62), dtype=np.int64)
     if {each.size for each in shares} != {count.size}:
-        raise JsonError("a curve of it has numbers too many")
+        raise JsonError("the columns of a curve differ in length")
     if not all(((each >= SHARE[0]) & (each <= SHARE[1])).all() for each in shares):
-        raise JsonError("a curve of it has shares that cannot be")
+        raise JsonError("a curve has shares outside 0 to 1")
     predicted, observed, low, high = shares
     return ReliabilityCurve(content.text("name"), predicted, observed, low, high, count)

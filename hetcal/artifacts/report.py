@@ -18,7 +18,6 @@ from hetcal.calibrators.shapes import Tamed
 from hetcal.data.splits import ROLES
 from hetcal.data.table import ALL_ROWS, class_shares
 from hetcal.errors import TableError
-from hetcal.metrics.curves import ReliabilityCurve
 from hetcal.partitions.partition import leaf_table
 from hetcal.results.evaluation import ByClass
 from hetcal.runs.run import Run
@@ -30,8 +29,12 @@ LIFT = ("auc", "percent", "se", "z", "p", "low", "high")
 def result_json(run: Run) -> str:
     """Write the result of a run; numbers that are not defined become null."""
     evaluation, scores = run.evaluation, run.scores
-    by_class, lift = evaluation.by_class, asdict(evaluation.lift)
-    told = {"how": scores.how, "clipped": scores.clipped, "excluded": scores.excluded}
+    by_class, lift, maps = evaluation.by_class, asdict(evaluation.lift), {}
+    if isinstance(run.calibrator, ClassCalibrator):
+        maps = {"calibrator": run.calibrator.method, "shrinkage": run.calibrator.shrinkage_}
+    about_scores = {"how": scores.how, "clipped": scores.clipped, "excluded": scores.excluded}
+    if by_class is None:
+        about_scores["largest_difference"] = scores.largest_difference
     compared = {
         name: asdict(each)
         for name in ("before", "pooled", "tree", "after")
@@ -46,10 +49,9 @@ def result_json(run: Run) -> str:
         "lift": lift if by_class is not None else {name: lift[name] for name in LIFT},
         **({} if by_class is None else _by_class(by_class)),
         "scheme": _scheme(run),
-        **_maps(run.calibrator),
+        **maps,
         "leaves": _leaves(run) if by_class is None else _class_leaves(run),
-        "scores": told
-        | ({"largest_difference": scores.largest_difference} if by_class is None else {}),
+        "scores": about_scores,
         "notes": [*run.notes, *([run.computed_on] if evaluation.sketched else [])],
     }
     return to_json(document)
@@ -65,13 +67,10 @@ def scored_rows(
 ) -> pd.DataFrame:
     """Make the table of scored rows from logits, or from log-probabilities of classes.
 
-    Returns
-    -------
-    DataFrame
-        `row` (number of the row in its file, from 0) and `leaf`. Then for two classes `score`
-        (logit), `before` and `after` (probability before and after calibration); for more
-        `before_<class>` and `after_<class>` for every class, `top_before` and `top_after` (the
-        most probable class; missing without scores).
+    Columns: `row` (number of the row in its file, from 0) and `leaf`. Then for two classes `score`
+    (logit), `before` and `after` (probability before and after calibration); for more
+    `before_<class>` and `after_<class>` for every class, `top_before` and `top_after` (the most
+    probable class; missing without scores).
     """
     columns: dict[str, object] = {"row": rows, "leaf": leaf}
     if not classes:
@@ -130,13 +129,12 @@ def _top(logs: Floats, classes: tuple[str, ...]) -> pd.Series:
 
 
 def _by_class(found: ByClass) -> dict[str, object]:
-    curves = [_curve(each) for each in found.top_label]
-    return {"per_class": found.table.to_dict("records"), "top_label": curves}
-
-
-def _curve(curve: ReliabilityCurve) -> dict[str, object]:
     numbers = ("predicted", "observed", "low", "high", "count")
-    return {"name": curve.name} | {name: getattr(curve, name).tolist() for name in numbers}
+    curves = [
+        {"name": each.name} | {name: getattr(each, name).tolist() for name in numbers}
+        for each in found.top_label
+    ]
+    return {"per_class": found.table.to_dict("records"), "top_label": curves}
 
 
 def _scheme(run: Run) -> dict[str, object]:
@@ -151,20 +149,14 @@ def _scheme(run: Run) -> dict[str, object]:
     }
 
 
-def _maps(calibrator: LeafCalibrator | ClassCalibrator) -> dict[str, object]:
-    """Say which maps of classes were fitted."""
-    if isinstance(calibrator, LeafCalibrator):
-        return {}
-    return {"calibrator": calibrator.method, "shrinkage": calibrator.shrinkage_}
-
-
 def _class_leaves(run: Run) -> list[dict[str, object]]:
-    """Tell of each leaf its rows, the share of every class in them, and its map."""
+    """Describe each leaf: its rows, the share of every class in them, and its map."""
     if isinstance(run.calibrator, LeafCalibrator):
         raise TypeError("these are maps of two classes")
     leaves = []
     for leaf in run.partition.leaves:
-        inside = {role: _inside(run, role, leaf.id) for role in ROLES}
+        of_roles = {role: run.split.of(role) for role in ROLES}
+        inside = {role: rows[run.leaf[rows] == leaf.id] for role, rows in of_roles.items()}
         own = run.calibrator.maps_[leaf.id]
         leaves.append(
             {
@@ -179,14 +171,8 @@ def _class_leaves(run: Run) -> list[dict[str, object]]:
     return leaves
 
 
-def _inside(run: Run, role: str, leaf: int) -> Ints:
-    rows = run.split.of(role)
-    return rows[run.leaf[rows] == leaf]
-
-
 def _leaves(run: Run) -> list[dict[str, object]]:
-    table = run.table
-    applied = run.applied
+    table, applied = run.table, run.applied
     counts = leaf_table(run.partition, run.leaf, table.y, run.split, table.weight).set_index("leaf")
     return [
         {
@@ -206,7 +192,7 @@ def _leaves(run: Run) -> list[dict[str, object]]:
 
 
 def _limits(leaf_map: LeafMap) -> list[float] | None:
-    """Return where a map is straight, if it is not so everywhere."""
+    """Return the interval in which a map is linear, if it is not linear everywhere."""
     shape = leaf_map.shape
     return [shape.low, shape.high] if isinstance(shape, Tamed) else None
 

@@ -1,4 +1,4 @@
-"""A run that was saved and reopened: its cells are as live as they were, without its rows."""
+"""A run that was saved and reopened: it has the cells of the run, but not its rows."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,47 +25,28 @@ COARSE = 2e-3  # of an AUC; on their usual grid normal scores have about a tenth
 
 @dataclass(frozen=True)
 class SavedRun:
-    """What the pages show of a run, as far as it does not need the rows.
-
-    Parameters
-    ----------
-    partition : Partition
-        As it was saved.
-    cells : tuple of SavedCells or None
-        What is known of the rows: of two classes, or of each of more against the rest; None
-        where no map of its own can be fitted.
-    calibrator : LeafCalibrator or ClassCalibrator
-        The maps; `with_min_rows` chooses among those of two classes anew.
-    choice : SavedScheme or None
-        The scheme that calibrated in place of the maps.
-    applied : bool
-        Whether the maps calibrate; a scheme of many trees takes their place.
-    classes : tuple of str
-        The values of the label in the order of the scores, where there are more than two.
-    measured : Evaluation or None
-        What was measured before the run was saved, where that is known.
-    """
+    """What the pages show of a run, as far as it does not need the rows; see `Artifact`."""
 
     partition: Partition
-    cells: tuple[SavedCells | None, ...]
+    cells: tuple[SavedCells | None, ...]  # of two classes, or of each of more against the rest
     calibrator: LeafCalibrator | ClassCalibrator
     choice: SavedScheme | None = None
-    applied: bool = True
+    applied: bool = True  # whether the maps of the leaves calibrate
     classes: tuple[str, ...] = ()
-    measured: Evaluation | None = None
+    measured: Evaluation | None = None  # computed on all rows before the run was saved
 
     @property
     def role_cells(self) -> SavedCells:
-        """What is known of the rows of two classes."""
+        """What is saved of the rows, for two classes."""
         if self.classes or self.cells[0] is None:
-            raise TypeError("more than two classes are looked at one by one: see `view`")
+            raise TypeError("more than two classes are viewed one by one: see `view`")
         return self.cells[0]
 
     @property
     def leaf_maps(self) -> LeafCalibrator:
         """The maps of the leaves, for two classes."""
         if isinstance(self.calibrator, ClassCalibrator):
-            raise TypeError("more than two classes are looked at one by one: see `view`")
+            raise TypeError("more than two classes are viewed one by one: see `view`")
         return self.calibrator
 
     @property
@@ -74,13 +55,13 @@ class SavedRun:
         return self.choice is None or self.choice.divided
 
     def view(self, number: int, min_rows: int) -> "SavedRun":
-        """Return the run as one class against all others sees it, see `hetcal.Run.view`."""
+        """Return the run for one class against all others, see `hetcal.Run.view`."""
         cells = self.cells[number]
         if cells is None:
             raise ArtifactError(
-                f"The class '{self.classes[number]}' cannot be set against all others.",
-                "That takes calibration rows of both sides whose scores overlap, and there were "
-                "none when the run was saved.",
+                f"The class '{self.classes[number]}' cannot be compared with all others.",
+                "That needs calibration rows of both whose scores overlap, and there were none "
+                "when the run was saved.",
                 "Choose another class.",
             )
         maps = cells.calibrator.with_min_rows(min_rows)
@@ -88,7 +69,7 @@ class SavedRun:
 
     @cached_property
     def ways(self) -> Ways:
-        """The test cells scored in the ways that are compared, for two classes."""
+        """The test cells scored by the schemes that are compared, for two classes."""
         cells = self.role_cells
         if cells.joint is None:
             return score_in_four_ways(cells.test, cells.calibration, self.leaf_maps)
@@ -97,7 +78,7 @@ class SavedRun:
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """What calibration is worth on the test rows."""
+        """The metrics of the test rows before and after calibration, and the lift."""
         if self.measured is not None:
             return self.measured
         return evaluate(self.ways, [each.leaf for each in self.leaf_maps.maps_])
@@ -109,26 +90,26 @@ class SavedRun:
     @property
     def computed_on(self) -> str:
         """What the numbers were computed on, in sentences."""
-        told = FROM_SKETCH if self.measured is None else FROM_ROWS
+        source = FROM_SKETCH if self.measured is None else FROM_ROWS
         error = largest_auc_error(self.ways.before)
         if self.measured is None and error > COARSE:
-            told += (
-                f" The sketch is coarse for these scores: AUC may be off by up to {error:.1g}, and "
-                "the other measures as well."
+            source += (
+                f" The sketch is too coarse for these scores: AUC may be off by up to {error:.1g}, "
+                "and the other measures as well."
             )
         group = self.role_cells.group
         if group is None:
-            return told
+            return source
         return (
-            f"{told} Intervals and p-values count rows, not the groups of '{group}', which a saved "
-            "run does not hold: they make the lift look surer than it is."
+            f"{source} Intervals and p-values count rows, not the groups of '{group}', which are "
+            "not saved: they make the lift look more significant than it is."
         )
 
 
 def largest_auc_error(cells: Cells) -> float:
-    """Return how far the AUC of the cells of a sketch is off at most.
+    """Return the largest possible error of the AUC of the cells of a sketch.
 
-    It is the share of pairs whose order is not known, for the intervals of their cells overlap.
+    It is the share of pairs whose order is unknown, because the intervals of their cells overlap.
     """
     one, zero = (cells.chosen(cells.y == label) for label in (1, 0))
     low, high = (rank_class(each, zero.weight) for each in (zero.low, zero.high))
@@ -142,7 +123,7 @@ def largest_auc_error(cells: Cells) -> float:
 
 
 def saved_run(artifact: Artifact, min_rows: int) -> SavedRun:
-    """Take up a run where it was saved, with any least number of rows for a map."""
+    """Reopen a run, with at least `min_rows` rows for a map."""
     if not artifact.cells:
         raise ArtifactError(
             f"This artifact of hetcal {artifact.version} holds no sketches of its rows.",
@@ -154,12 +135,5 @@ def saved_run(artifact: Artifact, min_rows: int) -> SavedRun:
         own = only.calibrator.with_min_rows(min_rows)
         scheme = artifact.scheme
         maps = own if scheme is None else with_scheme(own, scheme, artifact.partition)
-    return SavedRun(
-        artifact.partition,
-        artifact.cells,
-        maps,
-        artifact.choice,
-        artifact.applied,
-        artifact.classes,
-        artifact.evaluation,
-    )
+    parts = artifact.choice, artifact.applied, artifact.classes, artifact.evaluation
+    return SavedRun(artifact.partition, artifact.cells, maps, *parts)

@@ -12,8 +12,14 @@ from typing import TextIO
 
 import pandas as pd
 
-from hetcal.artifacts.artifact import READ_SHARE, artifact_bytes, open_artifact, score_with_artifact
-from hetcal.artifacts.new_rows import new_row_notes, scored_rows_in_words
+from hetcal.artifacts.artifact import (
+    READ_SHARE,
+    artifact_bytes,
+    new_row_notes,
+    open_artifact,
+    score_with_artifact,
+    scored_rows_in_words,
+)
 from hetcal.artifacts.report import require_table_name, result_json, scored_test_rows, table_bytes
 from hetcal.cli.options import (
     parse_options,

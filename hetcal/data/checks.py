@@ -1,6 +1,6 @@
-"""Look a table over for what would make its results misleading."""
+"""Check a table for what would make its results misleading."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -29,30 +29,15 @@ from hetcal.progress import Progress, silent
 
 @dataclass(frozen=True)
 class Finding:
-    """Something the user should know about the table.
+    """Something the user should know about the table; a warning puts the results in doubt."""
 
-    Parameters
-    ----------
-    level : {"warning", "note"}
-        A warning puts the results in doubt.
-    column : str or None
-        The column it is about.
-    message : str
-        Full sentences that name the column and say what to do.
-    """
-
-    level: Literal["warning", "note"]
-    column: str | None
-    message: str
-
-
-def warnings_first(found: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Put what casts doubt on the results before what is good to know."""
-    return tuple(sorted(found, key=lambda finding: finding.level != "warning"))
+    column: str | None  # the column it is about
+    message: str  # full sentences that name the column and say what to do
+    level: Literal["warning", "note"] = "warning"
 
 
 def label_findings(table: Table) -> Iterator[Finding]:
-    """Look for values of the label that seem to be one, typed in several ways."""
+    """Look for values of the label that differ only in case or spaces."""
     column, positive = table.frame[table.roles.label], table.roles.positive
     if column_kind(column) != "category":
         return
@@ -60,18 +45,16 @@ def label_findings(table: Table) -> Iterator[Finding]:
     rows = dict(zip(values, np.bincount(codes, minlength=len(values)), strict=True))
     for alike in alike_values(values):
         counts = ", ".join(f"'{value}' in {row_count(rows[value])}" for value in alike)
-        used = "Each counts as a class of its own."
-        if positive is not None:
-            used = (
-                f"Only '{positive}' counts as positive, the rest as negative."
-                if positive in alike
-                else "All of them count as negative."
-            )
+        used = "All of them count as negative."
+        if positive is None:
+            used = "Each counts as a class of its own."
+        elif positive in alike:
+            used = f"Only '{positive}' counts as positive, the rest as negative."
         yield Finding(
-            "note" if positive is not None and positive not in alike else "warning",
             table.roles.label,
             f"The label column '{table.roles.label}' has values that differ only in case or "
             f"spaces: {counts}. {used} If they mean the same, write them alike in the file.",
+            "warning" if positive is None or positive in alike else "note",
         )
 
 
@@ -80,18 +63,11 @@ MAX_ROWS = 100_000
 
 
 def separation(column: pd.Series, y: Ints) -> float:
-    """Return the AUC of a feature on its own, the end farther from 0.5.
+    """Return the AUC of a feature on its own.
 
-    A number is its own score, with missing values before or after all others,
-    whichever separates better. A category scores by its rate of positives on
-    every other row, measured on the rows between. One class gives 0.5.
-
-    Parameters
-    ----------
-    column : Series
-        Numbers or categories.
-    y : array of 0 and 1
-        Labels of the same rows.
+    A number is its own score, with missing values before or after all others, whichever separates
+    better. A category scores by its rate of positives on every other row, measured on the rows
+    between. One class gives 0.5.
     """
     if column_kind(column) == "category":
         return _category_auc(column, y)
@@ -124,23 +100,16 @@ MIN_ROWS = 50
 MIN_CLASS_ROWS = 10
 MIN_GROUPS = 20
 ID_SHARE = 0.5
-MOST_LOOKED_AT = 10  # classes, the most common ones
+MOST_CHECKED = 10  # classes, the most common ones
 HASHED = 2**19  # rows at a time
-_RUNNING_NUMBER_ROWS = 1000  # in a short table whole numbers may all differ by chance
+_RUNNING_NUMBER_ROWS = 1000  # in a short table whole numbers may all differ at random
 
 
 def check_table(table: Table, split: Split, progress: Progress = silent) -> tuple[Finding, ...]:
-    """Look for odd labels, leaks, repeated rows, split groups, small roles and useless features.
-
-    Returns
-    -------
-    tuple of Finding
-        Warnings first.
-    """
-    small = _small_classes if table.classes else _small_roles
+    """Check labels, role sizes, leaks, repeated rows, groups and features; warnings come first."""
     found = (
         *label_findings(table),
-        *small(table, split),
+        *_small_roles(table, split),
         *_leaks(table, split),
         *_repeated_rows(table, split, progress),
         *_divided_groups(table, split),
@@ -148,83 +117,58 @@ def check_table(table: Table, split: Split, progress: Progress = silent) -> tupl
         *_odd_features(table, split),
         *_unused(table, split),
     )
-    return warnings_first(found)
+    return tuple(sorted(found, key=lambda finding: finding.level != "warning"))
 
 
 def _small_roles(table: Table, split: Split) -> Iterator[Finding]:
+    names = table.classes or ("negative", "positive")
     for role, rows in split.counts.items():
-        positives = int(table.y[split.of(role)].sum())
-        fewest = min(positives, rows - positives)
-        if role == "validation" and not rows:
+        if role == "validation" and (table.classes or not rows):
             continue  # needed only by a network trained here
-        if rows < MIN_ROWS or fewest < MIN_CLASS_ROWS:
-            yield Finding(
-                "warning",
-                None,
-                f"There {'is' if rows == 1 else 'are'} only {counted(rows, f'{role} row')}, "
-                f"{positives:,} positive and "
-                f"{rows - positives:,} negative. At least {MIN_ROWS} rows and {MIN_CLASS_ROWS} of "
-                f"each class are needed for steady results. Give {role} more rows.",
-            )
-
-
-def _small_classes(table: Table, split: Split) -> Iterator[Finding]:
-    for role, rows in split.counts.items():
-        if role == "validation":
-            continue  # needed only by a network trained here
-        of_class = np.bincount(table.y[split.of(role)], minlength=len(table.classes))
+        of_class = np.bincount(table.y[split.of(role)], minlength=len(names))
         fewest = int(of_class.argmin())
         if rows < MIN_ROWS or of_class[fewest] < MIN_CLASS_ROWS:
             yield Finding(
-                "warning",
                 None,
                 f"There {'is' if rows == 1 else 'are'} only {counted(rows, f'{role} row')}, "
-                f"{of_class[fewest]:,} of them of the class '{table.classes[fewest]}'. At least "
-                f"{MIN_ROWS} rows and {MIN_CLASS_ROWS} of each class are needed for steady "
-                f"results. Give {role} more rows, or join rare classes.",
+                f"{of_class[fewest]:,} of them of the class '{names[fewest]}'. At least {MIN_ROWS} "
+                f"rows and {MIN_CLASS_ROWS} of each class are needed for stable results. Give "
+                f"{role} more rows{', or join rare classes' if table.classes else ''}.",
             )
 
 
 def _leaks(table: Table, split: Split) -> Iterator[Finding]:
-    """Look for features that tell the classes apart, or one of the most common from the rest."""
-    if not table.classes:
-        for name, auc in _separating_columns(table, split):
-            yield _leak(name, "the classes", auc)
-        return
-    rows = np.bincount(table.y[split.train], minlength=len(table.classes))
-    told = set()
-    for number in np.argsort(-rows, kind="stable")[:MOST_LOOKED_AT].tolist():
-        for name, auc in _separating_columns(table.view(number), split):
-            if name not in told:
-                told.add(name)
-                yield _leak(name, f"the class '{table.classes[number]}' from the others", auc)
-
-
-def _separating_columns(table: Table, split: Split) -> Iterator[tuple[str, float]]:
-    """Find the features that tell positive from negative train rows, and their AUC."""
-    rows = split.train
+    """Look for features that separate the classes, or one of the most common from the rest."""
+    rows, found = split.train, set()
     if rows.size > MAX_ROWS:
         rows = np.random.default_rng(0).choice(rows, MAX_ROWS, replace=False)
-    y = table.y[rows].astype(np.int64)
-    for name in table.roles.features or ():
-        auc = separation(table.frame[name].iloc[rows], y)
-        if max(auc, 1 - auc) >= LEAK_AUC:
-            yield name, auc
+    for view, what in _binary_views(table, split):
+        y = view.y[rows].astype(np.int64)
+        for name in table.roles.features or ():
+            auc = 0.5 if name in found else separation(table.frame[name].iloc[rows], y)
+            if max(auc, 1 - auc) >= LEAK_AUC:
+                found.add(name)
+                yield Finding(
+                    name,
+                    f"Column '{name}' alone almost separates {what} (AUC {auc:.3f} on train rows). "
+                    "It may contain the answer, or be known only afterwards. If so, ignore this "
+                    "column.",
+                )
 
 
-def _leak(name: str, what: str, auc: float) -> Finding:
-    return Finding(
-        "warning",
-        name,
-        f"Column '{name}' alone almost separates {what} (AUC {auc:.3f} on train rows). "
-        "It may hold the answer, or be known only afterwards. If so, ignore this column.",
-    )
+def _binary_views(table: Table, split: Split) -> Iterator[tuple[Table, str]]:
+    if not table.classes:
+        yield table, "the classes"
+        return
+    rows = np.bincount(table.y[split.train], minlength=len(table.classes))
+    for number in np.argsort(-rows, kind="stable")[:MOST_CHECKED].tolist():
+        yield table.view(number), f"the class '{table.classes[number]}' from the others"
 
 
 def _repeated_rows(table: Table, split: Split, progress: Progress) -> Iterator[Finding]:
     """Compare the roles by a 64-bit hash of each row, all its columns but the role.
 
-    With few features, different people have equal ones; only whole rows tell repeats.
+    With few features, different people may have equal ones, so whole rows are compared.
     """
     hashes = _hashed_rows(table, progress)
     of_role = {role: np.sort(hashes[split.of(role)]) for role in ROLES}
@@ -235,7 +179,6 @@ def _repeated_rows(table: Table, split: Split, progress: Progress) -> Iterator[F
             repeats.append(f"{count:,} of the {of_role[second].size:,} {second} rows in {first}")
     if repeats:
         yield Finding(
-            "warning",
             None,
             f"Rows repeat across roles, equal in every column: {', '.join(repeats)}. "
             "Results on rows that were seen before look too good. "
@@ -276,7 +219,6 @@ def _divided_groups(table: Table, split: Split) -> Iterator[Finding]:
     divided = seen.sum(axis=0) > 1
     if divided.any():
         yield Finding(
-            "warning",
             name,
             f"{divided.sum():,} of {len(groups):,} groups in column '{name}' "
             f"{'has' if divided.sum() == 1 else 'have'} rows in more than one role, "
@@ -290,7 +232,6 @@ def _few_groups(table: Table, split: Split) -> Iterator[Finding]:
     groups = count_groups(table.group(split.test))
     if groups is not None and groups < MIN_GROUPS:
         yield Finding(
-            "warning",
             table.roles.group,
             f"The test rows belong to {counted(groups, 'group')} of column "
             f"'{table.roles.group}'. Intervals count groups, not rows, and those of fewer than "
@@ -307,17 +248,12 @@ def _odd_features(table: Table, split: Split) -> Iterator[Finding]:
             continue
         distinct = distinct_count(column) + bool(column.hasnans)
         if distinct <= 1:
-            yield Finding(
-                "note",
-                name,
-                f"Column '{name}' has the same value in every row and tells nothing.",
-            )
+            yield Finding(name, f"Column '{name}' has the same value in every row.", "note")
         elif _is_identifier(column, distinct):
             yield Finding(
-                "warning",
                 name,
                 f"Column '{name}' has {distinct:,} distinct values in {table.rows:,} rows and "
-                "looks like an identifier. An identifier tells nothing about new rows. "
+                "looks like an identifier, which carries no information about new rows. "
                 "Ignore this column.",
             )
         elif column_kind(column) == "category":
@@ -325,7 +261,7 @@ def _odd_features(table: Table, split: Split) -> Iterator[Finding]:
 
 
 def _is_plain_number(column: pd.Series) -> bool:
-    """Tell by its first rows that a number neither stays the same nor names the rows."""
+    """Decide by its first rows that a number is neither constant nor an identifier."""
     first = column.iloc[:_RUNNING_NUMBER_ROWS]
     distinct = first.nunique(dropna=False)
     repeats = types.is_float_dtype(column) or distinct < len(first)
@@ -338,11 +274,10 @@ def _small_categories(column: pd.Series) -> Iterator[Finding]:
     fewest = fewest_category_rows(len(column))
     if rows < fewest * distinct:
         yield Finding(
-            "warning",
             str(column.name),
             f"Column '{column.name}' has {distinct:,} categories in {rows:,} train rows, "
             f"{rows / distinct:.3g} rows each. The tree treats categories with fewer than "
-            f"{fewest} rows like missing values, because their rates are mostly chance. "
+            f"{fewest} rows like missing values, because their rates are mostly noise. "
             "Group similar categories, or ignore this column.",
         )
 
@@ -358,10 +293,9 @@ def _infinite(column: pd.Series) -> Iterator[Finding]:
     count = int(np.isinf(column.to_numpy()).sum())
     if count:
         yield Finding(
-            "warning",
             str(column.name),
             f"Column '{column.name}' holds {counted(count, 'infinite value')}. "
-            "If infinite values stand for missing values, leave those cells empty.",
+            "If infinite values mean missing values, leave those cells empty.",
         )
 
 
@@ -369,21 +303,21 @@ def _unused(table: Table, split: Split) -> Iterator[Finding]:
     rows = table.rows - sum(split.counts.values())
     if rows:
         unused = "1 row has" if rows == 1 else f"{rows:,} rows have"
-        yield Finding("note", None, f"{unused} no role in the split: not used.")
+        yield Finding(None, f"{unused} no role in the split: not used.", "note")
     roles = table.roles
     known = {*(roles.features or ()), *roles.ignore, *(column for _, column in roles.special)}
     for name in table.frame.columns:
         kind = column_kind(table.frame[name]) if name not in known else "number"
         if kind in ("date", "other"):
             what = "dates" if kind == "date" else "values that are neither numbers nor text"
-            yield Finding("note", name, f"Column '{name}' holds {what} and is not a feature.")
+            yield Finding(name, f"Column '{name}' holds {what} and is not a feature.", "note")
 
 
 LARGEST_PERCENTAGE = 100
 
 
 def check_scores(table: Table, scores: Scores) -> tuple[Finding, ...]:
-    """Look for percentages that were taken for the logits of two classes."""
+    """Look for percentages that were mistaken for the logits of two classes."""
     if table.classes:
         return ()
     rows = scores.usable
@@ -394,7 +328,6 @@ def check_scores(table: Table, scores: Scores) -> tuple[Finding, ...]:
         return ()
     return (
         Finding(
-            "warning",
             table.roles.score,
             f"No logit is below 0: the model would call all {logits.size:,} rows more likely "
             f"positive than not, of which {rate:.1%} are. The scores go from {logits.min():.3g} "
@@ -405,16 +338,15 @@ def check_scores(table: Table, scores: Scores) -> tuple[Finding, ...]:
 
 
 def check_training(roles: Roles) -> tuple[Finding, ...]:
-    """Point out that nobody has said which rows a model from elsewhere was trained on."""
+    """Warn where no split column says which rows the model was trained on."""
     if roles.split is not None:
         return ()
     return (
         Finding(
-            "warning",
             None,
-            "The rows were divided at random, and nothing says which of them the model was "
-            "trained on. If it has seen test or calibration rows, it looks better there than it "
-            "is, and the lift is not that of fresh rows. Name a split column that says which rows "
-            "it was trained on.",
+            "The rows were split at random, and it is unknown which of them the model was trained "
+            "on. If it was trained on test or calibration rows, it looks better there than it is, "
+            "and the lift is not that of new rows. Name a split column that says which rows it was "
+            "trained on.",
         ),
     )

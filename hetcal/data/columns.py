@@ -1,6 +1,7 @@
 """What a column of a table is: its kind, its values as text, its description."""
 
 import difflib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, Literal
@@ -13,7 +14,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_non_negative
 
 from hetcal.arrays import Floats, Ints, Singles
-from hetcal.errors import PartitionError
+from hetcal.errors import PartitionError, TableError
 from hetcal.progress import Progress, silent
 
 Kind = Literal["number", "category", "date", "other"]
@@ -25,11 +26,9 @@ Kinds = Mapping[str, FeatureKind]
 def fewest_category_rows(rows: int) -> int:
     """Choose the fewest training rows of a category: 50, or one in twenty of a small table.
 
-    The rates of smaller categories are mostly chance, and an order by them would part
-    the labels of the training rows better than any true feature.
+    The rates of smaller categories are mostly noise, and an order by them would separate the
+    labels of the training rows better than any true feature.
 
-    Examples
-    --------
     >>> fewest_category_rows(40_000), fewest_category_rows(300)
     (50, 15)
     """
@@ -54,8 +53,6 @@ def column_kind(column: pd.Series) -> Kind:
 def value_text(value: object) -> str:
     """Write a value as text: whole numbers without a decimal point, booleans as True/False.
 
-    Examples
-    --------
     >>> value_text(1.0), value_text(0.5), value_text(np.True_), value_text("yes")
     ('1', '0.5', 'True', 'yes')
     """
@@ -73,8 +70,6 @@ def as_text(column: pd.Series) -> pd.Series:
 def counted(number: int, noun: str) -> str:
     """Write a number of things.
 
-    Examples
-    --------
     >>> counted(1, "test row"), counted(2000, "test row")
     ('1 test row', '2,000 test rows')
     """
@@ -87,13 +82,8 @@ def row_count(rows: int) -> str:
 
 
 def near_names(name: str, names: Sequence[str]) -> list[str]:
-    """Return up to three of `names` that are most like `name`, the nearest first.
+    """Return up to three of `names` that are most similar to `name`, ignoring case and spaces.
 
-    Case and spaces around the name do not matter; names that only share some letters are
-    left out.
-
-    Examples
-    --------
     >>> near_names(" incme", ["age", "Income"]), near_names("age", ["usage_8"])
     (['Income'], [])
     """
@@ -102,15 +92,22 @@ def near_names(name: str, names: Sequence[str]) -> list[str]:
     return [lower[each] for each in found]
 
 
-def value_codes(column: pd.Series) -> tuple[NDArray[np.int64], list[str]]:
-    """Enumerate the distinct values of a column.
+def check_names(names: Sequence[str], table: str = "The table", hint: str = "") -> None:
+    """Refuse a table in which several columns share a name."""
+    twice = [column for column, count in Counter(names).items() if count > 1]
+    if twice:
+        more = f" (and {len(twice) - 1} more repeated names)" if len(twice) > 1 else ""
+        raise TableError(
+            f"{table} has more than one column named '{twice[0]}'{more}.",
+            "Every column needs a name of its own.",
+            f"Rename or remove one of them{hint}.",
+        )
 
-    Returns
-    -------
-    codes : int array
-        Position of each row's value in `values`, -1 where it is missing.
-    values : list of str
-        The distinct values as text, smallest first (numbers by size).
+
+def value_codes(column: pd.Series) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the position of each row's value among the distinct values, -1 where it is missing.
+
+    The distinct values come as text, smallest first (numbers by size).
     """
     codes, found = pd.factorize(column, sort=not types.is_object_dtype(column))
     position: dict[str, int] = {}
@@ -123,8 +120,6 @@ def distinct_count(column: pd.Series) -> int:
 
     Numbers are sorted, which takes less time and memory than a table of them.
 
-    Examples
-    --------
     >>> distinct_count(pd.Series([2.0, 1.0, np.nan, 2.0])), distinct_count(pd.Series(["a", "a"]))
     (2, 1)
     """
@@ -138,11 +133,8 @@ def distinct_count(column: pd.Series) -> int:
 def describe_columns(frame: pd.DataFrame, progress: Progress = silent) -> pd.DataFrame:
     """Describe every column of a table.
 
-    Returns
-    -------
-    DataFrame
-        Columns: column, kind, missing (count), distinct (count, without missing values)
-        and example (the first value, as text; fractions have six digits).
+    Columns: column, kind, missing (count), distinct (count, without missing values) and example
+    (the first value, as text; fractions have six digits).
     """
     rows = []
     for i, (name, column) in enumerate(frame.items()):
@@ -162,7 +154,7 @@ def _example(column: pd.Series) -> str:
 
 
 def feature_kind(column: pd.Series) -> FeatureKind:
-    """Tell by its type whether a column holds numbers or categories, or refuse it."""
+    """Return by its type whether a column holds numbers or categories, or refuse it."""
     kind = column_kind(column)
     if kind in ("number", "category"):
         return kind
@@ -192,11 +184,8 @@ def named_columns(X: pd.DataFrame | NDArray[Any]) -> pd.DataFrame:
 def single_limit(threshold: float) -> np.float32:
     """Return the largest single-precision number that is not above a threshold.
 
-    A value in single precision is at most the threshold if it is at most this, so that rows
-    need not be widened to be compared exactly as scikit-learn does.
+    Single-precision values can be compared with it exactly as scikit-learn does.
 
-    Examples
-    --------
     >>> float(single_limit(0.5)), float(single_limit(0.1)) < 0.1
     (0.5, True)
     """
@@ -220,7 +209,7 @@ def single_values(column: pd.Series) -> Singles:
         )
     if column.dtype == np.float32:
         return column.to_numpy()
-    # Whole numbers take the way of fractions, since a gap elsewhere makes them such.
+    # Whole numbers are converted like fractions, since a missing value makes them fractions.
     double = column.to_numpy(dtype=np.float64, na_value=np.nan)
     with np.errstate(over="ignore"):  # beyond single precision means infinite
         return double.astype(np.float32)
@@ -264,9 +253,8 @@ LARGEST = 1e100  # squares of sums of such weights are finite, and of its invers
 def row_weights(sample_weight: Any, X: Any, *, may_vanish: bool = False) -> Floats:
     """Return the weights of rows, none of them negative, or refuse them as scikit-learn does.
 
-    All of them may be 0 if the caller has its own words for that. Only their ratios matter:
-    weights so large or small that their squares are no numbers are taken in another unit, a
-    power of two, which rounds nothing.
+    With `may_vanish` all of them may be 0. Only their ratios matter: weights whose squares would
+    overflow or underflow are divided by a power of two, which rounds nothing.
     """
     weight = _checked(1.0 if sample_weight is None else sample_weight, len(X))
     largest = float(weight.max(initial=0.0))

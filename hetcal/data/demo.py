@@ -56,13 +56,10 @@ def demo_probability(frame: pd.DataFrame) -> Floats:
 def toy_table(rows: int, seed: int = 0) -> pd.DataFrame:
     """Sample the example of the paper's Section 3.
 
-    Returns
-    -------
-    DataFrame
-        `x`, the added binary feature; `score`, the logit f + 1.8 x − 0.9 that training
-        settles on; `y`, the label; `split`, one half of the rows train, the others
-        calibration and test. On training rows f has the sharper densities of an
-        over-confident model, elsewhere it is normal with mean ±1 and deviation 2.
+    Columns: `x`, the added binary feature; `score`, the logit f + 1.8 x − 0.9 that training
+    converges to; `y`, the label; `split`, one half of the rows train, the others calibration and
+    test. On training rows f has the sharper densities of an over-confident model, elsewhere it is
+    normal with mean ±1 and deviation 2.
     """
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, rows)

@@ -14,15 +14,7 @@ WEIGHT_NAMES = ("weight", "sample_weight", "row_weight")
 
 
 def guess_roles(frame: pd.DataFrame, split: str | None = None) -> Roles:
-    """Guess label, split, score and weight columns by their names and values.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The table.
-    split : str, optional
-        The split column, where it is known.
-    """
+    """Guess label, split (unless it is known), score and weight columns by names and values."""
     split = split or _named_roles(frame)
     others = [name for name in frame.columns if name != split]
     label = _label(frame, others)

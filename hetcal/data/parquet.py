@@ -18,16 +18,9 @@ MAX_CELLS = 2_000_000_000
 def read_parquet(
     path: Path, name: str, progress: Progress = silent
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Read a Parquet file; one that is too large is refused before it is read.
+    """Read a Parquet file into plain columns; also note what was converted.
 
     Columns are read one by one, so that memory holds little more than the table itself.
-
-    Returns
-    -------
-    frame : DataFrame
-        Numbers, text, booleans, dates and times only.
-    notes : list of str
-        What was converted.
     """
     import pyarrow.parquet as pq
 

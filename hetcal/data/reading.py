@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from hetcal.data.columns import Kinds, column_kind
+from hetcal.data.columns import Kinds, check_names, column_kind
 from hetcal.data.parquet import read_parquet
 from hetcal.data.splits import ROLES, role_named
 from hetcal.data.text import (
@@ -57,12 +56,10 @@ def read_file(
     kinds: Kinds | None = None,
     progress: Progress = silent,
 ) -> Reading:
-    """Read a CSV, TSV (plain or gzip) or Parquet file.
+    """Read a CSV, TSV (plain or gzip) or Parquet file; its content decides the format.
 
     Parameters
     ----------
-    path : Path
-        The file. Its content decides the format, never its extension.
     dialect : Dialect, optional
         How to read text; detected when not given, ignored for Parquet.
     name : str, optional
@@ -70,13 +67,6 @@ def read_file(
     kinds : mapping, optional
         Columns that are known to hold numbers or categories, whatever values this file
         has; a category keeps the text of the file.
-    progress : callable, optional
-        Called with the share that has been read.
-
-    Raises
-    ------
-    TableError
-        When the file is not a table.
     """
     name, kinds = name or path.name, kinds or {}
     if not is_readable(path):
@@ -89,7 +79,7 @@ def read_file(
     if is_parquet(path):
         dialect = None
         frame, notes = read_parquet(path, name, reading)
-        _check_names(list(frame.columns), name, "")
+        check_names(list(frame.columns), f"'{name}'")
     else:
         reading(0.0, "Reading the text")
         dialect, table, notes = _read_text(path, dialect, name)
@@ -115,7 +105,7 @@ def _read_text(path: Path, given: Dialect | None, name: str) -> tuple[Dialect, p
             used = replace(used, encoding="cp1252")
             table, notes = read_delimited(path, used, name)
         hint = ", or untick 'First row holds the names' (--no-header on the command line)"
-        _check_names(table.column_names, name, hint if used.header else "")
+        check_names(table.column_names, f"'{name}'", hint if used.header else "")
     except TableError as error:
         if not name.lower().endswith(".parquet"):
             raise
@@ -134,17 +124,6 @@ def _dialect_for(path: Path, given: Dialect | None, name: str) -> Dialect:
     if not given.encoding.lower().startswith(("utf-16", "utf-32")):  # these have zero bytes
         detect_dialect(path, name=name)
     return replace(given, gzip=is_gzip(path))
-
-
-def _check_names(names: Sequence[str], name: str, hint: str) -> None:
-    twice = [column for column, count in Counter(names).items() if count > 1]
-    if twice:
-        raise TableError(
-            f"'{name}' has more than one column named '{twice[0]}'"
-            f"{f' (and {len(twice) - 1} more repeated names)' if len(twice) > 1 else ''}.",
-            "Every column needs a name of its own.",
-            f"Rename or remove one of them{hint}.",
-        )
 
 
 def _detection_notes(dialect: Dialect, name: str) -> list[str]:

@@ -1,7 +1,7 @@
 """Scores: beyond this module a score is a logit, or one log-probability per class."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -17,17 +17,15 @@ from hetcal.metrics.classes import one_against_rest
 
 ScoreKind = Literal["logit", "probability"]
 
-# Probabilities are pulled this far away from 0 and 1, where the logit is infinite.
+# Probabilities are clipped to stay this far away from 0 and 1, where the logit is infinite.
 CLIP = 1e-7
-# Probabilities written with few digits add up to one only about.
+# Probabilities written with few digits add up to one only approximately.
 MOST_AWAY_FROM_ONE = 0.02
 
 
 def unit_name(layer: str, unit: int) -> str:
     """Name the column of a unit.
 
-    Examples
-    --------
     >>> unit_name("hidden", 3)
     'hidden[3]'
     """
@@ -60,7 +58,7 @@ class Scores:
     how : str
         One sentence for the page: where the logits come from.
     clipped : int
-        Probabilities that had to be pulled away from 0 or 1.
+        Number of probabilities that were clipped near 0 or 1.
     excluded : int
         Rows without a finite score; no later step uses them.
     largest_difference : float or None
@@ -69,7 +67,7 @@ class Scores:
     digest : str
         Changes when the content that the scores were made of changes.
     activations : Activations or None
-        What a layer of the model gives for every row, where one was named.
+        The output of a layer of the model for every row, where one was named.
     """
 
     logit: Floats
@@ -92,15 +90,9 @@ class Scores:
         logits = one_against_rest(self.logit, number)
         return make_scores(logits, how, digest=f"{self.digest} {number}")
 
-    def seen(self, activations: Activations | None) -> "Scores":
-        """Return the scores next to what a layer gives for the same rows."""
-        if activations is None:
-            return self
-        return replace(self, activations=activations, digest=f"{self.digest} {activations.layer}")
-
 
 def to_logits(probability: ArrayLike) -> Floats:
-    """Invert the sigmoid, pulling probabilities away from 0 and 1 by `CLIP`.
+    """Invert the sigmoid, with probabilities clipped to `CLIP` and 1 - `CLIP`.
 
     >>> to_logits([0.5, 0.75]).round(4).tolist()
     [0.0, 1.0986]
@@ -110,7 +102,7 @@ def to_logits(probability: ArrayLike) -> Floats:
 
 
 def guess_kind(column: pd.Series) -> ScoreKind:
-    """Take values that all lie between 0 and 1 for probabilities."""
+    """Guess that values which all lie between 0 and 1 are probabilities."""
     if not pd.api.types.is_numeric_dtype(column):
         return "logit"
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -129,13 +121,13 @@ def scores_from_column(column: pd.Series, kind: ScoreKind, digest: str | None = 
     kind : {"logit", "probability"}
         What the scores are.
     digest : str, optional
-        Stands for them, where what is worked out is kept; by default that of their values.
+        Identifies them in caches; by default computed from their values.
     """
     digest = f"{frame_digest(column.to_frame())} {kind}" if digest is None else digest
     name = str(column.name)
     values = _numbers(column, name)
     if kind == "logit":
-        return make_scores(values, f"Logits as they stand in column '{name}'.", digest=digest)
+        return make_scores(values, f"Logits of column '{name}'.", digest=digest)
     _refuse_improbable(values, name)
     clipped = int(((values < CLIP) | (values > 1 - CLIP)).sum())
     how = f"Probabilities of column '{name}', turned into logits: log(p / (1 − p))."
@@ -161,7 +153,7 @@ def scores_from_columns(
     values = np.column_stack([_numbers(frame[name], name) for name in columns])
     values[~np.isfinite(values)] = np.nan
     if kind == "logit":
-        return make_scores(values, f"Logits as they stand in {listed}.", digest=digest)
+        return make_scores(values, f"Logits of {listed}.", digest=digest)
     for place, name in enumerate(columns):
         _refuse_improbable(values[:, place], name)
     _require_sums_of_one(values, listed)
@@ -178,27 +170,20 @@ def make_scores(
     clipped: int = 0,
     largest_difference: float | None = None,
 ) -> Scores:
-    """Set scores that are not finite aside; those of several classes become log-probabilities."""
-    finite = np.isfinite(logits)
-    usable = finite if finite.ndim == 1 else finite.all(axis=1)
-    if logits.ndim == 1:
-        kept = np.where(usable, logits, np.nan)
-    else:
-        kept = np.full(logits.shape, np.nan)
+    """Exclude scores that are not finite; several classes get log-probabilities."""
+    usable = np.isfinite(logits)
+    kept = np.where(usable, logits, np.nan)
+    if logits.ndim > 1:
+        usable = np.asarray(usable.all(axis=1))
+        kept[~usable] = np.nan
         kept[usable] = log_softmax(np.asarray(logits[usable], dtype=np.float64), axis=1)
-    return Scores(
-        logit=kept,
-        how=how,
-        clipped=clipped,
-        excluded=int(usable.size - usable.sum()),
-        largest_difference=largest_difference,
-        digest=digest,
-    )
+    excluded = int(usable.size - usable.sum())
+    return Scores(kept, how, clipped, excluded, largest_difference, digest)
 
 
 def require_ranking(scores: Scores) -> None:
-    """Refuse scores that rank no row above another: there is nothing to calibrate."""
-    if scores.logit.ndim > 1:  # of several classes, any may have an order of its own
+    """Refuse scores that rank no row above another."""
+    if scores.logit.ndim > 1:  # each of several classes has its own ranking
         return
     finite = scores.logit[scores.usable]
     if finite.size == 0:

@@ -1,4 +1,4 @@
-"""Divide the rows into train, validation, calibration and test."""
+"""Split the rows into train, validation, calibration and test."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from hetcal.arrays import Floats, Groups, Ints, Labels
 from hetcal.data.columns import counted, row_count, value_codes
 from hetcal.errors import SplitError
 
-TRIES = 5  # deals before a fold less is drawn
+TRIES = 5  # assignments before the number of folds is reduced
 
 
 def count_groups(group: Groups | None) -> int | None:
@@ -20,10 +20,10 @@ def count_groups(group: Groups | None) -> int | None:
 
 
 def draw(size: Floats, stratum: Labels, shares: Floats, rng: np.random.Generator) -> Ints:
-    """Draw a role for each unit, so that each stratum is divided by the shares.
+    """Draw a role for each unit at random, so that each stratum is split by the shares.
 
-    Units of a stratum are put in random order along a line, each as long as its
-    size; the role is the part of the line in which the unit's middle lies.
+    Units of a stratum are put in random order along a line, each as long as its size; the role is
+    the part of the line in which the unit's middle lies.
     """
     # Bytes are sorted many times faster than whole numbers of eight bytes.
     stratum = np.asarray(stratum)
@@ -60,18 +60,15 @@ def halves(y: Labels, group: Groups | None = None) -> tuple[Ints, Ints]:
 
     Rows of one group stay together where both halves can then have rows of both classes.
 
-    Examples
-    --------
     >>> [part.tolist() for part in halves(np.array([0, 1, 0, 1, 0, 1, 0, 1]))]
     [[0, 1, 4, 5], [2, 3, 6, 7]]
     """
-    dealt = None if group is None else draw_group_folds(y, group, 2, 0)
-    if dealt is not None:
-        return np.flatnonzero(dealt == 0), np.flatnonzero(dealt == 1)
-    turn = np.arange(len(y)) % 2
-    if any(np.unique(y[turn == side]).size < np.unique(y).size for side in (0, 1)):
-        turn[np.argsort(y, kind="stable")] = np.arange(len(y)) % 2
-    return np.flatnonzero(turn == 0), np.flatnonzero(turn == 1)
+    half = None if group is None else draw_group_folds(y, group, 2, 0)
+    if half is None:
+        half = np.arange(len(y)) % 2
+        if any(np.unique(y[half == side]).size < np.unique(y).size for side in (0, 1)):
+            half[np.argsort(y, kind="stable")] = np.arange(len(y)) % 2
+    return np.flatnonzero(half == 0), np.flatnonzero(half == 1)
 
 
 def draw_groups(labels: Ints, group: pd.Series, shares: Floats, rng: np.random.Generator) -> Ints:
@@ -86,24 +83,9 @@ def draw_groups(labels: Ints, group: pd.Series, shares: Floats, rng: np.random.G
 def draw_group_folds(y: Labels, group: Groups, folds: int, seed: int | None) -> Ints | None:
     """Draw a fold for each row, equal within a group.
 
-    Groups of each class and mixed groups are dealt out in turn, first the largest ones. There
-    are fewer folds where some would otherwise have no rows or only one class.
-
-    Parameters
-    ----------
-    y : array of int
-        Labels.
-    group : array
-        Group of each row.
-    folds : int
-        Most folds.
-    seed : int or None
-        Decides who gets which of the groups that are equally large.
-
-    Returns
-    -------
-    array of int or None
-        Numbers from 0; None if not even two folds have rows of the same two classes.
+    Groups of each class and mixed groups are assigned in turn, the largest first; `seed` decides
+    among equally large ones. There are fewer folds where some would otherwise have no rows or only
+    one class, and the result is None if not even two folds have rows of the same two classes.
     """
     codes = pd.factorize(np.asarray(group), use_na_sentinel=False)[0]
     label = np.unique(y, return_inverse=True)[1]
@@ -115,21 +97,21 @@ def draw_group_folds(y: Labels, group: Groups, folds: int, seed: int | None) -> 
     stratum = np.where(lowest == highest, lowest, classes)
     for count in range(min(folds, size.size), 1, -1):
         for attempt in range(TRIES):
-            fold = _dealt(stratum, size if attempt == 0 else np.zeros_like(size), count, rng)
+            fold = _assigned(stratum, size if attempt == 0 else np.zeros_like(size), count, rng)
             rows = np.bincount(fold[codes] * classes + label, minlength=count * classes)
             if (rows.reshape(count, classes) > 0).all(axis=0).sum() >= 2:
                 return fold[codes]
     return None
 
 
-def _dealt(stratum: Ints, size: Ints, hands: int, rng: np.random.Generator) -> Ints:
-    """Deal units out to and fro, one stratum after the other, the largest of each first."""
+def _assigned(stratum: Ints, size: Ints, folds: int, rng: np.random.Generator) -> Ints:
+    """Assign units to folds back and forth, stratum by stratum, the largest of each first."""
     order = rng.permutation(size.size)
     order = order[np.lexsort((-size[order], stratum[order]))]
-    turn, place = np.divmod(np.arange(size.size), hands)
-    hand = np.empty(size.size, dtype=np.int64)
-    hand[order] = np.where(turn % 2, hands - 1 - place, place)
-    return hand
+    turn, place = np.divmod(np.arange(size.size), folds)
+    fold = np.empty(size.size, dtype=np.int64)
+    fold[order] = np.where(turn % 2, folds - 1 - place, place)
+    return fold
 
 
 ROLES = ("train", "validation", "calibration", "test")
@@ -171,15 +153,13 @@ class Split:
 
 
 def role_names() -> dict[str, str]:
-    """Return every name that a split column may use, with the role it stands for."""
+    """Return every name that a split column may use, with its role."""
     return {**{role: role for role in ROLES}, **_SHORT_NAMES}
 
 
 def role_named(text: str) -> str | None:
     """Return the role that a text names, None if it names none.
 
-    Examples
-    --------
     >>> role_named(" Val "), role_named("cal"), role_named("holdout")
     ('validation', 'calibration', None)
     """
@@ -192,15 +172,10 @@ def _from_codes(role: Ints) -> Split:
 
 
 def split_by_column(column: pd.Series) -> Split:
-    """Divide the rows by a column that names their roles.
+    """Split the rows by a column that names their roles.
 
-    Case and spaces do not matter; `val` and `valid` mean validation, `cal` means
-    calibration. Rows without a value are unused.
-
-    Raises
-    ------
-    SplitError
-        When the column has other values, or no train, calibration or test rows.
+    Case and spaces do not matter; `val` and `valid` mean validation, `cal` means calibration. Rows
+    without a value are unused; other values are refused.
     """
     codes, values = value_codes(column)
     roles = [role_named(value) for value in values]
@@ -214,20 +189,9 @@ def split_by_column(column: pd.Series) -> Split:
         raise _unknown_values(str(column.name), [(values[i], int(rows[i])) for i in unknown])
     position = [-1 if role is None else ROLES.index(role) for role in roles]
     split = _from_codes(np.array([*position, -1], dtype=np.int64)[codes])
-    for role in NEEDED_ROLES:
-        if not split.of(role).size:
-            raise SplitError(
-                f"The split column '{column.name}' marks no rows as {role} "
-                f"(it has {_listed(split.counts)}).",
-                "Train, calibration and test rows are all needed.",
-                f"Mark some rows as {role}, or let hetcal split the rows by fractions.",
-            )
+    remedy = "Mark some rows as {}, or let hetcal split the rows by fractions."
+    _require_rows(split, f"The split column '{column.name}'", remedy)
     return split
-
-
-def _listed(counts: dict[str, int]) -> str:
-    present = [counted(n, f"{role} row") for role, n in counts.items() if n]
-    return ", ".join(present) if present else "no rows with a role"
 
 
 def _unknown_values(name: str, unknown: Sequence[tuple[str, int]]) -> SplitError:
@@ -246,24 +210,10 @@ def split_by_fraction(
     seed: int,
     group: pd.Series | None = None,
 ) -> Split:
-    """Divide the rows at random, with the same share of positives in each role.
+    """Split the rows at random, with the same share of each class in each role.
 
-    Parameters
-    ----------
-    y : array of 0 and 1
-        Labels.
-    fractions : sequence of four numbers
-        Shares of train, validation, calibration and test; they add up to 1.
-    seed : int
-        Equal seeds give equal splits.
-    group : Series, optional
-        All rows of one group get the same role; shares are then met as closely
-        as whole groups allow.
-
-    Raises
-    ------
-    SplitError
-        When the fractions do not fit, or a role ends up without rows or with one class.
+    The four `fractions` are those of train, validation, calibration and test. All rows of one
+    group get the same role; fractions are then met as closely as whole groups allow.
     """
     labels = np.asarray(y, dtype=np.int64)
     shares = _checked_fractions(fractions)
@@ -273,7 +223,8 @@ def split_by_fraction(
     else:
         role = draw_groups(labels, group, shares, rng)
     split = _from_codes(role)
-    _require_rows(split, shares, grouped=group is not None)
+    more = "" if group is None else ", or choose a group column with more groups"
+    _require_rows(split, "The split by fractions", f"Give {{}} a larger fraction{more}.")
     require_both_classes(split, labels)
     return split
 
@@ -302,25 +253,19 @@ def _paper() -> str:
     return ", ".join(f"{value:g}" for value in PAPER_FRACTIONS)
 
 
-def _require_rows(split: Split, shares: Floats, *, grouped: bool) -> None:
+def _require_rows(split: Split, what: str, remedy: str) -> None:
+    present = [counted(n, f"{role} row") for role, n in split.counts.items() if n]
     for role in NEEDED_ROLES:
         if not split.of(role).size:
             raise SplitError(
-                f"The split leaves no {role} rows (its fraction is {shares[ROLES.index(role)]:g}).",
+                f"{what} gives no {role} rows (it gives {', '.join(present) or 'none at all'}).",
                 "Train, calibration and test rows are all needed.",
-                f"Give {role} a larger fraction"
-                f"{', or choose a group column with more groups' if grouped else ''}.",
+                remedy.format(role),
             )
 
 
 def require_both_classes(split: Split, y: ArrayLike) -> None:
-    """Refuse a split whose calibration or test rows are all of one class, of two or of more.
-
-    Raises
-    ------
-    SplitError
-        Naming the role and the class.
-    """
+    """Refuse a split whose calibration or test rows are all of one class."""
     labels = np.asarray(y)
     for role in ("calibration", "test"):
         found = np.unique(labels[split.of(role)])

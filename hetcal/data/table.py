@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hetcal.arrays import Bools, Floats, Groups, Ints
 from hetcal.data.columns import (
     LARGEST,
+    check_names,
     column_kind,
     counted,
     distinct_count,
@@ -30,24 +31,12 @@ MOST_CLASSES = 100
 
 @dataclass(frozen=True)
 class Label:
-    """A label column as numbers.
-
-    Parameters
-    ----------
-    y : array
-        int8, 1 where the label is positive; with `classes`, the number of each row's class.
-    labelled : bool array
-        Rows whose label is not missing.
-    positive : str or None
-        The positive value that was used; None where each value is a class.
-    classes : tuple of str
-        The values in the order of their numbers; empty where one is positive.
-    """
+    """A label column as numbers: 1 where it is positive, or the number of each row's class."""
 
     y: Ints
-    labelled: Bools
-    positive: str | None
-    classes: tuple[str, ...] = ()
+    labelled: Bools  # rows whose label is not missing
+    positive: str | None  # the positive value; None where each value is a class
+    classes: tuple[str, ...] = ()  # in the order of their numbers; empty where one is positive
 
 
 def label_values(column: pd.Series) -> list[str]:
@@ -58,8 +47,6 @@ def label_values(column: pd.Series) -> list[str]:
 def alike_values(values: Sequence[str]) -> list[list[str]]:
     """Return the groups of values that differ only in case or in spaces.
 
-    Examples
-    --------
     >>> alike_values(["No", "Yes", "yes "])
     [['Yes', 'yes ']]
     """
@@ -70,19 +57,14 @@ def alike_values(values: Sequence[str]) -> list[list[str]]:
 
 
 def guess_positive(values: Sequence[str]) -> str | None:
-    """Guess which of two label values is the positive one.
+    """Guess which of two label values is the positive one; None unless there are two.
 
-    Words such as yes and no decide first, then a leading > or "not", then size
-    (of numbers, else alphabetical). Anything but two values gives None.
+    Words such as yes and no decide first, then a leading > or "not", then the order.
 
-    Examples
-    --------
     >>> guess_positive(["<=50K", ">50K"]), guess_positive(["1", "2"]), guess_positive(["a"])
     ('>50K', '2', None)
     """
-    if len(values) != 2:
-        return None
-    return max(values, key=_positivity)
+    return max(values, key=_positivity) if len(values) == 2 else None
 
 
 def _positivity(value: str) -> tuple[int, float, str]:
@@ -102,8 +84,6 @@ def _positivity(value: str) -> tuple[int, float, str]:
 def positive_rate(y: NDArray[np.integer], weight: Floats | None = None) -> float:
     """Return the share of positive rows, by weight if they have one; NaN without any.
 
-    Examples
-    --------
     >>> positive_rate(np.array([1, 0, 0])), positive_rate(np.array([1, 0]), np.array([3.0, 1.0]))
     (0.3333333333333333, 0.75)
     """
@@ -118,27 +98,10 @@ def encode_label(
     drop_unlabelled: bool,
     classes: Sequence[str] | None = None,
 ) -> Label:
-    """Turn a label column into numbers.
+    """Turn a label column into numbers; parameters as in `Roles` and `make_table`.
 
-    A positive value that is named stands against all other values together. If none is named
-    and there are more than two values, each of them is a class.
-
-    Parameters
-    ----------
-    column : Series
-        The labels.
-    positive : str or None
-        The positive value; guessed if there are two.
-    drop_unlabelled : bool
-        Whether labels may be missing.
-    classes : sequence of str, optional
-        All values in the order of the model's outputs, where each is a class; ascending by
-        default.
-
-    Raises
-    ------
-    TableError
-        When the column has one value, or too many, or lacks some, or the classes are others.
+    All values other than a named positive value are negative. If none is named and there are
+    more than two values, each of them is a class.
     """
     codes, values = label_codes(column, drop_unlabelled)
     labelled = codes >= 0
@@ -153,13 +116,7 @@ def encode_label(
 
 
 def label_codes(column: pd.Series, drop_unlabelled: bool) -> tuple[Ints, list[str]]:
-    """Return the number of each row's label and all labels as text; -1 where there is none.
-
-    Raises
-    ------
-    TableError
-        When the column holds fractions, or lacks labels that may not be dropped.
-    """
+    """Return the number of each row's label, -1 where it is missing, and all labels as text."""
     codes, values = value_codes(column)
     _check_fractions(column)
     missing = int((codes < 0).sum())
@@ -209,7 +166,7 @@ def _check_not_too_many(name: str, values: Sequence[str], codes: Ints) -> None:
     raise TableError(
         f"The label column '{name}' has {len(values):,} distinct values ({shown}, …).",
         f"Up to {MOST_CLASSES} classes can be calibrated.",
-        "Choose another label column, or name a positive value to set it against all others.",
+        "Choose another label column, or name a positive value: all others are then negative.",
     )
 
 
@@ -247,7 +204,7 @@ def _either(values: Sequence[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Read a value without regard to case, spaces around it and needless decimals."""
+    """Ignore case, spaces around a value and needless decimals."""
     try:
         return value_text(float(text))
     except ValueError:
@@ -312,35 +269,19 @@ class Roles:
         return tuple((role, column) for role, column in named if column is not None)
 
 
-def check_names(frame: pd.DataFrame) -> None:
-    """Refuse a table with a name that several columns share.
-
-    Raises
-    ------
-    TableError
-        Naming the first of them.
-    """
-    if not frame.columns.is_unique:
-        raise TableError(
-            f"The table has more than one column named "
-            f"'{frame.columns[frame.columns.duplicated()][0]}'.",
-            "Every column needs a name of its own.",
-            "Rename or remove one of them.",
-        )
-
-
 def check_roles(frame: pd.DataFrame, roles: Roles) -> None:
-    """Refuse roles whose column does not exist, has a twin, or is the label as well.
-
-    Raises
-    ------
-    TableError
-        Naming the column, and names that are close to it.
-    """
-    check_names(frame)
+    """Refuse roles whose column does not exist, has a duplicate, or is the label as well."""
+    check_names(list(frame.columns))
     for role, column in roles.special:
         _check_exists(frame, column, f"{role} column")
-    _check_clashes(roles)
+    features = [("feature", column) for column in roles.features or ()]
+    for role, column in (*roles.special, *features):
+        if role != "label" and column == roles.label:
+            raise TableError(
+                f"The column '{column}' is chosen both as label and as {role}.",
+                "The label must have no other role, because it is the answer.",
+                f"Choose another column as {role}.",
+            )
 
 
 def _check_exists(frame: pd.DataFrame, column: str, what: str) -> None:
@@ -356,30 +297,8 @@ def _check_exists(frame: pd.DataFrame, column: str, what: str) -> None:
     )
 
 
-def _check_clashes(roles: Roles) -> None:
-    for role, column in roles.special:
-        if role != "label" and column == roles.label:
-            raise _clash(column, role)
-    if roles.features is not None and roles.label in roles.features:
-        raise _clash(roles.label, "feature")
-
-
-def _clash(column: str, role: str) -> TableError:
-    return TableError(
-        f"The column '{column}' is chosen both as label and as {role}.",
-        "The label must have no other role, for it would give the answer away.",
-        f"Choose another column as {role}.",
-    )
-
-
 def feature_names(frame: pd.DataFrame, roles: Roles) -> tuple[str, ...]:
-    """Return the features that were chosen, or all columns that can be one.
-
-    Raises
-    ------
-    TableError
-        When a chosen column does not exist or cannot be a feature, or none is left.
-    """
+    """Return the features that were chosen, or all columns that can be one."""
     for column in (*(roles.features or ()), *roles.ignore):
         _check_exists(frame, column, "ignored column" if column in roles.ignore else "feature")
     if roles.features is None:
@@ -436,7 +355,7 @@ class Table:
         Which rows of the source are in the table: those without a label may be left out.
     classes : tuple of str
         The values of the label in the order of the model's outputs, where there are more than
-        two; empty where one value stands against the rest.
+        two; empty where one value is positive and all others are negative.
     """
 
     frame: pd.DataFrame
@@ -453,7 +372,7 @@ class Table:
         return self.frame[list(self.roles.features or ())]
 
     def row_numbers(self, rows: slice = ALL_ROWS) -> Ints:
-        """Return where rows stand in the source, from 0."""
+        """Return the numbers of rows in the source, from 0."""
         if self.labelled.size == self.rows:
             return np.arange(*rows.indices(self.rows))
         return np.flatnonzero(self.labelled)[rows]
@@ -500,7 +419,7 @@ def make_table(
     roles : Roles
         What the user chose.
     digest : str, optional
-        Stands for the rows, where what is worked out is kept; by default that of their values.
+        Identifies the rows in caches; by default computed from their values.
     classes : sequence of str, optional
         The values of the label in the order of the model's outputs, where there are more than
         two; ascending by default.
@@ -508,7 +427,7 @@ def make_table(
     Raises
     ------
     TableError
-        When a column cannot play its role, or the classes are not those of the label.
+        When a column cannot have its role, or the classes are not those of the label.
     """
     check_roles(source_frame, roles)
     digest = frame_digest(source_frame) if digest is None else digest
@@ -529,7 +448,7 @@ def make_table(
 
 
 def has_many_classes(frame: pd.DataFrame, roles: Roles) -> bool:
-    """Tell whether the label has more than two values and none is named as positive."""
+    """Return whether the label has more than two values and none is named as positive."""
     return (
         roles.positive is None and roles.label in frame and distinct_count(frame[roles.label]) > 2
     )
@@ -571,13 +490,9 @@ def _weight(column: pd.Series) -> Floats:
 def class_balance(table: Table, split: Split) -> pd.DataFrame:
     """Count rows and classes per role.
 
-    Returns
-    -------
-    DataFrame
-        Columns: role, rows, share_of_rows (of all rows of the table); for two classes also
-        positives (rows) and positive_rate, for more a column `class <value>` for each: its
-        share of the rows of the role. Shares of classes are by weight where rows have one, and
-        NaN without rows or weight.
+    Columns: role, rows, share_of_rows (of all rows of the table); for two classes also positives
+    (rows) and positive_rate, for more a column `class <value>` for each: its share of the rows of
+    the role. Shares of classes are by weight where rows have one, and NaN without rows or weight.
     """
     parts = [split.of(role) for role in ROLES]
     rows = np.array([each.size for each in parts])

@@ -32,12 +32,11 @@ class _Unpacked(gzip.GzipFile):
     def read(self, size: int | None = -1) -> bytes:
         content = super().read(size)
         if self.tell() > MAX_TEXT_BYTES:
-            raise too_large(self.shown_name)
+            raise _too_large(self.shown_name)
         return content
 
 
-def too_large(name: str) -> TableError:
-    """Return the error for a text file beyond the size limit."""
+def _too_large(name: str) -> TableError:
     return TableError(
         f"'{name}' holds more than {MAX_TEXT_BYTES / 1024**3:.0f} GB of text.",
         "A delimited text file must stay below that to fit in memory.",
@@ -52,17 +51,14 @@ def is_readable(path: Path) -> bool:
 
 def is_parquet(path: Path) -> bool:
     """Return whether a file is Parquet, by its first bytes."""
-    return _begins_with(path, b"PAR1")
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1"
 
 
 def is_gzip(path: Path) -> bool:
     """Return whether a file is compressed with gzip, by its first bytes."""
-    return _begins_with(path, b"\x1f\x8b")
-
-
-def _begins_with(path: Path, magic: bytes) -> bool:
     with path.open("rb") as file:
-        return file.read(len(magic)) == magic
+        return file.read(2) == b"\x1f\x8b"
 
 
 def open_text(path: Path, name: str) -> BinaryIO:
@@ -70,17 +66,17 @@ def open_text(path: Path, name: str) -> BinaryIO:
     if is_gzip(path):
         return cast(BinaryIO, _Unpacked(path, name))
     if path.stat().st_size > MAX_TEXT_BYTES:
-        raise too_large(name)
+        raise _too_large(name)
     return path.open("rb")
 
 
-def read_sample(path: Path, name: str) -> bytes:
+def _read_sample(path: Path, name: str) -> bytes:
     """Return the first (unpacked) bytes of a file, refusing an empty one."""
     try:
         with open_text(path, name) as file:
             sample = file.read(SAMPLE_BYTES)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise broken_gzip(name) from error
+        raise _broken_gzip(name) from error
     if not sample.strip(b"\xef\xbb\xbf\xff\xfe \t\r\n\x00"):
         raise TableError(
             f"'{name}' is empty.",
@@ -90,8 +86,7 @@ def read_sample(path: Path, name: str) -> bytes:
     return sample
 
 
-def broken_gzip(name: str) -> TableError:
-    """Return the error for a gzip file that does not unpack."""
+def _broken_gzip(name: str) -> TableError:
     return TableError(
         f"'{name}' is a gzip file that is damaged or cut off.",
         "A compressed table must unpack without errors.",
@@ -99,8 +94,7 @@ def broken_gzip(name: str) -> TableError:
     )
 
 
-def not_text(name: str, what: str) -> TableError:
-    """Return the error for a file of another format."""
+def _not_text(name: str, what: str) -> TableError:
     return TableError(
         f"'{name}' is {what}, not a table in text form.",
         "A table must be CSV or TSV (plain or gzip) or Parquet.",
@@ -126,30 +120,14 @@ _DECIMAL_POINT = re.compile(r"[+-]?\d+\.\d+")
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a delimited text file is read.
+    """How a delimited text file is read."""
 
-    Parameters
-    ----------
-    delimiter : str
-        The one character between two fields.
-    encoding : str
-        Any encoding that Python knows, with or without a byte-order mark.
-    decimal : str
-        The decimal mark, "." or ",".
-    gzip : bool
-        Whether the file is compressed; only reported, since its first bytes decide.
-    header : bool
-        Whether the first row holds the column names.
-    skip_bad_rows : bool
-        Leave out rows with too many or too few fields instead of refusing the file.
-    """
-
-    delimiter: str = ","
-    encoding: str = "utf-8"
-    decimal: str = "."
-    gzip: bool = False
-    header: bool = True
-    skip_bad_rows: bool = False
+    delimiter: str = ","  # one character
+    encoding: str = "utf-8"  # any that Python knows, with or without a byte-order mark
+    decimal: str = "."  # the decimal mark, "." or ","
+    gzip: bool = False  # only reported: the first bytes of the file decide
+    header: bool = True  # whether the first row holds the column names
+    skip_bad_rows: bool = False  # leave out rows with too many or too few fields
 
 
 def detect_dialect(path: Path, *, name: str | None = None) -> Dialect:
@@ -158,7 +136,7 @@ def detect_dialect(path: Path, *, name: str | None = None) -> Dialect:
     A file that is empty or not text is refused under `name`, by default its own.
     """
     name = name or path.name
-    sample = read_sample(path, name)
+    sample = _read_sample(path, name)
     encoding = _encoding(sample, name)
     text = codecs.getincrementaldecoder(encoding)("replace").decode(sample)
     lines = text.lstrip("\ufeff").splitlines(keepends=True)
@@ -170,11 +148,9 @@ def detect_dialect(path: Path, *, name: str | None = None) -> Dialect:
 
 
 def _encoding(sample: bytes, name: str) -> str:
-    for magic, what in _FOREIGN.items():
-        if sample.startswith(magic):
-            raise not_text(name, what)
-    if _JSON.match(sample.removeprefix(codecs.BOM_UTF8)):
-        raise not_text(name, "JSON")
+    foreign = [what for magic, what in _FOREIGN.items() if sample.startswith(magic)]
+    if foreign or _JSON.match(sample.removeprefix(codecs.BOM_UTF8)):
+        raise _not_text(name, foreign[0] if foreign else "JSON")
     if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if b"\x00" in sample:
@@ -194,7 +170,7 @@ def _unmarked_utf16(sample: bytes, name: str) -> str:
     even, odd = sample[0::2].count(0) / half, sample[1::2].count(0) / half
     if max(even, odd) > 0.5 and min(even, odd) < 0.05:
         return "utf-16-le" if odd > even else "utf-16-be"
-    raise not_text(name, "a binary file (it contains zero bytes)")
+    raise _not_text(name, "a binary file (it contains zero bytes)")
 
 
 def _fields(lines: Sequence[str], delimiter: str) -> list[list[str]]:
@@ -247,15 +223,7 @@ class _BadRows:
 
 
 def read_delimited(path: Path, dialect: Dialect, name: str) -> tuple[pa.Table, list[str]]:
-    """Read a text file as columns of text, null where a field is empty.
-
-    Returns
-    -------
-    table : pyarrow.Table
-        Strings only.
-    notes : list of str
-        What was repaired or should be checked.
-    """
+    """Read a text file as columns of text, null where a field is empty; also return notes."""
     _check_dialect(dialect)
     bad = _BadRows()
     with _readable_errors(dialect, name), open_text(path, name) as file:
@@ -360,12 +328,12 @@ def _readable_errors(dialect: Dialect, name: str) -> Iterator[None]:
             "Choose utf-8, utf-16 or cp1252.",
         ) from error
     except UnicodeError as error:
-        raise wrong_encoding(dialect, name) from error
+        raise _wrong_encoding(dialect, name) from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise broken_gzip(name) from error
+        raise _broken_gzip(name) from error
     except pa.ArrowInvalid as error:
         if "invalid UTF8" in str(error):
-            raise wrong_encoding(dialect, name) from error
+            raise _wrong_encoding(dialect, name) from error
         if "Empty CSV file" in str(error):  # one line without an end
             raise _no_rows(name) from error
         raise TableError(
@@ -389,8 +357,7 @@ class WrongEncodingError(TableError):
     """The bytes of a file are not text in the chosen encoding."""
 
 
-def wrong_encoding(dialect: Dialect, name: str) -> WrongEncodingError:
-    """Return the error for a file that is not text in the dialect's encoding."""
+def _wrong_encoding(dialect: Dialect, name: str) -> WrongEncodingError:
     return WrongEncodingError(
         f"'{name}' contains bytes that are not text in the encoding '{dialect.encoding}'.",
         "The encoding must be the one the file was written in.",

@@ -31,10 +31,7 @@ class TypedColumn(NamedTuple):
 
 
 def known_column(name: str, text: pa.ChunkedArray, decimal: str, kinds: Kinds) -> TypedColumn:
-    """Type a column of text by its known kind, or by its values where the kind is unknown.
-
-    A category keeps its text; the other parameters are those of `typed_column`.
-    """
+    """Type a column of text by its known kind, or by its values; a category keeps its text."""
     kind = kinds.get(name)
     if kind == "category":
         return TypedColumn(text)
@@ -72,17 +69,7 @@ def _numbers(column: pd.Series) -> tuple[pd.Series, str | None]:
 
 
 def typed_column(name: str, text: pa.ChunkedArray, decimal: str = ".") -> TypedColumn:
-    """Find the type of a column of text: whole numbers, numbers, dates or text.
-
-    Parameters
-    ----------
-    name : str
-        The column's name, for the note.
-    text : ChunkedArray of strings
-        The fields, null where empty.
-    decimal : str
-        The decimal mark, "." or ",".
-    """
+    """Find the type of a column of text, null where empty: numbers, dates or text."""
     if text.null_count == len(text):
         return TypedColumn(text.cast(pa.float64()), f"Column '{name}' has no values.")
     plain = _with_point(text, decimal)
@@ -93,14 +80,9 @@ def typed_column(name: str, text: pa.ChunkedArray, decimal: str = ".") -> TypedC
 
 
 def number_column(name: str, text: pa.ChunkedArray, decimal: str = ".") -> TypedColumn:
-    """Read a column of text that is known to hold numbers; parameters as in `typed_column`.
+    """Read a column of text that is known to hold numbers.
 
-    A few other texts become missing, as they do where the type is found.
-
-    Raises
-    ------
-    TableError
-        When more than one value in ten is not a number, naming some.
+    A few other texts become missing; more than one in ten are refused.
     """
     plain = _with_point(text, decimal)
     numbers = _cast(plain)
@@ -178,10 +160,7 @@ def _checked_numbers(name: str, text: pa.ChunkedArray, numbers: pa.ChunkedArray)
     suspects = text.filter(pc.not_equal(numbers.cast(text.type), text)) if whole else text
     example = _first_match(suspects, _CODE)
     if example is not None:
-        kept = (
-            f"Column '{name}' is kept as text because values such as '{example}' look like codes."
-        )
-        return TypedColumn(text, kept)
+        return TypedColumn(text, _kept(name, f"values such as '{example}' look like codes"))
     if not whole and pc.max(pc.abs(numbers)).as_py() >= 2.0**63:
         example = _first_match(text, _WHOLE)
         if example is not None:
@@ -191,10 +170,11 @@ def _checked_numbers(name: str, text: pa.ChunkedArray, numbers: pa.ChunkedArray)
 
 def large_note(name: str, example: object) -> str:
     """Write the note on whole numbers that floats cannot hold exactly."""
-    return (
-        f"Column '{name}' is kept as text because whole numbers such as {example} "
-        "are too large to be exact."
-    )
+    return _kept(name, f"whole numbers such as {example} are too large to be exact")
+
+
+def _kept(name: str, why: str) -> str:
+    return f"Column '{name}' is kept as text because {why}."
 
 
 def _mixed_column(name: str, text: pa.ChunkedArray, fields: _Fields) -> TypedColumn:

@@ -83,20 +83,9 @@ def require_keras(*packages: str) -> None:
 class Child:
     """One running command; it owns its directory and removes it at the end.
 
-    The command, its limits and the names of its input files are in `request.json`. The
-    child reports in JSON lines and writes its results as files into the same directory.
-    It ends when this object or the app ends.
-
-    Parameters
-    ----------
-    command : {"score", "train"}
-        What to do.
-    request : mapping
-        The command's settings, as plain JSON.
-    directory : Path
-        From `new_directory`, with the input files in it.
-    limits : Limits
-        What the child may use.
+    The command, its settings, its limits and the names of its input files are in `request.json`.
+    The child reports in JSON lines and writes its results as files into the same directory. It
+    ends when this object or the app ends.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """The configuration inside a Keras model file, checked and read without Keras.
 
-Everything that the file asks Keras to build must be on the list of
+Everything that Keras would build from the file must be on the list of
 `hetcal.models.allowed`; anything else is refused by name.
 """
 

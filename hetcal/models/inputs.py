@@ -34,7 +34,7 @@ class InputColumns:
 
 @dataclass(frozen=True)
 class WrittenInput:
-    """An input on disk: the layer it feeds, its array, and the texts its codes stand for."""
+    """An input on disk: the layer it feeds, its array, and the texts of its codes."""
 
     layer: str
     file: str

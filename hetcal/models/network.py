@@ -29,39 +29,17 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True)
 class NetworkSettings:
-    """The choices of one training; the defaults are the paper's.
+    """The choices of one training; the defaults are the paper's."""
 
-    Parameters
-    ----------
-    size : int
-        The paper's i: layers of 64i, 32i and 16i units; 1, 2 or 4.
-    regularisation : {"none", "batch norm", "dropout"}
-        What follows each layer; dropout is 0.25.
-    learning_rate : float
-        Of Adam.
-    batch_size : int
-        Rows per step.
-    epochs : int
-        Passes over the training rows.
-    embed : tuple of str
-        Categories that get an embedding of dimension 8 in place of one-hot columns.
-    seed : int
-        Equal seeds give equal networks.
-    standardise : bool
-        Whether number columns are standardised, or used unchanged.
-    keep_last : bool
-        Whether to also keep the network of the last epoch, which may be over-trained.
-    """
-
-    size: int = 1
-    regularisation: Regularisation = "none"
-    learning_rate: float = 1e-3
+    size: int = 1  # the paper's i: layers of 64i, 32i and 16i units; 1, 2 or 4
+    regularisation: Regularisation = "none"  # what follows each layer; dropout is 0.25
+    learning_rate: float = 1e-3  # of Adam
     batch_size: int = 128
     epochs: int = 20
-    embed: tuple[str, ...] = ()
+    embed: tuple[str, ...] = ()  # categories with an embedding in place of one-hot columns
     seed: int = 0
-    standardise: bool = True
-    keep_last: bool = False
+    standardise: bool = True  # of number columns
+    keep_last: bool = False  # also keep the network of the last epoch, which may be over-trained
 
 
 @dataclass(frozen=True)

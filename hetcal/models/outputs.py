@@ -24,7 +24,7 @@ class ModelOutput:
 
 @dataclass(frozen=True)
 class Logits:
-    """One logit per row, and how they were obtained."""
+    """Logits per row, or per row and class, and how they were obtained."""
 
     logit: Floats  # not finite where the model's output is not
     how: str  # one sentence
@@ -35,15 +35,7 @@ class Logits:
 def to_logit(
     own: Singles, stripped: Singles | None, activation: str | None, positive_unit: int = 1
 ) -> Logits:
-    """Take the logit from a model's output of shape (rows, 1 or 2).
-
-    Parameters
-    ----------
-    own, stripped, activation
-        As in `ModelOutput`.
-    positive_unit : {0, 1}
-        Which of two units stands for the positive class.
-    """
+    """Take the logit of the positive unit from a model's output of shape (rows, 1 or 2)."""
     unit = positive_unit if own.shape[1] == 2 else 0
     output = own[:, unit].astype(np.float64)
     if stripped is not None:
@@ -110,8 +102,8 @@ def _inverted(output: Floats, activation: str | None) -> Logits:
     return Logits(logit, how, clipped, _largest_difference(output, logit))
 
 
-def to_class_logits(given: ModelOutput) -> tuple[Floats, str]:
-    """Take the logits of more than two classes; also say in a sentence how."""
+def to_class_logits(given: ModelOutput) -> Logits:
+    """Take the logits of more than two classes."""
     from scipy.special import softmax
 
     own = given.own.astype(np.float64)
@@ -120,9 +112,10 @@ def to_class_logits(given: ModelOutput) -> tuple[Floats, str]:
         usable = np.isfinite(stripped).all(axis=1) & np.isfinite(own).all(axis=1)
         gap = np.abs(own[usable] - softmax(stripped[usable], axis=1))
         if gap.max(initial=0.0) <= _TOLERANCE:
-            return stripped, "The final softmax was removed exactly; its inputs are the logits."
+            how = "The final softmax was removed exactly; its inputs are the logits."
+            return Logits(stripped, how)
     if given.activation in ("linear", None) and not _are_probabilities(own):
-        return own, "The model's outputs are linear, so they are the logits themselves."
+        return Logits(own, "The model's outputs are linear, so they are the logits themselves.")
     if not _are_probabilities(own):
         raise ModelError(
             f"The model ends in the activation '{given.activation}', and its {own.shape[1]} "
@@ -131,7 +124,7 @@ def to_class_logits(given: ModelOutput) -> tuple[Floats, str]:
             "Change the last layer's activation, or use score columns instead.",
         )
     how = f"The model's probabilities, kept above {CLIP:g}, were turned into logarithms."
-    return np.log(np.maximum(own, CLIP)), how
+    return Logits(np.log(np.maximum(own, CLIP)), how)
 
 
 def _are_probabilities(own: Floats) -> bool:

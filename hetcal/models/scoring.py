@@ -5,13 +5,12 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pandas as pd
 
-from hetcal.arrays import Floats
-from hetcal.data.columns import counted
+from hetcal.data.columns import check_names, counted
 from hetcal.data.scores import (
     Activations,
     ScoreKind,
@@ -21,10 +20,9 @@ from hetcal.data.scores import (
     scores_from_column,
     scores_from_columns,
 )
-from hetcal.data.table import alike_values, check_names
+from hetcal.data.table import alike_values
 from hetcal.digests import file_digest
 from hetcal.errors import ModelError, ScoreError
-from hetcal.models.activations import allowed_width, read_activations
 from hetcal.models.child import (
     Child,
     Limits,
@@ -34,6 +32,7 @@ from hetcal.models.child import (
     read_outputs,
     unusable,
 )
+from hetcal.models.config import MOST_UNITS, MOST_VALUES, check_width
 from hetcal.models.file import ModelFile
 from hetcal.models.inputs import InputColumns, WrittenInput, check_inputs, write_input
 from hetcal.models.outputs import ModelOutput, to_class_logits, to_logit
@@ -75,7 +74,6 @@ class ScoringJob:
         self._finish = finish
         self._layer = layer
         self._scores: Scores | None = None
-        self._activations: Activations | None = None
 
     @property
     def running(self) -> bool:
@@ -111,22 +109,14 @@ class ScoringJob:
             raise
 
     def result(self) -> Scores:
-        """Wait for the scores, or raise what went wrong."""
+        """Wait for the scores and the output of the layer, or raise what went wrong."""
         if self._scores is None:
             self._scores = self._read(self._child.finish())
             self._child.close()
         return self._scores
 
-    def activations(self) -> Activations | None:
-        """Wait for the output of the layer; None if no layer was requested."""
-        self.result()
-        return self._activations
-
     def _read(self, directory: Path) -> Scores:
         facts = read_object(directory / "output.json")
-        if self._layer is not None:
-            units = facts.get("layer_units")
-            self._activations = read_activations(directory, self._layer, self._rows, units)
         activation = facts.get("activation")
         if activation is not None and not isinstance(activation, str):
             raise unusable("the last activation has no name")
@@ -135,7 +125,15 @@ class ScoringJob:
             stripped = read_outputs(directory / "stripped.npy", self._rows, self._units)
             if stripped.shape != own.shape:
                 raise unusable("the output has two shapes")
-        return self._finish(ModelOutput(own, stripped, activation))
+        scores = self._finish(ModelOutput(own, stripped, activation))
+        if self._layer is None:
+            return scores
+        units = facts.get("layer_units")
+        if type(units) is not int or not 1 <= units <= _most_units(self._rows):
+            raise unusable("the layer has no width")
+        values = read_outputs(directory / "layer.npy", self._rows, (units,))
+        digest = f"{scores.digest} {self._layer}"
+        return replace(scores, activations=Activations(self._layer, values), digest=digest)
 
 
 def start_scoring(
@@ -153,48 +151,31 @@ def start_scoring(
 
     Parameters
     ----------
-    model : ModelFile
-        From `inspect_model`.
-    frame : DataFrame
-        The table; only the columns of `inputs` are read.
-    inputs : InputColumns
-        Which columns feed which input, in which order.
+    model, frame, inputs, output, positive_unit, limits
+        As in `score_model`.
     classes : int, default=0
         Number of classes where there are more than two: the model has an output for each.
-    output : str, optional
-        The output to use, where the model has several.
-    positive_unit : {0, 1}
-        Which of two softmax units stands for the positive class.
     layer : str, optional
-        An internal layer whose output is wanted next to the scores.
-    limits : Limits, optional
-        Default: room for TensorFlow, three times the model and the data.
+        An internal layer whose output is computed as well.
     """
     child, notes = _start(model, frame, inputs, output, classes or None, limits, layer)
 
     def finish(given: ModelOutput) -> Scores:
         if classes:
-            logits, how = to_class_logits(given)
-            digest = _digest(model, inputs, output, classes, logits)
-            return make_scores(logits, " ".join([how, *notes]), digest=digest)
-        found = to_logit(given.own, given.stripped, given.activation, positive_unit)
+            found = to_class_logits(given)
+        else:
+            found = to_logit(given.own, given.stripped, given.activation, positive_unit)
+        key = json.dumps([model.digest, inputs.columns, output, classes or positive_unit])
         return make_scores(
             found.logit,
             " ".join([found.how, *notes]),
-            digest=_digest(model, inputs, output, positive_unit, found.logit),
+            digest=hashlib.sha256(key.encode() + found.logit.tobytes()).hexdigest(),
             clipped=found.clipped,
             largest_difference=found.largest_difference,
         )
 
     units = (classes,) if classes else (1, 2)
     return ScoringJob(child, len(frame), units, finish, layer)
-
-
-def _digest(
-    model: ModelFile, inputs: InputColumns, output: str | None, unit: int, logits: Floats
-) -> str:
-    key = json.dumps([model.digest, inputs.columns, output, unit])
-    return hashlib.sha256(key.encode() + logits.tobytes()).hexdigest()
 
 
 def _start(
@@ -206,10 +187,10 @@ def _start(
     limits: Limits | None,
     layer: str | None = None,
 ) -> tuple[Child, list[str]]:
-    """Start the child; also return what was done to the inputs, in sentences."""
+    """Start the child; also note what was converted."""
     check_inputs(model, frame, inputs)
     _check_output(model, output)
-    units = (classes or 2) * 2 + (0 if layer is None else allowed_width(model, layer, len(frame)))
+    units = (classes or 2) * 2 + (0 if layer is None else _width(model, layer, len(frame)))
     directory = new_directory()
     try:
         copy = _copy_model(model, directory)
@@ -239,26 +220,61 @@ def score_model(
     positive_unit: int = 1,
     limits: Limits | None = None,
 ) -> Scores:
-    """Score every row of a frame and wait for it; parameters as in `start_scoring`."""
+    """Score every row of a table with a Keras model, in a process of its own.
+
+    Parameters
+    ----------
+    model : ModelFile
+        From `inspect_model`.
+    frame : DataFrame
+        The table; only the columns of `inputs` are read.
+    inputs : InputColumns
+        Which columns feed which input, in which order.
+    output : str, optional
+        The output to use, where the model has several.
+    positive_unit : {0, 1}
+        Which of two softmax units is that of the positive class.
+    limits : Limits, optional
+        Default: room for TensorFlow, three times the model and the data.
+    """
     return start_scoring(
         model, frame, inputs, output=output, positive_unit=positive_unit, limits=limits
     ).result()
+
+
+def _width(model: ModelFile, layer: str, rows: int) -> int:
+    """Return how many units a layer has at most; refuse unknown layers and those too wide."""
+    found = next((each for each in model.layers if each.name == layer), None)
+    if found is None:
+        listed = ", ".join(f"'{each.name}'" for each in model.layers[:12]) or "none"
+        raise ModelError(
+            f"The model '{model.name}' has no internal layer '{layer}'.",
+            f"Its internal layers are: {listed}.",
+            "Choose one of them, or a partition on columns of the table.",
+        )
+    if found.width is not None:
+        check_width(model.name, layer, found.width, rows)
+    return _most_units(rows) if found.width is None else found.width
+
+
+def _most_units(rows: int) -> int:
+    return min(MOST_UNITS, MOST_VALUES // rows)
 
 
 def _check_output(model: ModelFile, output: str | None) -> None:
     if (output is None and len(model.outputs) == 1) or output in model.outputs:
         return
     listed = ", ".join(f"'{name}'" for name in model.outputs)
-    said = "" if output is None else f"; none is called '{output}'"
+    other = "" if output is None else f"; none is called '{output}'"
     raise ModelError(
-        f"The model '{model.name}' has {counted(len(model.outputs), 'output')}: {listed}{said}.",
+        f"The model '{model.name}' has {counted(len(model.outputs), 'output')}: {listed}{other}.",
         "One of them must be the score.",
         "Choose the output to use.",
     )
 
 
 def _copy_model(model: ModelFile, directory: Path) -> Path:
-    """Copy the file under a name of our own, and make sure that it is the one looked at."""
+    """Copy the file under a name of our own, and check that it has not changed."""
     copy = directory / f"model.{model.format}"
     shutil.copyfile(model.path, copy)
     if file_digest(copy) != model.digest:
@@ -273,13 +289,11 @@ def _copy_model(model: ModelFile, directory: Path) -> Path:
 def _write_inputs(
     model: ModelFile, frame: pd.DataFrame, inputs: InputColumns, directory: Path
 ) -> tuple[list[WrittenInput], list[str]]:
-    written, notes = [], []
-    for number, spec in enumerate(model.inputs):
-        columns = list(inputs.of(spec.name))
-        one, said = write_input(number, spec, frame[columns], directory)
-        written.append(one)
-        notes += said
-    return written, notes
+    written = [
+        write_input(number, spec, frame[list(inputs.of(spec.name))], directory)
+        for number, spec in enumerate(model.inputs)
+    ]
+    return [each for each, _ in written], [note for _, notes in written for note in notes]
 
 
 def _limits(model: ModelFile, directory: Path, rows: int, units: int) -> Limits:
@@ -294,7 +308,7 @@ def _limits(model: ModelFile, directory: Path, rows: int, units: int) -> Limits:
 
 @dataclass(frozen=True)
 class ColumnScoring:
-    """The scores stand in columns of the table: in one, or in one per class and in their order."""
+    """The scores are in one column of the table, or in one per class, in the classes' order."""
 
     columns: tuple[str, ...]
     kind: ScoreKind
@@ -302,10 +316,7 @@ class ColumnScoring:
 
 @dataclass(frozen=True)
 class ModelScoring:
-    """A Keras model computes the scores from confirmed columns.
-
-    Where `layer` names an internal layer, the partition reads its units in place of columns.
-    """
+    """A Keras model computes the scores; a partition may read the units of one `layer`."""
 
     model: ModelFile
     inputs: InputColumns
@@ -324,22 +335,10 @@ def score_rows(
     digest: str,
     progress: Progress = silent,
 ) -> Scores:
-    """Give every row of a frame its scores, and what a layer gives where one is named.
+    """Return the scores of every row of a frame, and the output of a layer where one is named.
 
-    A model runs in a child process, once for both; what `progress` raises ends it.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The rows.
-    scoring : ColumnScoring or ModelScoring
-        Where their scores come from.
-    classes : sequence of str
-        As in `Table`: empty for two.
-    digest : str
-        Stands for the rows, where what is worked out is kept.
-    progress : callable, optional
-        Is told how far a model has come.
+    `classes` is empty for two, as in `Table`; `digest` identifies the rows in caches. What
+    `progress` raises ends the process of a model.
     """
     if isinstance(scoring, ModelScoring):
         job = start_scoring(
@@ -352,10 +351,10 @@ def score_rows(
             layer=scoring.layer,
         )
         job.watch(progress)
-        return job.result().seen(job.activations())
+        return job.result()
     if classes:
         require_column_per_class(scoring.columns, classes)
-    check_names(frame)
+    check_names(list(frame.columns))
     for column in scoring.columns:
         if column not in frame.columns:
             raise ScoreError(
@@ -381,12 +380,12 @@ def require_column_per_class(columns: Sequence[str], classes: Sequence[str]) -> 
             f"{'is' if len(columns) == 1 else 'are'} named ({listed})"
             f"{', one of them twice' if twice else ''}.",
             "Each class needs a score column of its own.",
-            "Name one column per class, or a positive value to set it against all others."
+            "Name one column per class, or a positive value: all others are then negative."
             + (f" If {alike[0]} mean the same, write them alike in the file." if alike else ""),
         )
 
 
 def guess_kind_of(frame: pd.DataFrame, columns: Sequence[str]) -> ScoreKind:
-    """Take columns whose values all lie between 0 and 1 for probabilities."""
+    """Guess that columns whose values all lie between 0 and 1 are probabilities."""
     kinds = {guess_kind(frame[name]) for name in columns if name in frame}
     return "probability" if kinds == {"probability"} else "logit"

@@ -296,8 +296,7 @@ def open_inputs(entries: list[dict[str, Any]]) -> list[tuple[str, Any, list[Any]
 def read_batch(inputs: list[tuple[str, Any, list[Any] | None]], start: int, used: int) -> Batch:
     """Read some rows, filled up to `BATCH` with copies of the first.
 
-    Every batch has the same shape, so a row's score does not depend on how many
-    rows come with it; a copied row raises no error of its own.
+    Every batch has the same shape, so that a row's score does not depend on the number of rows.
     """
     rows = np.arange(BATCH)
     rows[used:] = 0
@@ -305,14 +304,13 @@ def read_batch(inputs: list[tuple[str, Any, list[Any] | None]], start: int, used
     for layer, array, texts in inputs:
         values = np.asarray(array[start : start + used])[rows]
         if texts is not None:
-            columns = [each[values[:, j]] for j, each in enumerate(texts)]
-            values = np.stack(columns, axis=1)
+            values = np.stack([each[values[:, j]] for j, each in enumerate(texts)], axis=1)
         batch[layer] = values
     return batch
 
 
 def as_matrix(values: Any) -> Singles:
-    """One row per row of the table, one column per unit."""
+    """Return one row per row of the table, one column per unit."""
     array = np.asarray(values, dtype=np.float32)
     return array.reshape(len(array), -1)
 

@@ -47,10 +47,9 @@ class HeterogeneousCalibrator(ClassifierMixin, BaseEstimator):
     estimator : classifier or None, default=None
         What gives the scores: its `decision_function`, or the logit of its
         `predict_proba`. None means `LogisticRegression()`. An estimator inside
-        `FrozenEstimator` is taken as it is.
+        `FrozenEstimator` is not fitted again.
     partition : estimator, Partition or None, default=None
-        What gives the leaves. None means `TreePartition()`; a `Partition` is taken
-        as it is.
+        What gives the leaves. None means `TreePartition()`; a `Partition` is used as given.
     calibrator : LeafCalibrator or None, default=None
         What maps score and leaf to a probability. None means `LeafCalibrator()`.
     calibration_fraction : float, default=0.5
@@ -61,8 +60,8 @@ class HeterogeneousCalibrator(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     estimator_, partition_, calibrator_ : fitted parts
-        `calibrator_` is None if the scores of the calibration rows part the classes
-        completely: then there is nothing to calibrate, and scores stay as they are.
+        `calibrator_` is None if the scores of the calibration rows separate the classes
+        completely: then there is nothing to calibrate, and scores are not changed.
     classes_ : array
         The two labels; the second one is the positive class.
     """
@@ -132,7 +131,7 @@ class HeterogeneousCalibrator(ClassifierMixin, BaseEstimator):
             )
         if not np.array_equal(estimator.classes_, self.classes_):
             raise CalibrationError(
-                f"The estimator tells the classes {list(estimator.classes_)} apart.",
+                f"The estimator was trained on the classes {list(estimator.classes_)}.",
                 f"The labels have the classes {self.classes_.tolist()}.",
                 "Give the labels that the estimator was trained on.",
             )
@@ -141,9 +140,7 @@ class HeterogeneousCalibrator(ClassifierMixin, BaseEstimator):
     def _fit_partition(self, train: _Rows) -> Any:
         if isinstance(self.partition, Partition):
             return self.partition
-        if self.partition is None:
-            return _fit(TreePartition(), train)
-        return _fit(clone(self.partition), train)
+        return _fit(TreePartition() if self.partition is None else clone(self.partition), train)
 
     def _fit_calibrator(self, rows: _Rows) -> LeafCalibrator | None:
         scores, leaf = self._scores(rows.X), self.partition_.apply(rows.X)
@@ -169,7 +166,7 @@ class HeterogeneousCalibrator(ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         require_table(X)
-        if isinstance(X, pd.DataFrame):  # text columns are the estimator's own business
+        if isinstance(X, pd.DataFrame):  # the estimator itself checks text columns
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
         return validate_data(self, X, reset=reset, ensure_all_finite=False)
@@ -219,18 +216,14 @@ def _fit(estimator: Any, rows: _Rows) -> Any:
 
 def _two_classes(y: Any) -> Any:
     classes = np.unique(y)
-    if classes.size > 2:
+    if classes.size != 2:
+        target = f"The type of the target is {type_of_target(y)}"
         raise CalibrationError(
-            "Only binary classification is supported. "
-            f"The type of the target is {type_of_target(y)}.",
+            f"Only binary classification is supported. {target}."
+            if classes.size > 2
+            else "All labels are of one class.",
             "Heterogeneous calibration needs exactly two classes.",
-            "Choose another label, or recode this one.",
-        )
-    if classes.size < 2:
-        raise CalibrationError(
-            "All labels are of one class.",
-            "Heterogeneous calibration needs exactly two classes.",
-            "Give rows of both classes.",
+            "Choose another label, or give rows of both classes.",
         )
     return classes
 
@@ -270,5 +263,5 @@ class ScoredClassifier(ClassifierMixin, BaseEstimator):
         return X[:, 0]
 
     def predict(self, X: Floats) -> Bools:
-        """Tell where the logit is positive."""
+        """Return where the logit is positive."""
         return X[:, 0] > 0

@@ -1,4 +1,4 @@
-"""The first pass over the data: the rows of each role as cells, which all else works on."""
+"""The first pass over the data: the rows of each role as cells."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ SKETCHED_FROM = 200_000  # rows; up to here they are few enough to be cells them
 COARSE = 0.005  # of the pairs of rows; normal scores have at most 0.002 on their grid
 SAMPLE = 100_000
 PASSED = ("train", "calibration", "test")
-"""The roles whose scores are looked at."""
+"""The roles whose scores are used."""
 
 
 @dataclass(frozen=True)
@@ -52,22 +52,12 @@ class RoleSketches:
 
 @dataclass(frozen=True)
 class RoleCells:
-    """The train, calibration and test rows of a table.
+    """The raw scores of the train, calibration and test rows of a table."""
 
-    Parameters
-    ----------
-    make_train : callable
-        Gives the raw scores of the train rows, which not everybody looks at.
-    calibration, test : Cells
-        Raw scores of the others.
-    sketches : RoleSketches or None
-        What the cells were made of; None if every row is a cell of its own.
-    """
-
-    make_train: Callable[[], Cells]
+    make_train: Callable[[], Cells]  # called only where the train rows are used
     calibration: Cells
     test: Cells
-    sketches: RoleSketches | None
+    sketches: RoleSketches | None  # None if every row is a cell of its own
 
     @cached_property
     def train(self) -> Cells:
@@ -96,10 +86,10 @@ def role_cells(
     sketched_from: int = SKETCHED_FROM,
     progress: Progress = silent,
 ) -> RoleCells:
-    """Pass over the rows once; tables of more than `sketched_from` rows are sketched.
+    """Turn rows into cells; tables of more than `sketched_from` rows are sketched.
 
-    They are not where a sketch would not do: cells do not know the groups of their rows, and bins
-    can be too coarse for scores that crowd in a small part of their range.
+    Rows that belong to groups are never sketched, since cells do not know the groups of their
+    rows; nor are scores that are concentrated in few bins, for which the sketch is too coarse.
     """
     grid = grid_for_most(scores.logit)
     grouped = table.roles.group is not None
@@ -111,16 +101,14 @@ def role_cells(
     sketches = []
     for i, role in enumerate(PASSED):
         rows, part = split.of(role), between(progress, i / len(PASSED), (i + 1) / len(PASSED))
-        weight = None if table.weight is None else table.weight[rows]
         parts = scores.logit[rows], table.y[rows], leaf[rows]
-        sketches.append(sketch_rows(*parts, leaves, grid, weight, part))
+        sketches.append(sketch_rows(*parts, leaves, grid, table.weight_of(rows), part))
     return RoleSketches(*sketches).cells()
 
 
 def row_cells(table: Table, scores: Scores, rows: Ints, leaf: Ints) -> Cells:
-    """Make every one of some rows a cell."""
-    weight = None if table.weight is None else table.weight[rows]
-    return Cells.of_rows(scores.logit[rows], table.y[rows], leaf[rows], weight)
+    """Make each of some rows a cell."""
+    return Cells.of_rows(scores.logit[rows], table.y[rows], leaf[rows], table.weight_of(rows))
 
 
 def grouped_rows(
@@ -139,15 +127,13 @@ def groups_of(table: Table, rows: Ints) -> Groups | None:
 
 
 def lost_pairs(scores: Floats, grid: Grid) -> float:
-    """Return the share of pairs of rows whose scores differ but share a bin; a sample tells.
+    """Estimate, on a sample, the share of pairs of rows whose scores differ but share a bin.
 
-    Examples
-    --------
     >>> lost_pairs(np.array([0.0, 0.0, 1e-9, 5.0]), Grid())
     0.25
     """
     sample = scores
-    if len(scores) > SAMPLE:  # drawn at random, for rows may come in a pattern
+    if len(scores) > SAMPLE:  # at random, since the order of rows may have a pattern
         sample = scores[np.random.default_rng(0).integers(0, len(scores), SAMPLE)]
     sample = sample[np.isfinite(sample)]
     in_bin, equal = (

@@ -1,9 +1,8 @@
 """A finished run: what the pages show and the artifact saves."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -19,6 +18,7 @@ from hetcal.data.columns import row_count
 from hetcal.data.scores import Scores, require_ranking
 from hetcal.data.splits import (
     NEEDED_ROLES,
+    ROLES,
     Split,
     require_both_classes,
     split_by_column,
@@ -76,12 +76,12 @@ class Run:
     calibrator : LeafCalibrator or ClassCalibrator
         Fitted on the calibration rows, with the maps of the scheme if it has one for each leaf.
     calibrated : array or None
-        Calibrated logit of every row, where it is given; rows are cells then.
+        Calibrated logit of every row, where it is given; every row is then a cell.
     choice : Choice or None
         The scheme of many partitions, or the one that was chosen among all, in place of the
-        leaf maps; rows are cells then.
+        leaf maps; every row is then a cell.
     findings : tuple of Finding
-        What a careful reader would remark about the table, its split and its scores.
+        Warnings and notes about the table, its split and its scores.
     """
 
     table: Table
@@ -105,19 +105,19 @@ class Run:
     def role_cells(self) -> RoleCells:
         """The scores of each role, for two classes."""
         if self.cells is None:
-            raise TypeError("more than two classes are looked at one by one: see `view`")
+            raise TypeError("more than two classes are viewed one by one: see `view`")
         return self.cells
 
     @property
     def leaf_maps(self) -> LeafCalibrator:
         """The maps of the leaves, for two classes."""
         if isinstance(self.calibrator, ClassCalibrator):
-            raise TypeError("more than two classes are looked at one by one: see `view`")
+            raise TypeError("more than two classes are viewed one by one: see `view`")
         return self.calibrator
 
     @cached_property
     def ways(self) -> Ways:
-        """The test cells scored in the ways that are compared, for two classes."""
+        """The test cells scored by the schemes that are compared, for two classes."""
         cells = self.role_cells
         ways = score_in_four_ways(cells.test, cells.calibration, self.leaf_maps)
         if self.calibrated is None and self.choice is None:
@@ -128,7 +128,7 @@ class Run:
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """What calibration is worth on the test rows."""
+        """The metrics of the test rows before and after calibration, and the lift."""
         rows, table = self.split.test, self.table
         if not self.classes:
             leaves = [each.leaf for each in self.leaf_maps.maps_]
@@ -137,11 +137,6 @@ class Run:
         logs = before, self._one_map(before), self.after[rows]
         weight, group = table.weight_of(rows), table.group(rows)
         return evaluate_classes(self.classes, table.y[rows], logs, weight, group)
-
-    def evaluated(self) -> Self:
-        """Work out what calibration is worth now; what fails, fails here."""
-        _ = self.evaluation
-        return self
 
     def points(self, rate: float) -> tuple[OperatingPoint, OperatingPoint]:
         """Return the operating points before and after with this false positive rate."""
@@ -162,27 +157,24 @@ class Run:
         """Whether the numbers come from all rows or from a sketch, in a sentence."""
         return computed_on(self.evaluation.sketched)
 
-    @cached_property
+    @property
     def after(self) -> Floats:
         """Calibrated logit, or log-probabilities, of every row of the table."""
-        return self._calibrate_all(silent)
+        return self.complete(silent)
 
-    def complete(self, progress: Progress) -> None:
-        """Work out `after` now, and tell how far that has come."""
-        if "after" not in vars(self):
-            vars(self)["after"] = self._calibrate_all(progress)
-
-    def _calibrate_all(self, progress: Progress) -> Floats:
-        rows = self.table.rows
-        logits = np.empty(self.scores.logit.shape)
-        for begin in range(0, rows, CALIBRATED):
-            end = min(begin + CALIBRATED, rows)
-            part = between(progress, begin / rows, end / rows)
-            logits[begin:end] = self._calibrate(np.arange(begin, end), part)
-        return logits
+    def complete(self, progress: Progress) -> Floats:
+        """Compute `after`, the first time, and report progress."""
+        if "_after" not in vars(self):
+            rows, logits = self.table.rows, np.empty(self.scores.logit.shape)
+            for begin in range(0, rows, CALIBRATED):
+                end = min(begin + CALIBRATED, rows)
+                part = between(progress, begin / rows, end / rows)
+                logits[begin:end] = self._calibrate(np.arange(begin, end), part)
+            vars(self)["_after"] = logits
+        return vars(self)["_after"]
 
     def _calibrate(self, rows: Ints, progress: Progress = silent) -> Floats:
-        """Return the calibrated logits of some rows: many trees take their time with each."""
+        """Return the calibrated logits of some rows."""
         if self.calibrated is not None:
             return self.calibrated[rows]
         scores = self.scores.logit[rows]
@@ -201,28 +193,23 @@ class Run:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know about the scores and the maps, in sentences."""
-        scores = self.scores
-        if isinstance(self.calibrator, ClassCalibrator):
-            return (scores.how, *self._class_notes(), maps_in_words(self.calibrator, self.divided))
-        counted = (
-            (scores.excluded, "have no finite score and take no part"),
-            (scores.clipped, "have a probability of 0 or 1, pulled in by 1e-7"),
-        )
-        told = tuple(f"{n:,} of {scores.logit.size:,} rows {what}." for n, what in counted if n)
-        drawn = None if self.choice is None else sample_note(self.table, self.split)
-        return (scores.how, *told, *([drawn] if drawn else []), *self.calibrator.notes_)
-
-    def _class_notes(self) -> list[str]:
-        scores = self.scores
-        told = [f"The model's outputs stand for {', '.join(self.classes)}, in this order."]
+        scores, maps, notes = self.scores, self.calibrator, []
+        if self.classes:
+            notes.append(f"The model's outputs are, in this order: {', '.join(self.classes)}.")
         if scores.excluded:
-            told.append(f"{scores.excluded:,} rows have no finite scores and take no part.")
+            rows = f"{scores.excluded:,} of {len(scores.logit):,} rows"
+            notes.append(f"{rows} have no finite score and are left out.")
         if scores.clipped:
-            told.append(f"{scores.clipped:,} probabilities below 1e-7 were pulled up to it.")
+            notes.append(f"Probabilities within 1e-7 of 0 or 1 were clipped: {scores.clipped:,}.")
         if self.choice is not None and self.choice.uncounted:
             few = ", ".join(self.classes[each] for each in self.choice.uncounted)
-            told.append(f"With too few rows for their AUC to count in the choice: {few}.")
-        return told
+            notes.append(f"With too few rows for their AUC to count in the choice: {few}.")
+        if self.choice is not None and not self.classes:
+            drawn = sample_note(self.table, self.split)
+            notes += [] if drawn is None else [drawn]
+        several = isinstance(maps, ClassCalibrator)
+        about_maps = [maps_in_words(maps, self.divided)] if several else maps.notes_
+        return (scores.how, *notes, *about_maps)
 
     @property
     def digest(self) -> str:
@@ -233,17 +220,10 @@ class Run:
         return text_digest(repr((*parts, exact, chosen)))
 
     def view(self, number: int, min_rows: int | None = None) -> "Run":
-        """Return the run as one of several classes against all others sees it.
+        """Return the run for one of several classes against all others.
 
-        The leaf maps of the view are Platt's on the class alone, which tell what its scores
-        deserve; the calibrated logit is that of the maps of all classes.
-
-        Parameters
-        ----------
-        number : int
-            Which class.
-        min_rows : int, optional
-            Fewest calibration rows for one of these leaf maps; default: that of the settings.
+        Its leaf maps are Platt's on this class alone, with at least `min_rows` calibration rows
+        (default: that of the settings); its calibrated logit is that of the maps of all classes.
         """
         settings = self.settings
         if min_rows is not None:
@@ -271,7 +251,7 @@ def maps_in_words(calibrator: ClassCalibrator, divided: bool) -> str:
 
 
 def refuse_role_columns(partition: Partition, table: Table) -> None:
-    """Refuse a loaded partition that asks for the label, the split or the score."""
+    """Refuse a loaded partition that splits on the label, the split or the score."""
     roles = table.roles
     for feature in partition.features:
         if feature.name in (roles.label, roles.split, roles.score, *roles.class_scores):
@@ -283,43 +263,21 @@ def refuse_role_columns(partition: Partition, table: Table) -> None:
             )
 
 
-def require_scored_classes(table: Table, scores: Scores, split: Split) -> None:
-    """Refuse calibration or test rows of which too few have a finite score."""
-    needed = "Several classes of" if table.classes else "Positive and negative"
-    for role in ("calibration", "test"):
-        rows = split.of(role)
-        if np.unique(table.y[rows]).size < 2:
-            raise ScoreError(
-                f"Too few {role} rows have a finite score: of the {rows.size:,} that are left, "
-                "none or only one class.",
-                f"{needed} {role} rows with a score are needed; "
-                f"there is none for {row_count(scores.excluded)} of the table.",
-                "Fill the missing scores, or divide the rows otherwise.",
-            )
-
-
 def require_weight(table: Table, split: Split) -> None:
-    """Refuse weights that leave less than two classes of some role with any."""
+    """Refuse weights that are 0 for all classes of a role but one."""
     if table.weight is None:
         return
+    names = table.classes or ("negative", "positive")
     for role in NEEDED_ROLES:
         rows = split.of(role)
-        weighted = set(np.unique(table.y[rows[table.weight[rows] > 0]]).tolist())
-        if len(weighted) > 1:
-            continue
-        remedy = f"Check the weight column '{table.roles.weight}', or the split."
-        if table.classes:
+        weighted = np.unique(table.y[rows[table.weight[rows] > 0]])
+        if weighted.size < 2:
+            found = f"only the class '{names[weighted[0]]}' has" if weighted.size else "none has"
             raise SplitError(
-                f"The weight is 0 for all {role} rows but those of one class, or for all.",
-                f"Several classes need some weight among the {role} rows.",
-                remedy,
+                f"Of the classes of the {role} rows, {found} weights above 0.",
+                f"At least two classes of {role} rows need some weight.",
+                f"Check the weight column '{table.roles.weight}', or the split.",
             )
-        kind = "positive" if 0 in weighted else "negative"
-        raise SplitError(
-            f"All {kind} {role} rows have the weight 0.",
-            f"Both classes need some weight among the {role} rows.",
-            remedy,
-        )
 
 
 DEFAULTS = Settings()
@@ -328,28 +286,14 @@ Tell = Callable[[tuple[Finding, ...]], object]
 
 @dataclass(frozen=True)
 class FirstPass:
-    """What is kept of the rows once they have their roles and their leaves.
-
-    Parameters
-    ----------
-    table, scores
-        The rows.
-    split : Split
-        The rows of each role whose scores are finite.
-    leaf : array of int
-        Leaf of every row of the table.
-    leaves : tuple of int
-        Ids of all leaves.
-    cells : RoleCells or None
-        The scores of each role; None with more than two classes, whose rows stay rows.
-    """
+    """The rows with their roles and their leaves."""
 
     table: Table
     scores: Scores
-    split: Split
-    leaf: Ints
+    split: Split  # the rows of each role whose scores are finite
+    leaf: Ints  # of every row of the table
     leaves: tuple[int, ...]
-    cells: RoleCells | None
+    cells: RoleCells | None  # None with more than two classes, whose rows stay rows
 
 
 def run(
@@ -360,9 +304,9 @@ def run(
     progress: Progress = silent,
     tell: Tell = lambda _: None,
 ) -> Run:
-    """Carry out what the settings ask for, for any number of classes.
+    """Calibrate the scores of a table, for any number of classes.
 
-    Divide the rows, leave out those without a score, look the table over, partition, calibrate
+    Split the rows, leave out those without a score, check the table, partition, calibrate
     in every leaf, evaluate. All numbers are computed on all rows, at any size.
 
     Parameters
@@ -373,31 +317,32 @@ def run(
         The scores of every row of the table, see `scores_from_column` and
         `scores_from_columns`.
     settings : Settings, optional
-        How to divide and calibrate the rows; by default the paper's Algorithm 1.
+        How to split and calibrate the rows; by default the paper's Algorithm 1.
         `Settings(partition="auto")` lets hetcal choose, as the command line does.
     partition : Partition, optional
-        Takes the place of the one that the settings ask for.
+        Used in place of the one that the settings describe.
     progress : callable, optional
-        Is told how far the work has come, a share and a text; what it raises ends the run.
+        Called with the share that is done and a text; what it raises ends the run.
     tell : callable, optional
-        Is given the findings about table, split and scores, before anything is fitted.
+        Called with the findings about table, split and scores, before anything is fitted.
 
     Returns
     -------
     Run
-        `evaluation` has the test rows before and after, and the lift; `verdict` says it in
-        words. `after` is the calibrated logit of every row of the table, or its calibrated
-        log-probabilities of more than two classes; `partition`, `calibrator` and `choice` are
-        what was fitted, and `artifact_bytes` saves it all.
+        `evaluation` has the metrics of the test rows before and after, and the lift; `verdict`
+        says it in words. `after` is the calibrated logit of every row of the table, or its
+        calibrated log-probabilities of more than two classes; `partition`, `calibrator` and
+        `choice` are what was fitted, and `artifact_bytes` saves it all.
 
     Raises
     ------
     HetcalError
-        When the rows cannot be divided, scored or calibrated.
+        When the rows cannot be split, scored or calibrated.
     """
     split, choice = split_table(table, settings), None
     scored = scored_rows(table, scores, split)
-    findings = check_rows(table, scores, split)
+    about_scores = *check_training(table.roles), *check_scores(table, scores)
+    findings = *about_scores, *check_table(table, split)
     tell(findings)
     if partition is None:
         partition, choice = divide(table, scores, split, settings, progress)
@@ -405,19 +350,15 @@ def run(
     passed = first_pass(table, scores, scored, partition, leaf, sketched_from=table.rows)
     calibrator = fit_maps(passed, settings, choice)
     finished = finish_run(passed, settings, partition, calibrator, choice)
-    return replace(finished, findings=findings).evaluated()
-
-
-def check_rows(table: Table, scores: Scores, split: Split) -> tuple[Finding, ...]:
-    """Look for what would make results misleading in the split, the scores and the table."""
-    about_scores = *check_training(table.roles), *check_scores(table, scores)
-    return *about_scores, *check_table(table, split)
+    finished = replace(finished, findings=findings)
+    _ = finished.evaluation  # computed now, so that errors are raised here
+    return finished
 
 
 def divide(
     table: Table, scores: Scores, split: Split, settings: Settings, progress: Progress = silent
 ) -> tuple[Partition, Choice | None]:
-    """Grow the partition that the settings ask for, or choose it together with its maps."""
+    """Grow the partition that the settings name, or choose it together with its maps."""
     if settings.partition not in ENSEMBLES:
         return grow_partition(table, split, settings, scores), None
     require_ranking(scores)
@@ -439,10 +380,19 @@ def readable(partition: Partition, frame: pd.DataFrame, scores: Scores | None) -
 
 
 def scored_rows(table: Table, scores: Scores, split: Split) -> Split:
-    """Leave out the rows without finite scores; enough must be left in every role."""
+    """Leave out the rows without finite scores; several classes must be left in every role."""
     require_ranking(scores)
     split = usable_rows(split, scores.usable)
-    require_scored_classes(table, scores, split)
+    for role in ("calibration", "test"):
+        rows = split.of(role)
+        if np.unique(table.y[rows]).size < 2:
+            raise ScoreError(
+                f"Too few {role} rows have a finite score: of the {rows.size:,} that are left, "
+                "none or only one class.",
+                f"At least two classes of {role} rows with a score are needed; "
+                f"{row_count(scores.excluded)} of the table have none.",
+                "Fill the missing scores, or split the rows otherwise.",
+            )
     return split
 
 
@@ -492,9 +442,8 @@ def _fit_leaf_maps(passed: FirstPass, cells: RoleCells, settings: Settings) -> L
 
 
 def class_method(settings: Settings) -> ClassMethod:
-    """Return the map of classes that the settings ask for; vector scaling by default."""
-    named = [each for each in METHODS if each == settings.calibrator]
-    return named[0] if named else "vector"
+    """Return the map of classes that the settings name; vector scaling by default."""
+    return next((each for each in METHODS if each == settings.calibrator), "vector")
 
 
 def finish_run(
@@ -504,7 +453,7 @@ def finish_run(
     calibrator: LeafCalibrator | ClassCalibrator,
     choice: Choice | None = None,
 ) -> Run:
-    """Put the parts of a run together; the maps of a scheme that has one per leaf are shown."""
+    """Put the parts of a run together, with the maps of a scheme that has one per leaf."""
     if choice is not None and isinstance(calibrator, LeafCalibrator):
         calibrator = with_scheme(calibrator, choice.scheme, partition)
     parts = passed.split, partition, passed.leaf, passed.cells, calibrator
@@ -512,7 +461,7 @@ def finish_run(
 
 
 def split_table(table: Table, settings: Settings) -> Split:
-    """Divide the rows by the split column, or else by seeded fractions."""
+    """Split the rows by the split column, or else by seeded fractions."""
     roles = table.roles
     if roles.split is not None:
         split = split_by_column(table.frame[roles.split])
@@ -530,8 +479,5 @@ def usable_rows(split: Split, usable: Bools) -> Split:
     """Leave the rows without a finite score out of every role."""
     if usable.all():  # millions of row numbers are not copied for nothing
         return split
-    return Split(*(rows[usable[rows]] for rows in _roles_of(split)))
-
-
-def _roles_of(split: Split) -> Iterable[Ints]:
-    return split.train, split.validation, split.calibration, split.test
+    of_roles = (split.of(role) for role in ROLES)
+    return Split(*(rows[usable[rows]] for rows in of_roles))

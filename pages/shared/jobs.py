@@ -60,7 +60,7 @@ def start_scoring_job(table: Table, rows_digest: str, scoring: ModelScoring) -> 
     known = _known_scores()
 
     def finish(scores: Scores) -> None:
-        known[key] = scores.seen(job.activations())
+        known[key] = scores
 
     _watch(Watched(job, _draw_scoring, finish, "Cancel"))
 

@@ -134,7 +134,7 @@ def two_classes(maps):
             lambda data: manifest_with(data, scoring={"columns": ["a"], "kind": "logit"}),
             "its score",
         ),
-        (lambda data: manifest_with(data, scoring={"model": "/etc/passwd"}), "a name of its own"),
+        (lambda data: manifest_with(data, scoring={"model": "/etc/passwd"}), "an unknown name"),
         (lambda data: maps_with(data, lambda maps: maps.pop()), "not those of its leaves"),
         (lambda data: maps_with(data, two_classes), "not those of its classes"),
     ],
@@ -146,7 +146,7 @@ def test_a_damaged_artifact_of_three_classes_is_refused_in_words(of_three, tmp_p
 
 def test_a_model_entry_outside_the_artifact_is_never_opened(of_two, tmp_path):
     outside = {"model": "../../model.keras", "inputs": [], "output": None, "positive_unit": 1}
-    with pytest.raises(ArtifactError, match="its model has a name of its own"):
+    with pytest.raises(ArtifactError, match="its model has an unknown name"):
         open_artifact(manifest_with(of_two, scoring=outside), tmp_path)
 
 

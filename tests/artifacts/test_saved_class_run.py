@@ -172,7 +172,7 @@ def test_a_class_without_calibration_rows_is_not_shown_and_all_others_are(kinds,
     saved = reopened(run, tmp_path)
     assert saved.evaluation.lift == run.evaluation.lift
     assert saved.view(2, 50).evaluation.lift == run.view(2).evaluation.lift
-    with pytest.raises(ArtifactError, match="'bee' cannot be set against all others"):
+    with pytest.raises(ArtifactError, match="'bee' cannot be compared with all others"):
         saved.view(1, 50)
 
 
@@ -229,8 +229,8 @@ def unnamed_class(document):
         ("manifest.json", put(settings={}), "has no 'min_rows'"),
         ("metrics.json", drop("top_label"), "has no 'top_label'"),
         ("metrics.json", drop("shrinkage"), "has no 'shrinkage'"),
-        ("metrics.json", shorter_curve, "numbers too many"),
-        ("metrics.json", impossible_curve, "shares that cannot be"),
+        ("metrics.json", shorter_curve, "differ in length"),
+        ("metrics.json", impossible_curve, "shares outside 0 to 1"),
         ("metrics.json", put(top_label=[]), "not those before and after"),
         ("metrics.json", unnamed_class, "not those of its classes"),
         ("metrics.json", put(lift={"before": 2, "after": 1, "se": 0}), "'before' of 'lift' is not"),

@@ -1,12 +1,17 @@
 """The checks find what would make results misleading, and name the column."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import roc_auc_score
 
+from hetcal.cli.main import main
 from hetcal.data import checks
-from hetcal.data.checks import check_table
+from hetcal.data.checks import check_scores, check_table, check_training, label_findings, separation
 from hetcal.data.demo import toy_table
+from hetcal.data.scores import make_scores
 from hetcal.data.splits import PAPER_FRACTIONS, Split, split_by_column, split_by_fraction
 from hetcal.data.table import Roles, make_table
 from hetcal.runs.run import split_table
@@ -134,7 +139,7 @@ def test_a_role_with_few_rows_or_few_of_a_class_is_named(frame):
     messages = [f.message for f in found(frame, split=split) if f.level == "warning"]
     assert len(messages) == 2
     assert messages[0].startswith("There are only 40 calibration rows")
-    assert messages[1].startswith("There are only 189 test rows, 9 positive and 180 negative.")
+    assert messages[1].startswith("There are only 189 test rows, 9 of them of the class")
 
 
 def test_a_constant_feature_is_noted(frame):
@@ -225,3 +230,153 @@ def test_a_class_that_is_written_in_two_ways_is_named(kinds):
     table = make_table(frame, roles, "digest")
     found = check_table(table, split_table(table, Settings()))
     assert any("differ only in case or spaces: 'Ant' in" in each.message for each in found)
+
+
+LABELS = ["Yes"] * 4 + ["yes "] * 3 + ["YES"] + ["No"] * 5 + ["no"] * 2
+
+
+def findings(labels, positive):
+    frame = pd.DataFrame({"x": range(len(labels)), "y": labels})
+    return list(label_findings(make_table(frame, Roles("y", positive=positive))))
+
+
+def test_spellings_of_the_positive_value_are_counted_and_warned_of():
+    first, second = sorted(findings(LABELS, "Yes"), key=lambda finding: finding.level)
+    assert (first.level, second.level) == ("note", "warning")
+    for part in ("'Yes' in 4 rows", "'yes ' in 3 rows", "'YES' in 1 row", "Only 'Yes' counts as"):
+        assert part in second.message
+    assert "'No' in 5 rows" in first.message
+    assert "All of them count as negative" in first.message
+    assert {first.column, second.column} == {"y"}
+
+
+def test_each_spelling_is_a_class_where_none_is_positive():
+    found = findings(LABELS, None)
+    assert [finding.level for finding in found] == ["warning"] * 2
+    assert all("a class of its own" in finding.message for finding in found)
+
+
+@pytest.mark.parametrize(
+    "labels", [["Yes", "No"], ["a b", "ab"], [1, 0], [0.0, 1.0], [True, False]]
+)
+def test_values_that_differ_in_more_are_left_alone(labels):
+    assert findings(labels * 2, str(labels[0])) == []
+
+
+def test_inner_spaces_and_other_kinds_of_spaces_are_spaces():
+    (found,) = findings(["a b", "a\u00a0 B", "c"], "a b")
+    assert "differ only in case or spaces" in found.message
+
+
+@pytest.fixture
+def mixed(segments, tmp_path):
+    label = segments["label"].replace({"yes": "Yes", "no": "No"})
+    path = tmp_path / "table.csv"
+    odd = np.flatnonzero(label == "Yes")[:100]
+    label.iloc[odd] = "yes "
+    segments.assign(label=label).to_csv(path, index=False)
+    return path
+
+
+SCORED = ("--label", "label", "--score", "score", "--split", "split", "--partition", "tree")
+
+
+def test_a_run_warns_and_says_which_value_is_positive(mixed, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["run", str(mixed), *SCORED, "--positive", "Yes", "--out", str(out)]) == 0
+    said = capsys.readouterr()
+    rows = pd.read_csv(mixed)["label"].value_counts()
+    assert "'yes ' in 100 rows. Only 'Yes' counts as positive" in said.err
+    assert f"positive where it is 'Yes': {rows['Yes']:,} of {rows.sum():,} rows." in said.out
+    result = json.loads((out / "result.json").read_text())
+    assert result["label"] == {"column": "label", "positive": "Yes"}
+
+
+def test_a_score_column_too_few_hints_at_labels_that_look_alike(mixed, tmp_path, capsys):
+    assert main(["run", str(mixed), *SCORED, "--out", str(tmp_path / "out")]) == 2
+    assert "If 'Yes' and 'yes ' mean the same" in capsys.readouterr().err
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def test_numbers_agree_with_scikit_learn(rng):
+    y = rng.binomial(1, 0.3, 2000)
+    x = np.round(rng.normal(size=2000) + y, 1)
+    assert separation(pd.Series(x), y) == pytest.approx(roc_auc_score(y, x), abs=1e-12)
+
+
+@pytest.mark.parametrize("missing_class", [0, 1])
+def test_missing_values_alone_can_give_the_label_away(rng, missing_class):
+    y = rng.binomial(1, 0.3, 2000)
+    x = np.where(y == missing_class, np.nan, rng.normal(size=2000))
+    auc = separation(pd.Series(x), y)
+    assert max(auc, 1 - auc) == 1
+
+
+def test_infinite_values_are_ordered_with_missing_ones_beside_them():
+    y = np.array([0, 0, 1, 1])
+    assert separation(pd.Series([-np.inf, 0.0, 1.0, np.inf]), y) == 1
+    assert separation(pd.Series([-np.inf, 0.0, np.inf, np.nan]), y) == 1
+
+
+def test_a_category_that_copies_the_label_separates_it(rng):
+    y = rng.binomial(1, 0.3, 2000)
+    assert separation(pd.Series(np.where(y == 1, "paid", "due"), dtype="str"), y) == 1
+
+
+def test_an_identifier_does_not_look_like_a_leak(rng):
+    y = rng.binomial(1, 0.3, 2000)
+    names = pd.Series([f"id{i}" for i in range(2000)], dtype="str")
+    assert separation(names, y) == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_missing_category_counts_as_one_of_its_own(rng):
+    y = rng.binomial(1, 0.3, 2000)
+    assert separation(pd.Series(np.where(y == 1, "x", None), dtype="str"), y) == 1
+
+
+def test_one_class_separates_nothing():
+    assert separation(pd.Series([1.0, 2.0]), np.array([1, 1])) == 0.5
+
+
+def test_a_leak_is_found_also_where_labels_alternate():
+    y = np.arange(200) % 2
+    column = pd.Series(np.where(y == 1, "late", "early"))
+    assert separation(column, y) == 1.0
+
+
+def checked(scores, positives=0.2):
+    y = np.arange(len(scores)) < positives * len(scores)
+    frame = pd.DataFrame({"score": scores, "y": y.astype(int), "x": 0.0})
+    table = make_table(frame, Roles("y", score="score"), "")
+    return check_scores(table, make_scores(np.asarray(scores, float), "", digest=""))
+
+
+def test_percentages_that_were_taken_for_logits_are_pointed_out():
+    (finding,) = checked(np.linspace(0.4, 99.5, 100))
+    assert (finding.level, finding.column) == ("warning", "score")
+    assert "all 100 rows more likely positive than not, of which 20.0% are" in finding.message
+    assert "from 0.4 to 99.5; if they are percentages, divide them by 100" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("scores", "positives"),
+    [
+        (np.linspace(-0.1, 60, 100), 0.2),  # a logit below 0
+        (np.linspace(0, 1e3, 100), 0.2),  # no percentages
+        (np.linspace(0, 0.5, 100), 0.9),  # as rare negatives would have it
+        (np.full(100, np.nan), 0.2),
+    ],
+)
+def test_other_scores_are_not(scores, positives):
+    assert checked(scores, positives) == ()
+
+
+def test_a_random_division_leaves_open_what_the_model_was_trained_on():
+    (finding,) = check_training(Roles("y"))
+    assert finding.level == "warning"
+    assert "unknown which of them the model was trained" in finding.message
+    assert check_training(Roles("y", split="part")) == ()

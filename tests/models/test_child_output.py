@@ -4,6 +4,7 @@ import os
 import numpy as np
 import pytest
 
+from hetcal.data.scores import make_scores
 from hetcal.errors import ModelError
 from hetcal.models import child
 from hetcal.models.child import (
@@ -173,14 +174,19 @@ def test_what_a_layer_gives_is_refused_unless_it_has_the_told_width(job, tmp_pat
         watching.result()
 
 
-def test_what_a_layer_gives_stands_next_to_the_scores(job, tmp_path):
-    watching = ScoringJob(Ended(tmp_path), 3, (1, 2), lambda given: given, "hidden")
+def first_unit(given):
+    return make_scores(given.own[:, 0], "", digest="d")
+
+
+@pytest.mark.usefixtures("job")
+def test_the_output_of_a_layer_comes_with_the_scores(tmp_path):
+    watching = ScoringJob(Ended(tmp_path), 3, (1, 2), first_unit, "hidden")
     said = {"activation": "sigmoid", "layer_units": 2}
     (tmp_path / "output.json").write_text(json.dumps(said))
     np.save(tmp_path / "layer.npy", np.arange(6, dtype=np.float32).reshape(3, 2))
-    assert watching.activations().values.tolist() == [[0, 1], [2, 3], [4, 5]]
-    assert list(watching.activations().frame) == ["hidden[0]", "hidden[1]"]
-    assert job.activations() is None
+    assert watching.result().activations.values.tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert list(watching.result().activations.frame) == ["hidden[0]", "hidden[1]"]
+    assert watching.result().digest == "d hidden"
 
 
 @pytest.mark.parametrize(

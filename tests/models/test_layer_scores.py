@@ -99,20 +99,21 @@ def jobs(model, many):
 
 
 def test_a_child_gives_the_layer_of_every_row(jobs, hidden):
-    activations = jobs[0].activations()
+    activations = jobs[0].result().activations
     assert activations.layer == "hidden"
     assert activations.values == pytest.approx(np.tile(hidden, (8, 1)), abs=1e-5)
 
 
 def test_what_a_layer_gives_does_not_depend_on_neighbours_bit_for_bit(jobs):
     whole, part, order, _ = jobs
-    assert np.array_equal(part.activations().values, whole.activations().values[order])
+    of_part, of_whole = (job.result().activations.values for job in (part, whole))
+    assert np.array_equal(of_part, of_whole[order])
 
 
 def test_watching_a_layer_leaves_the_scores_as_they_are_bit_for_bit(jobs):
     watched, plain = jobs[0].result(), jobs[3]
     assert np.array_equal(watched.logit, plain.logit)
-    assert watched.digest == plain.digest
+    assert watched.digest == f"{plain.digest} hidden"
 
 
 def test_a_layer_that_is_not_there_is_refused_before_any_child_starts(model, many):
@@ -145,8 +146,7 @@ def finished(model, many, truth, jobs):
     frame = many.assign(label=np.where(rng.random(len(many)) < chance, "yes", "no"))
     table = make_table(frame, Roles(label="label", positive="yes"), "digest")
     scoring = ModelScoring(model, matrix_input(model, INPUTS), layer="hidden")
-    scores = jobs[0].result().seen(jobs[0].activations())
-    return run(table, scores, Settings(partition="layer", max_depth=2)), scoring
+    return run(table, jobs[0].result(), Settings(partition="layer", max_depth=2)), scoring
 
 
 def test_an_artifact_watches_the_layer_and_scores_bit_for_bit(finished, tmp_path):

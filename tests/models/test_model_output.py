@@ -85,19 +85,21 @@ def shares(logits):
 
 
 def test_a_removed_softmax_gives_the_logits_of_all_classes():
-    logits, how = to_class_logits(ModelOutput(shares(THREE), THREE, "softmax"))
+    found = to_class_logits(ModelOutput(shares(THREE), THREE, "softmax"))
+    logits, how = found.logit, found.how
     assert logits.tolist() == THREE.tolist()
     assert "removed exactly" in how
 
 
 def test_linear_outputs_are_the_logits_of_all_classes():
-    logits, how = to_class_logits(ModelOutput(THREE, None, "linear"))
+    found = to_class_logits(ModelOutput(THREE, None, "linear"))
+    logits, how = found.logit, found.how
     assert logits.tolist() == THREE.tolist()
     assert "linear" in how
 
 
 def test_probabilities_of_all_classes_become_logarithms():
-    logits, _ = to_class_logits(ModelOutput(shares(THREE), None, "custom"))
+    logits = to_class_logits(ModelOutput(shares(THREE), None, "custom")).logit
     assert logits[0] == pytest.approx(np.log(softmax(THREE[0].astype(float))), abs=1e-6)
     assert logits[1, 2] == np.log(1e-7)
 
@@ -108,6 +110,7 @@ def test_outputs_that_are_neither_probabilities_nor_logits_are_refused():
 
 
 def test_a_stripped_output_that_is_not_what_the_softmax_saw_is_not_believed():
-    logits, how = to_class_logits(ModelOutput(shares(THREE), 2 * THREE, "softmax"))
+    found = to_class_logits(ModelOutput(shares(THREE), 2 * THREE, "softmax"))
+    logits, how = found.logit, found.how
     assert logits[0] == pytest.approx(np.log(shares(THREE)[0]), abs=1e-6)
     assert "probabilities" in how

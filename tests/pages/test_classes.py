@@ -115,7 +115,7 @@ def test_columns_that_do_not_add_up_are_refused_and_can_be_logits(kinds):
     app = with_class_scores(kinds.assign(p_ant=0.5))
     assert "add up to" in the_error(app)
     app = app.segmented_control(key="scores_kind").set_value("logit").run()
-    assert said(calm(app).success) == ["Logits as they stand in 'p_ant', 'p_bee', 'p_cow'."]
+    assert said(calm(app).success) == ["Logits of 'p_ant', 'p_bee', 'p_cow'."]
 
 
 def test_the_results_begin_with_all_classes(kinds, finished):

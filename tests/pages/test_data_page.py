@@ -221,7 +221,7 @@ def test_a_file_for_each_role_makes_one_table(segments):
     assert [each.key for each in app.file_uploader] == [f"data_{role}" for role in ROLES]
     parts = dict(list(segments.drop(columns="split").groupby(segments["split"])))
     upload(app, "data_train", "train.csv", parts["train"])
-    assert "marks no rows as calibration" in the_error(app)
+    assert "gives no calibration rows" in the_error(app)
     for role in ("calibration", "test", "validation"):
         upload(app, f"data_{role}", f"{role}.csv", parts[role])
     assert dict(balance(calm(app))["rows"]) == {role: len(parts[role]) for role in ROLES}
@@ -354,7 +354,7 @@ def test_a_label_that_is_also_left_out_loses_no_choice(segments):
 def test_no_calibration_rows_is_said_and_fractions_help(segments):
     split = segments["split"].replace("calibration", "train")
     app = with_table(segments.assign(split=split))
-    assert "marks no rows as calibration" in the_error(app)
+    assert "gives no calibration rows" in the_error(app)
     app.selectbox(key="role_split").select(None).run()
     app.multiselect(key="role_ignore").set_value(["split"]).run()
     assert (balance(calm(app))["rows"] > 0).all()

@@ -102,7 +102,7 @@ def test_a_class_that_cannot_be_shown_leaves_the_choice_of_another(kinds):
         packed(without(kinds, "ant", "calibration")),
     )
     app = press(app, "Explore this run")
-    assert said(app.error)[0].startswith("The class 'ant' cannot be set against all others.")
+    assert said(app.error)[0].startswith("The class 'ant' cannot be compared with all others.")
     app = calm(show_class(go(app, "pages/results.py"), "cow"))
     assert "Class cow against all others" in [each.value for each in app.subheader]
 

@@ -104,12 +104,12 @@ def test_before_a_column_is_chosen_there_are_no_scores(segments):
 def test_a_column_that_is_named_like_a_score_is_offered_as_one(segments):
     app = calm(go(with_table(segments), "pages/scores.py"))
     assert app.selectbox(key="scores_column").value == "score"
-    assert said(app.success) == ["Logits as they stand in column 'score'."]
+    assert said(app.success) == ["Logits of column 'score'."]
 
 
 def test_a_column_of_logits_is_taken_as_it_stands(segments):
     app = calm(with_scores(segments))
-    assert said(app.success) == ["Logits as they stand in column 'score'."]
+    assert said(app.success) == ["Logits of column 'score'."]
     assert metrics(app) == {
         "Rows with a score": "2,400",
         "Left out": "0",
@@ -195,7 +195,7 @@ def test_scores_that_rank_nothing_are_refused_and_another_column_taken(segments,
 
 def test_a_column_name_is_never_read_as_markdown(segments):
     app = with_scores(segments.rename(columns={"score": ":red[*s*]"}), ":red[*s*]")
-    assert app.success[0].value == r"Logits as they stand in column '\:red\[\*s\*\]'."
+    assert app.success[0].value == r"Logits of column '\:red\[\*s\*\]'."
 
 
 # A model
@@ -216,7 +216,7 @@ def test_a_file_that_is_no_safe_model_is_refused_and_the_column_stays(segments, 
     upload(app, "scores_model", "net.keras", content)
     assert words in the_error(app)
     assert [each.key for each in app.file_uploader] == ["scores_model"]
-    assert said(app.success) == ["Logits as they stand in column 'score'."]
+    assert said(app.success) == ["Logits of column 'score'."]
     app.segmented_control(key="scores_way").set_value("A column of the table").run()
     assert metrics(calm(app))["Rows with a score"] == "2,400"
 

@@ -31,7 +31,7 @@ def test_a_role_whose_scored_rows_lack_a_class_is_refused(segments, role, left):
 @pytest.mark.parametrize("role", ["train", "calibration", "test"])
 def test_a_role_without_weight_is_refused(segments, role):
     frame = segments.assign(w=np.where(segments["split"] == role, 0.0, 1.0))
-    with pytest.raises(SplitError, match=f"All negative {role} rows have the weight 0"):
+    with pytest.raises(SplitError, match=f"classes of the {role} rows, none has weights above 0"):
         run_on(frame, replace(ROLES, weight="w"))
 
 
@@ -67,7 +67,7 @@ def test_of_many_classes_two_need_weight_in_every_role(kinds, role):
         if enough:
             assert run(table, scores, Settings(partition="tree")).evaluation.rows
             continue
-        with pytest.raises(SplitError, match=f"The weight is 0 for all {role} rows but those of"):
+        with pytest.raises(SplitError, match=f"{role} rows, only the class 'cow' has weights"):
             run(table, scores, Settings(partition="tree"))
 
 

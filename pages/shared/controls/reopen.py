@@ -5,8 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from hetcal.artifacts.artifact import Artifact
-from hetcal.artifacts.new_rows import scored_rows_in_words
+from hetcal.artifacts.artifact import Artifact, scored_rows_in_words
 from hetcal.artifacts.report import table_bytes
 from hetcal.errors import HetcalError
 from hetcal.figures.classes import class_maps_table

@@ -8,8 +8,13 @@ import pandas as pd
 
 from hetcal.arrays import Ints
 from hetcal.artifacts.archive import SavedCells
-from hetcal.artifacts.artifact import READ_SHARE, Artifact, open_artifact, score_with_artifact
-from hetcal.artifacts.new_rows import new_row_notes
+from hetcal.artifacts.artifact import (
+    READ_SHARE,
+    Artifact,
+    new_row_notes,
+    open_artifact,
+    score_with_artifact,
+)
 from hetcal.artifacts.saved_run import SavedRun, saved_run
 from hetcal.calibrators.class_calibrator import ClassCalibrator
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
