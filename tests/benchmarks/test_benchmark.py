@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
 from hetcal.benchmarks import networks as benchmark_networks
-from hetcal.benchmarks.benchmark import Plan, measure, run_benchmark
+from hetcal.benchmarks.benchmark import Plan, measure, read_results, run_benchmark
 from hetcal.benchmarks.contenders import all_contenders
 from hetcal.benchmarks.networks import (
     CONFIGURATIONS,
@@ -17,7 +17,6 @@ from hetcal.benchmarks.networks import (
     ScoredModel,
     training_jobs,
 )
-from hetcal.benchmarks.tables import read_results
 from hetcal.cli.main import main
 from hetcal.errors import ScoreError
 from hetcal.models.network import NetworkSettings
