@@ -223,7 +223,7 @@ def saved_entries(run: Run) -> dict[str, bytes]:
     leaves = [each.id for each in run.partition.leaves]
     joint = None
     if run.choice is not None:
-        joint = joint_sketch(run.ways.before, run.ways.after, leaves)
+        joint = joint_sketch(run.comparison.before, run.comparison.after, leaves)
     return _entries(run.role_cells.sketched(leaves), run.leaf_maps, joint)
 
 
@@ -237,7 +237,7 @@ def class_entries(run: Run) -> dict[int, dict[str, bytes]]:
         except CalibrationError:  # its calibration rows allow no map, and it is not shown
             continue
         cells = view.role_cells.sketched(leaves).within(_filled(count), MOST_CELLS // count)
-        joint = joint_sketch(view.ways.before, view.ways.after, leaves, _filled(count))
+        joint = joint_sketch(view.comparison.before, view.comparison.after, leaves, _filled(count))
         entries[number] = {
             **_entries(cells, view.leaf_maps, joint, _folder(number)),
             _folder(number) + EVALUATION: evaluation_json(view.evaluation).encode(),

@@ -183,7 +183,7 @@ def slide(cells: Cells, sketch: Sketch) -> tuple[Outcome, Lift]:
     mapped = _mapped(cells, fit)
     measures: list[float] = []
     for each in (cells, mapped):
-        found = each.once(measure_cells)
+        found = each.cached(measure_cells)
         measures += [found.auc, found.average_precision, found.log_loss]
     return _outcome(fit, measures, cells, sketch), lift_of_cells(cells, mapped)
 

@@ -137,7 +137,7 @@ class Cells:
         """The weights; None where every cell is a row that counts once, which is faster."""
         return None if self.counted and bool(np.all(self.rows == 1)) else self.weight
 
-    def once(self, question: Callable[["Cells"], Answer]) -> Answer:
+    def cached(self, question: Callable[["Cells"], Answer]) -> Answer:
         """Compute something from the cells and cache it; cells do not change."""
         if question not in self._answers:
             self._answers[question] = question(self)

@@ -49,6 +49,6 @@ def test_a_question_is_answered_once():
         asked.append(given)
         return given.score.max()
 
-    assert [cells.once(highest), cells.once(highest)] == [2, 2]
+    assert [cells.cached(highest), cells.cached(highest)] == [2, 2]
     assert asked == [cells]
-    assert cells.chosen(np.array([0])).once(highest) == 0
+    assert cells.chosen(np.array([0])).cached(highest) == 0

@@ -217,7 +217,7 @@ def histograms_of(
 
 @once
 def curves_of(key: object, _run: Run | SavedRun) -> Curves:
-    return result_curves(_run.ways, _run.evaluation)
+    return result_curves(_run.comparison, _run.evaluation)
 
 
 @once
