@@ -21,7 +21,7 @@ from hetcal.calibrators.bootstrap import BootstrapLift, bootstrap_lift
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator, map_leaves
 from hetcal.calibrators.platt import PlattFit, fit_platt_cells, polish
 from hetcal.cells.cells import Cells, leaf_positions
-from hetcal.cells.sketch import Grid, Sketch, grid_for, sketch_rows
+from hetcal.cells.sketch import Grid, Sketch, grid_for_most, sketch_rows
 from hetcal.compiled import sigmoid
 from hetcal.metrics.delong import Lift
 from hetcal.metrics.metrics import (
@@ -152,7 +152,7 @@ def calibrate(rows: Rows) -> Calibrated:
     partition = grow(rows)
     leaf = partition.apply(rows.frame)
     leaves = range(1, len(partition.leaves) + 1)
-    sketch = sketch_rows(rows.scores, rows.y, leaf, leaves, grid_for(rows.scores))
+    sketch = sketch_rows(rows.scores, rows.y, leaf, leaves, grid_for_most(rows.scores))
     cells = sketch.cells()
     fit = polish(_fit(cells, sketch), rows.scores, rows.y, leaf, leaves)
     return Calibrated(partition, leaf, sketch, cells, fit, _map(fit, rows.scores, leaf))
