@@ -90,10 +90,6 @@ def _times(seconds: float, unit: ContenderResult | None) -> str:
 
 
 SPEED_NAMES = ("whole-job", "auc", "slider", "interval", "apply", "tree", "auc-gain", "instability")
-SPEED_FIELDS = (
-    *("name", "rows", "compiled", "seconds", "rival"),
-    *("rival_seconds", "ratio", "limit_ratio", "difference"),
-)
 SPEED_WIDTHS = (9, 10, 10, 27, 10, 10, 13, 8, 8, 7)
 SPEED_HEADINGS = (
     *("job", "rows", "time", "rival", "its time", "faster by"),
@@ -138,11 +134,10 @@ def speed_line(one: Measured, earlier: Sequence[Measured] = ()) -> str:
 
 def speed_json(measured: Sequence[Measured]) -> str:
     """Write the jobs of `SPEED_NAMES` as a JSON list."""
-    chosen = [asdict(each) for each in measured if each.name in SPEED_NAMES]
-    return (
-        json.dumps([{name: each[name] for name in SPEED_FIELDS} for each in chosen], indent=1)
-        + "\n"
-    )
+    shown = [asdict(each) for each in measured if each.name in SPEED_NAMES]
+    for each in shown:
+        del each["limit"], each["memory"], each["remark"]
+    return json.dumps(shown, indent=1) + "\n"
 
 
 def duration(seconds: float) -> str:

@@ -7,7 +7,18 @@ import plotly.graph_objects as go
 
 from hetcal.calibrators.class_calibrator import ClassCalibrator
 from hetcal.data.columns import counted
-from hetcal.figures.base import colour, draw, number, scatter, short_text, unmoved, zero_line
+from hetcal.figures.base import (
+    colour,
+    draw,
+    interval,
+    names_axis,
+    number,
+    on_hover,
+    scatter,
+    short_text,
+    unmoved,
+    zero_line,
+)
 from hetcal.figures.results import reliability_figure
 from hetcal.metrics.curves import ReliabilityCurve
 from hetcal.partitions.partition import Partition
@@ -20,44 +31,34 @@ ALL = "all classes"
 def class_lift_figure(found: Evaluation, shown: str | None = None) -> go.Figure:
     """Draw the lift of the macro AUC and of every class, with 95 % intervals.
 
-    Parameters
-    ----------
-    found : Evaluation
-        What was measured.
-    shown : str, optional
-        The class to write in bold.
+    The name of the class that is `shown` is bold.
     """
     table, lift = by_class(found).table, found.lift
     names = [ALL, *table["class"]]
-    middle = [lift.auc, *table["lift"]]
-    ends = [lift.low, *table["low"]], [lift.high, *table["high"]]
-    places = list(range(len(names)))
+    low, middle, high = (
+        [getattr(lift, name), *table[column]]
+        for name, column in (("low", "low"), ("auc", "lift"), ("high", "high"))
+    )
     marks = scatter(
         x=middle,
-        y=places,
+        y=list(range(len(names))),
         name="lift",
         mode="markers",
         marker={"size": [15, *[9] * len(table)], "color": colour("after")},
-        error_x={
-            "array": [high - each for each, high in zip(middle, ends[1], strict=True)],
-            "arrayminus": [each - low for each, low in zip(middle, ends[0], strict=True)],
-            "thickness": 2,
-            "width": 4,
-        },
-        hovertext=_words(found),
-        hovertemplate="%{hovertext}<extra></extra>",
+        error_x=interval(low, middle, high, thickness=2, width=4),
+        **on_hover(_words(found)),
     )
+    short = [short_text(each, 24) for each in names]
+    labels = [
+        f"<b>{text}</b>" if each in (ALL, shown) else text
+        for each, text in zip(names, short, strict=True)
+    ]
     # Half a narrow window is all that the title has.
     return draw(
         [marks],
         90 + 30 * len(names),
         x={"title": "AUC after − AUC before", "tickformat": ".6~f", **unmoved(middle)},
-        y={
-            "tickvals": places,
-            "ticktext": [_bold(short_text(each, 24), each in (ALL, shown)) for each in names],
-            "range": [len(places) - 0.4, -0.6],
-            "showgrid": False,
-        },
+        y=names_axis(labels),
         shapes=[zero_line()],
         showlegend=False,
         margin={"t": 15},
@@ -65,7 +66,7 @@ def class_lift_figure(found: Evaluation, shown: str | None = None) -> go.Figure:
 
 
 def top_label_figure(curves: tuple[ReliabilityCurve, ...]) -> go.Figure:
-    """Draw how often the top label is right against how sure of it the model is."""
+    """Draw how often the most probable class is right against its probability."""
     figure = reliability_figure(curves)
     figure.update_xaxes(title="probability of the top label")
     figure.update_yaxes(title="share of right top labels")
@@ -98,10 +99,6 @@ def by_class(found: Evaluation) -> ByClass:
     if found.by_class is None:
         raise TypeError("two classes have one lift")
     return found.by_class
-
-
-def _bold(text: str, chosen: bool) -> str:
-    return f"<b>{text}</b>" if chosen else text
 
 
 def _words(found: Evaluation) -> list[str]:

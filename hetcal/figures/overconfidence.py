@@ -24,12 +24,8 @@ ROLES = ("train", "test")
 def overconfidence_figure(diagnosis: pd.DataFrame, selected: int | None = None) -> go.Figure:
     """Draw train and test AUC of all rows, then of each leaf, the most over-confident first.
 
-    Parameters
-    ----------
-    diagnosis : DataFrame
-        The table of `hetcal.results.overconfidence.diagnose`.
-    selected : int or None
-        The leaf whose name is bold.
+    `diagnosis` is what `hetcal.results.overconfidence.diagnose` returns; the name of the selected
+    leaf is bold.
     """
     ranked = diagnosis.sort_values("rank")
     words = [_diagnosis_words(row) for row in ranked.itertuples()]
@@ -56,11 +52,9 @@ def overconfidence_figure(diagnosis: pd.DataFrame, selected: int | None = None) 
 
 def _gap_lines(ranked: pd.DataFrame) -> Part:
     """Join train and test AUC of each leaf."""
-    x: list[float | None] = []
-    y: list[float | None] = []
-    for place, areas in enumerate(ranked[["auc_train", "auc_test"]].to_numpy().tolist()):
-        x += [*areas, None]
-        y += [place, place, None]
+    areas = ranked[["auc_train", "auc_test"]].to_numpy().tolist()
+    x = [each for pair in areas for each in (*pair, None)]
+    y = [each for place in range(len(areas)) for each in (place, place, None)]
     return scatter(
         x=x,
         y=y,

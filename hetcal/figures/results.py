@@ -14,6 +14,7 @@ from hetcal.figures.base import (
     bars,
     colour,
     draw,
+    interval,
     leaf_marks,
     leaf_name,
     names_axis,
@@ -33,14 +34,9 @@ LINE_HEIGHT = 13  # pixels
 
 
 def candidate_figure(candidates: pd.DataFrame, measure: str = "AUC") -> go.Figure:
-    """Draw the lift of every candidate with its interval, the simplest at the top.
+    """Draw the lift in `measure` of every candidate with its interval, the simplest at the top.
 
-    Parameters
-    ----------
-    candidates : DataFrame
-        As in `hetcal.schemes.choice.Choice`.
-    measure : str
-        What the lift is measured in.
+    `candidates` is the table of `hetcal.schemes.choice.Choice`.
     """
     traces = []
     for chosen, name in ((False, "not chosen"), (True, "chosen")):
@@ -150,12 +146,7 @@ def reliability_figure(curves: Sequence[ReliabilityCurve]) -> go.Figure:
             mode="lines+markers",
             line={"width": 2, "color": colour(curve.name)},
             marker={"size": 7},
-            error_y={
-                "array": curve.high - curve.observed,
-                "arrayminus": curve.observed - curve.low,
-                "thickness": 1.2,
-                "width": 3,
-            },
+            error_y=interval(curve.low, curve.observed, curve.high, thickness=1.2, width=3),
             hovertemplate="predicted %{x:.3f}<br>observed %{y:.3f}<br>n = %{customdata:,}"
             f"<extra>{curve.name}</extra>",
         )
@@ -180,12 +171,7 @@ def lift_figure(lift: Lift, rows: int) -> go.Figure:
         name="lift",
         mode="markers",
         marker={"size": 15, "color": colour("after")},
-        error_x={
-            "array": [lift.high - lift.auc],
-            "arrayminus": [lift.auc - lift.low],
-            "thickness": 3,
-            "width": 9,
-        },
+        error_x=interval([lift.low], [lift.auc], [lift.high], thickness=3, width=9),
         hovertemplate=f"AUC {number(lift.before)} before, {number(lift.after)} after"
         "<br>%{x:+.4f}" + f" ({lift.percent:+.2f} %)"
         f"<br>95 % interval {lift.low:+.4f} to {lift.high:+.4f}"
@@ -211,14 +197,7 @@ def lift_figure(lift: Lift, rows: int) -> go.Figure:
 def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Figure:
     """Draw what each leaf contributes to the lift in AUC, with 95 % intervals.
 
-    The bars add up to the lift; that of the selected leaf is outlined.
-
-    Parameters
-    ----------
-    leaves : DataFrame
-        `Evaluation.leaves`.
-    selected : int or None
-        The leaf to outline.
+    `leaves` is that of `Evaluation`. The bars add up to the lift; the selected leaf is outlined.
     """
     chosen = [leaf == selected for leaf in leaves["leaf"]]
     shares = bars(
