@@ -177,7 +177,7 @@ def whole_job(rows: Rows) -> Outcome:
 def slide(cells: Cells, sketch: Sketch) -> tuple[Outcome, Lift]:
     """Do all that follows a moved control: maps, measures, lift, histograms.
 
-    As on a page, the cells of the sketch are at hand, and measures of their raw scores are cached.
+    As on a page, the cells of the sketch are given, and measures of their raw scores are cached.
     """
     fit = _fit(cells, sketch)
     mapped = _mapped(cells, fit)
@@ -315,7 +315,7 @@ def sklearn_bootstrap(rows: Rows, leaf: Ints, replicates: int, seed: int = 0) ->
 
 
 def other_calibrators(rows: int) -> Iterator[tuple[str, Callable[[Rows], Floats]]]:
-    """Yield name and work, which is fit and predict, of the calibrators at hand."""
+    """Yield name and work, which is fit and predict, of the calibrators that are installed."""
     yield "CalibratedClassifierCV", pooled_sigmoid
     if find_spec("lightgbm"):
         yield "LightGBM on logits", boosted

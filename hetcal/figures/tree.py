@@ -93,7 +93,7 @@ LINE_HEIGHT = 28
 MARGIN = {"t": 64, "b": 5, "l": 5, "r": 20}
 INDENT = 0.035
 DEEPEST = 0.35  # where the deepest line starts at most, as a share of the width
-LEAF_COLUMN = 0.63  # where the leaf boxes stand
+LEAF_COLUMN = 0.63  # where the leaf boxes are
 RULE_LENGTH = 48  # characters that fit before the leaf boxes on a narrow page
 MOST_LINES = 248  # six points each, and the path to the selected leaf up to two more
 

@@ -121,7 +121,7 @@ def test_the_sigmoid_keeps_the_order_of_the_network(rows):
 
 
 class FakeMCGrad:
-    """Learns the share of positives, and tells what it was given."""
+    """Learns the share of positives, and records what it was given."""
 
     given = SimpleNamespace()
 

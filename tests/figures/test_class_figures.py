@@ -30,8 +30,8 @@ def test_the_lift_of_all_classes_stands_above_that_of_each(finished):
     assert ends == pytest.approx([found.lift.high, *table["high"]])
     assert figure.layout.yaxis.ticktext == ("<b>all classes</b>", "ant", "<b>bee</b>", "cow")
     assert "ant</b> against all others" in points.hovertext[1]
-    sure = replace(found.by_class, table=table.assign(p=0.0))
-    certain = replace(found, lift=replace(found.lift, p=0.0), by_class=sure)
+    tiny = replace(found.by_class, table=table.assign(p=0.0))
+    certain = replace(found, lift=replace(found.lift, p=0.0), by_class=tiny)
     words = class_lift_figure(certain).data[0].hovertext
     assert ["p-value &lt; 1e-300<br>" in each for each in words] == [True] * 4
 
