@@ -106,7 +106,7 @@ def measure_speed(sizes: Sequence[int], *, compiled: bool = False) -> Iterator[M
         if compiled:
             speed_jobs.warm_up()
         for size in sizes:
-            yield from _Comparison(make_rows(size), compiled).lines()
+            yield from _SpeedTest(make_rows(size), compiled).lines()
 
 
 @contextmanager
@@ -123,7 +123,7 @@ def _kernels(compiled: bool) -> Iterator[None]:
             os.environ[name] = before
 
 
-class _Comparison:
+class _SpeedTest:
     """All jobs on the same rows."""
 
     def __init__(self, rows: Rows, compiled: bool) -> None:

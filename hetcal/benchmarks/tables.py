@@ -28,9 +28,12 @@ NOTES = (
 
 def model_table(result: ModelResult) -> str:
     """Return the table of one model."""
+    facts, unit = f"{result.test_rows:,} test rows", result.contender(UNIT)
+    if result.training_seconds is not None and unit is not None:
+        facts += f", trained in {_times(result.training_seconds, unit)}"
     rows = [table_row(HEADINGS, WIDTHS)]
     rows += [table_row(_cells(each, result), WIDTHS) for each in result.contenders]
-    return "\n".join([f"\n{result.model}: {_facts(result)}", *rows])
+    return "\n".join([f"\n{result.model}: {facts}", *rows])
 
 
 def summary_table(results: Sequence[ModelResult]) -> str:
@@ -39,14 +42,6 @@ def summary_table(results: Sequence[ModelResult]) -> str:
     counted = "1 model" if len(results) == 1 else f"{len(results):,} models"
     lines = [table_row(_summary(name, results), SUMMARY_WIDTHS) for name in names]
     return "\n".join([f"\n{counted}", table_row(SUMMARY_HEADINGS, SUMMARY_WIDTHS), *lines, *NOTES])
-
-
-def _facts(result: ModelResult) -> str:
-    facts = [f"{result.test_rows:,} test rows"]
-    unit = result.contender(UNIT)
-    if result.training_seconds is not None and unit is not None:
-        facts.append(f"trained in {_times(result.training_seconds, unit)}")
-    return ", ".join(facts)
 
 
 def _cells(one: ContenderResult, result: ModelResult) -> tuple[str, ...]:

@@ -57,8 +57,8 @@ def points_of_rate(comparison: Comparison, rate: float) -> tuple[OperatingPoint,
 
     Rows of a cell are tied at its centre, so that the points lie on the curves.
     """
-    return _point(comparison.before, rate), _point(comparison.after, rate)
-
-
-def _point(cells: Cells, rate: float) -> OperatingPoint:
-    return at_false_positive_rate(cells.y, cells.centre, rate, cells.given_weight)
+    before, after = (
+        at_false_positive_rate(each.y, each.centre, rate, each.given_weight)
+        for each in (comparison.before, comparison.after)
+    )
+    return before, after

@@ -144,7 +144,10 @@ def diagnose(train: Cells, test: Cells, leaves: Sequence[Leaf]) -> pd.DataFrame:
     """
     ids = [each.id for each in leaves]
     sides = list(zip(_sides(train, ids), _sides(test, ids), strict=True))
-    fit = _fit_on_test(test, ids)
+    # The maps of all test rows (first) and of each leaf.
+    twice = test.chosen(np.tile(np.arange(test.leaf.size), 2))
+    both = replace(twice, leaf=np.append(np.zeros_like(test.leaf), test.leaf))
+    fit = fit_platt_cells(both, [0, *ids])
     table = pd.DataFrame(_record(a, b) for a, b in sides)
     table.insert(0, "leaf", [0, *ids])
     table.insert(1, "rule", ["all rows", *(each.rule for each in leaves)])
@@ -152,7 +155,7 @@ def diagnose(train: Cells, test: Cells, leaves: Sequence[Leaf]) -> pd.DataFrame:
     table["rank"] = _ranks(table["log_loss_gap"].to_numpy())
     table["advice"] = [_advice(test, fit, i) for i, (_, test) in enumerate(sides)]
     table["sentence"] = [
-        _sentence(*both, advice) for both, advice in zip(sides, table["advice"], strict=True)
+        _sentence(*pair, advice) for pair, advice in zip(sides, table["advice"], strict=True)
     ]
     return table
 
@@ -180,13 +183,6 @@ def _side(cells: Cells) -> Side:
         positive_rate=float(np.sum(w * y) / total),
         shift=excess / error if error else 0.0,
     )
-
-
-def _fit_on_test(test: Cells, ids: Sequence[int]) -> PlattFit:
-    """Fit the Platt maps of all test rows (first) and of each leaf."""
-    twice = test.chosen(np.tile(np.arange(test.leaf.size), 2))
-    both = replace(twice, leaf=np.append(np.zeros_like(test.leaf), test.leaf))
-    return fit_platt_cells(both, [0, *ids])
 
 
 def _record(train: Side, test: Side) -> dict[str, float]:

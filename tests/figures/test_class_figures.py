@@ -6,7 +6,7 @@ import pytest
 from hetcal.calibrators.class_calibrator import ClassCalibrator
 from hetcal.data.scores import scores_from_columns
 from hetcal.data.table import Roles, make_table
-from hetcal.figures.classes import class_lift_figure, class_maps_table, top_label_figure
+from hetcal.figures.results import class_lift_figure, class_maps_table, top_label_figure
 from hetcal.results.evaluation import metrics_table
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings

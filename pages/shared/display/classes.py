@@ -4,7 +4,7 @@ import streamlit as st
 
 from hetcal.artifacts.saved_run import SavedRun
 from hetcal.calibrators.class_map import METHODS
-from hetcal.figures.classes import class_lift_figure, class_maps_table, top_label_figure
+from hetcal.figures.results import class_lift_figure, class_maps_table, top_label_figure
 from hetcal.results.evaluation import metrics_table
 from hetcal.results.words import verdict
 from hetcal.runs.run import Run, maps_in_words
