@@ -220,10 +220,8 @@ def evaluate_classes(
     """
     before, pooled, after = logs
     lifts = class_lifts(y, before, after, weight, group)
-    curves = [
-        top_label_curve(name, y, each, weight)
-        for name, each in (("before", before), ("after", after))
-    ]
+    schemes = {"before": before, "after": after}
+    curves = [top_label_curve(name, y, each, weight) for name, each in schemes.items()]
     return Evaluation(
         before=measure_classes(y, before, weight),
         pooled=measure_classes(y, pooled, weight),

@@ -217,11 +217,6 @@ def _sentence(train: Side, test: Side, advice: str) -> str:
     return words if np.isnan(test.auc) else f"{words}; {advice}"
 
 
-def _advice(test: Side, fit: PlattFit, i: int) -> str:
-    """Say what to do with the test scores, or why that is not defined."""
-    return _area_words("test", "test", test) if np.isnan(test.auc) else _change_words(test, fit, i)
-
-
 def _area_words(name: str, kind: str, side: Side) -> str:
     """Give the AUC of a side, or why it has none."""
     if not np.isnan(side.auc):
@@ -230,8 +225,10 @@ def _area_words(name: str, kind: str, side: Side) -> str:
     return f"{name} AUC is not defined: no {missing}{kind} rows"
 
 
-def _change_words(test: Side, fit: PlattFit, i: int) -> str:
+def _advice(test: Side, fit: PlattFit, i: int) -> str:
     """Say how test scores should change, or why that cannot be said."""
+    if np.isnan(test.auc):
+        return _area_words("test", "test", test)
     if fit.separated[i]:
         return "test scores separate the classes completely, so their size cannot be judged"
     if fit.constant[i]:
