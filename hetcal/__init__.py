@@ -27,7 +27,7 @@ cells, so there is one path for exact and for sketched data.
    those of all rows (`python -m tests.sketch_error` prints how nearly). Pages compute them on all
    rows on demand; `run` and the command line always do. Rows that belong to
    groups, and scores that crowd into few bins, are never sketched (`role_cells`).
-   Cells do not change, so that what the raw scores say is worked out once (`Cells.once`).
+   Cells do not change, so that what the raw scores say is worked out once (`Cells.cached`).
 5. **The tree** (`histogram_tree`): bins of every column are counted per node; a bin is looked
    into only if the best cut could lie inside, so the tree is scikit-learn's, split for split,
    wherever no two splits tie.

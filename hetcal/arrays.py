@@ -10,10 +10,8 @@ Ints = NDArray[np.signedinteger]
 Bools = NDArray[np.bool_]
 Singles = NDArray[np.float32]
 
-
 Labels = NDArray[np.integer[Any]]
 """Labels 0 and 1 of any integer type."""
 
-
 Groups = NDArray[Any]
-"""What tells the group of each row: numbers, texts, whatever the column holds."""
+"""The group of each row: numbers, texts, whatever the column holds."""

@@ -1,4 +1,4 @@
-"""The logistic function, fast."""
+"""Whether and how loops are compiled, and a fast logistic function."""
 
 import os
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from hetcal.arrays import Floats
 
 
 def use_compiled() -> bool:
-    """Tell whether kernels can be compiled: numba is installed and HETCAL_COMPILED is not 0."""
+    """Return whether kernels can be compiled: numba is installed and HETCAL_COMPILED is not 0."""
     return os.environ.get("HETCAL_COMPILED") != "0" and find_spec("numba") is not None
 
 

@@ -12,7 +12,7 @@ from hetcal.progress import Progress, silent
 PAUSE = 0.1  # seconds between two reports
 
 Result = TypeVar("Result")
-Tell = Callable[[float], None]
+Report = Callable[[float], None]
 """Takes the share of a part that is done, from 0 to 1; raises `EndedError` to stop the part."""
 
 
@@ -21,7 +21,7 @@ class EndedError(Exception):
 
 
 def side_by_side(
-    parts: Sequence[Callable[[Tell], Result]], doing: str, progress: Progress = silent
+    parts: Sequence[Callable[[Report], Result]], doing: str, progress: Progress = silent
 ) -> list[Result]:
     """Run all parts, and return their results in order.
 
@@ -31,7 +31,7 @@ def side_by_side(
     Parameters
     ----------
     parts : sequence of callable
-        Each takes a `Tell`, which it calls now and then.
+        Each takes a `Report`, which it calls from time to time.
     doing : str
         The work in words.
     progress : callable, optional
@@ -40,13 +40,13 @@ def side_by_side(
     done, ended = [0.0] * len(parts), Event()
 
     def do(number: int) -> Result:
-        def tell(share: float) -> None:
+        def report(share: float) -> None:
             if ended.is_set():
                 raise EndedError
             done[number] = share
 
-        tell(0.0)
-        result = parts[number](tell)
+        report(0.0)
+        result = parts[number](report)
         done[number] = 1.0
         return result
 
@@ -60,11 +60,11 @@ def side_by_side(
     return [each.result() for each in futures]
 
 
-def _watch(futures: list[Future[Result]], report: Callable[[], None]) -> None:
+def _watch(futures: list[Future[Result]], show: Callable[[], None]) -> None:
     """Report until all are done; raise what one raises."""
     waiting = set(futures)
     while waiting:
         finished, waiting = wait(waiting, PAUSE, FIRST_EXCEPTION)
         for each in finished:
             each.result()
-        report()
+        show()

@@ -18,9 +18,9 @@ def between(progress: Progress, start: float, end: float) -> Progress:
 
     Examples
     --------
-    >>> told = []
-    >>> between(lambda done, doing: told.append((done, doing)), 0.5, 1.0)(0.5, "Sorting")
-    >>> told
+    >>> seen = []
+    >>> between(lambda done, doing: seen.append((done, doing)), 0.5, 1.0)(0.5, "Sorting")
+    >>> seen
     [(0.75, 'Sorting')]
     """
     return lambda done, doing: progress(start + (end - start) * done, doing)

@@ -2,8 +2,11 @@
 
 import streamlit as st
 
-from hetcal.figures.overconfidence import overconfidence_figure
-from hetcal.figures.scores import leaf_histogram_figure, leaf_multiples_figure
+from hetcal.figures.overconfidence import (
+    leaf_histogram_figure,
+    leaf_multiples_figure,
+    overconfidence_figure,
+)
 from hetcal.results.overconfidence import in_brief
 from hetcal.results.words import DEFINITIONS
 from pages.shared.display.columns import DIAGNOSIS, ON_TEST_ROWS, ONE_LABEL

@@ -14,7 +14,7 @@ from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.calibrators.methods import METHODS
 from hetcal.cells.cells import Cells
 from hetcal.cells.sketch import grid_for_most, sketch_rows
-from hetcal.results.evaluation import evaluate, score_in_four_ways
+from hetcal.results.evaluation import evaluate, score_four_schemes
 from hetcal.runs.role_cells import COARSE, lost_pairs
 
 LEAVES, PARTS = range(1, 5), 20
@@ -30,7 +30,7 @@ KINDS = {
 
 def numbers(cells, rows, method, polish=None):
     maps = LeafCalibrator(method=method).fit_cells(rows, LEAVES, polish)
-    found = evaluate(score_in_four_ways(cells, rows, maps), LEAVES)
+    found = evaluate(score_four_schemes(cells, rows, maps), LEAVES)
     before, after = asdict(found.before), asdict(found.after)
     named = {name: np.array([before[name], after[name]]) for name in before}
     return named | {"lift": found.lift.auc}

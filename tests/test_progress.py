@@ -19,13 +19,13 @@ class LeftError(Exception):
 
 
 @pytest.fixture
-def told():
+def seen():
     return []
 
 
 @pytest.fixture
-def progress(told):
-    return lambda done, doing: told.append((done, doing))
+def progress(seen):
+    return lambda done, doing: seen.append((done, doing))
 
 
 @pytest.fixture
@@ -43,26 +43,26 @@ def parts(segments):
     return table, scores, split_table(table, Settings())
 
 
-def rises(told):
-    shares = [done for done, _ in told]
+def rises(seen):
+    shares = [done for done, _ in seen]
     return shares == sorted(shares) and shares[0] >= 0 and shares[-1] <= 1
 
 
-def test_reading_tells_of_every_column_and_ends_with_the_whole_file(file, told, progress):
+def test_reading_reports_every_column_and_ends_with_the_whole_file(file, seen, progress):
     assert read_file(file, progress=progress).frame.equals(pd.read_parquet(file))
-    assert rises(told)
-    assert [doing for _, doing in told[:5]] == [f"Reading column {i} of 5" for i in range(1, 6)]
-    assert told[-1][0] == 1
+    assert rises(seen)
+    assert [doing for _, doing in seen[:5]] == [f"Reading column {i} of 5" for i in range(1, 6)]
+    assert seen[-1][0] == 1
 
 
-def test_the_files_of_a_folder_share_the_progress(file, segments, told, progress):
+def test_the_files_of_a_folder_share_the_progress(file, segments, seen, progress):
     segments.to_parquet(file.with_name("more.parquet"), index=False)
     assert len(from_path(file.parent, progress=progress).frame) == 2 * len(segments)
-    assert rises(told)
-    assert [done for done, doing in told if doing == "Reading column 1 of 5"] == [0, 0.5]
+    assert rises(seen)
+    assert [done for done, doing in seen if doing == "Reading column 1 of 5"] == [0, 0.5]
 
 
-def test_every_pass_tells_how_far_it_is(parts, told, progress):
+def test_every_pass_reports_how_far_it_is(parts, seen, progress):
     table, _, split = parts
     describe_columns(table.frame, progress)
     check_table(table, split, progress)
@@ -70,28 +70,28 @@ def test_every_pass_tells_how_far_it_is(parts, told, progress):
     leaf = partition.apply(table.frame)
     first_pass(*parts, partition, leaf, 100, progress)
     for words in ("Describing", "Looking for repeated", "Growing", "Counting"):
-        assert rises([each for each in told if each[1].startswith(words)])
+        assert rises([each for each in seen if each[1].startswith(words)])
 
 
-def test_large_passes_tell_of_every_block(parts, told, progress, monkeypatch):
+def test_large_passes_report_every_block(parts, seen, progress, monkeypatch):
     monkeypatch.setattr("hetcal.cells.sketch.CHUNK", 100)
     table, _, split = parts
     leaf = grow_partition(table, split, Settings(max_depth=1)).apply(table.frame)
     role_cells(*parts, leaf, [1, 2], 100, progress)
     blocks = sum(-(-rows // 100) for role, rows in split.counts.items() if role != "validation")
-    assert len(told) == blocks
-    assert rises(told)
+    assert len(seen) == blocks
+    assert rises(seen)
 
 
-def test_scoring_with_an_artifact_tells_of_every_stage(segments, parts, told, progress, tmp_path):
+def test_scoring_with_an_artifact_reports_every_stage(segments, parts, seen, progress, tmp_path):
     table, scores, _ = parts
     finished = run(table, scores, Settings(partition="forest"))
     artifact = open_artifact(artifact_bytes(finished, ColumnScoring(("score",), "logit")), tmp_path)
     scored = score_with_artifact(artifact, segments, "digest", progress)
     assert scored.equals(score_with_artifact(artifact, segments, "digest"))
-    assert rises(told)
+    assert rises(seen)
     assert {"Finding the leaf of every row", "Sending rows through the trees"} == {
-        doing for _, doing in told
+        doing for _, doing in seen
     }
 
 

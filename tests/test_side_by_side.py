@@ -12,10 +12,10 @@ SOON = 30.0  # seconds after which a test that hangs fails
 def test_results_come_in_the_order_of_the_parts():
     first_is_last = threading.Event()
 
-    def slow(tell):
+    def slow(report):
         return first_is_last.wait(SOON) and "slow"
 
-    def quick(tell):
+    def quick(report):
         first_is_last.set()
         return "quick"
 
@@ -28,21 +28,21 @@ def test_no_parts_give_no_results():
 
 def test_progress_is_the_mean_share_told_where_it_was_asked_for(monkeypatch):
     monkeypatch.setattr(module, "PAUSE", 0.001)
-    told, half = [], threading.Event()
+    seen, half = [], threading.Event()
 
     def hear(done, doing):
-        told.append((done, doing, threading.current_thread()))
+        seen.append((done, doing, threading.current_thread()))
         if done == 0.25:
             half.set()
 
-    def part(tell):
-        tell(0.5)
+    def part(report):
+        report(0.5)
         assert half.wait(SOON)
 
-    side_by_side([part, lambda tell: tell(0.0) or half.wait(SOON)], "Working", hear)
-    assert (told[0][0], told[-1][0]) == (0.0, 1.0)
-    assert 0.25 in [done for done, _, _ in told]
-    assert {(doing, thread) for _, doing, thread in told} == {
+    side_by_side([part, lambda report: report(0.0) or half.wait(SOON)], "Working", hear)
+    assert (seen[0][0], seen[-1][0]) == (0.0, 1.0)
+    assert 0.25 in [done for done, _, _ in seen]
+    assert {(doing, thread) for _, doing, thread in seen} == {
         ("Working", threading.current_thread())
     }
 
@@ -52,15 +52,15 @@ def test_an_exception_ends_all_parts(who, monkeypatch):
     monkeypatch.setattr(module, "PAUSE", 0.001)
     steps, end = [], time.monotonic() + SOON
 
-    def endless(tell):
+    def endless(report):
         while time.monotonic() < end:
             steps.append(1)
-            tell(0.5)
+            report(0.5)
 
-    def fails(tell):
+    def fails(report):
         if who == "part":
             raise ZeroDivisionError
-        endless(tell)
+        endless(report)
 
     def hear(done, doing):
         if who == "progress" and done > 0:
@@ -78,9 +78,9 @@ def test_parts_that_have_not_begun_do_not_begin_after_an_exception(monkeypatch):
     monkeypatch.setattr(module, "cpu_count", lambda: 1)
     begun = []
 
-    def fails(tell):
+    def fails(report):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        side_by_side([fails, *[lambda tell: begun.append(time.sleep(0.05))] * 50], "Working")
+        side_by_side([fails, *[lambda report: begun.append(time.sleep(0.05))] * 50], "Working")
     assert len(begun) < 50

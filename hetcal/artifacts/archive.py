@@ -164,7 +164,7 @@ def saved_entries(run: Run) -> dict[str, bytes]:
     leaves = [each.id for each in run.partition.leaves]
     joint = None
     if run.choice is not None:
-        joint = joint_sketch(run.ways.before, run.ways.after, leaves)
+        joint = joint_sketch(run.comparison.before, run.comparison.after, leaves)
     return _entries(run.role_cells.sketched(leaves), run.leaf_maps, joint)
 
 
@@ -178,7 +178,7 @@ def class_entries(run: Run) -> dict[int, dict[str, bytes]]:
         except CalibrationError:  # no map can be fitted on its calibration rows
             continue
         cells = view.role_cells.sketched(leaves).within(_filled(count), MOST_CELLS // count)
-        joint = joint_sketch(view.ways.before, view.ways.after, leaves, _filled(count))
+        joint = joint_sketch(view.comparison.before, view.comparison.after, leaves, _filled(count))
         entries[number] = {
             **_entries(cells, view.leaf_maps, joint, _folder(number)),
             _folder(number) + EVALUATION: evaluation_json(view.evaluation).encode(),

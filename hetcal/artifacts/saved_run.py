@@ -15,7 +15,7 @@ from hetcal.metrics.curves import OperatingPoint
 from hetcal.metrics.ranking import rank_class
 from hetcal.partitions.partition import Partition
 from hetcal.results.curves import points_of_rate
-from hetcal.results.evaluation import Evaluation, Ways, evaluate, score_in_four_ways
+from hetcal.results.evaluation import Comparison, Evaluation, evaluate, score_four_schemes
 from hetcal.schemes.scheme import with_scheme
 
 FROM_SKETCH = "From the sketch saved with the run; its rows are not here."
@@ -68,30 +68,30 @@ class SavedRun:
         return SavedRun(self.partition, (cells,), maps, measured=cells.evaluation)
 
     @cached_property
-    def ways(self) -> Ways:
-        """The test cells scored by the schemes that are compared, for two classes."""
+    def comparison(self) -> Comparison:
+        """The test cells with the logits of the schemes that are compared, for two classes."""
         cells = self.role_cells
         if cells.joint is None:
-            return score_in_four_ways(cells.test, cells.calibration, self.leaf_maps)
+            return score_four_schemes(cells.test, cells.calibration, self.leaf_maps)
         before, after = cells.joint.cells
-        return replace(score_in_four_ways(before, cells.calibration, self.leaf_maps), after=after)
+        return replace(score_four_schemes(before, cells.calibration, self.leaf_maps), after=after)
 
     @cached_property
     def evaluation(self) -> Evaluation:
         """The metrics of the test rows before and after calibration, and the lift."""
         if self.measured is not None:
             return self.measured
-        return evaluate(self.ways, [each.leaf for each in self.leaf_maps.maps_])
+        return evaluate(self.comparison, [each.leaf for each in self.leaf_maps.maps_])
 
     def points(self, rate: float) -> tuple[OperatingPoint, OperatingPoint]:
         """Return the operating points before and after with this false positive rate."""
-        return points_of_rate(self.ways, rate)
+        return points_of_rate(self.comparison, rate)
 
     @property
     def computed_on(self) -> str:
         """What the numbers were computed on, in sentences."""
         source = FROM_SKETCH if self.measured is None else FROM_ROWS
-        error = largest_auc_error(self.ways.before)
+        error = largest_auc_error(self.comparison.before)
         if self.measured is None and error > COARSE:
             source += (
                 f" The sketch is too coarse for these scores: AUC may be off by up to {error:.1g}, "

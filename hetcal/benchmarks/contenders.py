@@ -1,15 +1,21 @@
 """The contenders of the benchmark: the network, hetcal's schemes and rivals."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from typing import Literal
 
-from hetcal.arrays import Floats
-from hetcal.benchmarks import rivals as benchmark_rivals
+import pandas as pd
+from scipy.special import expit
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+
+from hetcal.arrays import Floats, Ints
 from hetcal.benchmarks.networks import BenchmarkRows
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator, Shrinkage
 from hetcal.calibrators.single import PlattCalibrator
+from hetcal.data.columns import column_kind
+from hetcal.data.scores import to_logits
 from hetcal.partitions.auc_gain import AucGainPartition
 from hetcal.partitions.instability import InstabilityPartition
 from hetcal.partitions.partition import Partition
@@ -17,6 +23,7 @@ from hetcal.partitions.scored import ScorePartition
 from hetcal.partitions.selection import SelectedTreePartition
 from hetcal.partitions.tree import TreePartition
 from hetcal.runs.fitting import fit_roles
+from hetcal.runs.heterogeneous import ScoredClassifier
 from hetcal.schemes.rows import SchemeRows
 
 Contender = Callable[[BenchmarkRows], Floats]
@@ -76,6 +83,67 @@ def _in_leaves(partition: Partition, rows: BenchmarkRows, shrinkage: Shrinkage =
     return calibrator.predict_logit(rows.test.scores, partition.apply(rows.test.X))
 
 
+def boosted_trees(rows: BenchmarkRows) -> Floats:
+    """Boost scikit-learn's trees with default settings on the training rows, without the score."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    own = rows.train.X
+    known = {name: sorted(own[name].dropna().unique()) for name in category_columns(own)}
+    model = HistGradientBoostingClassifier(random_state=rows.seed)
+    model.fit(_typed(own, known), rows.train.y)
+    return model.decision_function(_typed(rows.test.X, known))
+
+
+def calibrated(method: Literal["sigmoid", "isotonic"], rows: BenchmarkRows) -> Floats:
+    """Fit scikit-learn's calibrated classifier on the calibration rows."""
+    own = rows.calibration
+    return to_logits(calibrated_classifier(method, own.scores, own.y, rows.test.scores))
+
+
+def calibrated_classifier(
+    method: Literal["sigmoid", "isotonic"], scores: Floats, y: Ints, new: Floats
+) -> Floats:
+    """Fit scikit-learn's calibrated classifier to logits, and return probabilities of new ones."""
+    model = CalibratedClassifierCV(FrozenEstimator(ScoredClassifier()), method=method)
+    return model.fit(scores[:, None], y).predict_proba(new[:, None])[:, 1]
+
+
+def multicalibrated(rows: BenchmarkRows) -> Floats:
+    """Fit MCGrad with default settings on the calibration rows."""
+    own, new = (
+        part.X.assign(score=expit(part.scores), label=part.y)
+        for part in (rows.calibration, rows.test)
+    )
+    return to_logits(mcgrad(own, new, category_columns(rows.calibration.X)))
+
+
+def mcgrad(rows: pd.DataFrame, new: pd.DataFrame, categories: Sequence[str] = ()) -> Floats:
+    """Fit MCGrad to the columns `score` and `label`, and return probabilities of new rows."""
+    from mcgrad.methods import MCGrad
+
+    known = {*categories, "score", "label"}
+    columns = {
+        "prediction_column_name": "score",
+        "numerical_feature_column_names": [name for name in rows if name not in known],
+        "categorical_feature_column_names": list(categories),
+    }
+    return MCGrad().fit(rows, label_column_name="label", **columns).predict(new, **columns)
+
+
+def category_columns(X: pd.DataFrame) -> list[str]:
+    """Return the names of the columns that are not numeric."""
+    return [str(name) for name in X if column_kind(X[name]) != "number"]
+
+
+def _typed(X: pd.DataFrame, known: Mapping[str, list[str]]) -> pd.DataFrame:
+    """Mark the categories for scikit-learn; unknown ones are missing values."""
+    typed = {
+        name: X[name].where(X[name].isin(values)).astype(pd.CategoricalDtype(values))
+        for name, values in known.items()
+    }
+    return X.assign(**typed)
+
+
 SCHEMES: Mapping[str, Contender] = {
     NETWORK: network,
     "pooled": pooled,
@@ -91,10 +159,10 @@ SCHEMES: Mapping[str, Contender] = {
 def all_contenders() -> dict[str, Contender]:
     """Return the contenders by name; MCGrad is among them where it is installed."""
     rivals: dict[str, Contender] = {
-        UNIT: benchmark_rivals.boosted_trees,
-        "sklearn sigmoid": partial(benchmark_rivals.calibrated, "sigmoid"),
-        "sklearn isotonic": partial(benchmark_rivals.calibrated, "isotonic"),
+        UNIT: boosted_trees,
+        "sklearn sigmoid": partial(calibrated, "sigmoid"),
+        "sklearn isotonic": partial(calibrated, "isotonic"),
     }
     if find_spec("mcgrad"):
-        rivals["MCGrad"] = benchmark_rivals.multicalibrated
+        rivals["MCGrad"] = multicalibrated
     return {**SCHEMES, **rivals}

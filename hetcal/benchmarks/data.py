@@ -13,42 +13,23 @@ from hetcal.data.reading import ENDINGS, read_file
 from hetcal.errors import TableError
 
 RARE = 200
-OTHER = "other"
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """One public data set and how it is prepared.
+    """One public data set and how it is prepared."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the file, without its ending.
-    label, value, value_is_positive : str, str, bool
-        Column of the label, its positive value or its only negative one, and which of the two.
-    sizes : tuple of int
-        Train, validation, calibration and test rows in the paper; shares in other tables.
-    openml, openml_value : int, str
-        Number of the data set at OpenML, and the name of `value` there.
-    left_out, texts : tuple of str
-        Columns that are no features, and numeric codes that mean categories.
-    names : tuple of str
-        The features in order, where OpenML only numbers them.
-    most_rows : int or None
-        Use only the first of the rows.
-    """
-
-    name: str
+    name: str  # that of its file, without the ending
     label: str
-    value: str
-    sizes: tuple[int, int, int, int]
-    openml: int
-    openml_value: str
+    value: str  # the positive value of the label, or its only negative one
+    sizes: tuple[int, int, int, int]  # train, validation, calibration, test rows in the paper
+    openml: int  # number of the data set at OpenML
+    openml_value: str  # the name of `value` there
     value_is_positive: bool = True
-    left_out: tuple[str, ...] = ()
-    texts: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    most_rows: int | None = None
+    left_out: tuple[str, ...] = ()  # columns that are no features
+    texts: tuple[str, ...] = ()  # numeric codes that mean categories
+    names: tuple[str, ...] = ()  # the features in order, where OpenML only numbers them
+    most_rows: int | None = None  # use only the first of the rows
 
     @property
     def fractions(self) -> tuple[float, ...]:
@@ -137,8 +118,16 @@ def data_sets(names: Sequence[str] = ()) -> list[DataSet]:
 
 def read_data_set(data_set: DataSet, folder: Path) -> BenchmarkTable:
     """Read a data set from the file of its name, such as `higgs.csv.gz`."""
+    paths = [folder / (data_set.name + ending) for ending in ENDINGS]
+    path = next((each for each in paths if each.exists()), None)
+    if path is None:
+        raise TableError(
+            f"The folder '{folder}' has no file of the data set '{data_set.name}'.",
+            f"It must be called {data_set.name} and end in {', '.join(ENDINGS)}.",
+            "Add the file, or name the data sets that are there: --datasets a,b.",
+        )
     kinds: Kinds = dict.fromkeys(data_set.texts, "category")
-    frame = read_file(_file_of(data_set, folder), kinds=kinds).frame
+    frame = read_file(path, kinds=kinds).frame
     absent = [name for name in (data_set.label, *data_set.texts) if name not in frame]
     if absent:
         raise TableError(
@@ -168,17 +157,6 @@ def fetch_data_set(data_set: DataSet) -> BenchmarkTable:
     return _prepared(data_set, X, label)
 
 
-def _file_of(data_set: DataSet, folder: Path) -> Path:
-    for ending in ENDINGS:
-        if (folder / (data_set.name + ending)).exists():
-            return folder / (data_set.name + ending)
-    raise TableError(
-        f"The folder '{folder}' has no file of the data set '{data_set.name}'.",
-        f"It must be called {data_set.name} and end in {', '.join(ENDINGS)}.",
-        "Add the file, or name the data sets that are there: --datasets a,b.",
-    )
-
-
 def _prepared(data_set: DataSet, X: pd.DataFrame, label: pd.Series) -> BenchmarkTable:
     """Keep the features of rows with a label, and merge rare categories."""
     known = label.notna().to_numpy()
@@ -188,8 +166,7 @@ def _prepared(data_set: DataSet, X: pd.DataFrame, label: pd.Series) -> Benchmark
         if name in data_set.texts or column_kind(features[name]) == "category":
             features[name] = join_rare(features[name])
     hit = (as_text(label) == data_set.value).to_numpy()
-    y = np.where(hit, 1, 0) if data_set.value_is_positive else np.where(hit, 0, 1)
-    return BenchmarkTable(data_set, features, y)
+    return BenchmarkTable(data_set, features, (hit == data_set.value_is_positive).astype(np.int64))
 
 
 def join_rare(column: pd.Series) -> pd.Series:
@@ -201,5 +178,4 @@ def join_rare(column: pd.Series) -> pd.Series:
     ['a', 'other']
     """
     text = as_text(column)
-    rows = text.map(text.value_counts())
-    return text.mask(rows < RARE, OTHER)
+    return text.mask(text.map(text.value_counts()) < RARE, "other")

@@ -94,16 +94,7 @@ class Job:
 def training_jobs(data_set: str, first: int, models: int, seed: int) -> Iterator[Job]:
     """Plan the trainings of a data set; the best and the last epoch of each are models.
 
-    Parameters
-    ----------
-    data_set : str
-        Its name.
-    first : int
-        Where in `CONFIGURATIONS` to begin.
-    models : int
-        Number of models.
-    seed : int
-        Seed of the first training; each training has its own seed and split.
+    They begin at number `first` of `CONFIGURATIONS`; each training has its own seed and split.
     """
     for number in range(-(-models // len(EPOCHS))):
         settings = replace(
@@ -130,10 +121,9 @@ def model_name(data_set: str, settings: NetworkSettings, epoch: str) -> str:
     >>> model_name("higgs", NetworkSettings(size=2, regularisation="dropout", seed=5), "last")
     'higgs-w2-drop-std-lr0.001-last-s5'
     """
+    kind = f"w{settings.size}-{_SHORT[settings.regularisation]}"
     columns = "std" if settings.standardise else "raw"
-    rate = f"lr{settings.learning_rate:g}"
-    regularisation = _SHORT[settings.regularisation]
-    return f"{data_set}-w{settings.size}-{regularisation}-{columns}-{rate}-{epoch}-s{settings.seed}"
+    return f"{data_set}-{kind}-{columns}-lr{settings.learning_rate:g}-{epoch}-s{settings.seed}"
 
 
 def _train(

@@ -15,10 +15,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from hetcal.arrays import Floats, Ints
-from hetcal.benchmarks import speed_jobs, speed_rivals
-from hetcal.benchmarks.speed_data import Rows, make_rows
-from hetcal.benchmarks.speed_jobs import HISTOGRAM_BINS, Calibrated
-from hetcal.benchmarks.speed_table import Measured
+from hetcal.benchmarks import speed_jobs
+from hetcal.benchmarks.speed_jobs import HISTOGRAM_BINS, Calibrated, Rows, make_rows
 from hetcal.errors import HetcalError
 from hetcal.metrics.ranking import rank_statistics
 
@@ -74,20 +72,30 @@ def _peak() -> int:
     return int(held.split()[1]) * 1024
 
 
+@dataclass(frozen=True)
+class Measured:
+    """One job, as hetcal and as a rival does it on the same rows."""
+
+    name: str  # "fit" for calibrators that give other results
+    rows: int
+    compiled: bool  # whether kernels were compiled
+    seconds: float
+    rival: str
+    rival_seconds: float
+    ratio: float  # time of the rival over ours
+    limit_ratio: float  # our time over the limit
+    limit: str  # "stream": adding up all features once; "sort": sorting the scores once
+    difference: float | None  # the largest of any result, where they should be the same
+    memory: int  # peak of the process in bytes, including the rows
+    remark: str  # how the rival was timed, where that was not as usual
+
+
 REPLICATES = 1000
 DRAWS = 20
 
 
 def measure_speed(sizes: Sequence[int], *, compiled: bool = False) -> Iterator[Measured]:
-    """Yield the jobs, size by size.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Numbers of rows.
-    compiled : bool
-        Use compiled kernels; otherwise NumPy alone.
-    """
+    """Yield the jobs at each number of rows, with compiled kernels or with NumPy alone."""
     if compiled and find_spec("numba") is None:
         raise HetcalError(
             "Compiled kernels cannot be measured: numba is not installed.",
@@ -98,7 +106,7 @@ def measure_speed(sizes: Sequence[int], *, compiled: bool = False) -> Iterator[M
         if compiled:
             speed_jobs.warm_up()
         for size in sizes:
-            yield from _Comparison(make_rows(size), compiled).lines()
+            yield from _SpeedTest(make_rows(size), compiled).lines()
 
 
 @contextmanager
@@ -115,7 +123,7 @@ def _kernels(compiled: bool) -> Iterator[None]:
             os.environ[name] = before
 
 
-class _Comparison:
+class _SpeedTest:
     """All jobs on the same rows."""
 
     def __init__(self, rows: Rows, compiled: bool) -> None:
@@ -124,21 +132,17 @@ class _Comparison:
             "stream": timed(lambda: rows.X.sum()).seconds,
             "sort": timed(lambda: np.sort(rows.scores)).seconds,
         }
-        self.their_tree = _rival(lambda: speed_rivals.grow(rows))
+        self.their_tree = _rival(lambda: speed_jobs.sklearn_tree(rows))
+        reach = self.done.sketch.grid.reach
+        edges = np.linspace(-reach, reach, HISTOGRAM_BINS + 1)
         self.recomputed = _rival(
-            lambda: speed_rivals.recompute(rows, self.their_tree.result, self.edges)
+            lambda: speed_jobs.sklearn_recompute(rows, self.their_tree.result, edges)
         )
 
     @cached_property
     def done(self) -> Calibrated:
         """The rows, calibrated by hetcal."""
         return speed_jobs.calibrate(self.rows)
-
-    @cached_property
-    def edges(self) -> Floats:
-        """The edges of the histograms."""
-        reach = self.done.sketch.grid.reach
-        return np.linspace(-reach, reach, HISTOGRAM_BINS + 1)
 
     @cached_property
     def their_leaf(self) -> Ints:
@@ -168,7 +172,7 @@ class _Comparison:
         """Measure exact AUC and average precision; hetcal also gives the variance."""
         y, scores = self.rows.y, self.rows.scores
         ours = timed(lambda: rank_statistics(y, scores))
-        theirs = _rival(lambda: speed_rivals.ranks(y, scores))
+        theirs = _rival(lambda: speed_jobs.sklearn_ranks(y, scores))
         pair = ours.result.auc, ours.result.average_precision
         difference = float(np.max(np.abs(np.subtract(pair, theirs.result))))
         return self._line("auc", ours, "roc_auc, average_precision", theirs, difference, "sort")
@@ -186,7 +190,9 @@ class _Comparison:
     def interval(self) -> Measured:
         """Measure the bootstrap of the lift; the difference is that of the standard errors."""
         ours = timed(lambda: speed_jobs.interval(self.done.sketch, REPLICATES))
-        few = timed(lambda: speed_rivals.bootstrap(self.rows, self.their_leaf, DRAWS), repeats=1)
+        few = timed(
+            lambda: speed_jobs.sklearn_bootstrap(self.rows, self.their_leaf, DRAWS), repeats=1
+        )
         theirs = Timed(few.seconds * REPLICATES / DRAWS, 1, 0, few.result)
         difference = abs(ours.result.se - few.result)
         remark = f"from {DRAWS} of {REPLICATES:,} draws"
@@ -195,10 +201,12 @@ class _Comparison:
     def apply(self) -> Measured:
         """Measure scoring: from features and score to a calibrated probability."""
         rows, tree = self.rows, self.their_tree.result
-        models = speed_rivals.fit(rows.scores.astype(np.float64), rows.y, tree.apply(rows.X))
+        models = speed_jobs.sklearn_maps(rows.scores.astype(np.float64), rows.y, tree.apply(rows.X))
 
         def their_work() -> Floats:
-            return speed_rivals.predict(models, rows.scores.astype(np.float64), tree.apply(rows.X))
+            return speed_jobs.sklearn_predict(
+                models, rows.scores.astype(np.float64), tree.apply(rows.X)
+            )
 
         ours = timed(lambda: speed_jobs.apply(rows, self.done))
         theirs = _rival(their_work)
@@ -221,7 +229,7 @@ class _Comparison:
     def others(self) -> Iterator[Measured]:
         """Measure fit and predict against calibrators that give other results."""
         ours: Timed[Floats] | None = None
-        for name, work in speed_rivals.other_calibrators(len(self.rows.y)):
+        for name, work in speed_jobs.other_calibrators(len(self.rows.y)):
             ours = ours or timed(lambda: speed_jobs.probabilities(self.rows))
             theirs = _rival(partial(work, self.rows))
             yield self._line("fit", ours, name, theirs, None)

@@ -1,98 +1,14 @@
-"""The tables of the benchmark: one for every model, then one over all of them."""
+"""The printed tables: of the benchmark, by model and over all models, and of the speed."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 
 import numpy as np
 
+from hetcal.benchmarks.benchmark import ContenderResult, ModelResult
 from hetcal.benchmarks.contenders import AUTO, NETWORK, UNIT
-from hetcal.benchmarks.speed_table import short_number, table_row
-from hetcal.errors import HetcalError
-from hetcal.strict_json import Fields, JsonError, parse_object
-
-
-@dataclass(frozen=True)
-class ContenderResult:
-    """One contender on the test rows of one model.
-
-    Parameters
-    ----------
-    name : str
-        The contender.
-    auc, log_loss : float
-        Of the test rows.
-    z : float
-        Paired DeLong test against the network.
-    seconds : float
-        Time to fit and to score the test rows.
-    """
-
-    name: str
-    auc: float
-    log_loss: float
-    z: float
-    seconds: float
-
-
-@dataclass(frozen=True)
-class ModelResult:
-    """All contenders on one model; `training_seconds` is None if it was not trained here."""
-
-    model: str
-    test_rows: int
-    training_seconds: float | None
-    contenders: tuple[ContenderResult, ...]
-
-    def contender(self, name: str) -> ContenderResult | None:
-        """Return the contender of this name, None if it was not measured."""
-        return next((each for each in self.contenders if each.name == name), None)
-
-
-def read_results(path: Path) -> dict[str, ModelResult]:
-    """Read saved results by model; the last line of a model counts, an incomplete line does not."""
-    found: dict[str, ModelResult] = {}
-    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-    for number, line in enumerate(lines, start=1):
-        try:
-            result = _parse(parse_object(line))
-        except JsonError as error:
-            raise HetcalError(
-                f"Line {number:,} of '{path}' is not a result of the benchmark: {error}.",
-                "A file that is continued may hold nothing else.",
-                "Name another file, or remove the line.",
-            ) from error
-        found[result.model] = result
-    return found
-
-
-def append_result(path: Path, result: ModelResult) -> None:
-    """Add a line to saved results, in place of an incomplete one."""
-    with path.open("ab") as file:
-        file.truncate(path.read_bytes().rfind(b"\n") + 1)
-        fields = asdict(result)
-        fields["ways"] = fields.pop("contenders")  # their name in files since the first one
-        file.write(json.dumps(fields).encode() + b"\n")
-
-
-def _parse(fields: Fields) -> ModelResult:
-    seconds = None
-    if not fields.is_null("training_seconds"):
-        seconds = fields.number("training_seconds", 0)
-    contenders = tuple(
-        ContenderResult(
-            each.text("name"),
-            auc=each.number("auc", 0, 1),
-            log_loss=each.number("log_loss", 0),
-            z=each.number("z"),
-            seconds=each.number("seconds", 0),
-        )
-        for each in fields.objects("ways")
-    )
-    rows = fields.integer("test_rows", 1, 2**62)
-    return ModelResult(fields.text("model"), rows, seconds, contenders)
-
+from hetcal.benchmarks.speed import Measured
 
 HARM = -1.96
 AS_GOOD = 0.0005
@@ -112,9 +28,12 @@ NOTES = (
 
 def model_table(result: ModelResult) -> str:
     """Return the table of one model."""
+    facts, unit = f"{result.test_rows:,} test rows", result.contender(UNIT)
+    if result.training_seconds is not None and unit is not None:
+        facts += f", trained in {_times(result.training_seconds, unit)}"
     rows = [table_row(HEADINGS, WIDTHS)]
     rows += [table_row(_cells(each, result), WIDTHS) for each in result.contenders]
-    return "\n".join([f"\n{result.model}: {_facts(result)}", *rows])
+    return "\n".join([f"\n{result.model}: {facts}", *rows])
 
 
 def summary_table(results: Sequence[ModelResult]) -> str:
@@ -123,14 +42,6 @@ def summary_table(results: Sequence[ModelResult]) -> str:
     counted = "1 model" if len(results) == 1 else f"{len(results):,} models"
     lines = [table_row(_summary(name, results), SUMMARY_WIDTHS) for name in names]
     return "\n".join([f"\n{counted}", table_row(SUMMARY_HEADINGS, SUMMARY_WIDTHS), *lines, *NOTES])
-
-
-def _facts(result: ModelResult) -> str:
-    facts = [f"{result.test_rows:,} test rows"]
-    unit = result.contender(UNIT)
-    if result.training_seconds is not None and unit is not None:
-        facts.append(f"trained in {_times(result.training_seconds, unit)}")
-    return ", ".join(facts)
 
 
 def _cells(one: ContenderResult, result: ModelResult) -> tuple[str, ...]:
@@ -171,3 +82,84 @@ def _share(differences: Sequence[float]) -> str:
 
 def _times(seconds: float, unit: ContenderResult | None) -> str:
     return "" if unit is None else f"{short_number(seconds / unit.seconds)} ×"
+
+
+SPEED_NAMES = ("whole-job", "auc", "slider", "interval", "apply", "tree", "auc-gain", "instability")
+SPEED_WIDTHS = (9, 10, 10, 27, 10, 10, 13, 8, 8, 7)
+SPEED_HEADINGS = (
+    *("job", "rows", "time", "rival", "its time", "faster by"),
+    *("over limit", "differs", "memory", "growth"),
+)
+SPEED_NOTES = (
+    "time: shortest of three runs, one thread; a rival that takes over 20 s runs once.",
+    "over limit: time over adding up the feature matrix once (stream) or sorting the scores once.",
+    "differs: maps, AUC, average precision, log loss and counts (whole-job, slider); AUC and",
+    "  average precision (auc); standard error of the lift (interval); probability (apply);",
+    "  share of rows in another leaf (tree).",
+    "auc-gain, instability: trees that read scores, against a tree on labels alone.",
+    "fit: tree, maps and probabilities against calibrators whose results are not the same.",
+    "memory: peak of the process, with the rows. growth: time over that of the size before.",
+)
+
+
+def speed_heading() -> str:
+    """Return the first line of the table of speed."""
+    return table_row(SPEED_HEADINGS, SPEED_WIDTHS, (0, 3))
+
+
+def speed_line(one: Measured, earlier: Sequence[Measured] = ()) -> str:
+    """Return the line of one job; `earlier` holds the same job at smaller sizes."""
+    before = [each for each in earlier if (each.name, each.rival) == (one.name, one.rival)]
+    growth = f"{one.seconds / before[-1].seconds:.1f} ×" if before else ""
+    differs = "" if one.difference is None else f"{one.difference:.0e}"
+    texts = (
+        one.name,
+        f"{one.rows:,}",
+        duration(one.seconds),
+        one.rival,
+        duration(one.rival_seconds),
+        f"{short_number(one.ratio)} ×",
+        f"{short_number(one.limit_ratio)} {one.limit}",
+        differs,
+        f"{one.memory / 1e9:.2f} GB",
+        growth,
+    )
+    return f"{table_row(texts, SPEED_WIDTHS, (0, 3))}  {one.remark}".rstrip()
+
+
+def speed_json(measured: Sequence[Measured]) -> str:
+    """Write the jobs of `SPEED_NAMES` as a JSON list."""
+    shown = [asdict(each) for each in measured if each.name in SPEED_NAMES]
+    for each in shown:
+        del each["limit"], each["memory"], each["remark"]
+    return json.dumps(shown, indent=1) + "\n"
+
+
+def duration(seconds: float) -> str:
+    """Write a time in a unit that suits it.
+
+    Examples
+    --------
+    >>> duration(0.01234), duration(1.5), duration(12345.0)
+    ('12.3 ms', '1.50 s', '12,345 s')
+    """
+    if seconds < 1:
+        return f"{1000 * seconds:.3g} ms"
+    return f"{seconds:.2f} s" if seconds < 1000 else f"{seconds:,.0f} s"
+
+
+def short_number(value: float) -> str:
+    """Write a ratio with about two digits.
+
+    >>> short_number(1234.5), short_number(12.34), short_number(0.1234)
+    ('1,234', '12.3', '0.12')
+    """
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
+
+
+def table_row(texts: Sequence[str], widths: Sequence[int], left: Sequence[int] = (0,)) -> str:
+    """Join texts to a line of a table; the columns `left` are left-aligned."""
+    return "  ".join(
+        text.ljust(width) if place in left else text.rjust(width)
+        for place, (text, width) in enumerate(zip(texts, widths, strict=True))
+    ).rstrip()

@@ -1,4 +1,4 @@
-"""Weighted cells, which stand for rows once these have a leaf, a label and a score.
+"""Weighted cells: what rows become when they have a leaf, a label and a score.
 
 A cell is a group of rows with the same label in the same leaf and nearly equal scores. A single
 row is a cell, too.
@@ -17,7 +17,7 @@ from hetcal.errors import CalibrationError
 
 FEW_ROWS = 1024
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 def _packed_order(scores: Floats) -> tuple[Ints, Ints]:
@@ -56,31 +56,15 @@ def ascending_order(scores: Floats) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Rows, or groups of rows, as arrays of equal length.
+    """Rows, or groups of rows, as arrays of equal length."""
 
-    Parameters
-    ----------
-    score : array
-        Mean score of the rows of a cell, from which sums over rows are computed.
-    y : array of 0 and 1
-        Label.
-    leaf : array of int
-        Leaf id.
-    weight, squares : array
-        Sum of the weights of the rows, and of their squares.
-    rows : array of int
-        Number of rows.
-    low, high : array
-        All scores of the cell lie from `low` to `high`, both included.
-    """
-
-    score: Floats
-    y: Labels
+    score: Floats  # mean score of the rows of a cell, from which sums over rows are computed
+    y: Labels  # 0 and 1
     leaf: Ints
-    weight: Floats
-    squares: Floats
-    rows: Ints
-    low: Floats
+    weight: Floats  # sum of the weights of the rows
+    squares: Floats  # sum of their squares
+    rows: Ints  # number of rows
+    low: Floats  # all scores of the cell lie from `low` to `high`, both included
     high: Floats
 
     @classmethod
@@ -93,13 +77,13 @@ class Cells:
         if not used.all():  # millions of rows are not copied for nothing
             score, y, leaf = score[used], y[used], leaf[used]
             weight = None if weight is None else weight[used]
-        once = np.broadcast_to(np.int64(1), score.size)  # takes no memory
+        one = np.broadcast_to(np.int64(1), score.size)  # takes no memory
         if weight is None:
             w = squares = np.broadcast_to(1.0, score.size)
         else:
             w = weight.astype(np.float64)
             squares = w**2
-        return cls(score, y, leaf, w, squares, once, score, score)
+        return cls(score, y, leaf, w, squares, one, score, score)
 
     @classmethod
     def joined(cls, parts: "Sequence[Cells]") -> "Cells":
@@ -137,14 +121,14 @@ class Cells:
         """The weights; None where every cell is a row that counts once, which is faster."""
         return None if self.counted and bool(np.all(self.rows == 1)) else self.weight
 
-    def once(self, question: Callable[["Cells"], Answer]) -> Answer:
+    def cached(self, function: Callable[["Cells"], Result]) -> Result:
         """Compute something from the cells and cache it; cells do not change."""
-        if question not in self._answers:
-            self._answers[question] = question(self)
-        return self._answers[question]
+        if function not in self._cache:
+            self._cache[function] = function(self)
+        return self._cache[function]
 
     @cached_property
-    def _answers(self) -> dict[Callable[["Cells"], Any], Any]:
+    def _cache(self) -> dict[Callable[["Cells"], Any], Any]:
         return {}
 
     def chosen(self, which: NDArray[Any]) -> "Cells":
@@ -162,14 +146,9 @@ class Cells:
         return self.chosen(self.leaf == leaf)
 
     def mapped(self, logit: Callable[[Floats, Ints], Floats]) -> "Cells":
-        """Return the cells with other scores.
+        """Return the cells with the logits that a function gives for scores and leaves.
 
-        Parameters
-        ----------
-        logit : callable
-            Takes scores and leaves and gives logits, for example
-            `LeafCalibrator.predict_logit`. The mean score of a cell becomes the mean of its
-            logits where the map is linear.
+        The mean score of a cell becomes the mean of its logits where the function is linear.
         """
         if self.low is self.score is self.high:  # rows: one pass over them is enough
             score = logit(self.score, self.leaf)
@@ -188,7 +167,6 @@ def _taken(values: NDArray[Any], which: NDArray[Any], count: int) -> NDArray[Any
 
 
 MAX_LEAVES = 1024
-
 LARGEST_TABLE = 2**20
 
 

@@ -40,30 +40,17 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class JointSketch:
-    """Counts and sums of rows that have two logits; only cells that hold rows are kept.
-
-    Parameters
-    ----------
-    leaves : tuple of int
-        Leaf ids.
-    key : array of int
-        Ascending numbers of the cells: position of the leaf, bin before, bin after and label,
-        the last counting fastest. All other arrays are of the same length.
-    rows : array of int
-        Number of rows.
-    before, after : Side
-        The logits, in equally many bins.
-    weight, squares : array or None
-        Sum of weights and of their squares; None where every row counts once.
-    """
+    """Counts and sums of rows that have two logits; only cells that hold rows are kept."""
 
     leaves: tuple[int, ...]
+    # Ascending numbers of the cells: position of the leaf, bin before, bin after and label, the
+    # last counting fastest. All other arrays are of the same length.
     key: Ints
-    rows: Ints
-    before: Side
+    rows: Ints  # number of rows
+    before: Side  # in as many bins as `after`
     after: Side
-    weight: Floats | None
-    squares: Floats | None
+    weight: Floats | None  # sum of weights; None where every row counts once
+    squares: Floats | None  # sum of their squares
 
     @property
     def bins(self) -> int:
@@ -78,7 +65,6 @@ class JointSketch:
         leaf = np.asarray(self.leaves, dtype=np.int64)[position]
         weight = self.rows.astype(np.float64) if self.weight is None else self.weight
         squares = weight if self.squares is None else self.squares
-
         alone = (self.rows == 1) & (self.weight is None)
 
         def scored(side: Side, bins: Ints) -> Cells:
@@ -126,16 +112,9 @@ class JointSketch:
 def joint_sketch(
     before: Cells, after: Cells, leaves: Sequence[int], most: int = MOST_CELLS
 ) -> JointSketch:
-    """Count rows by both of their logits.
+    """Count rows, each a cell of its own, by both of their logits; other leaves are left out.
 
-    Parameters
-    ----------
-    before, after : Cells
-        The same rows, each a cell of its own.
-    leaves : sequence of int
-        Leaf ids; rows of other leaves are left out.
-    most : int, optional
-        Bins become as coarse as it takes to have no more cells.
+    Bins become as coarse as it takes to have no more than `most` cells.
     """
     position = leaf_positions(before.leaf, leaves)
     used = position >= 0
@@ -209,7 +188,7 @@ def _read_body(fields: Fields, body: bytes) -> JointSketch:
     before, after, *weights = floats.reshape(sums, count)
     check_cells(key, rows, 2 * len(leaves) * bins**2)
     if not np.isfinite(floats).all() or not all((each > 0).all() for each in weights):
-        raise JsonError("it has a sum that cannot be")
+        raise JsonError("it has an impossible sum")
     sketch = JointSketch(
         leaves,
         key,

@@ -29,29 +29,21 @@ SMALLEST = 2.0**-90
 class Grid:
     """Equal bins from `-reach` to `reach`; the first and the last hold all that lies beyond.
 
-    Parameters
-    ----------
-    reach : float
-        A power of two. So the width of a bin is one as well, and dividing by it is exact
-        (but for numbers below 1e-300): a score is in the same bin on every engine.
-    bins : int
-        A power of two, at least 2.
+    Both are powers of two. So the width of a bin is one as well, and dividing by it is exact (but
+    for numbers below 1e-300): a score is in the same bin on every engine.
     """
 
     reach: float = REACH
     bins: int = BINS
 
     def __post_init__(self) -> None:
-        sound = math.isfinite(self.reach) and self.reach >= 2.0**-100
-        if not sound or not 2 <= self.bins <= MOST_BINS or not self._powers_of_two():
+        valid = 2.0**-100 <= self.reach < math.inf and 2 <= self.bins <= MOST_BINS
+        if not valid or any(math.frexp(each)[0] != 0.5 for each in (self.reach, self.bins)):
             raise CalibrationError(
                 f"A grid cannot have reach {self.reach!r} and {self.bins!r} bins.",
                 f"Both must be powers of two, with 2 to {MOST_BINS:,} bins.",
                 f"Use a reach of {REACH:g} and {BINS} bins, for example.",
             )
-
-    def _powers_of_two(self) -> bool:
-        return all(math.frexp(value)[0] == 0.5 for value in (self.reach, self.bins))
 
     @property
     def width(self) -> float:
@@ -76,17 +68,6 @@ class Grid:
         """Return the largest number of each bin; infinity for the last."""
         edge = (bins + 1 - self.bins // 2) * self.width
         return np.where(bins == self.bins - 1, np.inf, np.nextafter(edge, -np.inf))
-
-
-def grid_for(scores: Floats, bins: int = BINS) -> Grid:
-    """Return the grid with the smallest reach of 16, 32, 64, … that holds all finite scores."""
-    largest = max(-float(scores.min(initial=0.0)), float(scores.max(initial=0.0)))
-    if not math.isfinite(largest):
-        largest = float(np.max(np.abs(scores), initial=0.0, where=np.isfinite(scores)))
-    reach = REACH
-    while reach <= largest and reach < 2.0**1023:
-        reach *= 2
-    return Grid(reach, bins)
 
 
 def grid_for_most(scores: Floats, bins: int = BINS) -> Grid:
@@ -116,32 +97,17 @@ CHUNK = 2**17  # rows per step of the pass: bounds the memory it takes
 class Sketch:
     """Counts and sums of rows; two sketches add up to the sketch of all their rows.
 
-    Parameters
-    ----------
-    grid : Grid
-        The bins.
-    leaves : tuple of int
-        Leaf ids, in the order of the first axis of the arrays.
-    rows : array of int
-        Number of rows by leaf, bin and label, as of all arrays of this shape.
-    total : array
-        Weighted sum of scores.
-    weight, squares : array or None
-        Sum of weights and of their squares; None where every row counts once.
-    excluded : array of int
-        Rows by leaf and label whose score is not finite; they are in no cell.
-    lowest, highest : float
-        The extreme finite scores; plus and minus infinity without rows.
+    The arrays but `excluded` are by leaf, bin and label.
     """
 
     grid: Grid
-    leaves: tuple[int, ...]
-    rows: Ints
-    total: Floats
-    weight: Floats | None
-    squares: Floats | None
-    excluded: Ints
-    lowest: float
+    leaves: tuple[int, ...]  # in the order of the first axis of the arrays
+    rows: Ints  # number of rows
+    total: Floats  # weighted sum of scores
+    weight: Floats | None  # sum of weights; None where every row counts once
+    squares: Floats | None  # sum of their squares
+    excluded: Ints  # rows by leaf and label whose score is not finite; they are in no cell
+    lowest: float  # the extreme finite scores; plus and minus infinity without rows
     highest: float
 
     def __add__(self, other: "Sketch") -> "Sketch":
@@ -169,9 +135,8 @@ class Sketch:
         grid = Grid(self.grid.reach, min(bins, self.grid.bins))
         shape = len(self.leaves), grid.bins, -1, 2
         sums = {name: getattr(self, name) for name in ("rows", "total", "weight", "squares")}
-        joined = {
-            name: each.reshape(shape).sum(axis=2) for name, each in sums.items() if each is not None
-        }
+        given = [(name, each) for name, each in sums.items() if each is not None]
+        joined = {name: each.reshape(shape).sum(axis=2) for name, each in given}
         return replace(self, grid=grid, **joined)
 
     def cells(self) -> Cells:
@@ -189,7 +154,7 @@ class Sketch:
 
 
 def computed_on(sketched: bool) -> str:
-    """Say whether numbers come from all rows or from a sketch, and how far that is off."""
+    """Say whether numbers come from all rows or from a sketch, and how large its error is."""
     return SKETCHED if sketched else ALL_ROWS
 
 
@@ -206,7 +171,11 @@ def sketch_rows(
 
     Rows without weight, and rows of leaves that are not among `leaves`, are left out.
     """
-    sketch = _empty(tuple(map(int, leaves)), grid, weight is not None)
+    shape = len(leaves), grid.bins, 2
+    counts, excluded = np.zeros(shape, dtype=np.int64), np.zeros(shape[::2], dtype=np.int64)
+    sums = (None, None) if weight is None else (np.zeros(shape), np.zeros(shape))
+    ids, total = tuple(map(int, leaves)), np.zeros(shape)
+    sketch = Sketch(grid, ids, counts, total, sums[0], sums[1], excluded, np.inf, -np.inf)
     add = _add_compiled if use_compiled() else _add
     for start in range(0, len(scores), CHUNK):
         progress(start / len(scores), "Counting rows by leaf and score")
@@ -225,28 +194,13 @@ def cell_scores(
 ) -> tuple[Floats, Floats, Floats]:
     """Return the mean score of each cell, and the lowest and highest score that it may hold.
 
-    Parameters
-    ----------
-    grid, bins : Grid, array of int
-        The bins of the cells.
-    sums : pair of array
-        Weighted sum of scores, and sum of weights.
-    ends : (float, float)
-        The extreme scores of all cells.
-    alone : array of bool
-        Cells of one row without weight, whose score is known exactly.
+    `sums` are the weighted sum of scores and the sum of weights, `ends` the extreme scores of all
+    cells; `alone` marks cells of one row without weight, whose score is known exactly.
     """
     low, high = np.maximum(grid.low(bins), ends[0]), np.minimum(grid.high(bins), ends[1])
     with np.errstate(over="ignore"):
         score = np.clip(sums[0] / sums[1], low, high)  # a mean may be rounded out of its bin
     return score, np.where(alone, score, low), np.where(alone, score, high)
-
-
-def _empty(leaves: tuple[int, ...], grid: Grid, weighted: bool) -> Sketch:
-    shape = len(leaves), grid.bins, 2
-    rows, excluded = np.zeros(shape, dtype=np.int64), np.zeros((len(leaves), 2), dtype=np.int64)
-    weight, squares = (np.zeros(shape), np.zeros(shape)) if weighted else (None, None)
-    return Sketch(grid, leaves, rows, np.zeros(shape), weight, squares, excluded, np.inf, -np.inf)
 
 
 def _add(sketch: Sketch, scores: Floats, y: Labels, leaf: Ints, weight: Floats | None) -> Sketch:
@@ -372,7 +326,7 @@ def read_leaves(fields: Fields) -> tuple[int, ...]:
     """Read the ids of the leaves."""
     leaves = tuple(each.integer("id", 0, 2**31) for each in fields.objects("leaves"))
     if len(set(leaves)) < len(leaves) or len(leaves) > MAX_LEAVES + 1:
-        raise JsonError("its leaves are not numbered as they should be")
+        raise JsonError("its leaf ids are repeated or too many")
     return leaves
 
 
@@ -381,7 +335,7 @@ def check_cells(cells: NDArray[np.int64], rows: NDArray[np.int64], size: int) ->
     if cells.size and not (cells[0] >= 0 and cells[-1] < size and (np.diff(cells) > 0).all()):
         raise JsonError("its cells are not in order")
     if not ((rows > 0) & (rows <= MOST_ROWS)).all():
-        raise JsonError("it has a number of rows that cannot be")
+        raise JsonError("it has an impossible number of rows")
 
 
 def _read_body(most: int, fields: Fields, body: bytes) -> Sketch:
@@ -400,25 +354,17 @@ def _read_body(most: int, fields: Fields, body: bytes) -> Sketch:
     lowest, highest = fields.number("lowest"), fields.number("highest")
     check_cells(cells, rows, int(np.prod(shape)))
     if (excluded < 0).any():
-        raise JsonError("it has a number of rows that cannot be")
+        raise JsonError("it has an impossible number of rows")
     if not np.isfinite(floats).all() or not (floats[1:] > 0).all():
-        raise JsonError("it has a sum that cannot be")
+        raise JsonError("it has an impossible sum")
     if lowest > highest:
         raise JsonError("its lowest score is above its highest one")
     filled = [_fill(shape, cells, each) for each in floats]
     total, weight, squares = filled if sums == 3 else (filled[0], None, None)
     ends = (lowest, highest) if count else (np.inf, -np.inf)
     counts = _fill(shape, cells, rows).astype(np.int64)
-    return Sketch(
-        grid,
-        leaves,
-        counts,
-        total,
-        weight,
-        squares,
-        excluded.reshape(-1, 2).astype(np.int64),
-        *ends,
-    )
+    excluded = excluded.reshape(-1, 2).astype(np.int64)
+    return Sketch(grid, leaves, counts, total, weight, squares, excluded, *ends)
 
 
 def _fill(shape: tuple[int, ...], cells: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:

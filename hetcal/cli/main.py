@@ -256,19 +256,19 @@ def demo_command(options: argparse.Namespace) -> None:
 
 def speed_command(options: argparse.Namespace) -> None:
     """Measure how fast hetcal is, next to scikit-learn and to what memory allows."""
-    from hetcal.benchmarks.speed import measure_speed
-    from hetcal.benchmarks.speed_table import NOTES, Measured, heading, table_line, to_json
+    from hetcal.benchmarks.speed import Measured, measure_speed
+    from hetcal.benchmarks.tables import SPEED_NOTES, speed_heading, speed_json, speed_line
 
     require_file(options.json)
     measured: list[Measured] = []
-    _say(heading())
+    _say(speed_heading())
     for each in measure_speed(options.rows, compiled=options.compiled):
-        _say(table_line(each, measured))
+        _say(speed_line(each, measured))
         sys.stdout.flush()
         measured.append(each)
-    _say("\n".join(NOTES))
+    _say("\n".join(SPEED_NOTES))
     if options.json is not None:
-        options.json.write_text(to_json(measured), encoding="utf-8")
+        options.json.write_text(speed_json(measured), encoding="utf-8")
 
 
 def benchmark_command(options: argparse.Namespace) -> None:

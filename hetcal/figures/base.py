@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -49,29 +49,15 @@ def draw(
     title_lines: int = 0,
     **layout: Any,
 ) -> go.Figure:
-    """Draw traces with the common layout; text colours are the page's.
+    """Draw traces with the common layout; text colours are the page's, and so is the width.
 
-    Everything is given at once: adding to a figure bit by bit takes Plotly ten times as long.
-
-    Parameters
-    ----------
-    traces : sequence of dict
-        What `scatter` and `bars` return.
-    height : int, default=400
-        Height in pixels; the width is the page's.
-    x, y : dict, optional
-        What the axes have on top of `AXIS`.
-    margin : dict, optional
-        Margins in pixels, in place of the common ones.
-    title_lines : int, default=0
-        Lines of text between the legend and the top panels.
-    **layout
-        More of Plotly's layout.
+    `x` and `y` are what the axes have on top of `AXIS`, `margin` replaces the common margins, and
+    `title_lines` are lines of text between the legend and the top panels. Everything is given at
+    once: adding to a figure bit by bit takes Plotly ten times as long.
     """
-    above = 40 + 19 * title_lines
     frame = {
         "height": height,
-        "margin": {"l": 10, "r": 10, "t": above, "b": 10, **(margin or {})},
+        "margin": {"l": 10, "r": 10, "t": 40 + 19 * title_lines, "b": 10, **(margin or {})},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "hovermode": "closest",
@@ -79,7 +65,7 @@ def draw(
             "orientation": "h",
             "x": 0,
             "xanchor": "left",
-            # Above the plot, Plotly would put it too low once a window becomes wider.
+            # Above the plot, Plotly would put it too low when a window becomes wider.
             "y": 1,
             "yanchor": "top",
             "yref": "container",
@@ -101,13 +87,25 @@ def bars(**trace: Any) -> dict[str, Any]:
     return {"type": "bar", **trace}
 
 
+def on_hover(words: Sequence[str]) -> dict[str, Any]:
+    """Return what a trace has that shows these words on hover."""
+    return {"hovertext": words, "hovertemplate": "%{hovertext}<extra></extra>"}
+
+
 def leaf_marks(leaves: Sequence[int], words: Sequence[str]) -> dict[str, Any]:
     """Return what marks of leaves have: a click selects the leaf, hovering shows the words."""
+    return {"customdata": leaves, **on_hover(words), **NOT_DIMMED}
+
+
+def interval(
+    low: Iterable[float], middle: Iterable[float], high: Iterable[float], **style: Any
+) -> dict[str, Any]:
+    """Return the error bars from `low` to `high` around `middle`."""
+    ends = list(zip(low, middle, high, strict=True))
     return {
-        "customdata": leaves,
-        "hovertext": words,
-        "hovertemplate": "%{hovertext}<extra></extra>",
-        **NOT_DIMMED,
+        "array": [top - mid for _, mid, top in ends],
+        "arrayminus": [mid - bottom for bottom, mid, _ in ends],
+        **style,
     }
 
 
@@ -197,20 +195,12 @@ def zero_line() -> Part:
 
 @dataclass(frozen=True)
 class Panels:
-    """A grid of panels, numbered from 0 at the top left.
-
-    Parameters
-    ----------
-    count, across : int
-        Number of panels, and of panels in a row.
-    beside, below : float
-        Free space between columns and between rows, as a share of the width and height.
-    """
+    """A grid of panels, numbered from 0 at the top left."""
 
     count: int
-    across: int = 1
-    beside: float = 0.0
-    below: float = 0.0
+    across: int = 1  # panels in a row
+    beside: float = 0.0  # free space between columns, as a share of the width
+    below: float = 0.0  # and between rows, as a share of the height
 
     @property
     def down(self) -> int:

@@ -1,4 +1,4 @@
-"""The figure of slopes and intercepts: how far each leaf relies on the model or on the tree."""
+"""Figures of the maps: probability against score, and slope against intercept of each leaf."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,16 @@ from hetcal.arrays import Bools, Floats
 from hetcal.calibrators.leaf_calibrator import LeafMap
 from hetcal.calibrators.shapes import Line
 from hetcal.data.columns import counted
-from hetcal.figures.base import MAX_POINTS, Part, colour, draw, leaf_marks, scatter, translucent
+from hetcal.figures.base import (
+    MAX_POINTS,
+    Part,
+    colour,
+    draw,
+    leaf_marks,
+    on_hover,
+    scatter,
+    translucent,
+)
 
 
 def maps_figure(
@@ -66,7 +75,7 @@ def _line(leaf_map: LeafMap, scores: Floats, name: str, line: Part) -> Part:
 
 
 def _quiet_line(leaf_map: LeafMap, scores: Floats, *, first: bool) -> Part:
-    """Draw a leaf that is not selected; one legend entry stands for all of them."""
+    """Draw a leaf that is not selected; all of them share one legend entry."""
     thin = {"width": 1.5, "color": translucent("quiet", 0.7)}
     line = _line(leaf_map, scores, "leaves", thin)
     return {**line, "legendgroup": "leaves", "showlegend": first}
@@ -74,20 +83,17 @@ def _quiet_line(leaf_map: LeafMap, scores: Floats, *, first: bool) -> Part:
 
 def map_words(leaf_map: LeafMap, name: str | None = None) -> str:
     """Describe the map of a leaf in a hover box."""
+    shape = f"slope {leaf_map.slope:.3f}, intercept {leaf_map.intercept:+.3f}"
+    if not isinstance(leaf_map.shape, Line):
+        shape = leaf_map.shape.words
     words = (
         f"<b>{name or f'Leaf {leaf_map.leaf}'}</b><br>"
         f"n = {counted(leaf_map.rows, 'calibration row')}"
-        f"<br>{_shape_words(leaf_map)}"
+        f"<br>{shape}"
     )
     if leaf_map.fallback is not None:
         words += f"<br>uses the pooled map: {leaf_map.fallback}"
     return words
-
-
-def _shape_words(leaf_map: LeafMap) -> str:
-    if isinstance(leaf_map.shape, Line):
-        return f"slope {leaf_map.slope:.3f}, intercept {leaf_map.intercept:+.3f}"
-    return leaf_map.shape.words
 
 
 Range = tuple[float, float]
@@ -144,60 +150,45 @@ def label_places(marks: Sequence[Mark], x: Range, y: Range) -> list[str | None]:
     No label lies on a marker, on another label or outside the ranges `x` and `y` of the axes, in
     a wide and in a narrow window. Of the free places it takes the one with the fewest bars.
     """
-    frames = [_Frame(marks, x, y, frame) for frame in FRAMES]
-    return [_place(frames, i) if mark.label else None for i, mark in enumerate(marks)]
+    windows = [_boxes(marks, x, y, frame) for frame in FRAMES]
+    taken = [markers for markers, _, _ in windows]
+    chosen: list[str | None] = []
+    for i, mark in enumerate(marks):
+        free, crossed = np.full(len(PLACES), bool(mark.label)), np.zeros(len(PLACES))
+        for frame, (_, bars, labels), others in zip(FRAMES, windows, taken, strict=True):
+            inside = (labels[i, :, :2] >= 0).all(axis=1) & (labels[i, :, 2:] <= frame).all(axis=1)
+            free &= inside & ~_overlap(labels[i], others).any(axis=1)
+            crossed += _overlap(labels[i], bars).sum(axis=1)
+        best = int(np.argmin(np.where(free, crossed, np.inf)))
+        chosen.append(list(PLACES)[best] if free.any() else None)
+        if free.any():
+            placed = [labels[i, best] for _, _, labels in windows]
+            taken = [np.vstack(both) for both in zip(taken, placed, strict=True)]
+    return chosen
 
 
-def _place(frames: list["_Frame"], mark: int) -> str | None:
-    """Take the best place for a label that is free in every frame."""
-    free = np.logical_and.reduce([each.free(mark) for each in frames])
-    if not free.any():
-        return None
-    crossed = sum(each.crossed(mark) for each in frames)
-    best = int(np.argmin(np.where(free, crossed, np.inf)))
-    for each in frames:
-        each.put(mark, best)
-    return list(PLACES)[best]
+def _boxes(
+    marks: Sequence[Mark], x: Range, y: Range, frame: Range
+) -> tuple[Floats, Floats, Floats]:
+    """Return markers, bars and labels in one window, these by mark and place.
 
-
-class _Frame:
-    """The markers and labels in one window, as boxes: left, top, right and bottom in pixels."""
-
-    def __init__(self, marks: Sequence[Mark], x: Range, y: Range, frame: Range) -> None:
-        scale = np.array([frame[0] / (x[1] - x[0]), frame[1] / (y[1] - y[0])])
-        middle = np.array([[each.x - x[0], y[1] - each.y] for each in marks]) * scale
-        radius = np.array([[each.size / 2] * 2 for each in marks])
-        half = np.array([[each.bar_x, each.bar_y] for each in marks]) * scale
-        across, upright = half * [1, 0], half * [0, 1]
-        self._frame = frame
-        self._solid = np.hstack([middle - radius, middle + radius])
-        self._bars = np.vstack(
-            [np.hstack([middle - each, middle + each]) for each in (across, upright)]
-        )
-        sizes = np.array([[SIGN_WIDTH * len(each.label), LINE_HEIGHT] for each in marks])
-        away = np.array(list(PLACES.values()))
-        # As Plotly does: a little beyond the edge of the marker, in each direction.
-        shift = radius[:, None] / 0.8 + 1 + sizes[:, None] / 2
-        centre = middle[:, None] + away * shift
-        self._boxes = np.dstack([centre - sizes[:, None] / 2, centre + sizes[:, None] / 2])
-
-    def free(self, mark: int) -> Bools:
-        """Tell which places of a label cover nothing, and are inside the axes."""
-        boxes = self._boxes[mark]
-        inside = (boxes[:, :2] >= 0).all(axis=1) & (boxes[:, 2:] <= self._frame).all(axis=1)
-        return np.asarray(inside & ~_overlap(boxes, self._solid).any(axis=1))
-
-    def crossed(self, mark: int) -> Floats:
-        """Count the bars under each place of a label."""
-        return _overlap(self._boxes[mark], self._bars).sum(axis=1).astype(float)
-
-    def put(self, mark: int, place: int) -> None:
-        """Keep others off a label."""
-        self._solid = np.vstack([self._solid, self._boxes[mark, place]])
+    A box is left, top, right and bottom in pixels.
+    """
+    scale = np.array([frame[0] / (x[1] - x[0]), frame[1] / (y[1] - y[0])])
+    middle = np.array([[each.x - x[0], y[1] - each.y] for each in marks]) * scale
+    radius = np.array([[each.size / 2] * 2 for each in marks])
+    half = np.array([[each.bar_x, each.bar_y] for each in marks]) * scale
+    bars = [np.hstack([middle - each, middle + each]) for each in (half * [1, 0], half * [0, 1])]
+    sizes = np.array([[SIGN_WIDTH * len(each.label), LINE_HEIGHT] for each in marks])[:, None]
+    # As Plotly does: a little beyond the edge of the marker, in each direction.
+    shift = radius[:, None] / 0.8 + 1 + sizes / 2
+    centre = middle[:, None] + np.array(list(PLACES.values())) * shift
+    labels = np.dstack([centre - sizes / 2, centre + sizes / 2])
+    return np.hstack([middle - radius, middle + radius]), np.vstack(bars), labels
 
 
 def _overlap(boxes: Floats, others: Floats) -> Bools:
-    """Tell which boxes overlap which others."""
+    """Return which boxes overlap which others."""
     one, two = boxes[:, None], others[None]
     return np.asarray(((one[..., :2] < two[..., 2:]) & (two[..., :2] < one[..., 2:])).all(axis=2))
 
@@ -228,14 +219,18 @@ def slope_intercept_figure(
     drawn = [*labelled.values(), Mark(1, 0, CROSS), *(_mark(each, DIAMOND) for each in linear)]
     x, y = axis_ranges(drawn)
     places = dict(zip(labelled, label_places(drawn, x, y), strict=False))
-    traces: list[Part] = [_model_marker()]
-    if own:
-        traces.append(_own_markers(own, selected, sizes, places))
-    if fallback:
-        traces.append(_fallback_markers(fallback, selected, places))
-    traces.extend(_pooled_marker(each) for each in linear)
+    uncalibrated = scatter(
+        x=[1.0],
+        y=[0.0],
+        name="uncalibrated",
+        mode="markers",
+        marker={"symbol": "x", "size": CROSS, "color": colour("before")},
+        hovertemplate="uncalibrated: slope 1, intercept 0<extra></extra>",
+    )
+    own_markers = [_own_markers(own, selected, sizes, places)] if own else []
+    fallbacks = [_fallback_markers(fallback, selected, places)] if fallback else []
     return draw(
-        traces,
+        [uncalibrated, *own_markers, *fallbacks, *map(_pooled_marker, linear)],
         440,
         x={"title": "slope (1: unchanged)", "range": x},
         y={"title": "intercept (logit)", "range": y},
@@ -270,17 +265,6 @@ def _mark(leaf_map: LeafMap, size: float, label: str = "") -> Mark:
     errors = (0.0, 0.0) if leaf_map.fallback else (leaf_map.slope_se, leaf_map.intercept_se)
     across, upright = (0.0 if math.isnan(each) else NORMAL_95 * each for each in errors)
     return Mark(leaf_map.slope, leaf_map.intercept, size, across, upright, label)
-
-
-def _model_marker() -> Part:
-    return scatter(
-        x=[1.0],
-        y=[0.0],
-        name="uncalibrated",
-        mode="markers",
-        marker={"symbol": "x", "size": CROSS, "color": colour("before")},
-        hovertemplate="uncalibrated: slope 1, intercept 0<extra></extra>",
-    )
 
 
 def _own_markers(
@@ -351,8 +335,7 @@ def _pooled_marker(pooled: LeafMap) -> Part:
         marker={"symbol": "diamond", "size": DIAMOND, "color": colour("pooled")},
         error_x=_interval([pooled.slope_se]),
         error_y=_interval([pooled.intercept_se]),
-        hovertext=[map_words(pooled, "Pooled map")],
-        hovertemplate="%{hovertext}<extra></extra>",
+        **on_hover([map_words(pooled, "Pooled map")]),
     )
 
 

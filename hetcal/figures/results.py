@@ -1,4 +1,4 @@
-"""Figures of the result on test rows: before and after calibration on the same axes."""
+"""Figures and tables of the result on test rows: before and after calibration on the same axes."""
 
 from collections.abc import Sequence
 from html import escape
@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
+from hetcal.calibrators.class_calibrator import ClassCalibrator
 from hetcal.data.columns import counted
 from hetcal.figures.base import (
     PALETTE,
@@ -14,11 +15,14 @@ from hetcal.figures.base import (
     bars,
     colour,
     draw,
+    interval,
     leaf_marks,
     leaf_name,
     names_axis,
     number,
+    on_hover,
     scatter,
+    short_text,
     translucent,
     unmoved,
     wrapped_text,
@@ -26,21 +30,19 @@ from hetcal.figures.base import (
 )
 from hetcal.metrics.curves import OperatingPoint, PrecisionRecallCurve, ReliabilityCurve, RocCurve
 from hetcal.metrics.delong import Lift
+from hetcal.partitions.partition import Partition
+from hetcal.results.evaluation import ByClass, Evaluation
 from hetcal.results.words import p_in_words
 
+ALL = "all classes"
 LINE = 44  # characters that fit below a name in a narrow window
 LINE_HEIGHT = 13  # pixels
 
 
 def candidate_figure(candidates: pd.DataFrame, measure: str = "AUC") -> go.Figure:
-    """Draw the lift of every candidate with its interval, the simplest at the top.
+    """Draw the lift in `measure` of every candidate with its interval, the simplest at the top.
 
-    Parameters
-    ----------
-    candidates : DataFrame
-        As in `hetcal.schemes.choice.Choice`.
-    measure : str
-        What the lift is measured in.
+    `candidates` is the table of `hetcal.schemes.choice.Choice`.
     """
     traces = []
     for chosen, name in ((False, "not chosen"), (True, "chosen")):
@@ -150,12 +152,7 @@ def reliability_figure(curves: Sequence[ReliabilityCurve]) -> go.Figure:
             mode="lines+markers",
             line={"width": 2, "color": colour(curve.name)},
             marker={"size": 7},
-            error_y={
-                "array": curve.high - curve.observed,
-                "arrayminus": curve.observed - curve.low,
-                "thickness": 1.2,
-                "width": 3,
-            },
+            error_y=interval(curve.low, curve.observed, curve.high, thickness=1.2, width=3),
             hovertemplate="predicted %{x:.3f}<br>observed %{y:.3f}<br>n = %{customdata:,}"
             f"<extra>{curve.name}</extra>",
         )
@@ -180,12 +177,7 @@ def lift_figure(lift: Lift, rows: int) -> go.Figure:
         name="lift",
         mode="markers",
         marker={"size": 15, "color": colour("after")},
-        error_x={
-            "array": [lift.high - lift.auc],
-            "arrayminus": [lift.auc - lift.low],
-            "thickness": 3,
-            "width": 9,
-        },
+        error_x=interval([lift.low], [lift.auc], [lift.high], thickness=3, width=9),
         hovertemplate=f"AUC {number(lift.before)} before, {number(lift.after)} after"
         "<br>%{x:+.4f}" + f" ({lift.percent:+.2f} %)"
         f"<br>95 % interval {lift.low:+.4f} to {lift.high:+.4f}"
@@ -211,14 +203,7 @@ def lift_figure(lift: Lift, rows: int) -> go.Figure:
 def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Figure:
     """Draw what each leaf contributes to the lift in AUC, with 95 % intervals.
 
-    The bars add up to the lift; that of the selected leaf is outlined.
-
-    Parameters
-    ----------
-    leaves : DataFrame
-        `Evaluation.leaves`.
-    selected : int or None
-        The leaf to outline.
+    `leaves` is that of `Evaluation`. The bars add up to the lift; the selected leaf is outlined.
     """
     chosen = [leaf == selected for leaf in leaves["leaf"]]
     shares = bars(
@@ -255,6 +240,79 @@ def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Fi
         bargap=0.25,
         margin={"t": 15},
     )
+
+
+def class_lift_figure(found: Evaluation, shown: str | None = None) -> go.Figure:
+    """Draw the lift of the macro AUC and of every class, with 95 % intervals.
+
+    The name of the class that is `shown` is bold.
+    """
+    table, lift = by_class(found).table, found.lift
+    names = [ALL, *table["class"]]
+    low, middle, high = (
+        [getattr(lift, name), *table[column]]
+        for name, column in (("low", "low"), ("auc", "lift"), ("high", "high"))
+    )
+    marks = scatter(
+        x=middle,
+        y=list(range(len(names))),
+        name="lift",
+        mode="markers",
+        marker={"size": [15, *[9] * len(table)], "color": colour("after")},
+        error_x=interval(low, middle, high, thickness=2, width=4),
+        **on_hover(_class_words(found)),
+    )
+    short = [short_text(each, 24) for each in names]
+    labels = [
+        f"<b>{text}</b>" if each in (ALL, shown) else text
+        for each, text in zip(names, short, strict=True)
+    ]
+    # Half a narrow window is all that the title has.
+    return draw(
+        [marks],
+        90 + 30 * len(names),
+        x={"title": "AUC after − AUC before", "tickformat": ".6~f", **unmoved(middle)},
+        y=names_axis(labels),
+        shapes=[zero_line()],
+        showlegend=False,
+        margin={"t": 15},
+    )
+
+
+def top_label_figure(curves: tuple[ReliabilityCurve, ...]) -> go.Figure:
+    """Draw how often the most probable class is right against its probability."""
+    figure = reliability_figure(curves)
+    figure.update_xaxes(title="probability of the top label")
+    figure.update_yaxes(title="share of right top labels")
+    return figure
+
+
+def class_maps_table(
+    calibrator: ClassCalibrator, partition: Partition, classes: tuple[str, ...]
+) -> pd.DataFrame:
+    """List the maps of the log-probabilities, leaf by leaf and class by class.
+
+    Returns
+    -------
+    DataFrame
+        `leaf` (0 is the map of all rows), `rule`, `class`, `weight` of the class's own
+        log-probability, `bias`.
+    """
+    rules = {0: "all rows", **{each.id: each.rule for each in partition.leaves}}
+    maps = {0: calibrator.pooled_, **calibrator.maps_}
+    rows = [
+        (leaf, rules[leaf], name, own.weights[i, i], own.bias[i])
+        for leaf, own in maps.items()
+        for i, name in enumerate(classes)
+    ]
+    return pd.DataFrame(rows, columns=["leaf", "rule", "class", "weight", "bias"])
+
+
+def by_class(found: Evaluation) -> ByClass:
+    """Return what changed class by class, of more than two."""
+    if found.by_class is None:
+        raise TypeError("two classes have one lift")
+    return found.by_class
 
 
 def _curve(curve: RocCurve | PrecisionRecallCurve, area: str, words: str) -> dict[str, Any]:
@@ -294,3 +352,20 @@ def _leaf_words(row: Any) -> str:
         f"{number(row.contribution_low, sign=True)} to {number(row.contribution_high, sign=True)}"
         f"<br>log-loss {number(row.log_loss_before)} before, {number(row.log_loss_after)} after"
     )
+
+
+def _class_words(found: Evaluation) -> list[str]:
+    lift = found.lift
+    together = (
+        f"<b>{ALL}</b><br>macro AUC {number(lift.before)} before, {number(lift.after)} after"
+        f"<br>{number(lift.auc, sign=True)}, p-value {escape(p_in_words(lift.p))}"
+        f"<br>n = {counted(found.rows, 'test row')}"
+    )
+    alone = (
+        f"<b>{short_text(row['class'], 40)}</b> against all others"
+        f"<br>AUC {number(row['auc_before'])} before, {number(row['auc_after'])} after"
+        f"<br>{number(row['lift'], sign=True)}, p-value {escape(p_in_words(row['p']))}"
+        f"<br>n = {row['rows']:,} of {counted(found.rows, 'test row')}"
+        for row in by_class(found).table.to_dict("records")
+    )
+    return [together, *alone]

@@ -25,31 +25,16 @@ from hetcal.partitions.partition import Partition
 
 @dataclass(frozen=True)
 class OutlineLine:
-    """One node of the tree as a line of text.
+    """One node of the tree as a line of text."""
 
-    Parameters
-    ----------
-    position, parent : int
-        Positions of the node and of its parent among the nodes; 0 is the root.
-    depth : int
-        Splits above the node.
-    rows, positive_rate : int, float
-        Training rows of the node, and their positive rate.
-    rule, full_rule : str
-        The condition of the parent's split, shortened if it lists many categories, and in full;
-        for a leaf the full rule is the whole path.
-    leaf : int
-        Id of the leaf; 0 for a split.
-    """
-
-    position: int
-    parent: int
-    depth: int
-    rows: int
-    positive_rate: float
-    rule: str
-    full_rule: str
-    leaf: int
+    position: int  # among the nodes; 0 is the root
+    parent: int  # position of the parent
+    depth: int  # splits above the node
+    rows: int  # training rows
+    positive_rate: float  # of these
+    rule: str  # the condition of the parent's split, shortened if it lists many categories
+    full_rule: str  # the same in full; for a leaf the whole path
+    leaf: int  # id of the leaf; 0 for a split
 
 
 def outline(partition: Partition) -> tuple[OutlineLine, ...]:
@@ -108,7 +93,7 @@ LINE_HEIGHT = 28
 MARGIN = {"t": 64, "b": 5, "l": 5, "r": 20}
 INDENT = 0.035
 DEEPEST = 0.35  # where the deepest line starts at most, as a share of the width
-LEAF_COLUMN = 0.63  # where the leaf boxes stand
+LEAF_COLUMN = 0.63  # where the leaf boxes are
 RULE_LENGTH = 48  # characters that fit before the leaf boxes on a narrow page
 MOST_LINES = 248  # six points each, and the path to the selected leaf up to two more
 
@@ -182,12 +167,9 @@ def _edges(
     lines: Sequence[OutlineLine], placed: dict[int, _Placed], line_colour: str, width: float
 ) -> Part:
     """Draw an elbow from each line's parent: down, then to the right."""
-    x: list[float | None] = []
-    y: list[float | None] = []
-    for line in lines:
-        parent, child = placed[line.parent], placed[line.position]
-        x += [parent.x, parent.x, child.x, None]
-        y += [parent.y, child.y, child.y, None]
+    ends = [(placed[line.parent], placed[line.position]) for line in lines]
+    x = [each for parent, child in ends for each in (parent.x, parent.x, child.x, None)]
+    y = [each for parent, child in ends for each in (parent.y, child.y, child.y, None)]
     return scatter(
         x=x, y=y, mode="lines", hoverinfo="skip", line={"color": line_colour, "width": width}
     )

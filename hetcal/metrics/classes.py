@@ -17,31 +17,17 @@ from hetcal.metrics.delong import Lift, error_of, lift_between, paired_delong, p
 from hetcal.metrics.metrics import auc, calibration_error
 from hetcal.metrics.ranking import mean_influence
 
-# A probability of one is pulled in as far as double precision can tell it from one.
-SUREST = 1 - 2.0**-52
+LARGEST_PROBABILITY = 1 - 2.0**-52  # close to one, with a finite logit
 
 
 @dataclass(frozen=True)
 class ClassMetrics:
-    """The measures that ways of scoring are compared by.
+    """The measures that schemes for more than two classes are compared by."""
 
-    Parameters
-    ----------
-    macro_auc : float
-        Mean over the classes of the AUC of its probability, the class against the rest.
-    log_loss : float
-        Mean negative log-likelihood, in nats.
-    accuracy : float
-        Share of rows whose most probable class is theirs.
-    top_label_error : float
-        Root mean squared gap of the largest probability and the share of right top labels,
-        over equal-mass bins.
-    """
-
-    macro_auc: float
-    log_loss: float
-    accuracy: float
-    top_label_error: float
+    macro_auc: float  # mean over the classes of the AUC of its probability, against the rest
+    log_loss: float  # mean negative log-likelihood, in nats
+    accuracy: float  # share of rows whose most probable class is theirs
+    top_label_error: float  # calibration error of the largest probability
 
 
 def measure_classes(y: Ints, logs: Floats, weight: Floats | None = None) -> ClassMetrics:
@@ -74,16 +60,16 @@ def one_against_rest(logs: Floats, number: int) -> Floats:
 
 
 def top_label(y: Ints, logs: Floats) -> tuple[Ints, Floats]:
-    """Tell for each row whether its most probable class is right, and the logit of how sure."""
+    """Return whether the most probable class of each row is right, and the logit of it."""
     top = logs.argmax(axis=1)
-    sure = np.exp(logs[np.arange(top.size), top])
-    return (top == y).astype(np.int64), logit(np.minimum(sure, SUREST))
+    confidence = np.exp(logs[np.arange(top.size), top])
+    return (top == y).astype(np.int64), logit(np.minimum(confidence, LARGEST_PROBABILITY))
 
 
 def top_label_curve(
     name: str, y: Ints, logs: Floats, weight: Floats | None = None
 ) -> ReliabilityCurve:
-    """Compare how sure of their top label rows are with how often it is right."""
+    """Compare the probability of the most probable class with how often it is right."""
     right, confidence = top_label(y, logs)
     return reliability_curve(name, Cells.of_rows(confidence, right, np.zeros_like(y), weight))
 
@@ -166,22 +152,12 @@ def macro_lift_of(
 
 
 def class_table(names: tuple[str, ...], y: Ints, lifts: tuple[Lift, ...]) -> pd.DataFrame:
-    """List the classes.
-
-    Returns
-    -------
-    DataFrame
-        `class`, `rows`, `auc_before`, `auc_after`, `lift`, `low`, `high` (95 % interval), `p`.
-    """
-    return pd.DataFrame(
-        {
-            "class": names,
-            "rows": np.bincount(y, minlength=len(names)),
-            "auc_before": [each.before for each in lifts],
-            "auc_after": [each.after for each in lifts],
-            "lift": [each.auc for each in lifts],
-            "low": [each.low for each in lifts],
-            "high": [each.high for each in lifts],
-            "p": [each.p for each in lifts],
-        }
+    """List the classes with their rows, AUCs, lifts, 95 % intervals and p-values."""
+    numbers = np.array(
+        [(each.before, each.after, each.auc, each.low, each.high, each.p) for each in lifts]
     )
+    columns = ["auc_before", "auc_after", "lift", "low", "high", "p"]
+    table = pd.DataFrame(numbers, columns=columns)
+    table.insert(0, "class", names)
+    table.insert(1, "rows", np.bincount(y, minlength=len(names)))
+    return table

@@ -7,6 +7,7 @@ from scipy.special import expit, ndtri
 
 from hetcal.arrays import Bools, Floats, Ints, Labels
 from hetcal.cells.cells import Cells
+from hetcal.metrics.delong import CONFIDENCE
 from hetcal.metrics.metrics import CALIBRATION_BINS, equal_mass_bins
 from hetcal.metrics.ranking import rank_classes
 
@@ -20,25 +21,14 @@ STEPS = 500
 class RocCurve:
     """True against false positive rate as the threshold falls, from (0, 0) to (1, 1).
 
-    Parameters
-    ----------
-    name : str
-        What was scored, for the legend.
-    false_positive_rate, true_positive_rate : array
-        To be joined by straight lines; empty with one class only.
-    threshold : array
-        A row is called positive from this probability upwards.
-    auc : float
-        Of all rows, not of the thinned curve.
-    rows : int
-        Number of rows.
+    The points are joined by straight lines; with one class only there are none.
     """
 
-    name: str
+    name: str  # what was scored, for the legend
     false_positive_rate: Floats
     true_positive_rate: Floats
-    threshold: Floats
-    auc: float
+    threshold: Floats  # rows with at least this probability are called positive
+    auc: float  # of all rows, not of the thinned curve
     rows: int
 
 
@@ -93,15 +83,7 @@ def thin(x: Floats, y: Floats) -> Ints:
     full curve to be further than 0.001 from the thinned one. Should that be more than 990,
     the distance is doubled until it is not.
 
-    Parameters
-    ----------
-    x, y : array
-        Points in order; `x` never falls and lies within 0 and 1.
-
-    Returns
-    -------
-    array of int
-        Numbers of the points to keep, ascending.
+    `x` never falls and lies within 0 and 1. Returned are the numbers of the points, ascending.
     """
     if x.size <= MOST_POINTS:
         return np.arange(x.size)
@@ -162,20 +144,10 @@ def _distance_from_line(x: Floats, y: Floats, start: Ints, end: Ints) -> Floats:
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """A threshold and its rates.
+    """A threshold and its rates."""
 
-    Parameters
-    ----------
-    threshold : float
-        Rows that score above it are called positive.
-    tied_share : float
-        The share q of the rows that score exactly the threshold and are called positive.
-    true_positive_rate, false_positive_rate : float
-        Of the positive and of the negative rows, the share called positive.
-    """
-
-    threshold: float
-    tied_share: float
+    threshold: float  # rows that score above it are called positive
+    tied_share: float  # so is this share q of the rows that score exactly the threshold
     true_positive_rate: float
     false_positive_rate: float
 
@@ -243,31 +215,16 @@ def points_in_words(before: OperatingPoint, after: OperatingPoint) -> str:
     return f"At this false positive rate the true positive rate is {found}."
 
 
-CONFIDENCE = 0.95
-
-
 @dataclass(frozen=True)
 class ReliabilityCurve:
-    """Predicted against observed rate, one entry per bin in ascending order.
+    """Predicted against observed rate, one entry per bin in ascending order."""
 
-    Parameters
-    ----------
-    name : str
-        What was scored, for the legend.
-    predicted, observed : array
-        Mean probability and rate of positives in the bin.
-    low, high : array
-        95 % Wilson interval of the observed rate.
-    count : array of int
-        Rows in the bin.
-    """
-
-    name: str
-    predicted: Floats
-    observed: Floats
-    low: Floats
+    name: str  # what was scored, for the legend
+    predicted: Floats  # mean probability in the bin
+    observed: Floats  # rate of positives in the bin
+    low: Floats  # 95 % Wilson interval of the observed rate
     high: Floats
-    count: Ints
+    count: Ints  # rows in the bin
 
 
 def reliability_curve(name: str, cells: Cells, *, bins: int = CALIBRATION_BINS) -> ReliabilityCurve:

@@ -16,31 +16,16 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Lift:
-    """The change of the AUC by calibration.
-
-    Parameters
-    ----------
-    before, after : float
-        AUC before and after.
-    auc, se : float
-        `after - before`, and its standard error.
-    percent : float
-        `100 (after / before - 1)`, the paper's lift.
-    z, p : float
-        `auc / se` and its two-sided p-value; 0 and 1 when the two scores rank all
-        pairs alike.
-    low, high : float
-        95 % confidence interval of `auc`.
-    """
+    """The change of the AUC by calibration."""
 
     before: float
     after: float
-    auc: float
-    percent: float
-    se: float
-    z: float
-    p: float
-    low: float
+    auc: float  # `after - before`
+    percent: float  # `100 (after / before - 1)`, the paper's lift
+    se: float  # standard error of `auc`
+    z: float  # `auc / se`; 0 when the two scores rank all pairs alike
+    p: float  # its two-sided p-value
+    low: float  # 95 % confidence interval of `auc`
     high: float
 
 
@@ -93,18 +78,8 @@ def lift_of(
     The variance of each class is `n/(n-1) Σ w² (d - mean)² / (Σ w)²`, where `d` is the
     difference in placement and `n` the rows with a weight.
 
-    Parameters
-    ----------
-    y : array of 0 and 1
-        Labels.
-    before, after : array
-        Placements.
-    weight : array, optional
-        Weights.
-    squares, rows : array, optional
-        For cells of several rows: sum of the squared weights and number of rows.
-    group : array, optional
-        Group of each row: rows of one group are not independent, see `error_of`.
+    For cells of several rows, `squares` and `rows` are the sums of the squared weights and the
+    numbers of rows. Rows of one `group` are not independent, see `error_of`.
     """
     positive = np.asarray(y) == 1
     if positive.all() or not positive.any() or np.isnan(before).any():

@@ -1,4 +1,4 @@
-"""Loops over rows and cells in the order of their scores, see `cell_kernels`.
+"""Loops over rows and cells in the order of their scores, see `hetcal.cells.kernels`.
 
 Imported only when a kernel is called for the first time.
 """
@@ -12,7 +12,7 @@ from hetcal.compiled import compiled
 
 
 @compiled
-def part_classes(scores: Any, positive: Any, one: Any, zero: Any) -> None:
+def separate_classes(scores: Any, positive: Any, one: Any, zero: Any) -> None:
     """Put the scores of either class into `one` and `zero`.
 
     Both have a spare place: every score is written to both, and stays in one of them.

@@ -14,91 +14,22 @@ from hetcal.cells.cells import Cells, ascending_order
 from hetcal.compiled import sigmoid
 from hetcal.metrics.ranking import RankStatistics, first_of_ties, rank_statistics
 
-
-@dataclass(frozen=True, eq=False)
-class BinGaps:
-    """Sums over the rows of each bin; there is at least one bin, and all have weight.
-
-    Parameters
-    ----------
-    mass, squares : array
-        Of the weights, and of their squares.
-    positive : array
-        Of the weights of positive rows.
-    gap : array
-        Of weight times probability minus label.
-    """
-
-    mass: Floats
-    squares: Floats
-    positive: Floats
-    gap: Floats
-
-    @property
-    def error(self) -> float:
-        """Root of the weighted mean squared gap between predicted and observed rate."""
-        return float(np.sqrt(self._mean(self._square)))
-
-    @property
-    def debiased(self) -> float:
-        """The error without the bias of sampling noise (Kumar, Liang and Ma, 2019).
-
-        The variance of the observed rate of each bin is subtracted from its squared gap; a
-        negative mean counts as 0.
-        """
-        return float(np.sqrt(self._debiased_square))
-
-    @property
-    def _square(self) -> Floats:
-        return (self.gap / self.mass) ** 2
-
-    @property
-    def _debiased_square(self) -> float:
-        return max(self._mean(self._square - self._noise), 0.0)
-
-    @property
-    def _noise(self) -> Floats:
-        """Variance of the observed rates, with Kish's number of rows; 0 for a single row."""
-        rate, rows = self.positive / self.mass, self.mass**2 / self.squares
-        return np.divide(rate * (1 - rate), rows - 1, out=np.zeros_like(rate), where=rows > 1)
-
-    def _mean(self, values: Floats) -> float:
-        return float(np.sum(self.mass * values) / self.mass.sum())
-
-
 CALIBRATION_BINS = 15
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """The measures of the scores before and after calibration.
+    """The measures of the scores before and after calibration."""
 
-    Parameters
-    ----------
-    auc : float
-        Probability that a positive row scores above a negative one; ties count half.
-    average_precision : float
-        Mean over the positive rows of the precision at their own score.
-    balanced_precision_area : float
-        The paper's PR-AUC: TPR / (TPR + FPR) averaged over all recalls, tied rows in random
-        order. It does not depend on how common the positive class is.
-    log_loss : float
-        Mean negative log-likelihood, in nats.
-    brier : float
-        Mean squared difference of probability and label.
-    calibration_error : float
-        Root mean squared gap between predicted and observed rate over equal-mass bins.
-    calibration_error_debiased : float
-        The same without the bias of sampling noise.
-    """
-
-    auc: float
-    average_precision: float
+    auc: float  # probability that a positive row scores above a negative one; ties count half
+    average_precision: float  # mean over the positive rows of the precision at their own score
+    # The paper's PR-AUC: TPR / (TPR + FPR) averaged over all recalls, tied rows in random order;
+    # it does not depend on how common the positive class is.
     balanced_precision_area: float
-    log_loss: float
-    brier: float
-    calibration_error: float
-    calibration_error_debiased: float
+    log_loss: float  # mean negative log-likelihood, in nats
+    brier: float  # mean squared difference of probability and label
+    calibration_error: float  # root mean squared gap of predicted and observed rate in equal bins
+    calibration_error_debiased: float  # the same without the bias of sampling noise
 
 
 def auc(y: Labels, scores: Floats, weight: Floats | None = None) -> float:
@@ -148,8 +79,23 @@ def calibration_errors(cells: Cells) -> tuple[float, float]:
     positive = np.bincount(bin_of, y if given is None else w * y)
     gap = np.bincount(bin_of, w * (sigmoid(cells.score) - y))
     sums = np.array([mass, squares, positive, gap], dtype=np.float64)
-    bins = BinGaps(*sums[:, mass > 0])
-    return bins.error, bins.debiased
+    return errors_of_bins(*sums[:, mass > 0])
+
+
+def errors_of_bins(
+    mass: Floats, squares: Floats, positive: Floats, gap: Floats
+) -> tuple[float, float]:
+    """Return the calibration error, plain and debiased, from sums over the rows of each bin.
+
+    They are the sums of weights, of squared weights, of the weights of positive rows, and of weight
+    times probability minus label. The debiased error (Kumar, Liang and Ma, 2019) subtracts the
+    variance of the observed rate of each bin, with Kish's number of rows, from its squared gap; a
+    single row has none, and a negative mean counts as 0.
+    """
+    rate, rows, square = positive / mass, mass**2 / squares, (gap / mass) ** 2
+    noise = np.divide(rate * (1 - rate), rows - 1, out=np.zeros_like(rate), where=rows > 1)
+    plain, debiased = (np.sum(mass * each) / mass.sum() for each in (square, square - noise))
+    return float(np.sqrt(plain)), float(np.sqrt(max(debiased, 0.0)))
 
 
 def mean_confidence_minus_accuracy(
@@ -169,7 +115,7 @@ def measure(y: Labels, scores: Floats, weight: Floats | None = None) -> Metrics:
 
 
 def measure_cells(cells: Cells) -> Metrics:
-    """Compute every measure of `Metrics`, sorting the scores once per class."""
+    """Compute every measure of `Metrics`."""
     ranked = order_of_cells(cells)
     y, score, weight = cells.y, cells.score, cells.given_weight
     plain, debiased = calibration_errors(cells)

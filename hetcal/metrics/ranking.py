@@ -18,14 +18,9 @@ def area_of_steps(
 ) -> float:
     """Return the PR-AUC of a ROC curve of straight steps.
 
-    Parameters
-    ----------
-    true, false : array
-        Weight of the positive and of the negative rows that are passed before each step.
-    rise, run : array
-        That of the rows passed in the step; `rise` is above 0 and adds up to all positive rows.
-    negative : float
-        Weight of all negative rows.
+    `true` and `false` are the weights of the positive and of the negative rows that are passed
+    before each step, `rise` and `run` those of the rows passed in it; `rise` is above 0 and adds up
+    to all positive rows, `negative` is the weight of all negative ones.
     """
     positive, area = float(rise.sum()), 0.0
     for start in range(0, rise.size, AT_ONCE):
@@ -40,14 +35,8 @@ def mean_precision(true: Floats, rise: Floats, false: Floats, run: Floats) -> Fl
     """Average TPR / (TPR + FPR) over the TPR along straight steps of the ROC curve.
 
     Along a step TPR and FPR are linear in u = TPR + FPR, so the mean is elementary: it lies
-    between the precision where the step starts and that of the step itself.
-
-    Parameters
-    ----------
-    true, false : array
-        TPR and FPR where each step starts.
-    rise, run : array
-        By how much they grow; `rise` is above 0.
+    between the precision where the step starts and that of the step itself. `true` and `false` are
+    TPR and FPR where each step starts, `rise` (above 0) and `run` by how much they grow.
     """
     start, length = true + false, rise + run
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -64,18 +53,10 @@ class RankedClass:
     """The scores of one class in ascending order and the weight from each upwards.
 
     Sorting values class by class is several times faster than ordering all rows.
-
-    Parameters
-    ----------
-    scores : array
-        Ascending.
-    weight_from : array
-        `weight_from[i]` is the weight of `scores[i:]`; the last of its
-        `len(scores) + 1` entries is 0.
     """
 
-    scores: Floats
-    weight_from: Floats
+    scores: Floats  # ascending
+    weight_from: Floats  # of `scores[i:]`, for i from 0 to the number of scores
 
     @property
     def total(self) -> float:
@@ -151,12 +132,8 @@ def rank_statistics(
 ) -> RankStatistics:
     """Compare every positive row with every negative one.
 
-    Parameters
-    ----------
-    y, scores, weight
-        Labels, scores and weights of the rows.
-    squares, rows : array, optional
-        For cells of several rows: sum of the squared weights and number of rows.
+    For cells of several rows, `squares` and `rows` are the sums of the squared weights and the
+    numbers of rows.
     """
     positive = np.asarray(y) == 1
     if weight is not None:
@@ -276,12 +253,12 @@ def _shortest(scores: Floats) -> NDArray[np.floating]:
 
 
 def _compiled(positive: Bools, scores: Floats) -> RankStatistics:
-    from hetcal.metrics.kernels import merge_classes, part_classes
+    from hetcal.metrics.kernels import merge_classes, separate_classes
 
     values, count = _shortest(scores), np.count_nonzero(positive)
     one = np.empty(count + 1, values.dtype)
     zero = np.empty(positive.size - count + 1, values.dtype)
-    part_classes(values, positive, one, zero)
+    separate_classes(values, positive, one, zero)
     one, zero = one[:-1], zero[:-1]
     one.sort()
     zero.sort()

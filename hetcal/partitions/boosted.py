@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from hetcal.arrays import Floats, Groups, Ints, Labels, Singles
 from hetcal.data.splits import draw_group_folds
 from hetcal.errors import PartitionError
-from hetcal.parallel import Tell, side_by_side
+from hetcal.parallel import Report, side_by_side
 from hetcal.partitions.encoding import TrainingRows
 from hetcal.partitions.ensemble import TreeColumns, TreeEnsemble
 from hetcal.partitions.forest import EnsembleEstimator
@@ -145,7 +145,7 @@ class BoostedPartition(EnsembleEstimator):
         grown: Ints,
         left_out: Ints,
         number: int,
-        tell: Tell,
+        tell: Report,
     ) -> HistGradientBoostingClassifier:
         size, columns = len(grown), matrix.shape[1]
         model = HistGradientBoostingClassifier(

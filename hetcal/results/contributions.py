@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,15 +23,7 @@ def lift_contributions(
     the leaf of the other, so that the contributions of all leaves add up to the lift. Like
     the lift, a contribution is a mean over all pairs, whose variance by DeLong comes from the
     mean of each row over its partners. With a single leaf it is the variance of the lift.
-
-    Parameters
-    ----------
-    before, after : Cells
-        The same cells with the scores before and after.
-    leaves : sequence of int
-        The leaves to divide it among.
-    group : array, optional
-        Group of each cell, where cells are rows: those of one group are not independent.
+    Cells of one `group`, which are rows then, are not independent.
 
     Returns
     -------
@@ -43,20 +34,29 @@ def lift_contributions(
     numbers = np.full((2, len(leaves)), np.nan)
     positive = before.y == 1
     if before.weight[positive].any() and before.weight[~positive].any():
-        one, zero, was = before.once(_ranks_before)
+        one, zero, was = before.cached(_ranks_before)
         now = _ranked(after, one, zero)
         # A negative row gains where positive rows move above it.
-        ups = _Gains(before.chosen(one), was.ones, now.ones)
-        downs = _Gains(before.chosen(zero), was.zeros, now.zeros)
+        ones, zeros = before.chosen(one), before.chosen(zero)
+        ups, downs = _Gains(ones, was[0], now[0]), _Gains(zeros, was[1], now[1])
         for i, each in enumerate(leaves):
             up, down = ups.shared(each), downs.shared(each)
             if group is None:
                 se = np.sqrt(ups.variance(up) + downs.variance(down))
             else:
-                influence = np.append(ups.influence(up), downs.influence(down))
-                se = error_of(influence, group[np.append(one, zero)])
-            numbers[:, i] = ups.mean(up), se
-    return _table(*numbers)
+                influence = mean_influence(up, ones.weight), mean_influence(down, zeros.weight)
+                se = error_of(np.append(*influence), group[np.append(one, zero)])
+            numbers[:, i] = np.average(up, weights=ones.weight), se
+    contribution, se = numbers
+    half = ndtri((1 + CONFIDENCE) / 2) * se
+    return pd.DataFrame(
+        {
+            "contribution": contribution,
+            "contribution_se": se,
+            "contribution_low": contribution - half,
+            "contribution_high": contribution + half,
+        }
+    )
 
 
 class _Gains:
@@ -71,18 +71,10 @@ class _Gains:
         with_leaf = self._after.below(leaf) - self._before.below(leaf)
         return ((self._own.leaf == leaf) * self._all + with_leaf) / 2
 
-    def mean(self, values: Floats) -> float:
-        """Return the weighted mean of some values."""
-        return float(np.average(values, weights=self._own.weight))
-
     def variance(self, values: Floats) -> float:
-        """Return the variance of that mean."""
+        """Return the variance of the weighted mean of some values."""
         own = self._own
         return class_variance(values, own.weight, own.squares, float(own.rows.sum()))
-
-    def influence(self, values: Floats) -> Floats:
-        """Return the influence of each row on that mean."""
-        return mean_influence(values, self._own.weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,25 +101,18 @@ class _Places:
         return (summed[self.low] + summed[self.high]) / 2
 
 
-class _Ranked(NamedTuple):
-    """Positive cells among the negative ones, and vice versa with signs changed."""
-
-    ones: _Places
-    zeros: _Places
-
-
-def _ranks_before(cells: Cells) -> tuple[Ints, Ints, _Ranked]:
+def _ranks_before(cells: Cells) -> tuple[Ints, Ints, tuple[_Places, _Places]]:
     """Return the numbers of the cells of each class in order of score, and their ranks before."""
     positive = cells.y[cells.order] == 1
     one, zero = cells.order[positive], cells.order[~positive]
     return one, zero, _ranked(cells, one, zero)
 
 
-def _ranked(cells: Cells, one: Ints, zero: Ints) -> _Ranked:
+def _ranked(cells: Cells, one: Ints, zero: Ints) -> tuple[_Places, _Places]:
+    """Rank positive cells among the negative ones, and vice versa with signs changed."""
     ones, zeros = cells.chosen(one), cells.chosen(zero)
-    return _Ranked(
-        _place(ones.centre, zeros.centre, zeros), _place(-zeros.centre, -ones.centre, ones)
-    )
+    upper = _place(ones.centre, zeros.centre, zeros)
+    return upper, _place(-zeros.centre, -ones.centre, ones)
 
 
 def _place(own: Floats, scores: Floats, others: Cells) -> _Places:
@@ -135,15 +120,3 @@ def _place(own: Floats, scores: Floats, others: Cells) -> _Places:
     low, high = (np.searchsorted(scores[order], own, side) for side in ("left", "right"))
     mass = others.weight / others.weight.sum()
     return _Places(others.leaf[order], mass[order], low, high)
-
-
-def _table(contribution: Floats, se: Floats) -> pd.DataFrame:
-    half = ndtri((1 + CONFIDENCE) / 2) * se
-    return pd.DataFrame(
-        {
-            "contribution": contribution,
-            "contribution_se": se,
-            "contribution_low": contribution - half,
-            "contribution_high": contribution + half,
-        }
-    )

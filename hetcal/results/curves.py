@@ -14,7 +14,7 @@ from hetcal.metrics.curves import (
     threshold_curves,
 )
 from hetcal.metrics.metrics import Metrics
-from hetcal.results.evaluation import Evaluation, Ways
+from hetcal.results.evaluation import Comparison, Evaluation
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class Curves:
     reliability: tuple[ReliabilityCurve, ...]
 
 
-def result_curves(ways: Ways, evaluation: Evaluation) -> Curves:
+def result_curves(comparison: Comparison, evaluation: Evaluation) -> Curves:
     """Compute all curves of two classes; their areas are those of the evaluation."""
     if isinstance(evaluation.before, ClassMetrics) or isinstance(evaluation.after, ClassMetrics):
         raise TypeError("curves of more than two classes are drawn one by one")
-    before = ways.before.once(_Drawing("before", evaluation.before))
-    after = ways.after.once(_Drawing("after", evaluation.after))
+    before = comparison.before.cached(_CurvesOf("before", evaluation.before))
+    after = comparison.after.cached(_CurvesOf("after", evaluation.after))
     return Curves(
         roc=before.roc + after.roc,
         precision_recall=before.precision_recall + after.precision_recall,
@@ -40,8 +40,8 @@ def result_curves(ways: Ways, evaluation: Evaluation) -> Curves:
 
 
 @dataclass(frozen=True)
-class _Drawing:
-    """The curves of one way; those of the model as it is stay the same when maps change."""
+class _CurvesOf:
+    """Computes the curves of one scheme; those before calibration stay when maps change."""
 
     name: str
     found: Metrics
@@ -52,13 +52,13 @@ class _Drawing:
         return Curves((roc,), (precision_recall,), (reliability_curve(self.name, cells),))
 
 
-def points_of_rate(ways: Ways, rate: float) -> tuple[OperatingPoint, OperatingPoint]:
+def points_of_rate(comparison: Comparison, rate: float) -> tuple[OperatingPoint, OperatingPoint]:
     """Return the points before and after with this false positive rate.
 
     Rows of a cell are tied at its centre, so that the points lie on the curves.
     """
-    return _point(ways.before, rate), _point(ways.after, rate)
-
-
-def _point(cells: Cells, rate: float) -> OperatingPoint:
-    return at_false_positive_rate(cells.y, cells.centre, rate, cells.given_weight)
+    before, after = (
+        at_false_positive_rate(each.y, each.centre, rate, each.given_weight)
+        for each in (comparison.before, comparison.after)
+    )
+    return before, after

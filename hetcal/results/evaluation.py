@@ -1,7 +1,7 @@
 """What calibration changed on the test rows, overall and leaf by leaf."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
@@ -75,61 +75,42 @@ def _share(part: Floats, whole: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Ways:
-    """The same cells with the logits of four ways.
+class Comparison:
+    """The same cells with the logits of four schemes."""
 
-    Parameters
-    ----------
-    before : Cells
-        The model as it is.
-    pooled : Cells
-        One map for all rows.
-    tree : Cells
-        The tree alone: every row has the rate of its leaf.
-    after : Cells
-        Heterogeneous calibration.
-    """
-
-    before: Cells
-    pooled: Cells
-    tree: Cells
-    after: Cells
+    before: Cells  # the uncalibrated model
+    pooled: Cells  # one map for all rows
+    tree: Cells  # the tree alone: every row has the rate of its leaf
+    after: Cells  # heterogeneous calibration
 
 
-def score_in_four_ways(test: Cells, calibration: Cells, calibrator: LeafCalibrator) -> Ways:
+def score_four_schemes(test: Cells, calibration: Cells, calibrator: LeafCalibrator) -> Comparison:
     """Score test cells; the rates of the tree alone are those of the calibration cells.
 
-    Two of the ways stay as they are when only the maps of leaves change, and so do the cells.
+    Only `after` depends on the maps of the leaves; the others are cached.
     """
-    return Ways(
+    return Comparison(
         before=test,
-        pooled=test.once(_Scoring("pooled", calibration, calibrator.pooled_, calibrator)),
-        tree=test.once(_Scoring("tree", calibration, None, calibrator)),
-        after=score_in("after", test, calibration, calibrator),
+        pooled=test.cached(_PooledScheme(calibrator.pooled_)),
+        tree=test.cached(_TreeAlone(calibration)),
+        after=test.mapped(calibrator.predict_logit),
     )
 
 
 @dataclass(frozen=True)
-class _Scoring:
-    """A way that depends on no map but the given one, whatever else the calibrator holds."""
-
-    way: str
-    calibration: Cells
-    map: LeafMap | None
-    calibrator: LeafCalibrator = field(compare=False)
+class _PooledScheme:
+    pooled: LeafMap
 
     def __call__(self, test: Cells) -> Cells:
-        return score_in(self.way, test, self.calibration, self.calibrator)
+        return test.mapped(lambda scores, _: self.pooled.logit(scores))
 
 
-def score_in(way: str, test: Cells, calibration: Cells, calibrator: LeafCalibrator) -> Cells:
-    """Score test cells in the way of this name."""
-    maps: dict[str, Callable[[Floats, Ints], Floats]] = {
-        "pooled": lambda scores, _: calibrator.pooled_.logit(scores),
-        "tree": lambda _, leaf: tree_alone(calibration, leaf),
-        "after": calibrator.predict_logit,
-    }
-    return test.mapped(maps[way]) if way in maps else test
+@dataclass(frozen=True)
+class _TreeAlone:
+    calibration: Cells
+
+    def __call__(self, test: Cells) -> Cells:
+        return test.mapped(lambda _, leaf: tree_alone(self.calibration, leaf))
 
 
 def tree_alone(calibration: Cells, leaf: Ints) -> Floats:
@@ -152,28 +133,20 @@ def tree_alone(calibration: Cells, leaf: Ints) -> Floats:
 
 @dataclass(frozen=True)
 class ByClass:
-    """What calibration changed for more than two classes.
+    """What calibration changed for more than two classes."""
 
-    Parameters
-    ----------
-    table : DataFrame
-        One row per class, see `hetcal.metrics.classes.class_table`.
-    top_label : tuple of ReliabilityCurve
-        How sure of their top label rows are and how often it is right, before and after.
-    """
-
-    table: pd.DataFrame
-    top_label: tuple[ReliabilityCurve, ...]
+    table: pd.DataFrame  # one row per class, see `hetcal.metrics.classes.class_table`
+    top_label: tuple[ReliabilityCurve, ...]  # of the most probable class, before and after
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What calibration is worth on the test rows.
+    """What calibration changed on the test rows.
 
     Parameters
     ----------
     before : Metrics or ClassMetrics
-        The model as it is.
+        The uncalibrated model.
     pooled : Metrics or ClassMetrics
         One map for all rows, for two classes that of Platt.
     tree : Metrics or None
@@ -189,7 +162,7 @@ class Evaluation:
     sketched : bool
         Whether the numbers come from a sketch of the rows; if not, they are exact.
     groups : int or None
-        Number of groups of the test rows, which intervals count; None if rows are on their own.
+        Number of groups of the test rows, which intervals allow for; None if rows are independent.
     by_class : ByClass or None
         What changed class by class, where there are more than two.
     """
@@ -206,27 +179,29 @@ class Evaluation:
     by_class: ByClass | None = None
 
 
-def evaluate(ways: Ways, leaves: Sequence[int], group: Groups | None = None) -> Evaluation:
+def evaluate(
+    comparison: Comparison, leaves: Sequence[int], group: Groups | None = None
+) -> Evaluation:
     """Compare four logits of the same test rows, or of the same cells of a sketch.
 
     Parameters
     ----------
-    ways : Ways
-        The test rows.
+    comparison : Comparison
+        The test rows with the logits of the four schemes, see `score_four_schemes`.
     leaves : sequence of int
         Ids of all leaves, also of those without test rows.
     group : array, optional
         Group of each test row: those of one group are not independent.
     """
     return Evaluation(
-        before=ways.before.once(measure_cells),
-        pooled=ways.pooled.once(measure_cells),
-        tree=ways.tree.once(measure_cells),
-        after=measure_cells(ways.after),
-        lift=lift_of_cells(ways.before, ways.after, group),
-        leaves=evaluate_leaves(ways.before, ways.after, leaves, group),
-        rows=int(ways.before.rows.sum()),
-        sketched=ways.before.sketched,
+        before=comparison.before.cached(measure_cells),
+        pooled=comparison.pooled.cached(measure_cells),
+        tree=comparison.tree.cached(measure_cells),
+        after=measure_cells(comparison.after),
+        lift=lift_of_cells(comparison.before, comparison.after, group),
+        leaves=evaluate_leaves(comparison.before, comparison.after, leaves, group),
+        rows=int(comparison.before.rows.sum()),
+        sketched=comparison.before.sketched,
         groups=count_groups(group),
     )
 
@@ -240,25 +215,13 @@ def evaluate_classes(
 ) -> Evaluation:
     """Compare the log-probabilities of more than two classes on the same test rows.
 
-    Parameters
-    ----------
-    names : tuple of str
-        The classes.
-    y : array of int
-        Their numbers.
-    logs : tuple of arrays, each rows x classes
-        Before calibration, by one map for all rows, and after.
-    weight : array, optional
-        Row weights.
-    group : array, optional
-        Group of each test row: those of one group are not independent.
+    `y` holds class numbers, `logs` arrays of rows x classes: before calibration, by one map for
+    all rows, and after.
     """
     before, pooled, after = logs
     lifts = class_lifts(y, before, after, weight, group)
-    curves = [
-        top_label_curve(name, y, each, weight)
-        for name, each in (("before", before), ("after", after))
-    ]
+    schemes = {"before": before, "after": after}
+    curves = [top_label_curve(name, y, each, weight) for name, each in schemes.items()]
     return Evaluation(
         before=measure_classes(y, before, weight),
         pooled=measure_classes(y, pooled, weight),
@@ -279,19 +242,9 @@ def lift_of_cells(before: Cells, after: Cells, group: Groups | None = None) -> L
 
 
 def metrics_table(evaluation: Evaluation, chosen: str | None = None) -> pd.DataFrame:
-    """Set the schemes that are compared side by side.
+    """Compare the schemes: `scheme`, in words, then the fields of `Metrics` or `ClassMetrics`.
 
-    Parameters
-    ----------
-    evaluation : Evaluation
-        What was measured.
-    chosen : str, optional
-        What calibrates in place of the maps of the leaves, in words.
-
-    Returns
-    -------
-    DataFrame
-        `scheme`, in words, then the fields of `Metrics` or `ClassMetrics`.
+    `chosen` says in words what calibrates in place of the maps of the leaves.
     """
     two = evaluation.by_class is None
     schemes = {

@@ -23,24 +23,13 @@ class ScoreHistograms:
     The bins run from the 0.5 % to the 99.5 % quantile of all train and test scores; rows
     beyond are counted in the first and in the last bin.
 
-    Parameters
-    ----------
-    edges : array
-        Ascending, one more than bins.
-    counts : array
-        Weight of the rows, which is their number if they have none, by position in
-        `leaves`, role (train, test), label (0, 1) and bin.
-    leaves : tuple of int
-        Leaf ids; the first is 0 and stands for all rows.
-    axis : "logit" or "probability"
-        What the edges are.
-    rows : array of int
-        Number of rows, by position as the counts.
     """
 
-    edges: Floats
+    edges: Floats  # ascending, one more than bins
+    # Weight of the rows, which is their number if they have none, by position in `leaves`, role
+    # (train, test), label (0, 1) and bin; `rows` counts the rows in the same way.
     counts: NDArray[Any]
-    leaves: tuple[int, ...]
+    leaves: tuple[int, ...]  # the first is 0, for all rows
     axis: Axis
     rows: Ints
 
@@ -83,7 +72,7 @@ def score_histograms(
 
     def summed(weight: NDArray[Any]) -> NDArray[Any]:
         counts = np.bincount(key, weight, size * 4 * bins).reshape(size, 2, 2, bins)
-        counts[0] = counts.sum(axis=0)  # no row has leaf 0, which stands for all
+        counts[0] = counts.sum(axis=0)  # no row has leaf 0, which is that of all rows
         return counts[list(ids)]
 
     number = summed(rows).astype(np.int64)
@@ -102,7 +91,7 @@ def _edges(values: Floats, rows: Ints, axis: Axis, bins: int) -> Floats:
 
 
 def _tails(values: Floats, rows: Ints) -> tuple[float, float]:
-    """Return the outer quantiles of values that stand for several rows each."""
+    """Return the outer quantiles of values, each repeated for its rows."""
     order = np.argsort(values)
     ends = np.cumsum(rows[order])
     place = (ends[-1] - 1) * np.array([TAIL, 1 - TAIL])

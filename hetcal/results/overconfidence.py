@@ -19,15 +19,10 @@ from hetcal.metrics.metrics import (
 )
 from hetcal.partitions.partition import Leaf
 
-SURE = 2.0
-"""Standard errors from which a difference counts as significant."""
-
-RIGHT = (0.8, 1.25)
-"""Where the whole interval of a slope has to lie for the scores to be called about right."""
-
-NEAR = 0.05
-"""Difference from 1, or from a slope that has a name, not worth a word."""
-
+SIGNIFICANT = 2.0  # standard errors
+RIGHT = (0.8, 1.25)  # holds the whole interval of a slope where scores are called about right
+NEAR = 0.05  # a difference from 1, or from a slope that has a name, that is not mentioned
+SHIFTED = 0.1  # a difference in log-odds that is mentioned
 CHANGES = {
     0.1: "shrunk to {}a tenth",
     0.125: "shrunk to {}an eighth",
@@ -60,12 +55,7 @@ def scale_words(slope: float, se: float, shift: float = 0.0) -> str:
     Two standard errors to either side make an interval. An interval that contains 1 but
     reaches beyond 0.8 or 1.25 leaves open whether the scores are right.
 
-    Parameters
-    ----------
-    slope, se : float
-        The slope and its standard error.
-    shift : float, optional
-        What is added after that; 0 where it is not significant.
+    `shift` is what is added after that; 0 where it is not significant.
 
     Examples
     --------
@@ -78,13 +68,13 @@ def scale_words(slope: float, se: float, shift: float = 0.0) -> str:
     >>> scale_words(2.0, 0.1, -3.68)
     'test scores should be doubled and lowered (by 3.7)'
     """
-    if slope < -SURE * se:
+    if slope < -SIGNIFICANT * se:
         return "test scores rank the rows the wrong way round"
     if is_right(slope, se):
         return "test scores are about right"
-    if abs(slope - 1) <= SURE * se:
+    if abs(slope - 1) <= SIGNIFICANT * se:
         return "too few test rows to judge the size of the scores"
-    if slope <= SURE * se:
+    if slope <= SIGNIFICANT * se:
         return "test scores show no reliable relation to the label"
     if shift:
         note = f" and {'raised' if shift > 0 else 'lowered'} (by {abs(shift):.2g})"
@@ -103,8 +93,8 @@ def in_brief(advice: str) -> str:
 
 
 def is_right(slope: float, se: float) -> bool:
-    """Whether the slope may be 1, or nearly is, and lies between 0.8 and 1.25 for sure."""
-    low, high = slope - SURE * se, slope + SURE * se
+    """Whether the slope may be 1, or nearly is, and its interval lies between 0.8 and 1.25."""
+    low, high = slope - SIGNIFICANT * se, slope + SIGNIFICANT * se
     return RIGHT[0] <= low and high <= RIGHT[1] and (low <= 1 <= high or abs(slope - 1) <= NEAR)
 
 
@@ -117,9 +107,6 @@ def _change(slope: float) -> str:
     nearest = min(CHANGES, key=lambda each: abs(math.log(slope / each)))
     close = abs(math.log(slope / nearest)) <= NEAR
     return CHANGES[nearest].format("" if close else "roughly ")
-
-
-SHIFTED = 0.1  # a difference in log-odds worth a word
 
 
 @dataclass(frozen=True)
@@ -144,17 +131,10 @@ def diagnose(train: Cells, test: Cells, leaves: Sequence[Leaf]) -> pd.DataFrame:
     scores that are too large; the largest gap has rank 1, ties go by leaf id, and leaves
     without a gap come last.
 
-    Parameters
-    ----------
-    train, test : Cells
-        The scores of both roles.
-    leaves : sequence of Leaf
-        The leaves, also those without rows.
-
     Returns
     -------
     DataFrame
-        The first row has leaf 0 and stands for all rows. Columns, NaN where not defined:
+        The first row has leaf 0: all rows. Columns, NaN where not defined:
         `leaf`, `rule`, `rows_train`, `rows_test`, `auc_train`, `auc_test`,
         `auc_gap` (train minus test), `log_loss_train`, `log_loss_test`,
         `log_loss_gap` (test minus train), `confidence_gap` (mean confidence minus accuracy,
@@ -164,15 +144,19 @@ def diagnose(train: Cells, test: Cells, leaves: Sequence[Leaf]) -> pd.DataFrame:
     """
     ids = [each.id for each in leaves]
     sides = list(zip(_sides(train, ids), _sides(test, ids), strict=True))
-    fit = _fit_on_test(test, ids)
+    # The maps of all test rows (first) and of each leaf.
+    twice = test.chosen(np.tile(np.arange(test.leaf.size), 2))
+    both = replace(twice, leaf=np.append(np.zeros_like(test.leaf), test.leaf))
+    fit = fit_platt_cells(both, [0, *ids])
     table = pd.DataFrame(_record(a, b) for a, b in sides)
     table.insert(0, "leaf", [0, *ids])
     table.insert(1, "rule", ["all rows", *(each.rule for each in leaves)])
     table["slope"], table["slope_se"], table["intercept"] = fit.slope, fit.slope_se, fit.intercept
     table["rank"] = _ranks(table["log_loss_gap"].to_numpy())
     table["advice"] = [_advice(test, fit, i) for i, (_, test) in enumerate(sides)]
-    told = zip(sides, table["advice"], strict=True)
-    table["sentence"] = [_sentence(*both, advice) for both, advice in told]
+    table["sentence"] = [
+        _sentence(*pair, advice) for pair, advice in zip(sides, table["advice"], strict=True)
+    ]
     return table
 
 
@@ -199,13 +183,6 @@ def _side(cells: Cells) -> Side:
         positive_rate=float(np.sum(w * y) / total),
         shift=excess / error if error else 0.0,
     )
-
-
-def _fit_on_test(test: Cells, ids: Sequence[int]) -> PlattFit:
-    """Fit the Platt maps of all test rows (first) and of each leaf."""
-    twice = test.chosen(np.tile(np.arange(test.leaf.size), 2))
-    both = replace(twice, leaf=np.append(np.zeros_like(test.leaf), test.leaf))
-    return fit_platt_cells(both, [0, *ids])
 
 
 def _record(train: Side, test: Side) -> dict[str, float]:
@@ -240,11 +217,6 @@ def _sentence(train: Side, test: Side, advice: str) -> str:
     return words if np.isnan(test.auc) else f"{words}; {advice}"
 
 
-def _advice(test: Side, fit: PlattFit, i: int) -> str:
-    """Say what to do with the test scores, or why that is not defined."""
-    return _area_words("test", "test", test) if np.isnan(test.auc) else _change_words(test, fit, i)
-
-
 def _area_words(name: str, kind: str, side: Side) -> str:
     """Give the AUC of a side, or why it has none."""
     if not np.isnan(side.auc):
@@ -253,8 +225,10 @@ def _area_words(name: str, kind: str, side: Side) -> str:
     return f"{name} AUC is not defined: no {missing}{kind} rows"
 
 
-def _change_words(test: Side, fit: PlattFit, i: int) -> str:
-    """Say how test scores should change, or why that cannot be told."""
+def _advice(test: Side, fit: PlattFit, i: int) -> str:
+    """Say how test scores should change, or why that cannot be said."""
+    if np.isnan(test.auc):
+        return _area_words("test", "test", test)
     if fit.separated[i]:
         return "test scores separate the classes completely, so their size cannot be judged"
     if fit.constant[i]:
@@ -263,12 +237,12 @@ def _change_words(test: Side, fit: PlattFit, i: int) -> str:
     if np.isnan(slope) or not fit.converged[i]:
         return "no calibration slope could be fitted on the test rows"
     apart = abs(logit(test.mean_probability) - logit(test.positive_rate))
-    if is_right(slope, se) and apart > SHIFTED and abs(test.shift) > SURE:
+    if is_right(slope, se) and apart > SHIFTED and abs(test.shift) > SIGNIFICANT:
         return (
             f"test scores have about the right spread but are too "
             f"{'high' if test.shift > 0 else 'low'} (mean probability "
             f"{test.mean_probability:.3g}, positive rate {test.positive_rate:.3g})"
         )
     shift = float(fit.intercept[i])
-    chance = max(SHIFTED, SURE * float(fit.intercept_se[i]))
-    return scale_words(slope, se, shift if abs(shift) > chance else 0.0)
+    threshold = max(SHIFTED, SIGNIFICANT * float(fit.intercept_se[i]))
+    return scale_words(slope, se, shift if abs(shift) > threshold else 0.0)

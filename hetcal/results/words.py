@@ -71,7 +71,7 @@ def outcome(lift: Lift) -> Outcome:
 
 
 def same_order(lift: Lift) -> bool:
-    """Tell whether calibration kept the order of all pairs of rows."""
+    """Return whether calibration kept the order of all pairs of rows."""
     return lift.auc == 0 and lift.se == 0
 
 
@@ -98,11 +98,26 @@ def verdict(
     several_classes : bool, default=False
         Whether the lift is that of the macro AUC of more than two classes.
     """
-    where = measured_on(rows, groups)
-    if several_classes:
-        return _advice(lift, where, "Macro AUC", "Check the order of the classes", one_map)
+    where, measure = measured_on(rows, groups), "AUC"
     check = "Check the positive value of the label and the sign of the score"
-    return _advice(lift, where, "AUC", check, one_map)
+    if several_classes:
+        measure, check = "Macro AUC", "Check the order of the classes"
+    what = "One map for all rows" if one_map else "Heterogeneous calibration"
+    measured = (
+        f"{measure} {lift.before:.4f} before and {lift.after:.4f} after on {where}: "
+        f"{lift.auc:+.4f}, {_interval(lift)}"
+    )
+    advice = {
+        "backwards": f"{check}: the model ranks the test rows backwards. {measured}.",
+        "gain": f"{what} helps. {measured}.",
+        "same": "Keep the ranking of your model: no scheme that was tried ranks the rows better. "
+        f"{measure} {lift.before:.4f} on {where}, before and after.",
+        "harm": f"Leave your model as it is: this calibration makes its ranking worse. {measured}.",
+        "unclear": "Leave your model as it is, unless you need calibrated probabilities: "
+        f"the change in ranking is not significant. {measured}"
+        f"{'' if math.isnan(lift.se) else ', which includes zero'}.",
+    }
+    return advice[outcome(lift)]
 
 
 def measured_on(rows: int, groups: int | None = None) -> str:
@@ -126,25 +141,6 @@ def p_in_words(p: float) -> str:
     if math.isnan(p):
         return "–"
     return f"{p:.2g}" if p >= LEAST_P else f"< {LEAST_P:g}"
-
-
-def _advice(lift: Lift, where: str, measure: str, check: str, one_map: bool) -> str:
-    what = "One map for all rows" if one_map else "Heterogeneous calibration"
-    measured = (
-        f"{measure} {lift.before:.4f} before and {lift.after:.4f} after on {where}: "
-        f"{lift.auc:+.4f}, {_interval(lift)}"
-    )
-    advice = {
-        "backwards": f"{check}: the model ranks the test rows backwards. {measured}.",
-        "gain": f"{what} helps. {measured}.",
-        "same": "Keep the ranking of your model: no scheme that was tried ranks the rows better. "
-        f"{measure} {lift.before:.4f} on {where}, before and after.",
-        "harm": f"Leave your model as it is: this calibration makes its ranking worse. {measured}.",
-        "unclear": "Leave your model as it is, unless you need calibrated probabilities: "
-        f"the change in ranking is not significant. {measured}"
-        f"{'' if math.isnan(lift.se) else ', which includes zero'}.",
-    }
-    return advice[outcome(lift)]
 
 
 def _interval(lift: Lift) -> str:

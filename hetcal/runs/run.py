@@ -33,11 +33,11 @@ from hetcal.partitions.partition import Partition
 from hetcal.progress import Progress, between, silent
 from hetcal.results.curves import points_of_rate
 from hetcal.results.evaluation import (
+    Comparison,
     Evaluation,
-    Ways,
     evaluate,
     evaluate_classes,
-    score_in_four_ways,
+    score_four_schemes,
 )
 from hetcal.runs.fitting import fit_ensemble, grow_partition, lend_rows, sample_note
 from hetcal.runs.role_cells import (
@@ -116,15 +116,15 @@ class Run:
         return self.calibrator
 
     @cached_property
-    def ways(self) -> Ways:
-        """The test cells scored by the schemes that are compared, for two classes."""
+    def comparison(self) -> Comparison:
+        """The test cells with the logits of the schemes that are compared, for two classes."""
         cells = self.role_cells
-        ways = score_in_four_ways(cells.test, cells.calibration, self.leaf_maps)
+        compared = score_four_schemes(cells.test, cells.calibration, self.leaf_maps)
         if self.calibrated is None and self.choice is None:
-            return ways
+            return compared
         rows, table = self.split.test, self.table
         parts = self._calibrate(rows), table.y[rows], self.leaf[rows], table.weight_of(rows)
-        return replace(ways, after=Cells.of_rows(*parts))
+        return replace(compared, after=Cells.of_rows(*parts))
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -132,7 +132,7 @@ class Run:
         rows, table = self.split.test, self.table
         if not self.classes:
             leaves = [each.leaf for each in self.leaf_maps.maps_]
-            return evaluate(self.ways, leaves, groups_of(table, rows))
+            return evaluate(self.comparison, leaves, groups_of(table, rows))
         before = self.scores.logit[rows]
         logs = before, self._one_map(before), self.after[rows]
         weight, group = table.weight_of(rows), table.group(rows)
@@ -140,7 +140,7 @@ class Run:
 
     def points(self, rate: float) -> tuple[OperatingPoint, OperatingPoint]:
         """Return the operating points before and after with this false positive rate."""
-        return points_of_rate(self.ways, rate)
+        return points_of_rate(self.comparison, rate)
 
     @property
     def applied(self) -> bool:

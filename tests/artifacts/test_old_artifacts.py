@@ -73,6 +73,6 @@ def test_an_old_run_on_three_classes_can_be_explored(name, tmp_path):
         view = run.view(number, 50)
         assert run.classes[number] == each["class"]
         assert view.evaluation.after.auc == pytest.approx(each["auc_after"], abs=1e-12)
-        assert view.ways.after.rows.sum() == metrics["rows"]["test"]
+        assert view.comparison.after.rows.sum() == metrics["rows"]["test"]
     chosen = metrics["scheme"].get("chosen")
     assert (None if run.choice is None else run.choice.chosen) == chosen

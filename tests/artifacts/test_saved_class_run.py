@@ -87,9 +87,9 @@ def test_coarse_cells_have_the_auc_of_the_rows_within_a_few_percent(run, tmp_pat
     saved, rows = reopened(run, tmp_path), run.split.test
     weight = run.table.weight_of(rows)
     for number in range(3):
-        ways = saved.view(number, 50).ways
-        assert ways.before.rows.size <= 200
-        for cells, logs in ((ways.before, run.scores.logit), (ways.after, run.after)):
+        compared = saved.view(number, 50).comparison
+        assert compared.before.rows.size <= 200
+        for cells, logs in ((compared.before, run.scores.logit), (compared.after, run.after)):
             found = measure_cells(cells).auc
             expected = roc_auc_score(
                 run.table.y[rows] == number, logs[rows, number], sample_weight=weight
@@ -162,7 +162,7 @@ def test_a_class_without_test_rows_is_as_empty_as_it_was(kinds, tmp_path):
     assert np.isnan(view.evaluation.lift.auc)
     pd.testing.assert_frame_equal(view.evaluation.leaves, run.view(1).evaluation.leaves)
     assert np.isnan(view.points(0.1)[1].true_positive_rate)
-    assert len(result_curves(view.ways, view.evaluation).roc) == 2
+    assert len(result_curves(view.comparison, view.evaluation).roc) == 2
     table = diagnose(view.role_cells.train, view.role_cells.test, view.partition.leaves)
     assert table["auc_test"].isna().all()
 
@@ -291,7 +291,7 @@ def test_damaged_entries_are_refused_in_words_or_can_be_explored(packed, tmp_pat
         with contextlib.suppress(HetcalError):
             opened = open_artifact(changed(packed, name, damage), tmp_path)
             view = saved_run(opened, 9).view(1, 9)
-            result_curves(view.ways, view.evaluation)
+            result_curves(view.comparison, view.evaluation)
             diagnose(view.role_cells.train, view.role_cells.test, view.partition.leaves)
             continue
         refused += 1

@@ -98,7 +98,7 @@ def test_a_sketch_that_is_too_coarse_is_called_so(segments, tmp_path):
     wide.loc[wide.index % 9 == 0, "score"] *= 1e4  # so the bins are too coarse for the others
     run = finished(wide)
     saved = saved_run(open_artifact(artifact_bytes(run, SCORING), tmp_path), 50)
-    most = largest_auc_error(saved.ways.before)
+    most = largest_auc_error(saved.comparison.before)
     assert 0.001 < abs(saved.evaluation.before.auc - run.evaluation.before.auc) <= most
     assert f"AUC may be off by up to {most:.1g}" in saved.computed_on
 

@@ -93,8 +93,8 @@ def test_a_scheme_saved_without_its_joint_sketch_scores_rows_only(packed, tmp_pa
 
 def other_rows(finished):
     """The joint sketch of all test rows but one."""
-    ways, leaves = finished.ways, [each.id for each in finished.partition.leaves]
-    before, after = (each.chosen(slice(1, None)) for each in (ways.before, ways.after))
+    compared, leaves = finished.comparison, [each.id for each in finished.partition.leaves]
+    before, after = (each.chosen(slice(1, None)) for each in (compared.before, compared.after))
     return joint_sketch_bytes(joint_sketch(before, after, leaves))
 
 

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
 from hetcal.benchmarks import networks as benchmark_networks
-from hetcal.benchmarks.benchmark import Plan, measure, run_benchmark
+from hetcal.benchmarks.benchmark import Plan, measure, read_results, run_benchmark
 from hetcal.benchmarks.contenders import all_contenders
 from hetcal.benchmarks.networks import (
     CONFIGURATIONS,
@@ -17,7 +17,6 @@ from hetcal.benchmarks.networks import (
     ScoredModel,
     training_jobs,
 )
-from hetcal.benchmarks.tables import read_results
 from hetcal.cli.main import main
 from hetcal.errors import ScoreError
 from hetcal.models.network import NetworkSettings
@@ -40,8 +39,8 @@ def folders(tmp_path_factory):
 def test_the_command_prints_every_model_and_a_summary(folders, tmp_path, capsys):
     data, scores = map(str, folders)
     save = tmp_path / "results.jsonl"
-    asked = ["benchmark", "--data", data, "--scores", scores, "--save", str(save)]
-    assert main([*asked, "--datasets", "bank_marketing"]) == 0
+    command = ["benchmark", "--data", data, "--scores", scores, "--save", str(save)]
+    assert main([*command, "--datasets", "bank_marketing"]) == 0
     printed = capsys.readouterr().out
     for text in (f"{BANK}: 6", "best", "last", "2 models", "boosted trees", "sklearn isotonic"):
         assert text in printed
@@ -53,9 +52,7 @@ def test_the_command_prints_every_model_and_a_summary(folders, tmp_path, capsys)
     assert list(contenders) == list(all_contenders())
     assert contenders["network"].auc == pytest.approx(expected)
     assert contenders["pooled"].auc == pytest.approx(expected)
-    assert (
-        contenders["pooled"].log_loss < contenders["network"].log_loss
-    )  # which is too sure of itself
+    assert contenders["pooled"].log_loss < contenders["network"].log_loss  # which is over-confident
 
 
 def test_what_was_saved_is_not_done_again(folders, tmp_path, capsys):
@@ -103,7 +100,7 @@ def test_another_network_of_the_same_name_is_measured_anew():
     assert (before.contender("same").auc, after.contender("same").auc) == pytest.approx((5 / 6, 1))
 
 
-def test_log_loss_is_that_of_scikit_learn_with_sure_answers_pulled_in():
+def test_log_loss_is_that_of_scikit_learn_with_probabilities_clipped():
     contenders = {"network": lambda rows: rows.test.scores}
     found = measure(
         ScoredModel("m", np.zeros(5), None), rows_with([-900, 0, 900, 1, 900]), contenders
@@ -128,8 +125,8 @@ def test_a_file_without_scores_is_refused(folders, tmp_path):
 
 
 def test_a_folder_without_scores_is_refused(folders, tmp_path, capsys):
-    asked = ["benchmark", "--data", str(folders[0]), "--scores", str(tmp_path)]
-    assert main(asked) == 2
+    command = ["benchmark", "--data", str(folders[0]), "--scores", str(tmp_path)]
+    assert main(command) == 2
     assert "has no scores of any data set" in capsys.readouterr().err
 
 

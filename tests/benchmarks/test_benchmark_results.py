@@ -3,7 +3,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from hetcal.benchmarks.tables import ContenderResult, ModelResult, append_result, read_results
+from hetcal.benchmarks.benchmark import ContenderResult, ModelResult, append_result, read_results
 from hetcal.errors import HetcalError
 
 ONE = ModelResult("one", 100, None, (ContenderResult("network", 0.7, 0.6, 0.0, 0.1),))

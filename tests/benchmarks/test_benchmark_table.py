@@ -1,4 +1,5 @@
-from hetcal.benchmarks.tables import NOTES, ContenderResult, ModelResult, model_table, summary_table
+from hetcal.benchmarks.benchmark import ContenderResult, ModelResult
+from hetcal.benchmarks.tables import NOTES, model_table, summary_table
 
 
 def result(name, training_seconds=None, **contenders):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from hetcal.benchmarks import speed, speed_rivals
-from hetcal.benchmarks.speed import measure_speed, timed
-from hetcal.benchmarks.speed_data import INTERCEPTS, SLOPES, Outcome, make_rows
-from hetcal.benchmarks.speed_table import Measured, heading, table_line
+from hetcal.benchmarks import speed, speed_jobs
+from hetcal.benchmarks.speed import Measured, measure_speed, timed
+from hetcal.benchmarks.speed_jobs import INTERCEPTS, SLOPES, Outcome, make_rows
+from hetcal.benchmarks.tables import speed_heading, speed_line
 from hetcal.cli.main import main
 
 NAMES = ["whole-job", "auc", "slider", "interval", "apply", "tree", "auc-gain", "instability"]
@@ -59,7 +59,7 @@ def test_the_command_prints_a_table_and_writes_the_same_as_json(tmp_path, capsys
         assert each["ratio"] == pytest.approx(each["rival_seconds"] / each["seconds"])
         assert each["limit_ratio"] > 0
     printed = capsys.readouterr().out.splitlines()
-    assert printed[0] == heading()
+    assert printed[0] == speed_heading()
     assert [line.split()[0] for line in printed[1:10]] == [*NAMES, "fit"]
 
 
@@ -91,8 +91,8 @@ def test_growth_is_the_time_over_that_of_the_size_before():
         return Measured(name, rows, False, seconds, "x", 1.0, 2.0, 3.0, "sort", 1e-16, 10**9, "")
 
     earlier = [one(10_000, 0.001), one(100_000, 0.25), one(100_000, 9.0, "tree")]
-    assert table_line(one(1_000_000, 2.0), earlier).endswith("8.0 ×")
-    assert table_line(one(1_000_000, 2.0)).endswith("1.00 GB")
+    assert speed_line(one(1_000_000, 2.0), earlier).endswith("8.0 ×")
+    assert speed_line(one(1_000_000, 2.0)).endswith("1.00 GB")
 
 
 def test_rows_have_features_of_four_kinds_and_are_equal_for_equal_seeds():
@@ -146,14 +146,14 @@ def test_the_peak_of_memory_holds_what_was_allocated():
 
 
 def test_calibrators_that_are_not_installed_are_left_out(monkeypatch):
-    monkeypatch.setattr(speed_rivals, "find_spec", lambda name: None)
-    assert [name for name, _ in speed_rivals.other_calibrators(2000)] == ["CalibratedClassifierCV"]
-    monkeypatch.setattr(speed_rivals, "find_spec", lambda name: name)
-    assert len(list(speed_rivals.other_calibrators(2000))) == 3
-    assert len(list(speed_rivals.other_calibrators(10**6))) == 2  # MCGrad would take too long
+    monkeypatch.setattr(speed_jobs, "find_spec", lambda name: None)
+    assert [name for name, _ in speed_jobs.other_calibrators(2000)] == ["CalibratedClassifierCV"]
+    monkeypatch.setattr(speed_jobs, "find_spec", lambda name: name)
+    assert len(list(speed_jobs.other_calibrators(2000))) == 3
+    assert len(list(speed_jobs.other_calibrators(10**6))) == 2  # MCGrad would take too long
 
 
 def test_the_global_sigmoid_keeps_the_rate_of_positives():
     made = make_rows(5000)
-    probability = speed_rivals.calibrated_classifier(made)
+    probability = speed_jobs.pooled_sigmoid(made)
     assert probability.mean() == pytest.approx(made.y.mean(), abs=1e-3)

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from playwright.sync_api import Browser, expect
 
-from hetcal.benchmarks.speed_data import make_rows
+from hetcal.benchmarks.speed_jobs import make_rows
 from tests.browser.redraw import Stopwatch
 from tests.browser.server import Server, serve
 from tests.browser.visitor import WINDOW, Visitor, launched

@@ -4,7 +4,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from hetcal.calibrators.platt import fit_platt, polish
-from hetcal.cells.sketch import Grid, grid_for, sketch_rows
+from hetcal.cells.sketch import Grid, grid_for_most, sketch_rows
 
 LEAVES = [2, 1, 5]
 SLOPE = {1: 0.2, 2: 1.0, 5: 3.0}
@@ -39,7 +39,12 @@ def test_polished_maps_are_those_of_the_rows(weighted, bins, centre):
     scores, y, leaf, weight = sample(centre=centre)
     weight = weight if weighted else None
     found = polish(
-        fit_cells(scores, y, leaf, weight, grid_for(scores, bins)), scores, y, leaf, LEAVES, weight
+        fit_cells(scores, y, leaf, weight, grid_for_most(scores, bins)),
+        scores,
+        y,
+        leaf,
+        LEAVES,
+        weight,
     )
     exact = fit_platt(scores, y, leaf, LEAVES, weight)
     assert found.slope == pytest.approx(exact.slope, abs=1e-10)

@@ -43,12 +43,12 @@ def test_a_falling_map_turns_the_interval_round():
 
 
 def test_a_question_is_answered_once():
-    cells, asked = Cells.of_rows(np.arange(3.0), np.array([0, 1, 1]), np.ones(3, int)), []
+    cells, calls = Cells.of_rows(np.arange(3.0), np.array([0, 1, 1]), np.ones(3, int)), []
 
     def highest(given):
-        asked.append(given)
+        calls.append(given)
         return given.score.max()
 
-    assert [cells.once(highest), cells.once(highest)] == [2, 2]
-    assert asked == [cells]
-    assert cells.chosen(np.array([0])).once(highest) == 0
+    assert [cells.cached(highest), cells.cached(highest)] == [2, 2]
+    assert calls == [cells]
+    assert cells.chosen(np.array([0])).cached(highest) == 0

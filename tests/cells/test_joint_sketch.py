@@ -136,12 +136,12 @@ SIDE = {"reach": 16.0, "lowest": 0.0, "highest": 0.1}
         (lambda data: header_with(data, bins=3000), "powers of two"),
         (lambda data: header_with(data, bins=2**20), "'bins'"),
         (lambda data: header_with(data, cells=2**40), "'cells'"),
-        (lambda data: header_with(data, leaves=[{"id": 1}, {"id": 1}]), "leaves are not numbered"),
+        (lambda data: header_with(data, leaves=[{"id": 1}, {"id": 1}]), "leaf ids are repeated"),
         (lambda data: header_with(data, leaves=[{"id": 1}]), "cells are not in order"),
         (lambda data: header_with(data, after={"reach": 16.0}), "no 'lowest'"),
         (lambda data: header_with(data, after=SIDE), "beyond its extreme scores"),
         (lambda data: number_with(data, 0, np.int64(-1)), "cells are not in order"),
-        (lambda data: number_with(data, -1, np.nan), "sum that cannot be"),
+        (lambda data: number_with(data, -1, np.nan), "impossible sum"),
     ],
 )
 def test_a_damaged_joint_sketch_is_refused_in_words(coarse, broken, words):
@@ -149,13 +149,13 @@ def test_a_damaged_joint_sketch_is_refused_in_words(coarse, broken, words):
         read_joint_sketch(broken(joint_sketch_bytes(coarse)))
 
 
-def test_a_number_of_rows_that_cannot_be_is_refused(coarse):
+def test_an_impossible_number_of_rows_is_refused(coarse):
     damaged = number_with(joint_sketch_bytes(coarse), coarse.key.size, np.int64(0))
-    with pytest.raises(ArtifactError, match="number of rows that cannot be"):
+    with pytest.raises(ArtifactError, match="impossible number of rows"):
         read_joint_sketch(damaged)
 
 
 def test_a_weight_that_is_not_positive_is_refused():
     sketch = joint_sketch(*Drawn(weighted=True, rows=50).cells, LEAVES)
-    with pytest.raises(ArtifactError, match="sum that cannot be"):
+    with pytest.raises(ArtifactError, match="impossible sum"):
         read_joint_sketch(number_with(joint_sketch_bytes(sketch), -1, -1.0))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hetcal.cells.sketch import CHUNK, Grid, grid_for, read_sketch, sketch_bytes, sketch_rows
+from hetcal.cells.sketch import CHUNK, Grid, grid_for_most, read_sketch, sketch_bytes, sketch_rows
 from hetcal.errors import ArtifactError, CalibrationError
 
 LEAVES = [3, 1, 2]
@@ -23,13 +23,13 @@ def sample(rows=3_000, seed=0):
 
 
 @pytest.fixture(params=["numpy", "compiled"])
-def way(request, monkeypatch):
+def engine(request, monkeypatch):
     if request.param == "compiled":
         pytest.importorskip("numba")
     monkeypatch.setenv("HETCAL_COMPILED", "0" if request.param == "numpy" else "1")
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("weighted", [False, True])
 def test_every_cell_is_the_sum_over_its_rows(weighted):
     scores, y, leaf, weight = sample()
@@ -58,11 +58,11 @@ def test_every_cell_is_the_sum_over_its_rows(weighted):
     assert (sketch.lowest, sketch.highest) == (scores[used].min(), scores[used].max())
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("weighted", [False, True])
 def test_two_sketches_add_up_to_the_sketch_of_all_rows(weighted):
     *arrays, weight = sample()
-    grid = grid_for(arrays[0])
+    grid = grid_for_most(arrays[0])
 
     def sketch(rows):
         part = weight[rows] if weighted else None
@@ -177,12 +177,12 @@ def test_bytes_give_back_the_same_sketch(rows, weighted):
 def test_spoiled_bytes_raise_nothing_but_artifact_errors():
     scores, y, leaf, weight = (each[:200] for each in sample())
     content = sketch_bytes(sketch_rows(scores, y, leaf, LEAVES, Grid(bins=64), weight))
-    chance, refused = random.Random(0), 0
+    source, refused = random.Random(0), 0
     for _ in range(400):
         spoiled = bytearray(content)
-        for _ in range(chance.randint(1, 3)):
-            spoiled[chance.randrange(len(spoiled))] = chance.randrange(256)
-        spoiled = spoiled[: chance.choice([None, None, chance.randrange(len(spoiled))])]
+        for _ in range(source.randint(1, 3)):
+            spoiled[source.randrange(len(spoiled))] = source.randrange(256)
+        spoiled = spoiled[: source.choice([None, None, source.randrange(len(spoiled))])]
         try:
             cells = read_sketch(bytes(spoiled)).cells()
         except ArtifactError:

@@ -62,10 +62,10 @@ def test_many_leaves_stay_within_the_points_of_a_chart():
     assert sum(len(each.x) for each in maps_figure(POOLED, maps, 1, (-1, 1)).data) <= MAX_POINTS
 
 
-BENT = LeafMap(5, Steps((0.0,), (-1.0, 1.0)), 100, 40)
+NON_LINEAR = LeafMap(5, Steps((0.0,), (-1.0, 1.0)), 100, 40)
 
 
 def test_maps_of_any_shape_are_drawn():
-    line = trace(maps_figure(POOLED, [BENT], 5, (-4, 4)), "Leaf 5")
+    line = trace(maps_figure(POOLED, [NON_LINEAR], 5, (-4, 4)), "Leaf 5")
     assert line.y == pytest.approx(np.where(np.array(line.x) < 0, expit(-1), expit(1)))
     assert "2 steps from 0.27 to 0.73" in line.hovertemplate

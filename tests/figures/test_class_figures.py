@@ -6,7 +6,7 @@ import pytest
 from hetcal.calibrators.class_calibrator import ClassCalibrator
 from hetcal.data.scores import scores_from_columns
 from hetcal.data.table import Roles, make_table
-from hetcal.figures.classes import class_lift_figure, class_maps_table, top_label_figure
+from hetcal.figures.results import class_lift_figure, class_maps_table, top_label_figure
 from hetcal.results.evaluation import metrics_table
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
@@ -30,8 +30,8 @@ def test_the_lift_of_all_classes_stands_above_that_of_each(finished):
     assert ends == pytest.approx([found.lift.high, *table["high"]])
     assert figure.layout.yaxis.ticktext == ("<b>all classes</b>", "ant", "<b>bee</b>", "cow")
     assert "ant</b> against all others" in points.hovertext[1]
-    sure = replace(found.by_class, table=table.assign(p=0.0))
-    certain = replace(found, lift=replace(found.lift, p=0.0), by_class=sure)
+    tiny = replace(found.by_class, table=table.assign(p=0.0))
+    certain = replace(found, lift=replace(found.lift, p=0.0), by_class=tiny)
     words = class_lift_figure(certain).data[0].hovertext
     assert ["p-value &lt; 1e-300<br>" in each for each in words] == [True] * 4
 

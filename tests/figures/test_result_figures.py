@@ -43,8 +43,8 @@ def precision_recall(name):
 
 def test_roc_curves_share_axes_with_the_diagonal():
     figure = roc_figure([roc("before"), roc("after", 0.8)])
-    chance, before, after = figure.data
-    assert (list(chance.x), list(chance.y)) == ([0, 1], [0, 1])
+    diagonal, before, after = figure.data
+    assert (list(diagonal.x), list(diagonal.y)) == ([0, 1], [0, 1])
     assert list(before.x) == [0, 0.5, 1]
     assert list(after.y) == pytest.approx([0, math.sqrt(0.5), 1])
     assert [before.name, after.name] == ["before · AUC 0.7500", "after · AUC 0.8000"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hetcal.figures.base import MAX_POINTS, PALETTE
-from hetcal.figures.scores import leaf_histogram_figure, leaf_multiples_figure
+from hetcal.figures.overconfidence import leaf_histogram_figure, leaf_multiples_figure
 from hetcal.results.histograms import ScoreHistograms
 
 # By leaf (all rows, 1, 2), role (train, test), label (0, 1) and bin.

@@ -13,7 +13,7 @@ MAPS = (
     LeafMap(3, Affine(0.8, 0.1, 0.05, 0.02), 12, 3, "few rows"),
     LeafMap(4, Affine(0.8, 0.1, 0.05, 0.02), 60, 0, "one class"),
 )
-BENT = LeafMap(5, Steps((0.0,), (-1.0, 1.0)), 100, 40)
+NON_LINEAR = LeafMap(5, Steps((0.0,), (-1.0, 1.0)), 100, 40)
 
 
 def trace(figure, name):
@@ -62,10 +62,10 @@ def test_maps_without_standard_errors_are_drawn_without_the_promise_of_intervals
 
 
 def test_only_straight_maps_have_slope_and_intercept():
-    own = trace(slope_intercept_figure(POOLED, [*MAPS, BENT]), "leaf, 95 % interval")
+    own = trace(slope_intercept_figure(POOLED, [*MAPS, NON_LINEAR]), "leaf, 95 % interval")
     assert list(own.customdata) == [1, 2]
-    pooled = LeafMap(0, BENT.shape, 100, 40)
-    names = [each.name for each in slope_intercept_figure(pooled, [BENT]).data]
+    pooled = LeafMap(0, NON_LINEAR.shape, 100, 40)
+    names = [each.name for each in slope_intercept_figure(pooled, [NON_LINEAR]).data]
     assert names == ["uncalibrated"]
 
 

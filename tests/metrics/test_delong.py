@@ -122,7 +122,7 @@ def test_a_single_positive_row_leaves_the_standard_error_open():
 
 def test_the_interval_covers_the_true_lift_as_often_as_it_says():
     # Normal scores: AUC = Phi(d / sqrt 2), so the truth is known. 1,000 trials of coverage
-    # 0.95 stay within 0.925 to 0.975 but for a chance below 1 in 1,000.
+    # 0.95 stay within 0.925 to 0.975 with probability above 0.999.
     rng = np.random.default_rng(7)
     truth = norm.cdf(1.5 / math.sqrt(2)) - norm.cdf(1 / math.sqrt(2))
     y = np.repeat([0, 1], [150, 100])

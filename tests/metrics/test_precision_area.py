@@ -16,7 +16,7 @@ def balanced_precision_area(*rows):
 
 
 @pytest.fixture(params=["numpy", "compiled"])
-def way(request, monkeypatch):
+def engine(request, monkeypatch):
     if request.param == "compiled":
         pytest.importorskip("numba")
     monkeypatch.setenv("HETCAL_COMPILED", "0" if request.param == "numpy" else "1")
@@ -33,7 +33,7 @@ def drawn(request):
     return y, scores, rng.random(60) if request.param >= 3 else None
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("engine")
 def test_the_area_is_the_integral_of_the_balanced_precision(drawn):
     """Numerically: at recall x, the false positive rate by bisection of the definition."""
     y, scores, weight = drawn
@@ -52,12 +52,12 @@ def test_the_area_is_the_integral_of_the_balanced_precision(drawn):
     assert balanced_precision_area(y, scores, weight) == pytest.approx(area, abs=1e-8)
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("engine")
 def test_scores_that_say_nothing_have_a_balanced_precision_of_one_half():
     assert balanced_precision_area(Y, np.zeros(7)) == pytest.approx(0.5)
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("engine")
 def test_a_perfect_order_has_an_area_of_one():
     assert balanced_precision_area(np.array([0, 0, 1]), np.array([0.0, 1.0, 2.0])) == 1
 
@@ -69,14 +69,14 @@ def test_the_area_does_not_depend_on_how_common_positive_rows_are():
     )
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("engine")
 def test_a_positive_row_above_one_of_two_negative_rows_by_hand():
     # The curve goes right to 1/2, then up, then right: the mean of x / (x + 1/2).
     area = balanced_precision_area(np.array([0, 1, 0]), np.array([0.0, 1.0, 2.0]))
     assert area == pytest.approx(1 - 0.5 * np.log(3))
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("decimals", [1, 3, 12])
 def test_many_rows_have_the_area_of_their_curve(decimals):
     """By the trapezoidal rule on ten points of every step."""
@@ -112,7 +112,7 @@ def test_the_mean_of_a_step_is_its_integral_over_its_rise(length):
     assert found[0] == pytest.approx(integral, rel=1e-12)
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("label", [0, 1])
 def test_one_class_has_no_area(label):
     assert np.isnan(balanced_precision_area(np.full(3, label), np.arange(3.0)))

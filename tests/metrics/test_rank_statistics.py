@@ -11,7 +11,7 @@ from hetcal.metrics.ranking import count_below, rank_statistics
 
 
 @pytest.fixture(params=["numpy", "compiled"])
-def way(request, monkeypatch):
+def engine(request, monkeypatch):
     if request.param == "compiled":
         pytest.importorskip("numba")
     monkeypatch.setenv("HETCAL_COMPILED", "0" if request.param == "numpy" else "1")
@@ -36,7 +36,7 @@ def brute_force_variance(y, scores, weight):
     )
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("decimals", [0, 1, 3, 12])
 @pytest.mark.parametrize("rate", [0.05, 0.5, 0.9])
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
@@ -75,7 +75,7 @@ def test_cells_of_equal_scores_say_what_their_rows_say(weighted):
     assert astuple(found) == pytest.approx(astuple(expected), rel=1e-12)
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("scores", [[1.0, 2.0, 3.0, 4.0], [5.0] * 4, [4.0, 3.0, 2.0, 1.0]])
 def test_an_area_without_doubt_has_no_variance(scores):
     y = np.repeat([0, 1], [200, 100])
@@ -84,7 +84,7 @@ def test_an_area_without_doubt_has_no_variance(scores):
     assert found.variance == 0
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("y", [[], [1], [0, 0], [1, 1]])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_nothing_is_defined_with_one_class(y, weighted):
@@ -93,7 +93,7 @@ def test_nothing_is_defined_with_one_class(y, weighted):
     assert all(math.isnan(each) for each in vars(found).values())
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("engine")
 def test_a_single_positive_row_leaves_the_variance_open():
     found = rank_statistics(np.array([0, 1, 0]), np.array([0.0, 1.0, 2.0]))
     assert found.auc == 0.5
@@ -101,7 +101,7 @@ def test_a_single_positive_row_leaves_the_variance_open():
     assert math.isnan(found.variance)
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("engine")
 def test_huge_and_infinite_scores_are_ranked():
     y = np.array([1, 0, 1, 0, 1, 0])
     scores = np.array([np.inf, 1e300, 1e300, -np.inf, -1e300, -1e300])

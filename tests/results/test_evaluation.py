@@ -8,7 +8,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from hetcal.cells.cells import Cells
 from hetcal.metrics.delong import paired_delong
 from hetcal.metrics.metrics import measure
-from hetcal.results.evaluation import Ways, evaluate, leaf_areas, leaf_losses, metrics_table
+from hetcal.results.evaluation import Comparison, evaluate, leaf_areas, leaf_losses, metrics_table
 from hetcal.schemes.candidates import in_words
 
 
@@ -32,12 +32,14 @@ WEIGHTS = [None, np.random.default_rng(5).exponential(size=900)]
 def evaluated(rows, weight=None):
     """Evaluate the rows as cells."""
     y, leaf = rows["y"], rows["leaf"]
-    ways = (rows[name] for name in ("before", "pooled", "tree", "after"))
-    return evaluate(Ways(*(Cells.of_rows(scores, y, leaf, weight) for scores in ways)), LEAVES)
+    parts = (rows[name] for name in ("before", "pooled", "tree", "after"))
+    return evaluate(
+        Comparison(*(Cells.of_rows(scores, y, leaf, weight) for scores in parts)), LEAVES
+    )
 
 
 @pytest.mark.parametrize("weight", WEIGHTS, ids=["plain", "weighted"])
-def test_each_way_of_scoring_is_measured_on_the_same_rows(rows, weight):
+def test_each_scheme_is_measured_on_the_same_rows(rows, weight):
     result = evaluated(rows, weight)
     for name in ("before", "pooled", "tree", "after"):
         assert getattr(result, name) == measure(rows["y"], rows[name], weight)

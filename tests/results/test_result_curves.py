@@ -7,12 +7,12 @@ from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.cells.cells import Cells
 from hetcal.cells.sketch import Grid, sketch_rows
 from hetcal.results.curves import points_of_rate, result_curves
-from hetcal.results.evaluation import evaluate, score_in_four_ways
+from hetcal.results.evaluation import evaluate, score_four_schemes
 
 
 def curves_and_evaluation(cells, rows, calibrator):
-    evaluation = evaluate(score_in_four_ways(rows, rows, calibrator), [1, 2])
-    return result_curves(score_in_four_ways(cells, rows, calibrator), evaluation), evaluation
+    evaluation = evaluate(score_four_schemes(rows, rows, calibrator), [1, 2])
+    return result_curves(score_four_schemes(cells, rows, calibrator), evaluation), evaluation
 
 
 def test_curves_of_cells_are_those_of_their_rows_and_carry_the_areas_of_the_evaluation():
@@ -49,7 +49,7 @@ def test_points_lie_on_the_curves_of_rows_and_near_them_for_cells(rate):
     rows, calibrator = Cells.of_rows(scores, y, leaf), LeafCalibrator().fit(scores, y, leaf)
     cells = sketch_rows(scores, y, leaf, [1, 2], Grid()).cells()
     found, sketched = (
-        points_of_rate(score_in_four_ways(each, rows, calibrator), rate) for each in (rows, cells)
+        points_of_rate(score_four_schemes(each, rows, calibrator), rate) for each in (rows, cells)
     )
     logits = scores, calibrator.predict_logit(scores, leaf)
     for point, other, each in zip(found, sketched, logits, strict=True):

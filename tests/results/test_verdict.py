@@ -51,13 +51,13 @@ def test_an_auc_just_below_one_half_is_chance_and_not_backwards():
 
 
 def test_the_verdict_on_classes_speaks_of_the_macro_auc_and_the_order_of_classes():
-    told = partial(verdict, several_classes=True)
-    assert "helps. Macro AUC 0.8000 before" in told(lift(0.001, 0.021), 500)
-    assert told(lift(-0.02, -0.001), 500).startswith("Leave your model as it is")
-    assert "Check the order of the classes" in told(lift(0.5, 0.6, before=0.2), 500)
-    assert "includes zero" in told(lift(-0.01, 0.02), 500)
+    advice = partial(verdict, several_classes=True)
+    assert "helps. Macro AUC 0.8000 before" in advice(lift(0.001, 0.021), 500)
+    assert advice(lift(-0.02, -0.001), 500).startswith("Leave your model as it is")
+    assert "Check the order of the classes" in advice(lift(0.5, 0.6, before=0.2), 500)
+    assert "includes zero" in advice(lift(-0.01, 0.02), 500)
     assert "One map for all rows helps. AUC 0.8000" in verdict(lift(0.001, 0.021), 500, True)
-    one_map = told(lift(0.001, 0.021), 500, one_map=True)
+    one_map = advice(lift(0.001, 0.021), 500, one_map=True)
     assert one_map.startswith("One map for all rows helps. Macro AUC")
 
 
@@ -68,9 +68,11 @@ def test_the_verdict_names_the_groups_that_the_interval_counts():
 
 def test_without_an_interval_there_is_none_to_read():
     unknown = replace(lift(0.001, 0.021), se=math.nan, low=math.nan, high=math.nan)
-    told = verdict(unknown, 500, groups=1)
-    assert told.startswith("Leave your model as it is, unless")
-    assert told.endswith("+0.0110, without an interval, because there are too few rows or groups.")
+    advice = verdict(unknown, 500, groups=1)
+    assert advice.startswith("Leave your model as it is, unless")
+    assert advice.endswith(
+        "+0.0110, without an interval, because there are too few rows or groups."
+    )
 
 
 @pytest.mark.parametrize("distance", [10, 37.6, 38.4, 1e6, float("inf")])

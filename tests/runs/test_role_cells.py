@@ -166,7 +166,7 @@ def test_another_least_number_of_rows_does_not_touch_the_rows(many_rows):
     )
     assert {each.fallback for each in few.calibrator.maps_} == {None}
     assert {each.fallback for each in many.calibrator.maps_} == {"few rows"}
-    assert few.ways.after.score.size == passed.cells.test.score.size
+    assert few.comparison.after.score.size == passed.cells.test.score.size
 
 
 @pytest.mark.parametrize(("filled", "size"), [(500, 2**20), (10**6, 2**9), (1, 2**20)])

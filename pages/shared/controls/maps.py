@@ -8,7 +8,7 @@ from hetcal.calibrators.families import FAMILIES
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.calibrators.methods import METHODS
 from hetcal.calibrators.shapes import Tamed
-from hetcal.figures.classes import class_maps_table
+from hetcal.figures.results import class_maps_table
 from hetcal.runs.run import maps_in_words
 from hetcal.schemes.candidates import in_words
 from pages.shared.display.columns import CLASS_MAPS

@@ -8,7 +8,7 @@ import streamlit as st
 from hetcal.artifacts.artifact import Artifact, scored_rows_in_words
 from hetcal.artifacts.report import table_bytes
 from hetcal.errors import HetcalError
-from hetcal.figures.classes import class_maps_table
+from hetcal.figures.results import class_maps_table
 from hetcal.figures.tree import tree_figure
 from hetcal.partitions.partition import maps_table
 from hetcal.results.words import DEFINITIONS

@@ -3,8 +3,7 @@
 import streamlit as st
 
 from hetcal.artifacts.saved_run import SavedRun
-from hetcal.figures.classes import class_lift_figure, top_label_figure
-from hetcal.figures.results import lift_figure
+from hetcal.figures.results import class_lift_figure, lift_figure, top_label_figure
 from hetcal.metrics.delong import Lift
 from hetcal.results.evaluation import Evaluation, metrics_table
 from hetcal.results.words import DEFINITIONS, outcome, same_order, verdict

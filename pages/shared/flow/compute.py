@@ -212,7 +212,7 @@ def histograms_of(
 
 @cached
 def curves_of(key: object, _run: Run | SavedRun) -> Curves:
-    return result_curves(_run.ways, _run.evaluation)
+    return result_curves(_run.comparison, _run.evaluation)
 
 
 @cached

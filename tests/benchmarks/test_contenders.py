@@ -12,8 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import OrdinalEncoder
 
-from hetcal.benchmarks import contenders as benchmark_ways
-from hetcal.benchmarks import rivals as benchmark_rivals
+from hetcal.benchmarks import contenders
 from hetcal.benchmarks.data import DATA_SETS, BenchmarkTable
 from hetcal.benchmarks.networks import BenchmarkRows, ScoredModel, rows_of
 from hetcal.data.scores import make_scores
@@ -49,14 +48,14 @@ def test_every_role_has_its_rows(bank, rows):
 
 
 def test_the_network_stays_as_it_is(rows):
-    assert benchmark_ways.network(rows) is rows.test.scores
+    assert contenders.network(rows) is rows.test.scores
 
 
 def test_pooled_is_a_logistic_regression_on_the_logit(rows):
     model = LogisticRegression(C=np.inf, tol=1e-10)
     model.fit(rows.calibration.scores[:, None], rows.calibration.y)
     expected = model.decision_function(rows.test.scores[:, None])
-    np.testing.assert_allclose(benchmark_ways.pooled(rows), expected, atol=1e-5)
+    np.testing.assert_allclose(contenders.pooled(rows), expected, atol=1e-5)
 
 
 def test_tree_is_what_a_run_of_algorithm_1_gives(bank, rows):
@@ -66,14 +65,14 @@ def test_tree_is_what_a_run_of_algorithm_1_gives(bank, rows):
     given = make_table(frame, Roles("label", positive="1", split="split"), "digest")
     finished = run(given, make_scores(model.scores, "", digest=""), Settings())
     expected = finished.after[model.split.test]
-    np.testing.assert_allclose(benchmark_ways.tree(rows), expected, rtol=1e-9)
+    np.testing.assert_allclose(contenders.tree(rows), expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", benchmark_ways.SCHEMES)
+@pytest.mark.parametrize("name", contenders.SCHEMES)
 def test_no_scheme_reads_test_labels_or_the_memorised_scores_of_training_rows(rows, name):
     test = replace(rows.test, y=1 - rows.test.y)
     train = replace(rows.train, scores=np.full(len(rows.train.y), np.nan))
-    contender = benchmark_ways.SCHEMES[name]
+    contender = contenders.SCHEMES[name]
     assert contender(replace(rows, test=test, train=train)).tolist() == contender(rows).tolist()
 
 
@@ -81,13 +80,13 @@ def test_no_scheme_reads_test_labels_or_the_memorised_scores_of_training_rows(ro
 def test_trees_use_a_column_that_the_network_does_not_see(bank, name):
     table, model = bank
     y = np.where(table.X["balance"] > 60, 1 - table.y, table.y)
-    after = benchmark_ways.SCHEMES[name](rows_of(replace(table, y=y), model))
+    after = contenders.SCHEMES[name](rows_of(replace(table, y=y), model))
     test = model.split.test
     assert roc_auc_score(y[test], after) > roc_auc_score(y[test], model.scores[test]) + 0.05
 
 
 def test_boosted_trees_do_not_depend_on_how_categories_are_coded(rows):
-    names = benchmark_rivals.category_columns(rows.train.X)
+    names = contenders.category_columns(rows.train.X)
     encoder = OrdinalEncoder().fit(rows.train.X[names])
     train, test = (
         part.X.assign(**dict(zip(names, encoder.transform(part.X[names]).T, strict=True)))
@@ -96,13 +95,13 @@ def test_boosted_trees_do_not_depend_on_how_categories_are_coded(rows):
     model = HistGradientBoostingClassifier(random_state=0, categorical_features=names)
     model.fit(train, rows.train.y)
     expected = model.decision_function(test)
-    np.testing.assert_allclose(benchmark_rivals.boosted_trees(rows), expected)
+    np.testing.assert_allclose(contenders.boosted_trees(rows), expected)
 
 
 def test_boosted_trees_take_a_category_of_test_rows_alone_as_missing(rows):
     def with_job(job):
         X = rows.test.X.assign(job=pd.Series([job] * len(rows.test.X), dtype="str"))
-        return benchmark_rivals.boosted_trees(replace(rows, test=replace(rows.test, X=X)))
+        return contenders.boosted_trees(replace(rows, test=replace(rows.test, X=X)))
 
     assert with_job("astronaut").tolist() == with_job(None).tolist()
 
@@ -111,18 +110,18 @@ def test_isotonic_is_that_of_the_calibration_rows(rows):
     steps = IsotonicRegression(out_of_bounds="clip")
     steps.fit(rows.calibration.scores, rows.calibration.y)
     expected = np.clip(steps.predict(rows.test.scores), 1e-7, 1 - 1e-7)
-    np.testing.assert_allclose(expit(benchmark_rivals.calibrated("isotonic", rows)), expected)
+    np.testing.assert_allclose(expit(contenders.calibrated("isotonic", rows)), expected)
 
 
 def test_the_sigmoid_keeps_the_order_of_the_network(rows):
-    after = benchmark_rivals.calibrated("sigmoid", rows)
+    after = contenders.calibrated("sigmoid", rows)
     assert np.argsort(after).tolist() == np.argsort(rows.test.scores).tolist()
     bare, calibrated = (np.abs(expit(s) - rows.test.y).mean() for s in (rows.test.scores, after))
     assert bare != pytest.approx(calibrated)
 
 
 class FakeMCGrad:
-    """Learns the share of positives, and tells what it was given."""
+    """Learns the share of positives, and records what it was given."""
 
     given = SimpleNamespace()
 
@@ -139,7 +138,7 @@ class FakeMCGrad:
 def test_mcgrad_is_fitted_on_calibration_rows_where_it_is_installed(rows, monkeypatch):
     monkeypatch.setitem(sys.modules, "mcgrad", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "mcgrad.methods", SimpleNamespace(MCGrad=FakeMCGrad))
-    found = expit(benchmark_rivals.multicalibrated(rows))
+    found = expit(contenders.multicalibrated(rows))
     expected = expit(rows.test.scores) * rows.calibration.y.mean()
     np.testing.assert_allclose(found, np.maximum(expected, 1e-7))
     given = FakeMCGrad.given
@@ -152,5 +151,5 @@ def test_mcgrad_is_fitted_on_calibration_rows_where_it_is_installed(rows, monkey
 
 @pytest.mark.parametrize("installed", [True, False])
 def test_mcgrad_is_a_contender_where_it_is_installed(installed, monkeypatch):
-    monkeypatch.setattr(benchmark_ways, "find_spec", lambda name: installed or None)
-    assert ("MCGrad" in benchmark_ways.all_contenders()) == installed
+    monkeypatch.setattr(contenders, "find_spec", lambda name: installed or None)
+    assert ("MCGrad" in contenders.all_contenders()) == installed
