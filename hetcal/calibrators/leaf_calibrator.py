@@ -13,11 +13,12 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from hetcal.arrays import Floats, Groups, Ints, Labels
-from hetcal.calibrators.methods import METHODS, fit_leaves, require_method, shrink_leaves
+from hetcal.calibrators.methods import fit_leaves, require_method, shrink_leaves
 from hetcal.calibrators.shapes import Affine, Line, Shape, read_affine, read_shape, shape_document
 from hetcal.calibrators.shrinkage import best_strength, given_strength, group_folds, strength_table
 from hetcal.calibrators.single import check_labels, first_map
 from hetcal.cells.cells import MAX_LEAVES, Cells, leaf_positions, whole_ids
+from hetcal.choices import CALIBRATORS
 from hetcal.compiled import sigmoid, use_compiled
 from hetcal.data.columns import row_weights
 from hetcal.errors import CalibrationError
@@ -94,7 +95,7 @@ class MapSettings:
     Parameters
     ----------
     method : str
-        One of `hetcal.calibrators.methods.METHODS`.
+        One of `hetcal.choices.CALIBRATORS`.
     shrinkage : float or "cv"
         The strength that was asked for.
     strength : float
@@ -213,7 +214,7 @@ def _finite(strength: Shrinkage) -> Shrinkage | None:
 def _settings(fields: Fields) -> MapSettings:
     fields.only("kind", "format", "method", "shrinkage", "strength", "min_rows", "maps")
     method = fields.text("method")
-    if method not in METHODS:
+    if method not in CALIBRATORS:
         raise JsonError("the method is not known")
     strength = _read_strength(fields, "strength")
     chosen = fields.is_text("shrinkage") and fields.text("shrinkage") == "cv"
@@ -265,7 +266,7 @@ class LeafCalibrator(BaseEstimator):
     min_rows : int, default=50
         Fewest calibration rows for a leaf to have a map of its own, if there is no shrinkage.
     method : str, default="platt"
-        One of `hetcal.calibrators.methods.METHODS`.
+        One of `hetcal.choices.CALIBRATORS`.
     shrinkage : float or "cv", default=0.0
         How strongly the map of a leaf is shrunk towards that of all rows, see
         `hetcal.calibrators.families.fit_family`. 0 is the plain fit of every leaf, infinity one

@@ -12,6 +12,7 @@ from hetcal.calibrators.families import FAMILIES, FamilyFit, fit_family
 from hetcal.calibrators.platt import PlattFit, extremes, fit_platt_cells, group_cells, polish
 from hetcal.calibrators.shapes import Affine, Beta, Shape
 from hetcal.cells.cells import Cells
+from hetcal.choices import CALIBRATORS
 from hetcal.errors import CalibrationError
 
 LEVELLED: dict[str, Callable[[Cells, Sequence[int]], Sequence[Shape | None]]] = {
@@ -19,7 +20,6 @@ LEVELLED: dict[str, Callable[[Cells, Sequence[int]], Sequence[Shape | None]]] = 
     "histogram": fit_histogram,
     "bbq": fit_bbq,
 }
-METHODS = (*FAMILIES, *LEVELLED, "scaling-binning")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +44,10 @@ class LeafFits:
 
 def require_method(method: str, strength: float = 0.0) -> None:
     """Raise `CalibrationError` if a method is not known or cannot be drawn so strongly."""
-    if method not in METHODS:
+    if method not in CALIBRATORS:
         raise CalibrationError(
             f"There is no calibration method {method!r}.",
-            f"The methods are {', '.join(METHODS)}.",
+            f"The methods are {', '.join(CALIBRATORS)}.",
             "Choose one of them.",
         )
     if strength and method not in FAMILIES:
@@ -66,7 +66,7 @@ def fit_leaves(
     Parameters
     ----------
     method : str
-        One of `METHODS`.
+        One of `CALIBRATORS`.
     cells : Cells
         Raw scores.
     leaves : sequence of int

@@ -10,10 +10,10 @@ import pandas as pd
 
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.calibrators.class_calibrator import ClassCalibrator
-from hetcal.calibrators.class_map import METHODS, ClassMethod
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.cells.cells import Cells
 from hetcal.cells.sketch import computed_on
+from hetcal.choices import CLASS_CALIBRATORS, ClassMethod
 from hetcal.data.checks import Finding, check_scores, check_table, check_training
 from hetcal.data.columns import row_count
 from hetcal.data.scores import Scores, require_ranking
@@ -493,7 +493,7 @@ def _fit_leaf_maps(passed: FirstPass, cells: RoleCells, settings: Settings) -> L
 
 def class_method(settings: Settings) -> ClassMethod:
     """Return the map of classes that the settings ask for; vector scaling by default."""
-    named = [each for each in METHODS if each == settings.calibrator]
+    named = [each for each in CLASS_CALIBRATORS if each == settings.calibrator]
     return named[0] if named else "vector"
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetcal.arrays import Floats, Ints
-from hetcal.calibrators.class_map import ClassMethod
+from hetcal.choices import ClassMethod
 from hetcal.partitions.boosted import BoostedPartition
 from hetcal.partitions.forest import ForestPartition
 from hetcal.partitions.partition import Partition

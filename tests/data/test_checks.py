@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hetcal.choices import PAPER_FRACTIONS
 from hetcal.data import checks
 from hetcal.data.checks import check_table
 from hetcal.data.demo import toy_table
-from hetcal.data.splits import PAPER_FRACTIONS, Split, split_by_column, split_by_fraction
+from hetcal.data.splits import Split, split_by_column, split_by_fraction
 from hetcal.data.table import Roles, make_table
 from hetcal.runs.run import split_table
 from hetcal.runs.settings import Settings

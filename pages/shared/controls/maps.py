@@ -6,8 +6,8 @@ import streamlit as st
 
 from hetcal.calibrators.families import FAMILIES
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
-from hetcal.calibrators.methods import METHODS
 from hetcal.calibrators.shapes import Tamed
+from hetcal.choices import CALIBRATORS
 from hetcal.schemes.candidates import in_words
 from pages.shared.display.messages import plain
 from pages.shared.flow.flow import Flow
@@ -48,7 +48,7 @@ def map_controls(flow: Flow) -> None:
         if not saved:
             st.selectbox(
                 "Map",
-                METHODS,
+                CALIBRATORS,
                 format_func=NAMES.__getitem__,
                 width=240,
                 disabled=scheme,

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from hetcal.artifacts.saved_run import SavedRun
-from hetcal.calibrators.class_map import METHODS
+from hetcal.choices import CLASS_CALIBRATORS
 from hetcal.figures.classes import class_lift_figure, class_maps_table, top_label_figure
 from hetcal.results.evaluation import metrics_table
 from hetcal.results.words import verdict
@@ -129,7 +129,7 @@ def class_method_controls(flow: Flow) -> None:
 def _offer_methods() -> None:
     st.segmented_control(
         "Map of all classes",
-        METHODS,
+        CLASS_CALIBRATORS,
         format_func=METHOD_NAMES.get,
         required=True,
         help="What happens to z, the logarithms of all probabilities of a row, before they "
