@@ -1,16 +1,15 @@
-"""The commands: what each does with its options."""
+"""The commands: what each does with its options.
+
+What takes long to load is imported where it is used: a model starts in its own process first.
+"""
 
 import argparse
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from hetcal.artifacts.artifact import READ_SHARE, artifact_bytes, open_artifact, score_with_artifact
-from hetcal.artifacts.new_rows import new_row_notes, scored_rows_in_words
-from hetcal.artifacts.report import require_table_name, result_json, scored_test_rows, table_bytes
 from hetcal.cli.inputs import (
     partition_of,
     read_table,
@@ -28,11 +27,11 @@ from hetcal.data.demo import write_demo
 from hetcal.data.table import Roles, has_many_classes, make_table
 from hetcal.data.text import is_readable
 from hetcal.errors import ArtifactError, HetcalError, ModelError, TableError
-from hetcal.models.scoring import score_rows
+from hetcal.models.scoring import start_rows
 from hetcal.progress import between
-from hetcal.results.words import verdict
-from hetcal.runs.run import Run, run
-from hetcal.schemes.choice import candidate_lines
+
+if TYPE_CHECKING:
+    from hetcal.runs.run import Run
 
 
 def run_command(options: argparse.Namespace) -> None:
@@ -48,25 +47,35 @@ def run_command(options: argparse.Namespace) -> None:
     table = make_table(source.frame, roles, source.digest, options.classes)
     scoring = scoring_of(options, source.frame, score_columns(options, many))
     say_notes(source.notes)
+    scores = start_rows(table.frame, scoring, table.classes, table.digest)
+
+    from hetcal.artifacts.artifact import artifact_bytes
+    from hetcal.artifacts.report import result_json, scored_test_rows, table_bytes
+    from hetcal.runs.run import run
+
     settings, partition = settings_of(options), partition_of(options)
     with progress_line(sys.stderr) as told:
-        scores = score_rows(table.frame, scoring, table.classes, table.digest, told)
-    with progress_line(sys.stderr) as told:
         finished = run(table, scores, settings, partition, told, _say_findings)
-    written = write_results(
-        options.out,
-        result_json(finished),
-        finished.partition.to_json(),
-        artifact_bytes(finished, scoring),
-        scored_test_rows(finished),
-    )
     assumed = many and not options.classes
     say_notes((*finished.notes, *(["No --classes: ascending order is assumed."] * assumed)))
     _say_result(finished)
-    say(written)
+    sys.stdout.flush()
+    files = {
+        "result.json": result_json(finished).encode(),
+        "artifact.zip": artifact_bytes(finished, scoring),
+        "partition.json": finished.partition.to_json().encode(),
+        "scored.parquet": table_bytes(scored_test_rows(finished), "scored.parquet"),
+    }
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (options.out / name).write_bytes(content)
+    say(f"Written to {options.out}: {', '.join(files)}")
 
 
-def _say_result(finished: Run) -> None:
+def _say_result(finished: "Run") -> None:
+    from hetcal.results.words import verdict
+    from hetcal.schemes.choice import candidate_lines
+
     table, found, choice = finished.table, finished.evaluation, finished.choice
     several = bool(finished.classes)
     if not several:
@@ -83,6 +92,10 @@ def _say_result(finished: Run) -> None:
 
 def score_command(options: argparse.Namespace) -> None:
     """Score the rows of a table with a saved artifact."""
+    from hetcal.artifacts.artifact import READ_SHARE, open_artifact, score_with_artifact
+    from hetcal.artifacts.new_rows import new_row_notes, scored_rows_in_words
+    from hetcal.artifacts.report import table_bytes
+
     require_table_file(options.out)
     require_artifact(options.artifact)
     with tempfile.TemporaryDirectory() as directory, progress_line(sys.stderr) as told:
@@ -171,6 +184,8 @@ def require_folder(out: Path) -> None:
 
 def require_table_file(out: Path) -> None:
     """Refuse an output that no table can be written to, before any work is done."""
+    from hetcal.artifacts.report import require_table_name
+
     require_table_name(out.name)
     require_file(out)
 
@@ -191,22 +206,6 @@ def require_file(out: Path | None) -> None:
             "The folder of the output must exist.",
             "Make the folder, or choose another place.",
         )
-
-
-def write_results(
-    out: Path, result: str, partition: str, artifact: bytes, scored: pd.DataFrame
-) -> str:
-    """Write what a run leaves into a folder, and return the line that says so."""
-    files = {
-        "result.json": result.encode(),
-        "artifact.zip": artifact,
-        "partition.json": partition.encode(),
-        "scored.parquet": table_bytes(scored, "scored.parquet"),
-    }
-    out.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        (out / name).write_bytes(content)
-    return f"Written to {out}: {', '.join(files)}"
 
 
 def _say_findings(findings: Iterable[Finding]) -> None:

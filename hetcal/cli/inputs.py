@@ -4,7 +4,7 @@ import argparse
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -18,9 +18,11 @@ from hetcal.errors import HetcalError, ModelError, PartitionError, ScoreError
 from hetcal.models.file import ModelFile, inspect_model
 from hetcal.models.inputs import InputColumns, matrix_input, suggest_inputs
 from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring, guess_kind_of
-from hetcal.partitions.partition import Partition
 from hetcal.progress import Progress, silent
 from hetcal.runs.settings import ENSEMBLES, FOR_CLASSES, PARTITIONS, Settings
+
+if TYPE_CHECKING:
+    from hetcal.partitions.partition import Partition
 
 GROWN = ("tree", "auc-gain", "instability", "layer")  # partitions of one tree
 
@@ -136,10 +138,12 @@ def _inputs(options: argparse.Namespace, model: ModelFile, columns: list[str]) -
     )
 
 
-def partition_of(options: argparse.Namespace) -> Partition | None:
+def partition_of(options: argparse.Namespace) -> "Partition | None":
     """Return the partition of a file; None if the settings name one to be grown."""
     if options.partition in PARTITIONS:
         return None
+    from hetcal.partitions.partition import Partition
+
     path = Path(options.partition)
     if not path.exists():
         raise PartitionError(

@@ -324,9 +324,18 @@ def score_rows(
     digest: str,
     progress: Progress = silent,
 ) -> Scores:
+    """Give every row its scores, as `start_rows` does, and wait for a model."""
+    scores = start_rows(frame, scoring, classes, digest)
+    return scores if isinstance(scores, Scores) else scores(progress)
+
+
+def start_rows(
+    frame: pd.DataFrame, scoring: Scoring, classes: Sequence[str], digest: str
+) -> Scores | Callable[[Progress], Scores]:
     """Give every row of a frame its scores, and what a layer gives where one is named.
 
-    A model runs in a child process, once for both; what `progress` raises ends it.
+    A model runs in a child process, once for both, and what is returned waits for it; what the
+    progress raises ends it.
 
     Parameters
     ----------
@@ -337,9 +346,7 @@ def score_rows(
     classes : sequence of str
         As in `Table`: empty for two.
     digest : str
-        Stands for the rows, where what is worked out is kept.
-    progress : callable, optional
-        Is told how far a model has come.
+        That of the rows: results are cached by it.
     """
     if isinstance(scoring, ModelScoring):
         job = start_scoring(
@@ -351,8 +358,12 @@ def score_rows(
             positive_unit=scoring.positive_unit,
             layer=scoring.layer,
         )
-        job.watch(progress)
-        return job.result().seen(job.activations())
+
+        def wait(progress: Progress) -> Scores:
+            job.watch(progress)
+            return job.result().seen(job.activations())
+
+        return wait
     if classes:
         require_column_per_class(scoring.columns, classes)
     check_names(frame)

@@ -39,7 +39,7 @@ from hetcal.results.evaluation import (
     evaluate_classes,
     score_in_four_ways,
 )
-from hetcal.runs.fitting import fit_ensemble, grow_partition, lend_rows, sample_note
+from hetcal.runs.fitting import fit_ensemble, grow_partition, lend_rows, sample_note, start_growth
 from hetcal.runs.role_cells import (
     SKETCHED_FROM,
     RoleCells,
@@ -49,10 +49,12 @@ from hetcal.runs.role_cells import (
     row_cells,
 )
 from hetcal.runs.settings import ENSEMBLES, READ_SCORES, Settings
+from hetcal.schemes.candidates import Growth
 from hetcal.schemes.choice import Choice
 from hetcal.schemes.scheme import class_calibrator, maps_apply, with_scheme
 
 CALIBRATED = 1 << 20  # rows at a time
+SCORED = 0.3  # share of the work that is done when a model has scored the rows
 
 
 @dataclass(frozen=True)
@@ -354,7 +356,7 @@ class FirstPass:
 
 def run(
     table: Table,
-    scores: Scores,
+    scores: Scores | Callable[[Progress], Scores],
     settings: Settings = DEFAULTS,
     partition: Partition | None = None,
     progress: Progress = silent,
@@ -369,9 +371,10 @@ def run(
     ----------
     table : Table
         Rows whose columns have their roles, see `make_table`.
-    scores : Scores
+    scores : Scores or callable
         The scores of every row of the table, see `scores_from_column` and
-        `scores_from_columns`.
+        `scores_from_columns`; or what waits for those of a model that is running: meanwhile,
+        trees that need no scores grow.
     settings : Settings, optional
         How to divide and calibrate the rows; by default the paper's Algorithm 1.
         `Settings(partition="auto")` lets hetcal choose, as the command line does.
@@ -380,7 +383,8 @@ def run(
     progress : callable, optional
         Is told how far the work has come, a share and a text; what it raises ends the run.
     tell : callable, optional
-        Is given the findings about table, split and scores, before anything is fitted.
+        Is given the findings about table and split, then those about the scores, before
+        anything that reads them is fitted.
 
     Returns
     -------
@@ -395,27 +399,43 @@ def run(
     HetcalError
         When the rows cannot be divided, scored or calibrated.
     """
-    split, choice = split_table(table, settings), None
-    findings = check_rows(table, scores, split)
+    split, choice, growth = split_table(table, settings), None, None
+    about_table = tuple(check_table(table, split))
+    tell(about_table)
+    if not isinstance(scores, Scores):
+        growth = start_growth(table, split, settings) if partition is None else None
+        scores, progress = _awaited(scores, growth, progress)
+    findings = *check_training(table.roles), *check_scores(table, scores)
     tell(findings)
     scored = scored_rows(table, scores, split)
     if partition is None:
-        partition, choice = divide(table, scores, split, settings, progress)
+        partition, choice = divide(table, scores, split, settings, progress, growth)
     leaf = partition.apply(readable(partition, table.frame, scores))
     passed = first_pass(table, scores, scored, partition, leaf, sketched_from=table.rows)
     calibrator = fit_maps(passed, settings, choice)
     finished = finish_run(passed, settings, partition, calibrator, choice)
-    return replace(finished, findings=findings).evaluated()
+    return replace(finished, findings=(*findings, *about_table)).evaluated()
 
 
-def check_rows(table: Table, scores: Scores, split: Split) -> tuple[Finding, ...]:
-    """Look for what would make results misleading in the split, the scores and the table."""
-    about_scores = *check_training(table.roles), *check_scores(table, scores)
-    return *about_scores, *check_table(table, split)
+def _awaited(
+    waiting: Callable[[Progress], Scores], growth: Growth | None, progress: Progress
+) -> tuple[Scores, Progress]:
+    """Wait for the scores; return them, and the progress of what is left to do."""
+    try:
+        return waiting(between(progress, 0.0, SCORED)), between(progress, SCORED, 1.0)
+    except BaseException:
+        if growth is not None:
+            growth.stop()
+        raise
 
 
 def divide(
-    table: Table, scores: Scores, split: Split, settings: Settings, progress: Progress = silent
+    table: Table,
+    scores: Scores,
+    split: Split,
+    settings: Settings,
+    progress: Progress = silent,
+    growth: Growth | None = None,
 ) -> tuple[Partition, Choice | None]:
     """Grow the partition that the settings ask for, or choose it together with its maps."""
     if settings.partition not in ENSEMBLES:
@@ -425,7 +445,7 @@ def divide(
         tree = grow_partition(table, split, settings, scores, between(progress, 0.0, 0.2))
         choosing = between(progress, 0.2, 1.0)
         return tree, fit_ensemble(table, scores, split, settings, choosing, tree)
-    choice = fit_ensemble(table, scores, split, settings, progress)
+    choice = fit_ensemble(table, scores, split, settings, progress, growth=growth)
     return choice.scheme.partition or grow_partition(table, split, settings, scores), choice
 
 

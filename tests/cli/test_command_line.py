@@ -74,7 +74,7 @@ def test_a_command_that_is_stopped_says_so_without_a_traceback(
     def stop(*given):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hetcal.cli.commands.score_rows", stop)
+    monkeypatch.setattr("hetcal.cli.commands.start_rows", stop)
     assert run_command(table, tmp_path / "out", *SCORED) == 130
     assert capsys.readouterr().err == "hetcal: stopped.\n"
 
