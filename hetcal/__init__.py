@@ -1,88 +1,164 @@
 """Heterogeneous calibration: make an over-confident classifier better after it was trained.
 
-A tree divides the feature space into leaves, the score is calibrated in every leaf on its
+A partition divides the feature space into leaves, the score is calibrated in every leaf on its
 own, and so the order between leaves becomes right. The words are those of the paper
 (Durfee, Gupta, Basu: Heterogeneous Calibration).
 
-The core stands on one idea, weighted cells
--------------------------------------------
-A *cell* (`hetcal.cells.cells.Cells`) stands for rows of one leaf and one label whose scores lie
-close together: their mean score, the interval that holds them, their number, and the sums of
-their weights and squared weights. A row is a cell of its own. Whatever takes rows takes
-cells, so there is one path for exact and for sketched data.
+Where things are
+----------------
+A package imports from itself and from those above it in this list:
 
-1. **One pass over the rows** (`role_cells`): every row gets its leaf (`Partition.apply`). Up
-   to 200,000 rows become cells themselves. More rows can be *sketched* (`sketch`): counted in
-   4,096 logit bins per leaf and label, a few MB at any number of rows; sketches of parts of
-   the data add up to the sketch of the whole.
-2. **Maps** (`platt`, `leaf_calibrator`): Newton's method from slope 0 fits the Platt maps of
-   all leaves at once on cells; `platt.polish` then takes a step over the rows, so that slopes
-   and intercepts are the exact maximum likelihood.
-   Maps of other kinds (`leaf_methods`) are fitted on cells, too, and `map_families` shrinks those
-   with parameters towards the pooled map, as strongly as `shrinkage` finds best.
-3. **Ranks** (`rank_statistics`): the values of each class are sorted, never the rows. One
-   sort gives AUC, average precision, the paper's PR-AUC and DeLong's variance, ties exact.
-   Cells are ranked by the middle of their interval and summed by their mean score.
-4. **Sketch or all rows**: numbers from a sketch follow a moved control at once, and are nearly
-   those of all rows (`python -m tests.sketch_error` prints how nearly). Pages compute them on all
-   rows on demand; `run` and the command line always do. Rows that belong to
-   groups, and scores that crowd into few bins, are never sketched (`role_cells`).
-   Cells do not change, so that what the raw scores say is worked out once (`Cells.cached`).
-5. **The tree** (`histogram_tree`): bins of every column are counted per node; a bin is looked
-   into only if the best cut could lie inside, so the tree is scikit-learn's, split for split,
-   wherever no two splits tie.
+- modules of `hetcal` itself: errors, progress, types of arrays, compiled loops
+- `cells`: rows of one leaf and one label with close scores, summed up; sketches of many rows
+- `metrics`: AUC, log-loss, calibration error and curves, with their standard errors
+- `data`: from a file to a table whose columns have roles; splits, scores, checks
+- `models`: everything Keras; a model runs in a child process with limits
+- `trees`: growing a tree fast, on labels or on scores
+- `calibrators`: maps of the score, and how they are fitted in one leaf, in all, or for all rows
+- `partitions`: what sends a row to its leaf: trees, forests, boosted trees, own segments
+- `schemes`: sequences of maps, and the choice among them by cross-fitting
+- `results`: what calibration changed on the test rows, in numbers and in words
+- `runs`: Algorithm 1 from table to result
+- `artifacts`: a run as bytes and back; the report and the scored tables
+- `figures`: results as Plotly figures
+- `benchmarks`: how good and how fast hetcal is next to others
+- `cli`: the command line; the app is beside this package, in `app.py` and `pages`
 
-Schemes of many trees
----------------------
+The way of the data: file, `Table`, `Split`, `Scores`, `Partition`, `Cells`, calibrator or
+`Scheme`, `Evaluation`, and from these the artifact, the words and the figures.
+
+Cells and sketches
+------------------
+A row is a cell of its own; whatever takes cells is exact for rows. A sketch counts rows in 4,096
+bins of the logit per leaf and label, so that pages follow a control at once at any number of
+rows. `run` and the command line always compute on all rows.
+
+Schemes
+-------
 A `Scheme` is a sequence of stages, each of which turns a logit and a row's columns into a better
-logit: one map for all rows, the maps of one partition, their mean over a forest, or nested maps
-along boosted trees; for more than two classes, maps of all log-probabilities. `choice` tries
-schemes on rows that they were not fitted on and keeps the simplest that is as good as the best,
-or none. Their logits are not those of a leaf and a bin, so rows stay rows there. Where a scheme
-has one partition, its stages amount to one map per leaf (`composed_maps`), which is then shown.
+logit. `choose_scheme` tries schemes on rows that they were not fitted on, and keeps the simplest
+that is as good as the best, or none.
 
-numpy is the reference. Where numba is installed the passes over rows are compiled, with equal
-results; the variable HETCAL_COMPILED=0 switches that off.
+Compiled loops
+--------------
+numpy is the reference. Where numba is installed, passes over rows are compiled, with equal
+results; HETCAL_COMPILED=0 switches that off.
 """
 
-from hetcal.artifacts.artifact import Artifact, artifact_bytes, open_artifact, score_with_artifact
-from hetcal.calibrators.class_calibrator import ClassCalibrator
-from hetcal.calibrators.leaf_calibrator import LeafCalibrator
-from hetcal.calibrators.single import (
-    BayesianBinningCalibrator,
-    BetaCalibrator,
-    BiasCalibrator,
-    HistogramCalibrator,
-    IsotonicCalibrator,
-    PlattCalibrator,
-    ScalingBinningCalibrator,
-    TemperatureCalibrator,
-)
-from hetcal.data.reading import from_path
-from hetcal.data.scores import Scores, scores_from_column, scores_from_columns
-from hetcal.data.table import Roles, Table, make_table
-from hetcal.errors import HetcalError
-from hetcal.models.file import inspect_model
-from hetcal.models.inputs import InputColumns
-from hetcal.models.scoring import score_model
-from hetcal.partitions.auc_gain import AucGainPartition
-from hetcal.partitions.boosted import BoostedPartition
-from hetcal.partitions.columns import ColumnsPartition
-from hetcal.partitions.forest import ForestPartition
-from hetcal.partitions.instability import InstabilityPartition
-from hetcal.partitions.layer import LayerPartition
-from hetcal.partitions.partition import Partition
-from hetcal.partitions.selection import SelectedTreePartition
-from hetcal.partitions.tree import TreePartition
-from hetcal.results.evaluation import Evaluation, evaluate
-from hetcal.results.words import verdict
-from hetcal.runs.heterogeneous import HeterogeneousCalibrator
-from hetcal.runs.run import Run, run
-from hetcal.runs.settings import Settings
-from hetcal.schemes.choice import Choice, choose_scheme
-from hetcal.schemes.rows import SchemeRows
-from hetcal.schemes.scheme import Scheme
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hetcal.version import __version__
+
+if TYPE_CHECKING:
+    from hetcal.artifacts.artifact import (
+        Artifact,
+        artifact_bytes,
+        open_artifact,
+        score_with_artifact,
+    )
+    from hetcal.calibrators.class_calibrator import ClassCalibrator
+    from hetcal.calibrators.leaf_calibrator import LeafCalibrator
+    from hetcal.calibrators.single import (
+        BayesianBinningCalibrator,
+        BetaCalibrator,
+        BiasCalibrator,
+        HistogramCalibrator,
+        IsotonicCalibrator,
+        PlattCalibrator,
+        ScalingBinningCalibrator,
+        TemperatureCalibrator,
+    )
+    from hetcal.data.reading import from_path
+    from hetcal.data.scores import (
+        Scores,
+        scores_from_column,
+        scores_from_columns,
+    )
+    from hetcal.data.table import (
+        Roles,
+        Table,
+        make_table,
+    )
+    from hetcal.errors import HetcalError
+    from hetcal.models.file import inspect_model
+    from hetcal.models.inputs import InputColumns
+    from hetcal.models.scoring import score_model
+    from hetcal.partitions.auc_gain import AucGainPartition
+    from hetcal.partitions.boosted import BoostedPartition
+    from hetcal.partitions.columns import ColumnsPartition
+    from hetcal.partitions.forest import ForestPartition
+    from hetcal.partitions.instability import InstabilityPartition
+    from hetcal.partitions.layer import LayerPartition
+    from hetcal.partitions.partition import Partition
+    from hetcal.partitions.selection import SelectedTreePartition
+    from hetcal.partitions.tree import TreePartition
+    from hetcal.results.evaluation import (
+        Evaluation,
+        evaluate,
+    )
+    from hetcal.results.words import verdict
+    from hetcal.runs.heterogeneous import HeterogeneousCalibrator
+    from hetcal.runs.run import (
+        Run,
+        run,
+    )
+    from hetcal.runs.settings import Settings
+    from hetcal.schemes.choice import (
+        Choice,
+        choose_scheme,
+    )
+    from hetcal.schemes.rows import SchemeRows
+    from hetcal.schemes.scheme import Scheme
+
+_MODULES = {
+    "Artifact": "hetcal.artifacts.artifact",
+    "artifact_bytes": "hetcal.artifacts.artifact",
+    "open_artifact": "hetcal.artifacts.artifact",
+    "score_with_artifact": "hetcal.artifacts.artifact",
+    "ClassCalibrator": "hetcal.calibrators.class_calibrator",
+    "LeafCalibrator": "hetcal.calibrators.leaf_calibrator",
+    "BayesianBinningCalibrator": "hetcal.calibrators.single",
+    "BetaCalibrator": "hetcal.calibrators.single",
+    "BiasCalibrator": "hetcal.calibrators.single",
+    "HistogramCalibrator": "hetcal.calibrators.single",
+    "IsotonicCalibrator": "hetcal.calibrators.single",
+    "PlattCalibrator": "hetcal.calibrators.single",
+    "ScalingBinningCalibrator": "hetcal.calibrators.single",
+    "TemperatureCalibrator": "hetcal.calibrators.single",
+    "from_path": "hetcal.data.reading",
+    "Scores": "hetcal.data.scores",
+    "scores_from_column": "hetcal.data.scores",
+    "scores_from_columns": "hetcal.data.scores",
+    "Roles": "hetcal.data.table",
+    "Table": "hetcal.data.table",
+    "make_table": "hetcal.data.table",
+    "HetcalError": "hetcal.errors",
+    "inspect_model": "hetcal.models.file",
+    "InputColumns": "hetcal.models.inputs",
+    "score_model": "hetcal.models.scoring",
+    "AucGainPartition": "hetcal.partitions.auc_gain",
+    "BoostedPartition": "hetcal.partitions.boosted",
+    "ColumnsPartition": "hetcal.partitions.columns",
+    "ForestPartition": "hetcal.partitions.forest",
+    "InstabilityPartition": "hetcal.partitions.instability",
+    "LayerPartition": "hetcal.partitions.layer",
+    "Partition": "hetcal.partitions.partition",
+    "SelectedTreePartition": "hetcal.partitions.selection",
+    "TreePartition": "hetcal.partitions.tree",
+    "Evaluation": "hetcal.results.evaluation",
+    "evaluate": "hetcal.results.evaluation",
+    "verdict": "hetcal.results.words",
+    "HeterogeneousCalibrator": "hetcal.runs.heterogeneous",
+    "Run": "hetcal.runs.run",
+    "run": "hetcal.runs.run",
+    "Settings": "hetcal.runs.settings",
+    "Choice": "hetcal.schemes.choice",
+    "choose_scheme": "hetcal.schemes.choice",
+    "SchemeRows": "hetcal.schemes.rows",
+    "Scheme": "hetcal.schemes.scheme",
+}
+"""Where the public names are; each module is imported when one of its names is first used."""
 
 __all__ = [
     "Artifact",
@@ -132,3 +208,14 @@ __all__ = [
     "scores_from_columns",
     "verdict",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'hetcal' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

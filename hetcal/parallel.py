@@ -1,9 +1,9 @@
-"""Run parts of a long computation in parallel threads, one per core."""
+"""Run parts of a long computation in parallel threads, or while the caller does other work."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from threading import Event
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from joblib import cpu_count
 
@@ -68,3 +68,33 @@ def _watch(futures: list[Future[Result]], show: Callable[[], None]) -> None:
         for each in finished:
             each.result()
         show()
+
+
+class Task(Generic[Result]):
+    """Work in a thread of `pool` while the caller does other work.
+
+    `work` takes a `Progress`, which it calls now and then.
+    """
+
+    def __init__(self, pool: ThreadPoolExecutor, work: Callable[[Progress], Result]) -> None:
+        self._latest: tuple[float, str] | None = None
+        self._ended = Event()
+        self._future = pool.submit(work, self._note)
+
+    def result(self, progress: Progress = silent) -> Result:
+        """Wait for the result, and report progress in the thread of the caller meanwhile."""
+        while not self._future.done():
+            wait([self._future], PAUSE)
+            if self._latest is not None:
+                progress(*self._latest)
+        return self._future.result()
+
+    def stop(self) -> None:
+        """End the work the next time that it reports; what has not begun is not done."""
+        self._ended.set()
+        self._future.cancel()
+
+    def _note(self, done: float, doing: str) -> None:
+        if self._ended.is_set():
+            raise EndedError
+        self._latest = done, doing

@@ -11,9 +11,9 @@ import numpy as np
 from scipy.special import expit
 
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
-from hetcal.calibrators.methods import METHODS
 from hetcal.cells.cells import Cells
 from hetcal.cells.sketch import grid_for_most, sketch_rows
+from hetcal.choices import CALIBRATORS
 from hetcal.results.evaluation import evaluate, score_four_schemes
 from hetcal.runs.role_cells import COARSE, lost_pairs
 
@@ -43,7 +43,7 @@ def tell(kind, count):
     rows, grid = Cells.of_rows(KINDS[kind](z), y, leaf), grid_for_most(KINDS[kind](z))
     cells = sketch_rows(rows.score, y, leaf, LEAVES, grid).cells()
     sys.stdout.write(f"{kind}{', not sketched' * (lost_pairs(rows.score, grid) > COARSE)}\n")
-    for method in METHODS:
+    for method in CALIBRATORS:
         exact, found = numbers(rows, rows, method), numbers(cells, cells, method, rows)
         off[method] = {name: np.max(np.abs(found[name] - exact[name])) for name in exact}
     parts = [numbers(rows.chosen(np.arange(i, count, PARTS)), rows, "platt") for i in range(PARTS)]

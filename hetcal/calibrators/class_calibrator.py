@@ -11,9 +11,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from hetcal.arrays import Bools, Floats, Groups, Ints
 from hetcal.calibrators.class_map import (
-    METHODS,
     ClassMap,
-    ClassMethod,
     ClassRows,
     class_matrix,
     class_numbers,
@@ -26,6 +24,7 @@ from hetcal.calibrators.leaf_calibrator import broken_maps
 from hetcal.calibrators.methods import given_strength
 from hetcal.calibrators.shrinkage import best_strength
 from hetcal.cells.cells import whole_ids
+from hetcal.choices import CLASS_CALIBRATORS, ClassMethod
 from hetcal.data.columns import row_weights
 from hetcal.data.splits import draw_folds
 from hetcal.errors import CalibrationError
@@ -154,7 +153,7 @@ class ClassCalibrator(BaseEstimator):
             maps = [read_map(each) for each in fields.objects("maps")]
             method = fields.text("method")
             ids = [leaf for leaf, _ in maps]
-            if method not in METHODS or ids[:1] != [0] or len({*ids[1:]}) < len(ids) - 1:
+            if method not in CLASS_CALIBRATORS or ids[:1] != [0] or len({*ids[1:]}) < len(ids) - 1:
                 raise JsonError("its maps are not named as they should be")
         except JsonError as problem:
             raise broken_maps(str(problem)) from problem
@@ -182,10 +181,10 @@ class ClassCalibrator(BaseEstimator):
 
     def _check(self, rows: ClassRows) -> None:
         given_strength(self.shrinkage)
-        if self.method not in METHODS:
+        if self.method not in CLASS_CALIBRATORS:
             raise CalibrationError(
                 f"There is no calibrator '{self.method}' for more than two classes.",
-                f"It has to be one of {', '.join(METHODS)}.",
+                f"It has to be one of {', '.join(CLASS_CALIBRATORS)}.",
                 "Choose one of these.",
             )
         if np.unique(rows.y).size < 2:

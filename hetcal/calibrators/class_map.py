@@ -6,7 +6,6 @@ scaling has W = a I and b = 0, vector scaling a diagonal W, Dirichlet scaling an
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,10 +14,9 @@ from scipy.special import log_softmax, logsumexp
 
 from hetcal.arrays import Bools, Floats, Groups, Ints
 from hetcal.cells.cells import leaf_positions
+from hetcal.choices import ClassMethod
 from hetcal.errors import CalibrationError
 
-ClassMethod = Literal["temperature", "vector", "dirichlet"]
-METHODS: tuple[ClassMethod, ...] = ("temperature", "vector", "dirichlet")
 TOLERANCE = 1e-7  # of the gradient per row, far below its standard error
 FLATTEST = 1e-12  # least spread along an axis, as a share of the largest
 LOWEST = -1e4  # lower log-probabilities mark classes as impossible and are no measurements

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from hetcal.arrays import Floats, Groups, Ints, Labels
 from hetcal.calibrators.methods import (
-    METHODS,
     fit_leaves,
     given_strength,
     require_method,
@@ -23,6 +22,7 @@ from hetcal.calibrators.methods import (
 from hetcal.calibrators.shapes import Affine, Line, Shape, read_affine, read_shape, shape_document
 from hetcal.calibrators.shrinkage import best_strength, group_folds, strength_table
 from hetcal.cells.cells import MAX_LEAVES, Cells, leaf_positions, whole_ids
+from hetcal.choices import CALIBRATORS
 from hetcal.compiled import sigmoid, use_compiled
 from hetcal.data.columns import row_weights
 from hetcal.errors import CalibrationError
@@ -167,7 +167,7 @@ class LeafCalibrator(BaseEstimator):
     min_rows : int, default=50
         Fewest calibration rows for a leaf to have a map of its own, if there is no shrinkage.
     method : str, default="platt"
-        One of `hetcal.calibrators.methods.METHODS`.
+        One of `hetcal.choices.CALIBRATORS`.
     shrinkage : float or "cv", default=0.0
         How strongly the map of a leaf is shrunk towards that of all rows, see
         `hetcal.calibrators.families.fit_family`. 0 is the plain fit of every leaf, infinity one
@@ -430,7 +430,7 @@ class LeafCalibrator(BaseEstimator):
         calibrator.shrinkage_, calibrator.shrinkage_table_ = 0.0, None
         if not old:
             calibrator.method = fields.text("method")
-            if calibrator.method not in METHODS:
+            if calibrator.method not in CALIBRATORS:
                 raise JsonError("the method is not known")
             calibrator.shrinkage_ = _read_strength(fields, "strength")
             chosen = fields.is_text("shrinkage") and fields.text("shrinkage") == "cv"

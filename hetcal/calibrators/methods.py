@@ -13,6 +13,7 @@ from hetcal.calibrators.families import FAMILIES, FamilyFit, fit_family
 from hetcal.calibrators.platt import extremes, fit_platt_cells, group_cells, polish, unfittable
 from hetcal.calibrators.shapes import Affine, Beta, Shape
 from hetcal.cells.cells import Cells
+from hetcal.choices import CALIBRATORS
 from hetcal.errors import CalibrationError
 
 NON_PARAMETRIC: dict[str, Callable[..., Shape]] = {
@@ -20,7 +21,6 @@ NON_PARAMETRIC: dict[str, Callable[..., Shape]] = {
     "histogram": fit_histogram,
     "bbq": fit_bbq,
 }
-METHODS = (*FAMILIES, *NON_PARAMETRIC, "scaling-binning")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +74,10 @@ def given_strength(shrinkage: object) -> float | None:
 
 def require_method(method: str, strength: float = 0.0) -> None:
     """Raise `CalibrationError` if a method is not known or its maps cannot be shrunk."""
-    if method not in METHODS:
+    if method not in CALIBRATORS:
         raise CalibrationError(
             f"There is no calibration method {method!r}.",
-            f"The methods are {', '.join(METHODS)}.",
+            f"The methods are {', '.join(CALIBRATORS)}.",
             "Choose one of them.",
         )
     if strength and method not in FAMILIES:

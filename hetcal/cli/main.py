@@ -1,121 +1,34 @@
 """The command line: the same core as the app, without Streamlit."""
 
-import argparse
 import errno
-import shutil
 import sys
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TextIO
+from collections.abc import Sequence
 
-import pandas as pd
+from hetcal.cli.options import parse_options
+from hetcal.cli.output import say
+from hetcal.errors import HetcalError
 
-from hetcal.artifacts.artifact import (
-    READ_SHARE,
-    artifact_bytes,
-    new_row_notes,
-    open_artifact,
-    score_with_artifact,
-    scored_rows_in_words,
-)
-from hetcal.artifacts.report import require_table_name, result_json, scored_test_rows, table_bytes
-from hetcal.cli.options import (
-    parse_options,
-    partition_of,
-    read_table,
-    refuse_several,
-    refuse_unused,
-    roles_of,
-    score_columns,
-    scoring_of,
-    settings_of,
-)
-from hetcal.data.checks import Finding
-from hetcal.data.columns import row_count
-from hetcal.data.demo import write_demo
-from hetcal.data.table import Roles, has_many_classes, make_table
-from hetcal.data.text import is_readable
-from hetcal.errors import ArtifactError, HetcalError, ModelError, TableError
-from hetcal.models.scoring import score_rows
-from hetcal.progress import Progress, between, silent
-from hetcal.results.words import verdict
-from hetcal.runs.run import Run, run
-from hetcal.schemes.choice import candidate_lines
+BAD_INPUT = 2
+STOPPED = 130  # what shells give after Ctrl+C
 
 
-def require_artifact(path: Path) -> None:
-    """Refuse a path that leads to no file."""
-    if not is_readable(path):
-        raise ArtifactError(
-            f"There is no artifact '{path}' that can be read.",
-            "An artifact is the file artifact.zip that `run` or the Export page wrote.",
-            "Check the path for a spelling mistake, and the file's permissions.",
-        )
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; bad input ends with exit code 2 and one message."""
+    options = parse_options(None if arguments is None else list(arguments))
+    try:
+        from hetcal.cli.commands import COMMANDS  # what takes time to load waits until here
 
-
-def require_model(path: Path | None) -> None:
-    """Refuse a path that leads to no file."""
-    if path is not None and not is_readable(path):
-        raise ModelError(
-            f"There is no model file '{path}' that can be read.",
-            "--model names a Keras model that was saved as .keras or .h5.",
-            "Check the path for a spelling mistake, and the file's permissions.",
-        )
-
-
-def require_folder(out: Path) -> None:
-    """Refuse a file where a folder is to be made."""
-    above = next((each for each in (out, *out.parents) if each.exists()), out)
-    if above.exists() and not above.is_dir():
-        raise TableError(
-            f"The output '{out}' is a file."
-            if above == out
-            else f"The output '{out}' lies below '{above}', which is a file.",
-            "The results are written into a folder.",
-            "Name a folder; it is made if there is none.",
-        )
-
-
-def require_table_file(out: Path) -> None:
-    """Refuse an output that no table can be written to, before any work is done."""
-    require_table_name(out.name)
-    require_file(out)
-
-
-def require_file(out: Path | None) -> None:
-    """Refuse an output that is a folder, or whose folder is missing."""
-    if out is None:
-        return
-    if out.is_dir():
-        raise HetcalError(
-            f"The output '{out}' is a folder.",
-            "The results are written into one file.",
-            "Name a file in it.",
-        )
-    if not out.parent.is_dir():
-        raise HetcalError(
-            f"The output '{out}' cannot be written: there is no folder '{out.parent}'.",
-            "The folder of the output must exist.",
-            "Make the folder, or choose another place.",
-        )
-
-
-def write_results(
-    out: Path, result: str, partition: str, artifact: bytes, scored: pd.DataFrame
-) -> str:
-    """Write what a run leaves into a folder, and return the line that says so."""
-    files = {
-        "result.json": result.encode(),
-        "artifact.zip": artifact,
-        "partition.json": partition.encode(),
-        "scored.parquet": table_bytes(scored, "scored.parquet"),
-    }
-    out.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        (out / name).write_bytes(content)
-    return f"Written to {out}: {', '.join(files)}"
+        COMMANDS[options.command](options)
+    except HetcalError as error:
+        say(f"hetcal: {error}", sys.stderr)
+        return BAD_INPUT
+    except OSError as error:
+        say(f"hetcal: {refusal(error)}", sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        say("hetcal: stopped.", sys.stderr)
+        return STOPPED
+    return 0
 
 
 def refusal(error: OSError) -> HetcalError:
@@ -131,169 +44,3 @@ def refusal(error: OSError) -> HetcalError:
         "A command must be able to read the files that it is given, and to write its output.",
         "Check the path, and the permissions of the file and of its folder.",
     )
-
-
-CLEAR = "\r\x1b[K"  # to the start of the line, and take away what stands there
-
-
-@contextmanager
-def progress_line(stream: TextIO) -> Iterator[Progress]:
-    """Write and rewrite the line if the stream is a terminal, and clear it at the end."""
-    if not stream.isatty():
-        yield silent
-        return
-
-    def tell(done: float, doing: str) -> None:
-        text = f"{done:4.0%} {doing} …"[: shutil.get_terminal_size().columns - 1]
-        coding = stream.encoding or "utf-8"
-        stream.write(CLEAR + text.encode(coding, "replace").decode(coding))
-        stream.flush()
-
-    try:
-        yield tell
-    finally:
-        stream.write(CLEAR)
-        stream.flush()
-
-
-BAD_INPUT = 2
-STOPPED = 130  # what shells give after Ctrl+C
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; bad input ends with exit code 2 and one message."""
-    commands = {
-        "run": run_command,
-        "score": score_command,
-        "demo": demo_command,
-        "speed": speed_command,
-        "benchmark": benchmark_command,
-    }
-    options = parse_options(commands, None if arguments is None else list(arguments))
-    try:
-        options.command(options)
-    except HetcalError as error:
-        _say(f"hetcal: {error}", sys.stderr)
-        return BAD_INPUT
-    except OSError as error:
-        _say(f"hetcal: {refusal(error)}", sys.stderr)
-        return BAD_INPUT
-    except KeyboardInterrupt:
-        _say("hetcal: stopped.", sys.stderr)
-        return STOPPED
-    return 0
-
-
-def run_command(options: argparse.Namespace) -> None:
-    """Calibrate a table leaf by leaf and write result, artifact and scored test rows."""
-    require_folder(options.out)
-    require_model(options.model)
-    source = read_table(options)
-    many = has_many_classes(source.frame, Roles(options.label, options.positive))
-    refuse_unused(options, rows_have_roles=source.split_column is not None, many_classes=many)
-    if not many:
-        refuse_several(options, source.frame)
-    roles = roles_of(options, source, many)
-    table = make_table(source.frame, roles, source.digest, options.classes)
-    scoring = scoring_of(options, source.frame, score_columns(options, many))
-    settings, partition = settings_of(options), partition_of(options)
-
-    def say_findings(findings: Iterable[Finding]) -> None:
-        _say_notes((*source.notes, *(each.message for each in findings)))
-
-    with progress_line(sys.stderr) as told:
-        scores = score_rows(table.frame, scoring, table.classes, table.digest, told)
-    with progress_line(sys.stderr) as told:
-        finished = run(table, scores, settings, partition, told, say_findings)
-    written = write_results(
-        options.out,
-        result_json(finished),
-        finished.partition.to_json(),
-        artifact_bytes(finished, scoring),
-        scored_test_rows(finished),
-    )
-    assumed = many and not options.classes
-    _say_notes((*finished.notes, *(["No --classes: ascending order is assumed."] * assumed)))
-    _say_result(finished)
-    _say(written)
-
-
-def _say_result(finished: Run) -> None:
-    table, found, choice = finished.table, finished.evaluation, finished.choice
-    several = bool(finished.classes)
-    if not several:
-        _say(
-            f"The label '{table.roles.label}' is positive where it is '{table.roles.positive}': "
-            f"{int(table.y.sum()):,} of {row_count(table.rows)}."
-        )
-    if choice is not None:
-        _say(candidate_lines(choice))
-        _say(choice.why)
-    one_map = several and not finished.divided
-    _say(verdict(found.lift, found.rows, one_map, found.groups, several_classes=several))
-
-
-def score_command(options: argparse.Namespace) -> None:
-    """Score the rows of a table with a saved artifact."""
-    require_table_file(options.out)
-    require_artifact(options.artifact)
-    with tempfile.TemporaryDirectory() as directory, progress_line(sys.stderr) as told:
-        artifact = open_artifact(options.artifact.read_bytes(), Path(directory))
-        reading, scoring = between(told, 0.0, READ_SHARE), between(told, READ_SHARE, 1.0)
-        source = read_table(options, artifact.kinds, reading)
-        scored = score_with_artifact(artifact, source.frame, source.digest, scoring)
-    options.out.write_bytes(table_bytes(scored, options.out.name))
-    _say_notes((*source.notes, *new_row_notes(artifact, source.frame, scored)))
-    _say(f"{scored_rows_in_words(scored)} scored: {options.out}")
-
-
-def demo_command(options: argparse.Namespace) -> None:
-    """Write the files of the demo, ready to be uploaded or run."""
-    require_folder(options.out)
-    for path in write_demo(options.out):
-        _say(str(path))
-
-
-def speed_command(options: argparse.Namespace) -> None:
-    """Measure how fast hetcal is, next to scikit-learn and to what memory allows."""
-    from hetcal.benchmarks.speed import Measured, measure_speed
-    from hetcal.benchmarks.tables import SPEED_NOTES, speed_heading, speed_json, speed_line
-
-    require_file(options.json)
-    measured: list[Measured] = []
-    _say(speed_heading())
-    for each in measure_speed(options.rows, compiled=options.compiled):
-        _say(speed_line(each, measured))
-        sys.stdout.flush()
-        measured.append(each)
-    _say("\n".join(SPEED_NOTES))
-    if options.json is not None:
-        options.json.write_text(speed_json(measured), encoding="utf-8")
-
-
-def benchmark_command(options: argparse.Namespace) -> None:
-    """Compare all schemes with their rivals on networks of five public data sets."""
-    from hetcal.benchmarks.benchmark import Plan, run_benchmark
-    from hetcal.benchmarks.tables import model_table, summary_table
-
-    require_file(options.save)
-    plan = Plan(
-        options.data, options.datasets, options.models, options.seed, options.scores, options.save
-    )
-    results = []
-    for result in run_benchmark(plan):
-        _say(model_table(result))
-        sys.stdout.flush()
-        results.append(result)
-    _say(summary_table(results))
-
-
-def _say_notes(notes: Iterable[str]) -> None:
-    for note in notes:
-        _say(f"note: {note}", sys.stderr)
-
-
-def _say(text: str, stream: TextIO | None = None) -> None:
-    stream = stream or sys.stdout
-    coding = stream.encoding or "utf-8"
-    stream.write(text.encode(coding, "backslashreplace").decode(coding) + "\n")

@@ -10,8 +10,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types
-from sklearn.utils import check_array
-from sklearn.utils.validation import check_non_negative
 
 from hetcal.arrays import Floats, Ints, Singles
 from hetcal.errors import PartitionError, TableError
@@ -267,6 +265,9 @@ def row_weights(sample_weight: Any, X: Any, *, may_vanish: bool = False) -> Floa
 
 
 def _checked(sample_weight: Any, rows: int) -> Floats:
+    from sklearn.utils import check_array  # takes long to load
+    from sklearn.utils.validation import check_non_negative
+
     weight: Floats = (
         np.full(rows, sample_weight, dtype=np.float64)
         if isinstance(sample_weight, Real)

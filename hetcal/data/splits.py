@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from hetcal.arrays import Floats, Groups, Ints, Labels
+from hetcal.choices import PAPER_FRACTIONS
 from hetcal.data.columns import counted, row_count, value_codes
 from hetcal.errors import SplitError
 
@@ -116,9 +117,6 @@ def _assigned(stratum: Ints, size: Ints, folds: int, rng: np.random.Generator) -
 
 ROLES = ("train", "validation", "calibration", "test")
 NEEDED_ROLES = ("train", "calibration", "test")
-PAPER_FRACTIONS = (0.65, 0.119, 0.1155, 0.1155)
-"""65 % train; of the rest 33 % calibration and 33 % test, the remainder validation."""
-
 _SHORT_NAMES = {"val": "validation", "valid": "validation", "cal": "calibration"}
 _SHOWN_VALUES = 5
 

@@ -30,12 +30,12 @@ Command = Literal["score", "train"]
 Report = Callable[[dict[str, Any]], None]  # what a child says while it works
 
 GIB = 2**30
-# The package is put together by hand: its __init__ would import far more than a child needs.
+# Only hetcal itself is taken from its folder: what else is there must not be found.
 _BOOTSTRAP = """
-import sys, types
-package = types.ModuleType("hetcal")
-package.__path__ = [sys.argv[1]]
-sys.modules["hetcal"] = package
+import sys
+sys.path.insert(0, sys.argv[1])
+import hetcal
+del sys.path[0]
 from hetcal.models.worker import main
 main()
 """
@@ -167,8 +167,8 @@ class Child:
 
 
 def _start(directory: Path) -> subprocess.Popen[bytes]:
-    package = Path(sys.modules["hetcal"].__path__[0]).resolve()
-    command = [sys.executable, "-I", "-c", _BOOTSTRAP, str(package)]
+    folder = Path(sys.modules["hetcal"].__path__[0]).resolve().parent
+    command = [sys.executable, "-I", "-c", _BOOTSTRAP, str(folder)]
     with (directory / "messages").open("wb") as out, (directory / "log").open("wb") as log:
         return subprocess.Popen(
             command,

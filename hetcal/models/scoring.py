@@ -335,10 +335,18 @@ def score_rows(
     digest: str,
     progress: Progress = silent,
 ) -> Scores:
+    """Return the scores of every row of a frame, as `start_rows` does, and wait for a model."""
+    scores = start_rows(frame, scoring, classes, digest)
+    return scores if isinstance(scores, Scores) else scores(progress)
+
+
+def start_rows(
+    frame: pd.DataFrame, scoring: Scoring, classes: Sequence[str], digest: str
+) -> Scores | Callable[[Progress], Scores]:
     """Return the scores of every row of a frame, and the output of a layer where one is named.
 
-    `classes` is empty for two, as in `Table`; `digest` identifies the rows in caches. What
-    `progress` raises ends the process of a model.
+    `classes` is empty for two, as in `Table`; `digest` identifies the rows in caches. A model
+    runs in a child process, and what is returned waits for it; what its progress raises ends it.
     """
     if isinstance(scoring, ModelScoring):
         job = start_scoring(
@@ -350,8 +358,12 @@ def score_rows(
             positive_unit=scoring.positive_unit,
             layer=scoring.layer,
         )
-        job.watch(progress)
-        return job.result()
+
+        def wait(progress: Progress) -> Scores:
+            job.watch(progress)
+            return job.result()
+
+        return wait
     if classes:
         require_column_per_class(scoring.columns, classes)
     check_names(list(frame.columns))

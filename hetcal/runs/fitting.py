@@ -18,7 +18,7 @@ from hetcal.partitions.selection import SelectedTreePartition
 from hetcal.partitions.tree import TreePartition
 from hetcal.progress import Progress, silent
 from hetcal.runs.settings import FOR_CLASSES, READ_SCORES, Settings
-from hetcal.schemes.candidates import STRENGTHS, Candidate
+from hetcal.schemes.candidates import STRENGTHS, Candidate, Growth
 from hetcal.schemes.choice import MAX_HELD, MAX_TRAINING, Choice, choose_scheme, fit_scheme
 from hetcal.schemes.parts import GrownLeavesPart, PooledPart
 from hetcal.schemes.rows import SchemeRows, drawn
@@ -56,6 +56,7 @@ def fit_ensemble(
     settings: Settings,
     progress: Progress = silent,
     tree: Partition | None = None,
+    growth: Growth | None = None,
 ) -> Choice:
     """Fit the forest or the boosted trees of the settings, or choose the best scheme.
 
@@ -67,14 +68,29 @@ def fit_ensemble(
         The tree whose leaves get maps, in place of one grown on a sample of the training rows.
     progress : callable, optional
         Is told how far the work has come; what it raises ends the work.
+    growth : Growth, optional
+        From `start_growth`; it is of no use if rows without a score were among its rows.
     """
     held = np.concatenate([split.calibration, split.validation])
+    if growth is not None and not (scores.usable[split.train].all() and scores.usable[held].all()):
+        growth.stop()
+        growth = None
     most = held.size if table.classes else MAX_HELD  # maps of classes are fitted on all rows
     grown_on = split.train if tree is None else split.train[:0]
     training = _rows(table, scores, grown_on, MAX_TRAINING, settings.seed)
     held_out = _rows(table, scores, held, most, settings.seed)
     roles = training, held_out, None
-    return fit_roles(settings.partition, *roles, settings.seed, progress, tree)
+    return fit_roles(settings.partition, *roles, settings.seed, progress, tree, growth)
+
+
+def start_growth(table: Table, split: Split, settings: Settings) -> Growth | None:
+    """Begin to grow what needs no scores, as if every row had one; None if that is little work."""
+    if settings.partition != "auto" or table.classes:
+        return None
+    held = np.concatenate([split.calibration, split.validation])
+    training = _rows(table, None, split.train, MAX_TRAINING, settings.seed)
+    held_out = _rows(table, None, held, MAX_HELD, settings.seed)
+    return Growth(training, held_out, None, settings.seed)
 
 
 def fit_roles(
@@ -85,11 +101,14 @@ def fit_roles(
     seed: int,
     progress: Progress = silent,
     tree: Partition | None = None,
+    growth: Growth | None = None,
 ) -> Choice:
     """Fit the scheme of this name on rows by role; `auto` chooses among all."""
     roles = training, calibration, validation
     if name == "auto":
-        return choose_scheme(*roles, tree=tree, more=SCORE_TREES, seed=seed, progress=progress)
+        return choose_scheme(
+            *roles, tree=tree, more=SCORE_TREES, seed=seed, progress=progress, growth=growth
+        )
     return fit_scheme(name, *roles, seed=seed, progress=progress)
 
 
@@ -108,15 +127,16 @@ def sample_note(table: Table, split: Split) -> str | None:
     return f"Schemes were fitted on {' and '.join(parts)}, drawn at random." if parts else None
 
 
-def _rows(table: Table, scores: Scores, rows: Ints, most: int, seed: int) -> SchemeRows:
+def _rows(table: Table, scores: Scores | None, rows: Ints, most: int, seed: int) -> SchemeRows:
     """Draw rows before their columns are copied: a large table is not copied as a whole."""
-    use = scores.usable[rows]
+    use = np.ones(rows.size, dtype=np.bool_) if scores is None else scores.usable[rows]
     if table.weight is not None:
         use &= table.weight[rows] > 0
     rows = rows[drawn(use, most, seed)]
     weight = table.weight_of(rows)
     y = np.asarray(table.y[rows], dtype=np.int64)
-    return SchemeRows(table.X.iloc[rows], y, scores.logit[rows], weight, table.group(rows))
+    logits = None if scores is None else scores.logit[rows]
+    return SchemeRows(table.X.iloc[rows], y, logits, weight, table.group(rows))
 
 
 def grow_partition(

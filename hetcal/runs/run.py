@@ -9,10 +9,10 @@ import pandas as pd
 
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.calibrators.class_calibrator import ClassCalibrator
-from hetcal.calibrators.class_map import METHODS, ClassMethod
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.cells.cells import Cells
 from hetcal.cells.sketch import computed_on
+from hetcal.choices import CLASS_CALIBRATORS, ClassMethod
 from hetcal.data.checks import Finding, check_scores, check_table, check_training
 from hetcal.data.columns import row_count
 from hetcal.data.scores import Scores, require_ranking
@@ -39,7 +39,7 @@ from hetcal.results.evaluation import (
     evaluate_classes,
     score_four_schemes,
 )
-from hetcal.runs.fitting import fit_ensemble, grow_partition, lend_rows, sample_note
+from hetcal.runs.fitting import fit_ensemble, grow_partition, lend_rows, sample_note, start_growth
 from hetcal.runs.role_cells import (
     SKETCHED_FROM,
     RoleCells,
@@ -49,10 +49,12 @@ from hetcal.runs.role_cells import (
     row_cells,
 )
 from hetcal.runs.settings import ENSEMBLES, READ_SCORES, Settings
+from hetcal.schemes.candidates import Growth
 from hetcal.schemes.choice import Choice
 from hetcal.schemes.scheme import class_calibrator, maps_apply, with_scheme
 
 CALIBRATED = 1 << 20  # rows at a time
+SCORED = 0.3  # share of the work that is done when a model has scored the rows
 
 
 @dataclass(frozen=True)
@@ -298,7 +300,7 @@ class FirstPass:
 
 def run(
     table: Table,
-    scores: Scores,
+    scores: Scores | Callable[[Progress], Scores],
     settings: Settings = DEFAULTS,
     partition: Partition | None = None,
     progress: Progress = silent,
@@ -313,9 +315,10 @@ def run(
     ----------
     table : Table
         Rows whose columns have their roles, see `make_table`.
-    scores : Scores
+    scores : Scores or callable
         The scores of every row of the table, see `scores_from_column` and
-        `scores_from_columns`.
+        `scores_from_columns`; or what waits for those of a model that is running: meanwhile,
+        trees that need no scores grow.
     settings : Settings, optional
         How to split and calibrate the rows; by default the paper's Algorithm 1.
         `Settings(partition="auto")` lets hetcal choose, as the command line does.
@@ -324,7 +327,8 @@ def run(
     progress : callable, optional
         Called with the share that is done and a text; what it raises ends the run.
     tell : callable, optional
-        Called with the findings about table, split and scores, before anything is fitted.
+        Called with the findings about table, split and scores, before anything is fitted on
+        them; twice where a model is still running: first with those about the table.
 
     Returns
     -------
@@ -339,24 +343,45 @@ def run(
     HetcalError
         When the rows cannot be split, scored or calibrated.
     """
-    split, choice = split_table(table, settings), None
+    split, choice, growth = split_table(table, settings), None, None
+    about_table, waiting = tuple(check_table(table, split)), not isinstance(scores, Scores)
+    if not isinstance(scores, Scores):
+        tell(about_table)
+        growth = start_growth(table, split, settings) if partition is None else None
+        scores, progress = _awaited(scores, growth, progress)
     scored = scored_rows(table, scores, split)
     about_scores = *check_training(table.roles), *check_scores(table, scores)
-    findings = *about_scores, *check_table(table, split)
-    tell(findings)
+    tell(about_scores if waiting else (*about_scores, *about_table))
     if partition is None:
-        partition, choice = divide(table, scores, split, settings, progress)
+        partition, choice = divide(table, scores, split, settings, progress, growth)
     leaf = partition.apply(readable(partition, table.frame, scores))
     passed = first_pass(table, scores, scored, partition, leaf, sketched_from=table.rows)
     calibrator = fit_maps(passed, settings, choice)
     finished = finish_run(passed, settings, partition, calibrator, choice)
-    finished = replace(finished, findings=findings)
+    finished = replace(finished, findings=(*about_scores, *about_table))
     _ = finished.evaluation  # computed now, so that errors are raised here
     return finished
 
 
+def _awaited(
+    waiting: Callable[[Progress], Scores], growth: Growth | None, progress: Progress
+) -> tuple[Scores, Progress]:
+    """Wait for the scores; return them, and the progress of what is left to do."""
+    try:
+        return waiting(between(progress, 0.0, SCORED)), between(progress, SCORED, 1.0)
+    except BaseException:
+        if growth is not None:
+            growth.stop()
+        raise
+
+
 def divide(
-    table: Table, scores: Scores, split: Split, settings: Settings, progress: Progress = silent
+    table: Table,
+    scores: Scores,
+    split: Split,
+    settings: Settings,
+    progress: Progress = silent,
+    growth: Growth | None = None,
 ) -> tuple[Partition, Choice | None]:
     """Grow the partition that the settings name, or choose it together with its maps."""
     if settings.partition not in ENSEMBLES:
@@ -366,7 +391,7 @@ def divide(
         tree = grow_partition(table, split, settings, scores, between(progress, 0.0, 0.2))
         choosing = between(progress, 0.2, 1.0)
         return tree, fit_ensemble(table, scores, split, settings, choosing, tree)
-    choice = fit_ensemble(table, scores, split, settings, progress)
+    choice = fit_ensemble(table, scores, split, settings, progress, growth=growth)
     return choice.scheme.partition or grow_partition(table, split, settings, scores), choice
 
 
@@ -443,7 +468,7 @@ def _fit_leaf_maps(passed: FirstPass, cells: RoleCells, settings: Settings) -> L
 
 def class_method(settings: Settings) -> ClassMethod:
     """Return the map of classes that the settings name; vector scaling by default."""
-    return next((each for each in METHODS if each == settings.calibrator), "vector")
+    return next((each for each in CLASS_CALIBRATORS if each == settings.calibrator), "vector")
 
 
 def finish_run(

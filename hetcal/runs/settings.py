@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from hetcal.calibrators.class_map import METHODS as CLASS_METHODS
-from hetcal.calibrators.methods import METHODS
-from hetcal.data.splits import PAPER_FRACTIONS
+from hetcal.choices import CALIBRATORS, CLASS_CALIBRATORS, PAPER_FRACTIONS
 from hetcal.errors import HetcalError, SplitError
 
 PartitionName = Literal[
@@ -50,10 +48,10 @@ class Settings:
     bins : int
         Bins of each number among them.
     calibrator : str
-        The kind of map in every leaf, one of `hetcal.calibrators.methods.METHODS`; with more than
-        two classes one of `hetcal.calibrators.class_map.METHODS`, or vector scaling.
+        The kind of map in every leaf, one of `hetcal.choices.CALIBRATORS`; with more than two
+        classes one of `hetcal.choices.CLASS_CALIBRATORS`, or vector scaling.
     shrinkage : float or "cv"
-        How strongly the map of a leaf is drawn to that of all rows; "cv" chooses.
+        How strongly the map of a leaf is shrunk towards that of all rows; "cv" chooses.
     min_rows : int
         Fewest calibration rows for a leaf to have a map of its own, if there is no shrinkage.
     """
@@ -80,7 +78,7 @@ class Settings:
         for what, value, known in (
             ("partition", self.partition, PARTITIONS),
             ("tree size", self.tree_size, TREE_SIZES),
-            ("calibrator", self.calibrator, (*METHODS, *CLASS_METHODS)),
+            ("calibrator", self.calibrator, (*CALIBRATORS, *CLASS_CALIBRATORS)),
         ):
             if value not in known:
                 raise HetcalError(

@@ -1,17 +1,20 @@
 """Candidates for a scheme, the simplest first."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from hetcal.arrays import Floats, Ints
-from hetcal.calibrators.class_map import ClassMethod
+from hetcal.choices import ClassMethod
+from hetcal.parallel import Task
 from hetcal.partitions.boosted import BoostedPartition
 from hetcal.partitions.forest import ForestPartition
 from hetcal.partitions.partition import Partition
 from hetcal.partitions.tree import TreePartition
-from hetcal.progress import Progress, between, silent
+from hetcal.progress import Progress, silent
 from hetcal.schemes.parts import (
     BoostedPart,
     ClassLeavesPart,
@@ -31,7 +34,6 @@ STRENGTHS = (0.3, 5.0, 80.0)
 STRONG = (8.0, 40.0, 200.0)  # where every map follows on another
 PLAIN = (0.0,)
 NOTHING_SHRUNK = (float("nan"),)
-FOREST = 0.2  # share of the growth that is done with the forest
 CLASS_MAPS: tuple[tuple[ClassMethod, str, str], ...] = (
     ("temperature", "temperature", "a temperature"),
     ("vector", "vector", "a weight and a bias per class"),
@@ -89,47 +91,80 @@ def label_tree(training: SchemeRows) -> Partition:
     return TreePartition().fit(training.X, training.y, training.weight).partition_
 
 
-def standard_candidates(
-    training: SchemeRows,
-    held: SchemeRows,
-    tree: Partition,
-    extra: Sequence[Candidate],
-    seed: int,
-    progress: Progress = silent,
-) -> list[Candidate]:
-    """Return all candidates for two classes, the simplest first."""
-    leaf = tree.apply(held.X)
-    many = _forest(training, held, seed, between(progress, 0.0, FOREST))
+@dataclass(frozen=True, eq=False)
+class SimpleTrees:
+    """Trees of the simpler candidates, grown on training rows, with the leaves of held-out rows."""
+
+    tree: PlainLeavesPart
+    forest: ForestPart
+    nested: NestedPart
+
+
+class Growth:
+    """Trees that read columns and labels only, which grow in a thread: they need no scores.
+
+    Parameters
+    ----------
+    training, held : SchemeRows
+        Training rows, and the rows on which candidates are compared.
+    tree : Partition or None
+        The tree whose leaves get maps, if it is not to be grown.
+    seed : int
+        Decides forests and boosted trees.
+    """
+
+    def __init__(
+        self, training: SchemeRows, held: SchemeRows, tree: Partition | None, seed: int
+    ) -> None:
+        pool = ThreadPoolExecutor(1)
+        self.simple = Task(pool, partial(_simple_trees, training, held, tree, seed))
+        self.boosted = Task(pool, partial(_boosted, training, held, seed))
+        pool.shutdown(wait=False)
+
+    def stop(self) -> None:
+        """End the growth."""
+        self.boosted.stop()
+        self.simple.stop()
+
+
+def _simple_trees(
+    training: SchemeRows, held: SchemeRows, tree: Partition | None, seed: int, progress: Progress
+) -> SimpleTrees:
+    if tree is None:
+        progress(0.0, "Growing a tree")
+        tree = label_tree(training)
+    many = _forest(training, held, seed, progress)
     sequence = BoostedPartition(2, learning_rate=0.3, max_iter=15, max_leaf_nodes=8)
     short = sequence.fit(training.X, training.y, training.weight).ensemble_
-    boosted = _boosted(training, held, seed, between(progress, FOREST, 1.0))
-    pooled = PooledPart()
+    leaves = PlainLeavesPart(tree, tree.apply(held.X))
+    return SimpleTrees(leaves, many, NestedPart(short, short.apply(held.X)))
+
+
+def simple_candidates(trees: SimpleTrees) -> list[Candidate]:
+    """Return the candidates for two classes without those of boosted trees, the simplest first."""
+    pooled, tree = PooledPart(), trees.tree
     return [
         IDENTITY,
         POOLED,
-        Candidate("tree", "one tree, a map in every leaf", (PlainLeavesPart(tree, leaf),), PLAIN),
+        Candidate("tree", "one tree, a map in every leaf", (tree,), PLAIN),
         Candidate(
             "shrunken tree",
             "a tree, its maps shrunk towards one for all",
-            (pooled, ShrunkenLeavesPart(tree, leaf)),
+            (pooled, ShrunkenLeavesPart(tree.partition, tree.leaf)),
             STRENGTHS,
         ),
-        _forest_candidate(many),
+        _forest_candidate(trees.forest),
         Candidate(
-            "nested",
-            "small boosted trees, one after another",
-            (pooled, NestedPart(short, short.apply(held.X))),
-            STRONG,
-        ),
-        *extra,
-        _boosted_candidate(boosted),
-        Candidate(
-            "boosted forest",
-            "boosted trees, then the forest",
-            (pooled, boosted, many),
-            STRENGTHS,
+            "nested", "small boosted trees, one after another", (pooled, trees.nested), STRONG
         ),
     ]
+
+
+def boosted_candidates(boosted: BoostedPart, many: ForestPart) -> list[Candidate]:
+    """Return the candidates with boosted trees, the simplest first."""
+    parts = (PooledPart(), boosted, many)
+    words = "boosted trees, then the forest"
+    return [_boosted_candidate(boosted), Candidate("boosted forest", words, parts, STRENGTHS)]
 
 
 def class_candidates(held: SchemeRows, tree: Partition) -> list[Candidate]:

@@ -15,10 +15,12 @@ from hetcal.schemes.candidates import (
     IDENTITY,
     POOLED,
     Candidate,
+    Growth,
+    boosted_candidates,
     class_candidates,
     label_tree,
     named_candidate,
-    standard_candidates,
+    simple_candidates,
 )
 from hetcal.schemes.cross_fitting import (
     CrossFit,
@@ -34,6 +36,7 @@ from hetcal.schemes.rows import SchemeRows, joined, sampled
 from hetcal.schemes.scheme import Scheme
 
 FOLDS = 5
+SIMPLE_GROWN, SIMPLE_TRIED = 0.2, 0.4  # shares of the time until simple candidates are evaluated
 GROWN = 0.75  # share of the time until forests and boosted trees are grown
 TRIED = 0.98  # share of the time until all candidates are evaluated
 MAX_TRAINING = 100_000
@@ -99,6 +102,7 @@ def choose_scheme(
     more: Sequence[Candidate] | Callable[[SchemeRows], Sequence[Candidate]] = (),
     seed: int = 0,
     progress: Progress = silent,
+    growth: Growth | None = None,
 ) -> Choice:
     """Choose a scheme by cross-fitting on rows that the model was not trained on.
 
@@ -127,23 +131,28 @@ def choose_scheme(
         Decides folds, forests and samples of large tables.
     progress : callable, optional
         Called with the share of the work that is done; what it raises ends the choice.
+    growth : Growth, optional
+        Trees that have begun to grow on just these rows.
     """
     start = time.perf_counter()
     rows, folds = _divided(calibration, validation, seed)
     training, held = sampled(training, MAX_TRAINING, seed), folds.held
-    if tree is None:
-        progress(0.0, "Growing a tree")
-        tree = label_tree(training)
     if held.classes > 2:
-        candidates, grown = class_candidates(held, tree), 0.0
+        if tree is None:
+            progress(0.0, "Growing a tree")
+            tree = label_tree(training)
+        trial = try_candidates(class_candidates(held, tree), folds, between(progress, 0.0, TRIED))
     else:
+        growth = growth or Growth(training, held, tree, seed)
         extra = tuple(more(held) if callable(more) else more)
-        parts = training, held, tree, extra, seed, between(progress, 0.0, GROWN)
-        candidates, grown = standard_candidates(*parts), GROWN
-    trial = try_candidates(candidates, folds, between(progress, grown, TRIED))
+        try:
+            trial = _try_growing(growth, extra, folds, progress)
+        finally:
+            growth.stop()
+    candidates = [each.candidate for each in trial.tried]
     chosen, why = _choose(trial)
     progress(TRIED, f"Fitting: {candidates[chosen].name}")
-    if rows is not held:
+    if rows is not held and tree is not None:
         candidates = class_candidates(rows, tree)
     return _fitted(trial, candidates, rows, chosen, why, start)
 
@@ -207,6 +216,19 @@ def try_candidates(
     spans = zip(candidates, shares[:-1], shares[1:], strict=True)
     tried = (cross_fit(each, folds, between(progress, *span)) for each, *span in spans)
     return Trial(folds, tuple(tried))
+
+
+def _try_growing(
+    growth: Growth, extra: Sequence[Candidate], folds: Folds, progress: Progress
+) -> Trial:
+    """Try the simpler candidates for two classes while boosted trees grow, then these."""
+    trees = growth.simple.result(between(progress, 0.0, SIMPLE_GROWN))
+    simple = [*simple_candidates(trees), *extra]
+    first = try_candidates(simple, folds, between(progress, SIMPLE_GROWN, SIMPLE_TRIED))
+    boosted = growth.boosted.result(between(progress, SIMPLE_TRIED, GROWN))
+    others = boosted_candidates(boosted, trees.forest)
+    second = try_candidates(others, folds, between(progress, GROWN, TRIED))
+    return Trial(folds, first.tried + second.tried)
 
 
 def _divided(

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from hetcal.arrays import Floats, Ints
 from hetcal.calibrators.class_map import (
     ClassMap,
-    ClassMethod,
     ClassRows,
     fit_leaf_class_maps,
     fit_pooled_class_map,
@@ -21,6 +20,7 @@ from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.calibrators.many_trees import fit_nested_maps, fit_shrunken_maps
 from hetcal.calibrators.newton import GroupedRows, PenalisedLosses, minimise
 from hetcal.calibrators.shapes import tame
+from hetcal.choices import ClassMethod
 from hetcal.data.splits import halves
 from hetcal.errors import CalibrationError
 from hetcal.partitions.boosted import BoostedPartition

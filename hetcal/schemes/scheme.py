@@ -12,9 +12,9 @@ import pandas as pd
 
 from hetcal.arrays import Floats, Ints
 from hetcal.calibrators.class_calibrator import ClassCalibrator, map_fields, read_map
-from hetcal.calibrators.class_map import METHODS
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.calibrators.shapes import Affine, Line, Tamed
+from hetcal.choices import CLASS_CALIBRATORS
 from hetcal.data.columns import named_columns
 from hetcal.errors import CalibrationError
 from hetcal.partitions.ensemble import ensemble_fields, read_ensemble
@@ -207,7 +207,7 @@ def _read_class_stage(fields: Fields) -> ClassMapsStage:
     if [leaf for leaf, _ in maps] != list(range(len(maps))) or not maps:
         raise JsonError("its maps are not numbered as they should be")
     pooled, *own = (each for _, each in maps)
-    method = next((each for each in METHODS if each == fields.text("method")), None)
+    method = next((each for each in CLASS_CALIBRATORS if each == fields.text("method")), None)
     if method is None:
         raise JsonError("its maps are of a kind that is not known")
     if not divided:

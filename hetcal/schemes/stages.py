@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Floats, Ints
-from hetcal.calibrators.class_map import ClassMap, ClassMethod, class_matrix, mapped_logits
+from hetcal.calibrators.class_map import ClassMap, class_matrix, mapped_logits
 from hetcal.calibrators.leaf_calibrator import map_logits
 from hetcal.calibrators.shapes import tame
+from hetcal.choices import ClassMethod
 from hetcal.compiled import compiled, use_compiled
 from hetcal.errors import CalibrationError
 from hetcal.partitions.boosted import BoostedPartition

@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from hetcal.calibrators.class_map import ClassMethod
+from hetcal.choices import ClassMethod
 from hetcal.data.table import Roles
 from hetcal.data.text import Dialect
 from hetcal.models.file import ModelFile

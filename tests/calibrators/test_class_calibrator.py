@@ -3,7 +3,8 @@ import pytest
 from scipy.special import softmax
 
 from hetcal.calibrators.class_calibrator import ClassCalibrator
-from hetcal.calibrators.class_map import METHODS, fit_class_map
+from hetcal.calibrators.class_map import fit_class_map
+from hetcal.choices import CLASS_CALIBRATORS
 from hetcal.errors import CalibrationError
 
 
@@ -23,7 +24,7 @@ def loss(logs, y):
     return -logs[np.arange(len(y)), y].mean()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CLASS_CALIBRATORS)
 def test_without_shrinkage_a_leaf_is_fitted_on_its_own(drawn, method):
     logits, y, leaf = drawn
     found = ClassCalibrator(method, shrinkage=0.0).fit(logits, y, leaf)

@@ -4,7 +4,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
-from hetcal.calibrators.class_map import METHODS, ClassMap, fit_class_map, identity_map
+from hetcal.calibrators.class_map import ClassMap, fit_class_map, identity_map
+from hetcal.choices import CLASS_CALIBRATORS
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,7 @@ def test_vector_scaling_finds_the_map_that_made_the_labels(drawn):
 
 
 def test_freer_methods_fit_better(drawn):
-    losses = [loss(fit_class_map(each, *drawn), *drawn) for each in METHODS]
+    losses = [loss(fit_class_map(each, *drawn), *drawn) for each in CLASS_CALIBRATORS]
     assert losses[0] > losses[1] > losses[2]
     assert losses[0] < loss(identity_map(3), *drawn)
 
@@ -63,7 +64,7 @@ def test_the_identity_gives_log_probabilities_back_bit_for_bit_and_scales_logits
     assert not ClassMap(np.eye(3), np.array([0, 0, 1e-9])).is_identity
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CLASS_CALIBRATORS)
 def test_no_small_step_from_the_fit_lowers_the_penalised_loss(drawn, method):
     logits, y = drawn
     towards = ClassMap(0.8 * np.eye(3), np.array([0.1, 0.0, -0.1]))
@@ -104,13 +105,13 @@ def test_of_all_equivalent_maps_the_closest_is_returned(drawn):
     assert found.bias.mean() == pytest.approx(0, abs=1e-9)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CLASS_CALIBRATORS)
 def test_an_endless_penalty_gives_back_what_it_draws_towards(drawn, method):
     towards = ClassMap(0.7 * np.eye(3), np.arange(3.0))
     assert fit_class_map(method, *drawn, towards=towards, strength=np.inf) is towards
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CLASS_CALIBRATORS)
 def test_a_weight_of_two_is_a_row_twice(drawn, method):
     logits, y = drawn[0][:300], drawn[1][:300]
     weight = np.where(np.arange(300) < 100, 2.0, 1.0)
@@ -136,7 +137,7 @@ def test_a_row_is_mapped_alike_alone_and_among_others():
     assert whole == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CLASS_CALIBRATORS)
 def test_a_class_that_is_ruled_out_leaves_a_map_that_is_no_worse_than_none(drawn, method):
     logits, y = drawn[0][:600].copy(), drawn[1][:600]
     logits[(np.arange(600) % 20 == 0) & (y != 1), 1] = -1.5e308
@@ -175,7 +176,7 @@ def test_a_dirichlet_map_of_all_rows_serves_those_where_no_class_is_ruled_out(ma
     assert np.exp(found.logits(logits[out]))[:, 1].max() < 1e-6
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CLASS_CALIBRATORS)
 def test_it_does_not_matter_by_which_number_a_class_is_ruled_out(masked, method):
     logits, y, _ = masked
     marks = [np.maximum(logits, mark) for mark in (-2e4, -1e9)]
@@ -184,7 +185,7 @@ def test_it_does_not_matter_by_which_number_a_class_is_ruled_out(masked, method)
     assert np.array_equal(first.logits(marks[0]), first.logits(marks[1]))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CLASS_CALIBRATORS)
 def test_rows_in_which_every_class_is_possible_are_mapped_as_they_are(drawn, method, monkeypatch):
     logits, y = drawn[0] * 800, drawn[1]
     assert -1e4 < log_softmax(logits, axis=1).min() < -9_000

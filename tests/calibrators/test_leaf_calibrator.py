@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 
 from hetcal.calibrators.families import FAMILIES
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator, LeafMap, map_leaves
-from hetcal.calibrators.methods import METHODS
 from hetcal.calibrators.platt import fit_platt
 from hetcal.calibrators.shapes import Affine
 from hetcal.calibrators.single import (
@@ -298,7 +297,7 @@ def test_maps_of_the_first_format_are_read():
     assert calibrator.predict_logit(np.array([2.0]), np.array([1])).tolist() == [0.75]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CALIBRATORS)
 def test_the_map_of_a_leaf_is_that_of_the_calibrator_of_its_rows(two_leaves, method):
     scores, y, leaf = (each[::20] for each in two_leaves)
     fitted = LeafCalibrator(method=method).fit(scores, y, leaf)
@@ -312,7 +311,7 @@ def test_the_map_of_a_leaf_is_that_of_the_calibrator_of_its_rows(two_leaves, met
     assert fitted.predict(scores, np.full(len(y), 9)) == pytest.approx(pooled, abs=1e-9)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CALIBRATORS)
 def test_maps_of_any_shape_are_read_back_bit_for_bit(two_leaves, method):
     scores, y, leaf = (each[::20] for each in two_leaves)
     fitted = LeafCalibrator(method=method).fit(scores, y, leaf, leaves=[1, 2, 9])
@@ -323,7 +322,7 @@ def test_maps_of_any_shape_are_read_back_bit_for_bit(two_leaves, method):
     assert np.isnan(again.predict_logit(np.array([np.nan, -np.inf]), np.array([1, 2]))).all()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CALIBRATORS)
 def test_spoiled_shapes_raise_nothing_but_calibration_errors(two_leaves, method):
     text = LeafCalibrator(method=method).fit(*(each[::20] for each in two_leaves)).to_json()
     chance, refused = random.Random(0), 0
@@ -433,7 +432,7 @@ def test_compiled_maps_are_those_of_numpy(monkeypatch):
     assert np.isnan(found[1][-3:]).all()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CALIBRATORS)
 def test_maps_of_cells_are_close_to_those_of_their_rows(many_rows, method):
     """Some rows lie on the other side of an edge, where there are edges."""
     scores, _, leaf = many_rows

@@ -57,7 +57,7 @@ def test_what_the_system_refuses_is_said_in_three_sentences(
     def fail(directory):
         raise error
 
-    monkeypatch.setattr("hetcal.cli.main.write_demo", fail)
+    monkeypatch.setattr("hetcal.cli.commands.write_demo", fail)
     assert main(["demo", "--out", str(tmp_path)]) == 2
     said = capsys.readouterr().err
     assert said == f"hetcal: {refusal(error)}\n"

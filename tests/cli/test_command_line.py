@@ -61,7 +61,7 @@ def test_scoring_tells_a_terminal_one_rising_share(table, tmp_path, monkeypatch)
         yield lambda done, doing: told.append(done)
 
     assert run_command(table, out, *SCORED) == 0
-    monkeypatch.setattr("hetcal.cli.main.progress_line", line)
+    monkeypatch.setattr("hetcal.cli.commands.progress_line", line)
     again = str(tmp_path / "again.parquet")
     assert main(["score", str(out / "artifact.zip"), str(table), "--out", again]) == 0
     assert told == sorted(told)
@@ -74,7 +74,7 @@ def test_a_command_that_is_stopped_says_so_without_a_traceback(
     def stop(*given):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hetcal.cli.main.score_rows", stop)
+    monkeypatch.setattr("hetcal.cli.commands.start_rows", stop)
     assert run_command(table, tmp_path / "out", *SCORED) == 130
     assert capsys.readouterr().err == "hetcal: stopped.\n"
 

@@ -2,7 +2,7 @@ import io
 
 import pytest
 
-from hetcal.cli.main import progress_line
+from hetcal.cli.output import progress_line
 
 
 class Terminal(io.StringIO):

@@ -7,12 +7,13 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from hetcal.choices import PAPER_FRACTIONS
 from hetcal.cli.main import main
 from hetcal.data import checks
 from hetcal.data.checks import check_scores, check_table, check_training, label_findings, separation
 from hetcal.data.demo import toy_table
 from hetcal.data.scores import make_scores
-from hetcal.data.splits import PAPER_FRACTIONS, Split, split_by_column, split_by_fraction
+from hetcal.data.splits import Split, split_by_column, split_by_fraction
 from hetcal.data.table import Roles, make_table
 from hetcal.runs.run import split_table
 from hetcal.runs.settings import Settings

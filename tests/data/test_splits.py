@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hetcal.choices import PAPER_FRACTIONS
 from hetcal.data.splits import (
-    PAPER_FRACTIONS,
     ROLES,
     Split,
     draw,

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hetcal.choices import PAPER_FRACTIONS
 from hetcal.data.reading import read_file
-from hetcal.data.splits import PAPER_FRACTIONS, ROLES, split_by_fraction
+from hetcal.data.splits import ROLES, split_by_fraction
 from hetcal.errors import HetcalError
 from tests.pages.visit import (
     calm,

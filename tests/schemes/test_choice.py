@@ -145,32 +145,31 @@ def test_progress_is_reported_from_the_first_tree_to_the_last_candidate():
     )
     shares = [done for done, _ in told]
     assert shares == sorted(shares)
-    assert shares[0] == 0.0
+    assert shares[0] < 0.2
     assert 0.95 < shares[-1] < 1.0
     names = ["identity", "pooled", "tree", "shrunken tree", "forest", "nested"]
     names += ["boosted", "boosted forest"]
     tried = [done for done, doing in told if doing == "Trying: boosted forest"]
     assert len(set(tried)) == 15  # five folds for each of three strengths
-    grown = ["Growing a tree", "Growing a forest", "Growing boosted trees"]
-    assert list(dict.fromkeys(doing for _, doing in told)) == [
-        *grown,
+    others = [doing for _, doing in told if not doing.startswith("Growing")]
+    assert list(dict.fromkeys(others)) == [
         *(f"Trying: {name}" for name in names),
         "Fitting: identity",
     ]
 
 
-@pytest.mark.parametrize("where", ["Growing boosted trees", "Trying: forest"])
+@pytest.mark.parametrize("where", ["Growing", "Trying: forest"])
 def test_what_progress_raises_ends_the_choice(where):
     told = []
 
     def tell(done, doing):
         told.append(doing)
-        if doing == where:
+        if doing.startswith(where):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         choose_scheme(drawn(1_000, 0), drawn(1_000, 1), progress=tell)
-    assert told[-1] == where
+    assert told[-1].startswith(where)
 
 
 def test_more_candidates_take_part():

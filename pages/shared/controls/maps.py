@@ -6,8 +6,8 @@ import streamlit as st
 
 from hetcal.calibrators.families import FAMILIES
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
-from hetcal.calibrators.methods import METHODS
 from hetcal.calibrators.shapes import Tamed
+from hetcal.choices import CALIBRATORS
 from hetcal.figures.results import class_maps_table
 from hetcal.runs.run import maps_in_words
 from hetcal.schemes.candidates import in_words
@@ -53,7 +53,7 @@ def map_controls(flow: Flow) -> None:
         if not saved:
             st.selectbox(
                 "Map",
-                METHODS,
+                CALIBRATORS,
                 format_func=NAMES.__getitem__,
                 width=240,
                 disabled=scheme,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hetcal.calibrators.class_map import ClassMethod
+from hetcal.choices import ClassMethod
 from hetcal.runs.settings import FOR_CLASSES, READ_SCORES, Settings
 
 NEED_SCORES = (*READ_SCORES, "layer")

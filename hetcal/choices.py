@@ -1,0 +1,22 @@
+"""Names and numbers that settings and options offer; importing them loads no library."""
+
+from typing import Literal, get_args
+
+PAPER_FRACTIONS = (0.65, 0.119, 0.1155, 0.1155)
+"""65 % train; of the rest 33 % calibration and 33 % test, the remainder validation."""
+
+CALIBRATORS = (
+    "platt",
+    "bias",
+    "temperature",
+    "beta",
+    "isotonic",
+    "histogram",
+    "bbq",
+    "scaling-binning",
+)
+"""Kinds of maps for two classes."""
+
+ClassMethod = Literal["temperature", "vector", "dirichlet"]
+CLASS_CALIBRATORS: tuple[ClassMethod, ...] = get_args(ClassMethod)
+"""Kinds of maps for more than two classes."""
