@@ -175,7 +175,7 @@ def make_scores(
     kept = np.where(usable, logits, np.nan)
     if logits.ndim > 1:
         usable = np.asarray(usable.all(axis=1))
-        kept[~usable] = np.nan
+        kept = np.full(logits.shape, np.nan)
         kept[usable] = log_softmax(np.asarray(logits[usable], dtype=np.float64), axis=1)
     excluded = int(usable.size - usable.sum())
     return Scores(kept, how, clipped, excluded, largest_difference, digest)
