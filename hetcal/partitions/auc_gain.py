@@ -146,21 +146,11 @@ class AucGainPartition(ScorePartition):
 
 @dataclass(eq=False)
 class GainChooser:
-    """Cuts where the AUC gains most, among features along which the map surely differs.
+    """Cuts where the AUC gains most, among features along which the map surely differs."""
 
-    Parameters
-    ----------
-    codes : ScoreCodes
-        All rows.
-    alpha : float
-        Highest corrected chance of a cut.
-    judged : list of Judged
-        The gains of the features that were tested.
-    """
-
-    codes: ScoreCodes
-    alpha: float
-    judged: list[Judged] = field(default_factory=list)
+    codes: ScoreCodes  # all rows
+    alpha: float  # highest corrected chance of a cut
+    judged: list[Judged] = field(default_factory=list)  # the gains of the features that were tested
     steady: bool = True
 
     def __post_init__(self) -> None:

@@ -31,25 +31,14 @@ Bins = int | Sequence[float]
 
 @dataclass(frozen=True)
 class Segments:
-    """The segments of one column, from left to right.
+    """The segments of one column, from left to right."""
 
-    Parameters
-    ----------
-    feature : Feature
-        The column. Each of its categories is a segment.
-    edges : tuple of float
-        The highest value of each segment of a number but the last.
-    missing : int
-        The segment that takes missing values, and categories rare or unseen. If it is the
-        last one and `apart`, it takes nothing else.
-    apart : bool
-        Missing values have a segment of their own.
-    """
-
-    feature: Feature
-    edges: tuple[float, ...]
+    feature: Feature  # the column. Each of its categories is a segment
+    edges: tuple[float, ...]  # the highest value of each segment of a number but the last
+    # the segment that takes missing values, and categories rare or unseen. If it is the last one
+    # and `apart`, it takes nothing else
     missing: int
-    apart: bool
+    apart: bool  # missing values have a segment of their own
 
     @property
     def count(self) -> int:

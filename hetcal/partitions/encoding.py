@@ -29,21 +29,11 @@ EXACT = 2.0**24  # whole numbers up to here are exact in single precision
 
 @dataclass(frozen=True)
 class EncodedColumn:
-    """A training column as numbers.
+    """A training column as numbers."""
 
-    Parameters
-    ----------
-    feature : Feature
-        What the partition has to know about the column.
-    values : array of float32
-        What the tree sees; NaN where the value is missing.
-    ranks : array of int
-        For each category, its number in `values`; empty for a number column.
-    """
-
-    feature: Feature
-    values: NDArray[np.float32]
-    ranks: Ints
+    feature: Feature  # what the partition has to know about the column
+    values: NDArray[np.float32]  # what the tree sees; NaN where the value is missing
+    ranks: Ints  # for each category, its number in `values`; empty for a number column
 
 
 def encode_column(
@@ -268,23 +258,12 @@ def pick_columns(
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Columns, labels and weights of training rows.
+    """Columns, labels and weights of training rows."""
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Their columns.
-    y : array of int
-        Class numbers 0, 1, ….
-    weight : array of float or None
-        Row weights, all above 0.
-    used : array of bool, optional
-        Which of the rows that an estimator was given these are.
-    """
-
-    frame: pd.DataFrame
-    y: Labels
-    weight: Floats | None
+    frame: pd.DataFrame  # their columns
+    y: Labels  # class numbers 0, 1, …
+    weight: Floats | None  # row weights, all above 0
+    # which of the rows that an estimator was given these are
     used: Bools = field(default_factory=lambda: np.ones(0, dtype=np.bool_))
 
     @cached_property

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from hetcal.arrays import Bools, Floats, Ints, Singles
 from hetcal.cells.cells import MAX_LEAVES
 from hetcal.compiled import compiled, use_compiled
-from hetcal.data.columns import category_codes, named_columns, single_limits, single_values
-from hetcal.errors import PartitionError
+from hetcal.data.columns import named_columns, single_limits
 from hetcal.partitions.encoding import EncodedColumn, to_partition, with_digits
 from hetcal.partitions.nodes import Feature, broken, feature_fields, read_feature, shown
-from hetcal.partitions.partition import Partition
+from hetcal.partitions.partition import Partition, column_values
 from hetcal.progress import Progress, silent
 from hetcal.strict_json import Fields, JsonError
 from hetcal.trees.bins import bounded
@@ -67,24 +66,12 @@ SMALL = 64  # most leaves of a tree for which each is a bit of a number
 
 @dataclass(frozen=True, eq=False)
 class FlatTree:
-    """A tree whose nodes come first, then their left part, then their right part.
+    """A tree whose nodes come first, then their left part, then their right part."""
 
-    Parameters
-    ----------
-    feature : array of int
-        Column that a node cuts; -1 for a leaf.
-    limit : array of float32
-        Values up to it go left.
-    missing_left : array of bool
-        Side of the missing values.
-    right : array of int
-        Position of the right child.
-    """
-
-    feature: Ints
-    limit: Singles
-    missing_left: Bools
-    right: Ints
+    feature: Ints  # column that a node cuts; -1 for a leaf
+    limit: Singles  # values up to it go left
+    missing_left: Bools  # side of the missing values
+    right: Ints  # position of the right child
 
     @cached_property
     def _leaves_before(self) -> Ints:
@@ -175,16 +162,10 @@ class TreeColumns:
     A number is itself in single precision; a category is the rank of its positive rate in
     training, so that hundreds of trees need not repeat the names. Missing values, and
     categories rare or unseen in training, are NaN.
-
-    Parameters
-    ----------
-    features : tuple of Feature
-        The columns.
-    ranks : tuple of tuple of int
-        For each category of a column, its number; empty for a column of numbers.
     """
 
-    features: tuple[Feature, ...]
+    features: tuple[Feature, ...]  # the columns
+    # for each category of a column, its number; empty for a column of numbers
     ranks: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
@@ -212,28 +193,13 @@ class TreeColumns:
 
     def matrix(self, X: pd.DataFrame | Any) -> Singles:
         """Return the rows as numbers, one column next to the other."""
-        frame = named_columns(X)
-        names = list(frame.columns)
-        absent = [each.name for each in self.features if names.count(each.name) != 1]
-        if absent:
-            listed = "', '".join(map(shown, absent[:5]))
-            raise PartitionError(
-                f"The table has no column '{listed}', or has it twice.",
-                "The trees split on it, so every row needs it once.",
-                "Add the column, or give it the name that it had in training.",
-            )
-        matrix = np.empty((len(frame), len(self.features)), dtype=np.float32, order="F")
-        for i, feature in enumerate(self.features):
-            matrix[:, i] = self._numbers(i, frame.iloc[:, names.index(feature.name)])
+        matrix = np.empty((len(X), len(self.features)), dtype=np.float32, order="F")
+        for i, column in enumerate(column_values(named_columns(X), self.features)):
+            # The last rank is that of code -1: missing, rare or unseen.
+            ranks = np.array([*self.ranks[i], np.nan], dtype=np.float32)
+            number = self.features[i].kind == "number"
+            matrix[:, i] = bounded(np.asarray(column, np.float32)) if number else ranks[column]
         return matrix
-
-    def _numbers(self, position: int, column: pd.Series) -> Singles:
-        feature = self.features[position]
-        if feature.kind == "number":
-            return bounded(single_values(column))
-        # The last entry is that of code -1: missing, rare or unseen.
-        numbers = np.array([*self.ranks[position], np.nan], dtype=np.float32)
-        return numbers[category_codes(column, feature.categories)]
 
 
 BLOCK = 16_384  # rows at a time, so that they stay in the cache while the trees pass by
@@ -246,30 +212,15 @@ class TreeEnsemble:
 
     Within a tree a node comes first, then its left part, then its right part. Leaves are
     numbered 0, 1, … across all trees in that order.
-
-    Parameters
-    ----------
-    columns : TreeColumns
-        What the nodes compare.
-    sizes : array of int
-        Nodes of each tree.
-    feature : array of int
-        Column that a node cuts; -1 for a leaf.
-    threshold : array of float
-        Values up to it go left; infinity parts the missing values from the rest. 0 for a
-        leaf.
-    missing_left : array of bool
-        Side of the missing values.
-    right : array of int
-        Position of the right child in its tree; 0 for a leaf. The left child comes next.
     """
 
-    columns: TreeColumns
-    sizes: Ints
-    feature: Ints
+    columns: TreeColumns  # what the nodes compare
+    sizes: Ints  # nodes of each tree
+    feature: Ints  # column that a node cuts; -1 for a leaf
+    # values up to it go left; infinity parts the missing values from the rest. 0 for a leaf
     threshold: Floats
-    missing_left: Bools
-    right: Ints
+    missing_left: Bools  # side of the missing values
+    right: Ints  # position of the right child in its tree; 0 for a leaf. The left child comes next
 
     def __post_init__(self) -> None:
         check_ensemble(self)

@@ -32,21 +32,12 @@ from hetcal.trees.score_tree import NodePlace, NodeSums
 
 @dataclass(frozen=True, eq=False)
 class ColumnTests:
-    """The tests of a node, one per column.
+    """The tests of a node, one per column."""
 
-    Parameters
-    ----------
-    feature : array of int
-        The feature of the column.
-    statistic : array of float
-        The statistic; minus infinity where no cut is allowed.
-    p : array of float
-        The chance of such a statistic if the map is the same everywhere, corrected for
-        the number of features that can be cut; 1 where no cut is allowed.
-    """
-
-    feature: Ints
-    statistic: Floats
+    feature: Ints  # the feature of the column
+    statistic: Floats  # the statistic; minus infinity where no cut is allowed
+    # the chance of such a statistic if the map is the same everywhere, corrected for the number of
+    # features that can be cut; 1 where no cut is allowed
     p: Floats
 
 
@@ -186,21 +177,11 @@ class InstabilityPartition(ScorePartition):
 
 @dataclass(eq=False)
 class InstabilityChooser:
-    """Cuts the feature along which the map differs most surely, where it differs most.
+    """Cuts the feature along which the map differs most surely, where it differs most."""
 
-    Parameters
-    ----------
-    codes : ScoreCodes
-        All rows.
-    alpha : float
-        A node is cut if its lowest corrected chance is below.
-    judged : list of Judged
-        All tests.
-    """
-
-    codes: ScoreCodes
-    alpha: float
-    judged: list[Judged] = field(default_factory=list)
+    codes: ScoreCodes  # all rows
+    alpha: float  # a node is cut if its lowest corrected chance is below
+    judged: list[Judged] = field(default_factory=list)  # all tests
     steady: bool = False
 
     def values(self, rows: Rows) -> ValueTables | None:

@@ -17,65 +17,32 @@ MAX_CATEGORY_CELLS = 10_000_000  # leaves x categories: what the rules of all le
 
 @dataclass(frozen=True)
 class Feature:
-    """A column that the partition reads.
+    """A column that the partition reads."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-    kind : {"number", "category"}
-        How values are compared.
-    categories : tuple of str
-        Names with enough rows in training, sorted; empty for a number.
-    whole : bool
-        All training values are whole numbers, so that rules can be, too.
-    digits : int
-        Significant digits that keep every threshold between the same training values.
-    missing : bool
-        Values were missing in training, so that rules have to mention them.
-    rare : bool
-        Some categories had too few training rows; they follow the missing values.
-    """
-
-    name: str
-    kind: Literal["number", "category"]
+    name: str  # name of the column
+    kind: Literal["number", "category"]  # how values are compared
+    # names with enough rows in training, sorted; empty for a number
     categories: tuple[str, ...] = ()
-    whole: bool = False
-    digits: int = 6
-    missing: bool = False
-    rare: bool = False
+    whole: bool = False  # all training values are whole numbers, so that rules can be, too
+    digits: int = 6  # significant digits that keep every threshold between the same training values
+    missing: bool = False  # values were missing in training, so that rules have to mention them
+    rare: bool = False  # some categories had too few training rows; they follow the missing values
 
 
 @dataclass(frozen=True)
 class Node:
-    """One node of the tree: a leaf if `feature` is None, else a split.
+    """One node of the tree: a leaf if `feature` is None, else a split."""
 
-    Parameters
-    ----------
-    rows : int
-        Training rows that reach the node.
-    positive_rate : float
-        Share of positive labels among them, by weight.
-    feature : str or None
-        Column that the node splits on.
-    threshold : float or None
-        Numbers up to the threshold go left. None: every number goes left and the
-        missing values right.
-    categories : tuple of str
-        Categories that go left, sorted; the other known ones go right.
-    missing_left : bool
-        Side of the missing values and of the categories rare or unseen in training.
-    left, right : int
-        Positions of the two children; 0 in a leaf.
-    """
-
-    rows: int
-    positive_rate: float
-    feature: str | None = None
+    rows: int  # training rows that reach the node
+    positive_rate: float  # share of positive labels among them, by weight
+    feature: str | None = None  # column that the node splits on
+    # numbers up to the threshold go left. None: every number goes left and the missing values right
     threshold: float | None = None
+    # categories that go left, sorted; the other known ones go right
     categories: tuple[str, ...] = ()
+    # side of the missing values and of the categories rare or unseen in training
     missing_left: bool = False
-    left: int = 0
+    left: int = 0  # positions of the two children; 0 in a leaf
     right: int = 0
 
 
@@ -256,28 +223,14 @@ SHORT_NAME = 40  # characters
 
 @dataclass(frozen=True)
 class Condition:
-    """What a path asks of one column.
+    """What a path asks of one column."""
 
-    Parameters
-    ----------
-    feature : Feature
-        The column.
-    low, high : float or None
-        Numbers lie above `low` and are at most `high`; None is no limit.
-    categories : tuple of str
-        Known categories that pass, sorted; empty for a number.
-    present : bool
-        Some value that is not missing can pass.
-    missing : bool
-        Missing values pass, and with them categories rare or unseen in training.
-    """
-
-    feature: Feature
-    low: float | None = None
+    feature: Feature  # the column
+    low: float | None = None  # numbers lie above `low` and are at most `high`; None is no limit
     high: float | None = None
-    categories: tuple[str, ...] = ()
-    present: bool = True
-    missing: bool = True
+    categories: tuple[str, ...] = ()  # known categories that pass, sorted; empty for a number
+    present: bool = True  # some value that is not missing can pass
+    missing: bool = True  # missing values pass, and with them categories rare or unseen in training
 
     @property
     def words(self) -> str:

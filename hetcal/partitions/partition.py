@@ -1,7 +1,7 @@
 """A partition: plain data that sends every row to one leaf."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -29,7 +29,7 @@ from hetcal.partitions.nodes import (
     shown,
     write_tree,
 )
-from hetcal.trees import kernels as tree_kernels
+from hetcal.trees.kernels import send
 
 BLOCK, SENT = 1 << 15, 1 << 16  # rows at a time
 FEW = 32  # a node with less than one row in 32 lists its rows instead of marking them
@@ -38,30 +38,16 @@ MOST_SPLITS = 100  # that compiled code asks every row about; leaves have a numb
 
 @dataclass(frozen=True)
 class Question:
-    """A split with the column that it reads.
+    """A split with the column that it reads."""
 
-    Parameters
-    ----------
-    values : array of float32 or int
-        The column: numbers, or codes of categories.
-    limit : float32
-        Numbers up to the limit go left.
-    sides : array of bool or None
-        For each code whether it goes left; None for numbers.
-    missing_left : bool
-        Side of the missing numbers.
-    left, right : int
-        Positions of the two children.
-    """
-
-    values: Singles | Ints
-    limit: np.float32
-    sides: Bools | None
-    missing_left: bool
-    left: int
+    values: Singles | Ints  # the column: numbers, or codes of categories
+    limit: np.float32  # numbers up to the limit go left
+    sides: Bools | None  # for each code whether it goes left; None for numbers
+    missing_left: bool  # side of the missing numbers
+    left: int  # positions of the two children
     right: int
 
-    def asked(self, rows: slice) -> tuple[NDArray[Any], np.generic, bool]:
+    def compared(self, rows: slice) -> tuple[NDArray[Any], np.generic, bool]:
         """Return numbers of rows that go left up to a limit, and the side of missing ones."""
         if self.sides is None:
             return np.ascontiguousarray(self.values[rows]), self.limit, self.missing_left
@@ -80,18 +66,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Routes:
-    """A tree whose splits know their columns.
+    """A tree whose splits know their columns."""
 
-    Parameters
-    ----------
-    splits : mapping of int to Question
-        The inner nodes by position.
-    leaves : mapping of int to int
-        The leaf id by position.
-    """
-
-    splits: Mapping[int, Question]
-    leaves: Mapping[int, int]
+    splits: Mapping[int, Question]  # the inner nodes by position
+    leaves: Mapping[int, int]  # the leaf id by position
 
     def leaf_ids(self, rows: int) -> Ints:
         """Return the leaf id of each row."""
@@ -112,14 +90,12 @@ class Routes:
             block = at[: rows - start]
             block[:] = self._numbers[0]
             for position in self._from_the_root:
-                self._send_on(position, slice(start, start + block.size), block)
+                split = self.splits[position]
+                nodes = (self._numbers[each] for each in (position, split.left, split.right))
+                here = slice(start, start + block.size)
+                compiled(send)(*split.compared(here), block, *nodes)
             leaf[start : start + SENT] = block
         return leaf
-
-    def _send_on(self, position: int, rows: slice, at: NDArray[np.int8]) -> None:
-        split = self.splits[position]
-        way = (self._numbers[each] for each in (position, split.left, split.right))
-        compiled(tree_kernels.send)(*split.asked(rows), at, *way)
 
     @cached_property
     def _numbers(self) -> dict[int, np.int8]:
@@ -165,35 +141,34 @@ class Routes:
                 waiting += [(split.left, inside[left]), (split.right, inside[~left])]
 
 
+def column_values(frame: pd.DataFrame, features: Sequence[Feature]) -> Iterator[Singles | Ints]:
+    """Yield the columns of features: numbers in single precision, or codes of categories."""
+    columns = list(frame.columns)
+    absent = [feature.name for feature in features if columns.count(feature.name) != 1]
+    if absent:
+        names = "', '".join(map(shown, absent[:5]))
+        raise PartitionError(
+            f"The table has no column '{names}', or has it twice.",
+            "The partition splits on it, so every row needs it once.",
+            "Add the column, give it the name that it had in training, or use another partition.",
+        )
+    for feature in features:
+        column = frame.iloc[:, columns.index(feature.name)]
+        number = feature.kind == "number"
+        yield single_values(column) if number else category_codes(column, feature.categories)
+
+
 @dataclass(frozen=True)
 class Leaf:
-    """One cell of the partition.
+    """One cell of the partition."""
 
-    Parameters
-    ----------
-    id : int
-        1, 2, … from left to right.
-    rule : str
-        The path in words, long lists of categories shortened.
-    depth : int
-        Splits on the path.
-    node : int
-        Position among the nodes.
-    rows : int
-        Training rows.
-    positive_rate : float
-        Share of positive labels among them.
-    conditions : tuple of Condition
-        The path, merged to one condition per column.
-    """
-
-    id: int
-    rule: str
-    depth: int
-    node: int
-    rows: int
-    positive_rate: float
-    conditions: tuple[Condition, ...]
+    id: int  # 1, 2, … from left to right
+    rule: str  # the path in words, long lists of categories shortened
+    depth: int  # splits on the path
+    node: int  # position among the nodes
+    rows: int  # training rows
+    positive_rate: float  # share of positive labels among them
+    conditions: tuple[Condition, ...]  # the path, merged to one condition per column
 
     @property
     def full_rule(self) -> str:
@@ -271,7 +246,9 @@ class Partition:
 
     def apply(self, X: pd.DataFrame | NDArray[Any]) -> Ints:
         """Return the leaf id of each row; the columns of an array are x0, x1, …."""
-        values = self._values(named_columns(X))
+        values = dict(
+            zip(self._by_name, column_values(named_columns(X), self.features), strict=True)
+        )
         splits = {
             position: self._split(node, values[node.feature])
             for position, node in enumerate(self.nodes)
@@ -314,27 +291,6 @@ class Partition:
             sides = np.array(marks, dtype=np.bool_)
         limit = single_limit(np.inf if node.threshold is None else node.threshold)
         return Question(values, limit, sides, node.missing_left, node.left, node.right)
-
-    def _values(self, X: pd.DataFrame) -> dict[str, Singles | Ints]:
-        columns = list(X.columns)
-        absent = [feature.name for feature in self.features if columns.count(feature.name) != 1]
-        if absent:
-            names = "', '".join(map(shown, absent[:5]))
-            raise PartitionError(
-                f"The table has no column '{names}', or has it twice.",
-                "The partition splits on it, so every row needs it once.",
-                "Add the column, give it the name that it had in training, or use another "
-                "partition.",
-            )
-        values: dict[str, Singles | Ints] = {}
-        for feature in self.features:
-            column = X.iloc[:, columns.index(feature.name)]
-            values[feature.name] = (
-                single_values(column)
-                if feature.kind == "number"
-                else category_codes(column, feature.categories)
-            )
-        return values
 
     @cached_property
     def digest(self) -> str:

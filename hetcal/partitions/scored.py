@@ -41,22 +41,12 @@ Symmetric = tuple[Floats, Floats, Floats]  # entries (0, 0), (1, 1) and (0, 1)
 
 @dataclass(frozen=True, eq=False)
 class NodeMap:
-    """The Platt map of a node.
+    """The Platt map of a node."""
 
-    Parameters
-    ----------
-    codes : ScoreCodes
-        All rows.
-    mass, squares : arrays of float, one per code
-        Sums of weights and of squared weights of the node.
-    probability : array of float, one per code
-        What the map makes of the score.
-    """
-
-    codes: ScoreCodes
-    mass: Floats
+    codes: ScoreCodes  # all rows
+    mass: Floats  # one per code: sums of weights and of squared weights of the node
     squares: Floats
-    probability: Floats
+    probability: Floats  # one per code: what the map makes of the score
 
     @classmethod
     def of_rows(cls, codes: ScoreCodes, rows: Rows) -> Self | None:
@@ -209,25 +199,13 @@ def _around(rows: tuple[tuple[Floats, Floats], ...], middle: Symmetric) -> Symme
 
 @dataclass(frozen=True)
 class Judged:
-    """What was found out about a feature in a node.
+    """What was found out about a feature in a node."""
 
-    Parameters
-    ----------
-    node, feature : int
-        Positions of the node in the tree and of the feature in the table.
-    statistic : float
-        What the feature was judged by.
-    p : float
-        Chance that the test finds as much where maps do not differ, corrected.
-    chosen : bool
-        Whether the node is cut there.
-    """
-
-    node: int
+    node: int  # positions of the node in the tree and of the feature in the table
     feature: int
-    statistic: float
-    p: float
-    chosen: bool
+    statistic: float  # what the feature was judged by
+    p: float  # chance that the test finds as much where maps do not differ, corrected
+    chosen: bool  # whether the node is cut there
 
 
 class JudgingChooser(Chooser, Protocol):

@@ -31,24 +31,12 @@ Keys = Callable[[GrownTree, Floats | None], Floats]
 
 @dataclass(frozen=True)
 class Family:
-    """Nested trees: the largest one, and the limits that cut it (see `hetcal.trees.label_tree`).
+    """Nested trees: the largest one, and the limits that cut it (see `hetcal.trees.label_tree`)."""
 
-    Parameters
-    ----------
-    min_leaf : int
-        Fewest rows of a leaf.
-    tree : GrownTree
-        The largest tree, grown on all rows.
-    keys : array of float
-        One per node of it.
-    limits : array of float
-        One per tree.
-    """
-
-    min_leaf: int
-    tree: GrownTree
-    keys: Floats
-    limits: Floats
+    min_leaf: int  # fewest rows of a leaf
+    tree: GrownTree  # the largest tree, grown on all rows
+    keys: Floats  # one per node of it
+    limits: Floats  # one per tree
 
 
 def cross_validate(
@@ -81,18 +69,10 @@ def cross_validate(
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Held-out rows in the nodes of nested trees.
+    """Held-out rows in the nodes of nested trees."""
 
-    Parameters
-    ----------
-    rates : array of float, trees x nodes
-        The predicted rate of the rows of a node.
-    mass : array of float, 2 x nodes
-        Weight of the held-out rows of each class.
-    """
-
-    rates: Floats
-    mass: Floats
+    rates: Floats  # trees x nodes: the predicted rate of the rows of a node
+    mass: Floats  # 2 x nodes: weight of the held-out rows of each class
 
     def measure(self, measure: Measure) -> Floats:
         """Return what each of the trees is worth."""

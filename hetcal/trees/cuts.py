@@ -95,26 +95,16 @@ CLOSE = np.float32(1e-7)  # scikit-learn does not cut between values as close as
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs in the order of their columns, then of their values.
+    """Runs in the order of their columns, then of their values."""
 
-    Parameters
-    ----------
-    feature, place : arrays of int
-        Column of each run; where it is in whatever it was taken from.
-    start, sums : arrays of float, channels x labels x runs
-        Sums of the rows before the run, without missing values, and of those in the run.
-    value : array of float32
-        The only value of the run; NaN if it may hold several.
-    joined : array of bool
-        Whether the next run goes on where this one ends.
-    """
-
-    feature: Ints
+    feature: Ints  # column of each run; where it is in whatever it was taken from
     place: Ints
+    # channels x labels x runs: sums of the rows before the run, without missing values, and of
+    # those in the run
     start: Floats
     sums: Floats
-    value: Singles
-    joined: Bools
+    value: Singles  # the only value of the run; NaN if it may hold several
+    joined: Bools  # whether the next run goes on where this one ends
 
     def __len__(self) -> int:
         return len(self.feature)
@@ -156,24 +146,12 @@ class Runs:
 
 @dataclass(frozen=True)
 class Judge:
-    """How cuts of one node are judged.
+    """How cuts of one node are judged."""
 
-    Parameters
-    ----------
-    criterion : Criterion
-        What makes a cut good.
-    min_rows : int
-        Fewest rows of a side.
-    total : array of float, channels x labels
-        Sums of the node.
-    missing : array of float, channels x labels x columns
-        Sums of the rows whose value is missing.
-    """
-
-    criterion: Criterion
-    min_rows: int
-    total: Floats
-    missing: Floats
+    criterion: Criterion  # what makes a cut good
+    min_rows: int  # fewest rows of a side
+    total: Floats  # channels x labels: sums of the node
+    missing: Floats  # channels x labels x columns: sums of the rows whose value is missing
 
     @cached_property
     def has_missing(self) -> Bools:
@@ -298,31 +276,16 @@ SLACK = 1e-12  # share of the mass of a node: more than rounding can change a sc
 
 @dataclass(frozen=True)
 class Cut:
-    """A cut of a node.
+    """A cut of a node."""
 
-    Parameters
-    ----------
-    score : float
-        What the criterion says.
-    feature : int
-        Column that is cut.
-    threshold : float
-        Values up to the threshold go left; infinity parts the missing values from the rest.
-    last, next : float
-        Largest value that goes left, and smallest one that goes right.
-    missing_left : bool
-        Side of the missing values.
-    left : array of float, channels x labels
-        Sums of the rows that go left.
-    """
-
-    score: float
-    feature: int
+    score: float  # what the criterion says
+    feature: int  # column that is cut
+    # values up to the threshold go left; infinity parts the missing values from the rest
     threshold: float
-    last: float
+    last: float  # largest value that goes left, and smallest one that goes right
     next: float
-    missing_left: bool
-    left: Floats
+    missing_left: bool  # side of the missing values
+    left: Floats  # channels x labels: sums of the rows that go left
 
 
 Search = Generator[Runs, Runs, Cut | None]

@@ -21,38 +21,22 @@ from hetcal.trees.passes import REFERENCE, Passes, bin_rows, compiled_passes
 
 @dataclass(frozen=True)
 class GrownTree:
-    """The nodes of a tree: each node first, then its left part, then its right part.
+    """The nodes of a tree: each node first, then its left part, then its right part."""
 
-    Parameters
-    ----------
-    feature : array of int
-        Column that a node cuts; -1 for a leaf.
-    threshold : array of float
-        Values up to it go left; infinity parts the missing values from the rest. NaN
-        for a leaf.
-    missing_left : array of bool
-        Side of the missing values; False for a leaf.
-    left, right : arrays of int
-        The children; 0 for a leaf.
-    rows : array of int
-        Training rows of each node.
-    rate : array of float
-        Share of positive labels among them, by weight; with more than two classes that of the
-        most common one.
-    gaps : array of bool or None
-        For each column, whether a training row has no value there; None if nobody looked.
-    beside : array of float, nodes x 2, or None
-        The values next to the threshold among the rows of the node; None if nobody looked.
-    """
-
-    feature: Ints
+    feature: Ints  # column that a node cuts; -1 for a leaf
+    # values up to it go left; infinity parts the missing values from the rest. NaN for a leaf
     threshold: Floats
-    missing_left: Bools
-    left: Ints
+    missing_left: Bools  # side of the missing values; False for a leaf
+    left: Ints  # the children; 0 for a leaf
     right: Ints
-    rows: Ints
+    rows: Ints  # training rows of each node
+    # share of positive labels among them, by weight; with more than two classes that of the most
+    # common one
     rate: Floats
+    # for each column, whether a training row has no value there; None if nobody looked
     gaps: Bools | None = None
+    # nodes x 2,, or None: the values next to the threshold among the rows of the node; None if
+    # nobody looked
     beside: Floats | None = None
 
     @classmethod
@@ -108,18 +92,10 @@ TOGETHER = 8  # nodes whose children are counted in one pass over the rows
 
 @dataclass(frozen=True)
 class Growth:
-    """How far a tree grows.
+    """How far a tree grows."""
 
-    Parameters
-    ----------
-    max_depth : int
-        Most cuts on a path.
-    min_samples_leaf : int
-        Fewest rows of a leaf.
-    """
-
-    max_depth: int
-    min_samples_leaf: int = 1
+    max_depth: int  # most cuts on a path
+    min_samples_leaf: int = 1  # fewest rows of a leaf
 
 
 def grow_tree(

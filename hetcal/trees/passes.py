@@ -65,27 +65,17 @@ COUNTED = 1 << 15  # rows of the table that are counted at a time
 
 @dataclass(frozen=True)
 class Passes:
-    """The passes over rows.
+    """The passes over rows."""
 
-    Parameters
-    ----------
-    bin_column : callable
-        Writes the keys of a column; a part loses its only value if another one turns up.
-    add_up : callable
-        Counts the rows of nodes and adds up their values by label and part.
-    collect : callable
-        Finds the rows of nodes in numbered parts of some columns.
-    divide : callable
-        Divides rows: values of a column up to a last one go left.
-    row_type : type
-        The type of row numbers that is fastest.
-    """
-
+    # writes the keys of a column; a part loses its only value if another one turns up
     bin_column: Callable[[Singles, Bytes, ColumnBins, Singles, Keys, int], None]
+    # counts the rows of nodes and adds up their values by label and part
     add_up: Callable[[BinnedRows, Rows, Sequence[slice], Floats], list[Floats]]
+    # finds the rows of nodes in numbered parts of some columns
     collect: Callable[[BinnedRows, Rows, Sequence[slice], Numbers, Ints], list[Found]]
+    # divides rows: values of a column up to a last one go left
     divide: Callable[[Singles, Rows, float, bool, Rows], tuple[Rows, Rows]]
-    row_type: type[np.integer[Any]]
+    row_type: type[np.integer[Any]]  # the type of row numbers that is fastest
 
 
 def bin_rows(
@@ -266,21 +256,13 @@ def _borders(table: BinnedRows, rows: Rows, nodes: Sequence[slice]) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class CoarseRows:
-    """A matrix with the bin of each value.
+    """A matrix with the bin of each value."""
 
-    Parameters
-    ----------
-    X : array of float32, rows x columns
-        The values, in Fortran order.
-    bins : array of uint8, rows x columns
-        Their bins, which keep the order of the values; missing values are in the last one.
-    only : array of float32, columns x bins
-        The only value of a bin; NaN if it may hold several.
-    """
-
-    X: Singles
+    X: Singles  # rows x columns: the values, in Fortran order
+    # rows x columns: their bins, which keep the order of the values; missing values are in the last
+    # one
     bins: Bytes
-    only: Singles
+    only: Singles  # columns x bins: the only value of a bin; NaN if it may hold several
 
     def select(self, column: int) -> "CoarseRows":
         """Keep one column."""

@@ -21,21 +21,12 @@ Rows = NDArray[np.integer]
 
 @dataclass(frozen=True, eq=False)
 class ScoreCodes:
-    """Scores and labels of all rows.
+    """Scores and labels of all rows."""
 
-    Parameters
-    ----------
-    code : array of uint16, one per row
-        `2 * cell + label`.
-    score : array of float, one per code
-        Mean score of the cell, on a scale of mean 0 and deviation 1 over all rows.
-    weight : array of float or None
-        Row weights.
-    """
-
-    code: Codes
+    code: Codes  # one per row: `2 * cell + label`
+    # one per code: mean score of the cell, on a scale of mean 0 and deviation 1 over all rows
     score: Floats
-    weight: Floats | None = None
+    weight: Floats | None = None  # row weights
 
     @classmethod
     def of_rows(cls, scores: Floats, y: Labels, weight: Floats | None = None) -> "ScoreCodes":
@@ -113,21 +104,12 @@ NUMBERS, WORDS = 7, 3  # two counts and at most five other values; the words tha
 
 @dataclass(frozen=True, eq=False)
 class Ticks:
-    """A table of eight values per code, as multiples of seven whole numbers.
+    """A table of eight values per code, as multiples of seven whole numbers."""
 
-    Parameters
-    ----------
-    number : array of int, codes x 7
-        One for rows of label 0, five numbers of ticks, and one for rows of label 1.
-    place : array of int, one per value
-        The number that the value is a multiple of.
-    unit : array of float, one per value
-        The value of one.
-    """
-
+    # codes x 7: one for rows of label 0, five numbers of ticks, and one for rows of label 1
     number: Ints
-    place: Ints
-    unit: Floats
+    place: Ints  # one per value: the number that the value is a multiple of
+    unit: Floats  # one per value: the value of one
 
     @classmethod
     def of_table(cls, table: Floats, like: tuple[int, ...]) -> "Ticks":
@@ -200,21 +182,14 @@ class ValueTables:
     """What rows add up, in the form (channels, 2) that `split_criteria` explains.
 
     Without weights they are rounded to whole numbers of ticks, see `Ticks`.
-
-    Parameters
-    ----------
-    codes : ScoreCodes
-        All rows.
-    tables : tuple of arrays, codes x 8
-        Twice four channels. Channel 0 of the first table counts rows by label. The
-        others are multiplied by the weight; those of the second table by its square.
-    like : tuple of int
-        For each of the eight values, the first that it is a multiple of if there are no
-        weights. Beside the counts there are at most five of these.
     """
 
-    codes: ScoreCodes
+    codes: ScoreCodes  # all rows
+    # codes x 8: twice four channels. Channel 0 of the first table counts rows by label. The others
+    # are multiplied by the weight; those of the second table by its square
     tables: tuple[Floats, ...]
+    # for each of the eight values, the first that it is a multiple of if there are no weights.
+    # Beside the counts there are at most five of these
     like: tuple[int, ...]
 
     def per_bin(self, table: CoarseRows, rows: Rows, use_compiled: bool) -> Floats:

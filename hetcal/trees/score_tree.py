@@ -16,24 +16,12 @@ from hetcal.trees.score_sums import Rows, ScoreCodes, ValueMagnifier, ValueTable
 
 @dataclass(frozen=True, eq=False)
 class BinnedColumns:
-    """The columns of all rows, in bins.
+    """The columns of all rows, in bins."""
 
-    Parameters
-    ----------
-    table : CoarseRows
-        The bins.
-    source : array of int
-        Which feature each column is; a category may stand there in several orders.
-    levels : array of int
-        Number of categories of each column; 0 for numbers.
-    passes : Passes
-        Numpy's or compiled ones.
-    """
-
-    table: CoarseRows
-    source: Ints
-    levels: Ints
-    passes: Passes
+    table: CoarseRows  # the bins
+    source: Ints  # which feature each column is; a category may stand there in several orders
+    levels: Ints  # number of categories of each column; 0 for numbers
+    passes: Passes  # numpy's or compiled ones
 
     @classmethod
     def of_matrix(
@@ -63,27 +51,13 @@ class BinnedColumns:
 
 @dataclass(frozen=True, eq=False)
 class NodeSums:
-    """A node that may be cut: what its rows add up by column and bin.
+    """A node that may be cut: what its rows add up by column and bin."""
 
-    Parameters
-    ----------
-    columns : BinnedColumns
-        All columns.
-    rows : array of int
-        The rows of the node.
-    values : ValueTables
-        What is added up.
-    sums : array of float, channels x 2 x columns x bins
-        The sums.
-    min_rows : int
-        Fewest rows of a side.
-    """
-
-    columns: BinnedColumns
-    rows: Rows
-    values: ValueTables
-    sums: Floats
-    min_rows: int
+    columns: BinnedColumns  # all columns
+    rows: Rows  # the rows of the node
+    values: ValueTables  # what is added up
+    sums: Floats  # channels x 2 x columns x bins: the sums
+    min_rows: int  # fewest rows of a side
 
     @classmethod
     def of_rows(
@@ -133,18 +107,10 @@ class NodeSums:
 
 @dataclass(frozen=True)
 class NodePlace:
-    """Where a node is in its tree.
+    """Where a node is in its tree."""
 
-    Parameters
-    ----------
-    position : int
-        Number of the node, in the order of growth.
-    depth : int
-        Cuts above it.
-    """
-
-    position: int
-    depth: int
+    position: int  # number of the node, in the order of growth
+    depth: int  # cuts above it
 
     @property
     def tests(self) -> int:
