@@ -45,13 +45,8 @@ class FrameEstimator(BaseEstimator):
         """Refuse parameters that are not whole numbers of at least 1; a leaf size may be None."""
         for name in names:
             value = getattr(self, name)
-            whole = isinstance(value, Integral) and not isinstance(value, bool)
-            if not (whole and value >= 1) and not (name == "min_samples_leaf" and value is None):
-                raise PartitionError(
-                    f"The parameter '{name}' of the {what} is {value!r}.",
-                    "It has to be a whole number of at least 1.",
-                    "Choose such a number.",
-                )
+            if value is not None or name != "min_samples_leaf":
+                require_count(value, f"parameter '{name}' of the {what}")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -65,14 +60,9 @@ class FrameEstimator(BaseEstimator):
 
 def require_table(X: Any) -> None:
     """Refuse a table without rows or columns, or with a name that several columns share."""
-    if len(shape := getattr(X, "shape", ())) == 2:
-        _require_cells(*shape)
-    if isinstance(X, pd.DataFrame):
-        _require_names(named_columns(X).columns)
-
-
-def _require_cells(rows: int, columns: int) -> None:
     # What is in brackets are the words that scikit-learn's checks of estimators look for.
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    rows, columns = shape if len(shape) == 2 else (1, 1)
     if not columns:
         raise PartitionError(
             f"The table has no columns (0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is "
@@ -87,16 +77,24 @@ def _require_cells(rows: int, columns: int) -> None:
             "A partition is grown on rows, and sends rows to leaves.",
             "Give a table with at least one row.",
         )
-
-
-def _require_names(names: pd.Index) -> None:
-    if not names.is_unique:
+    if isinstance(X, pd.DataFrame) and not (names := named_columns(X).columns).is_unique:
         listed = ", ".join(f"'{name}'" for name in names[names.duplicated()].unique()[:5])
         raise PartitionError(
             f"The table has several columns with one name ({listed}).",
             "A partition knows its columns by their names, so each needs one of its own.",
             "Rename or remove the columns whose name repeats.",
         )
+
+
+def require_count(value: Any, name: str) -> int:
+    """Return a whole number of at least 1, or refuse it."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise PartitionError(
+            f"The {name} is {value!r}.",
+            "It has to be a whole number of at least 1.",
+            "Choose such a number.",
+        )
+    return int(value)
 
 
 class PartitionEstimator(FrameEstimator):

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,8 +20,8 @@ from hetcal.data.columns import (
     single_values,
 )
 from hetcal.errors import PartitionError
-from hetcal.partitions.base import PartitionEstimator
-from hetcal.partitions.encoding import encode_names, is_whole, two_classes
+from hetcal.partitions.base import PartitionEstimator, require_count
+from hetcal.partitions.encoding import class_numbers, encode_names, is_whole
 from hetcal.partitions.nodes import Feature, Node, short_number
 from hetcal.partitions.partition import Partition
 
@@ -33,11 +32,9 @@ Bins = int | Sequence[float]
 class Segments:
     """The segments of one column, from left to right."""
 
-    feature: Feature  # the column. Each of its categories is a segment
+    feature: Feature  # the column; each of its categories is a segment
     edges: tuple[float, ...]  # the highest value of each segment of a number but the last
-    # the segment that takes missing values, and categories rare or unseen. If it is the last one
-    # and `apart`, it takes nothing else
-    missing: int
+    missing: int  # the segment of missing values, and of categories rare or unseen
     apart: bool  # missing values have a segment of their own
 
     @property
@@ -62,13 +59,9 @@ def number_segments(column: pd.Series, bins: Bins, *, apart: bool) -> Segments:
     missing = known.size < values.size
     integers = pd.api.types.is_integer_dtype(column)
     edges = _quantiles(known, bins) if isinstance(bins, int) else _given(str(column.name), bins)
-    feature = Feature(
-        str(column.name),
-        "number",
-        whole=is_whole(values, integers=integers, missing=missing),
-        digits=max([4, *map(_digits, edges.tolist())]),
-        missing=missing,
-    )
+    whole = is_whole(values, integers=integers, missing=missing)
+    digits = max([4, *map(_digits, edges.tolist())])
+    feature = Feature(str(column.name), "number", (), whole, digits, missing)
     rows = np.bincount(np.searchsorted(edges, known), minlength=edges.size + 1)
     return _place_missing(feature, edges, rows, apart=apart and missing)
 
@@ -118,7 +111,7 @@ def _given(name: str, bins: Sequence[float]) -> Floats:
 
 
 def _digits(edge: float) -> int:
-    """Return how many digits, at least 4, tell an edge from other single-precision numbers."""
+    """Return how many digits, at least 4, distinguish an edge in single precision."""
     for digits in range(4, 9):
         if np.float32(float(short_number(edge, digits))) == np.float32(edge):
             return digits
@@ -128,8 +121,8 @@ def _digits(edge: float) -> int:
 def combine(columns: Sequence[Segments]) -> Partition:
     """Divide all rows by the first column, each part by the second, and so on.
 
-    Segments are halved until each is alone, so that no path is longer than need be. Leaves
-    stand in the order of the segments. Rows are still to be counted.
+    Segments are halved until each is alone, which keeps paths short. Leaves are in the order of
+    the segments. Rows are not yet counted.
     """
     nodes: list[Node] = []
     _grow(nodes, tuple(columns), 0, columns[0].count)
@@ -215,7 +208,7 @@ class ColumnsPartition(PartitionEstimator):
         if y is not None:
             y = column_or_1d(y, warn=True)
             check_consistent_length(frame, y)
-            positive = two_classes(y)
+            positive = class_numbers(y, 2)
         used = weight > 0
         if not used.all():
             frame, positive, weight = frame[used], positive[used], weight[used]
@@ -233,8 +226,7 @@ class ColumnsPartition(PartitionEstimator):
             near = [f" (is '{each}' meant?)" for each in near_names(name, known)[:1]]
             wrong = f"The table has no column '{name}', or has it twice{''.join(near)}."
             _refuse(known.count(name) != 1, wrong)
-        listed = list(self.bins) if isinstance(self.bins, Mapping) else []
-        for name in listed:
+        for name in self.bins if isinstance(self.bins, Mapping) else ():
             _refuse(name not in names, f"Bins are given for '{name}', which is not chosen.")
         return names
 
@@ -244,14 +236,12 @@ class ColumnsPartition(PartitionEstimator):
             return number_segments(column, self._bins(str(column.name)), apart=apart)
         edges = isinstance(self.bins, Mapping) and column.name in self.bins
         _refuse(edges, f"Bins are given for '{column.name}', which holds categories.")
-        fewest = max(1, fewest_category_rows(len(column)))
-        if self.min_category_rows is not None:
-            fewest = self.min_category_rows
+        fewest = self.min_category_rows or max(1, fewest_category_rows(len(column)))
         return category_segments(column, fewest, apart=apart)
 
     def _bins(self, name: str) -> Bins:
         bins = self.bins.get(name, 4) if isinstance(self.bins, Mapping) else self.bins
-        return _at_least_one(bins, f"number of bins of '{name}'") if np.ndim(bins) == 0 else bins
+        return require_count(bins, f"number of bins of '{name}'") if np.ndim(bins) == 0 else bins
 
     def _check_parameters(self) -> None:
         if self.missing not in ("apart", "joined"):
@@ -260,9 +250,9 @@ class ColumnsPartition(PartitionEstimator):
                 "It has to be 'apart' or 'joined'.",
                 "Choose one of the two.",
             )
-        _at_least_one(self.max_leaves, "parameter 'max_leaves'")
+        require_count(self.max_leaves, "parameter 'max_leaves'")
         if self.min_category_rows is not None:
-            _at_least_one(self.min_category_rows, "parameter 'min_category_rows'")
+            require_count(self.min_category_rows, "parameter 'min_category_rows'")
 
     def _check_leaves(self, segments: list[Segments]) -> None:
         leaves, most = prod(each.count for each in segments), min(self.max_leaves, MAX_LEAVES)
@@ -289,13 +279,3 @@ def _refuse(wrong: bool, what: str) -> None:
             "Segments are made of one or more columns of the table, each chosen once.",
             "Choose the columns again.",
         )
-
-
-def _at_least_one(value: Any, name: str) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
-        raise PartitionError(
-            f"The {name} is {value!r}.",
-            "It has to be a whole number of at least 1.",
-            "Choose such a number.",
-        )
-    return int(value)

@@ -78,10 +78,6 @@ class FlatTree:
         return np.cumsum(self.feature < 0) - (self.feature < 0)
 
     @cached_property
-    def _small(self) -> bool:
-        return int((self.feature < 0).sum()) <= SMALL
-
-    @cached_property
     def _splits(self) -> tuple[Ints, Singles, Bools, NDArray[Any]]:
         """Of the splits alone: column, limit, side, and the leaves of the left part as bits."""
         inner = self.feature >= 0
@@ -93,14 +89,13 @@ class FlatTree:
 
     def leaves(self, columns: Singles, begin: int, end: int) -> Ints:
         """Return the leaf, from 0, of the rows from `begin` to `end`; `columns` by rows."""
-        if self._small:
-            if use_compiled():
-                return compiled(first_left)(columns, begin, end, *self._splits)
-            return self._mark(columns[:, begin:end])
-        if use_compiled():
-            nodes = self.feature, self.limit, self.missing_left, self.right
-            return self._leaves_before[compiled(end_of_path)(columns, begin, end, *nodes)]
-        return self._list(columns[:, begin:end])
+        small = self.feature.size < 2 * SMALL
+        if not use_compiled():
+            return (self._mark if small else self._list)(columns[:, begin:end])
+        if small:
+            return compiled(first_left)(columns, begin, end, *self._splits)
+        nodes = self.feature, self.limit, self.missing_left, self.right
+        return self._leaves_before[compiled(end_of_path)(columns, begin, end, *nodes)]
 
     def _mark(self, columns: Singles) -> Ints:
         """Mark the rows of a split: the numpy reference of `first_left`."""
@@ -165,7 +160,7 @@ class TreeColumns:
     """
 
     features: tuple[Feature, ...]  # the columns
-    # for each category of a column, its number; empty for a column of numbers
+    # For each category of a column, its number; empty for a column of numbers.
     ranks: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
@@ -217,10 +212,9 @@ class TreeEnsemble:
     columns: TreeColumns  # what the nodes compare
     sizes: Ints  # nodes of each tree
     feature: Ints  # column that a node cuts; -1 for a leaf
-    # values up to it go left; infinity parts the missing values from the rest. 0 for a leaf
-    threshold: Floats
+    threshold: Floats  # values up to it go left; infinity: all but missing ones; 0 for a leaf
     missing_left: Bools  # side of the missing values
-    right: Ints  # position of the right child in its tree; 0 for a leaf. The left child comes next
+    right: Ints  # right child, as a position in its tree; 0 for a leaf; the left child is next
 
     def __post_init__(self) -> None:
         check_ensemble(self)
@@ -283,7 +277,7 @@ class TreeEnsemble:
                 yield slice(first + begin, first + end), self._leaves(columns, begin, end)
 
     def _encoded(self, X: pd.DataFrame | NDArray[Any]) -> Iterator[tuple[int, Singles]]:
-        """Yield columns of some rows after the other, which take little memory, and the first."""
+        """Yield the first of some rows and their columns, part by part to save memory."""
         for first in range(0, max(len(X), 1), ENCODED):
             yield first, self.columns.matrix(X[first : first + ENCODED]).T
 
@@ -332,13 +326,17 @@ def read_ensemble(fields: Fields) -> TreeEnsemble:
     keys = "features ranks sizes feature threshold endless missing_left right"
     fields.only(*keys.split())
     features = tuple(read_feature(each) for each in fields.objects("features"))
-    ranks = tuple(_order(each) for each in fields.objects("ranks"))
+    orders = fields.objects("ranks")
+    for each in orders:
+        each.only("order")
+    ranks = tuple(tuple(each.integers("order", 0, 2**31)) for each in orders)
     if len(ranks) != len(features):
         raise JsonError("not every column of the trees has an order")
     threshold = np.array(fields.numbers("threshold"), dtype=np.float64)
-    threshold[_marks(fields, "endless", threshold.size)] = np.inf
+    last = threshold.size - 1
+    threshold[fields.integers("endless", 0, last)] = np.inf
     missing_left = np.zeros(threshold.size, dtype=np.bool_)
-    missing_left[_marks(fields, "missing_left", threshold.size)] = True
+    missing_left[fields.integers("missing_left", 0, last)] = True
     return TreeEnsemble(
         TreeColumns(features, ranks),
         np.array(fields.integers("sizes", 1, 2 * MAX_LEAVES), dtype=np.int64),
@@ -347,12 +345,3 @@ def read_ensemble(fields: Fields) -> TreeEnsemble:
         missing_left,
         np.array(fields.integers("right", 0, 2 * MAX_LEAVES), dtype=np.int64),
     )
-
-
-def _order(fields: Fields) -> tuple[int, ...]:
-    fields.only("order")
-    return tuple(fields.integers("order", 0, 2**31))
-
-
-def _marks(fields: Fields, key: str, size: int) -> list[int]:
-    return fields.integers(key, 0, size - 1)

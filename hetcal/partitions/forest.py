@@ -92,15 +92,16 @@ class ForestPartition(EnsembleEstimator):
         X, y, sample_weight : table, labels, weights
             The rows.
         progress : callable, optional
-            Is told how many of the trees are grown; what it raises ends the growth.
+            Receives the share of the trees that are grown; what it raises ends the growth.
         """
         self._require_counts("forest", "trees", "max_depth", "max_rows", "min_samples_leaf")
         rows = self._training_rows(X, y, sample_weight)
         matrix, columns = rows.encode()
+        fewest = self.min_samples_leaf
         forest = RandomForestClassifier(
             self.trees,
             max_depth=self.max_depth,
-            min_samples_leaf=self._min_leaf(len(matrix)),
+            min_samples_leaf=min(100, max(1, len(matrix) // 50)) if fewest is None else fewest,
             max_samples=self.max_rows if len(matrix) > self.max_rows else None,
             random_state=self.random_state,
             n_jobs=-1,
@@ -115,10 +116,6 @@ class ForestPartition(EnsembleEstimator):
         grown = [GrownTree.from_scikit_learn(tree.tree_) for tree in forest.estimators_]
         self.ensemble_ = TreeEnsemble.of(columns, grown)
         return self
-
-    def _min_leaf(self, rows: int) -> int:
-        small = min(100, max(1, rows // 50))
-        return small if self.min_samples_leaf is None else self.min_samples_leaf
 
 
 def trees_at_once(cores: int) -> int:

@@ -1,6 +1,5 @@
 """The parts of a partition: features, nodes, and what makes them one sound tree."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -10,7 +9,7 @@ import numpy as np
 
 from hetcal.cells.cells import MAX_LEAVES
 from hetcal.errors import PartitionError
-from hetcal.strict_json import Fields, JsonError, parse_object
+from hetcal.strict_json import Fields, JsonError
 
 MAX_CATEGORY_CELLS = 10_000_000  # leaves x categories: what the rules of all leaves may take
 
@@ -21,8 +20,7 @@ class Feature:
 
     name: str  # name of the column
     kind: Literal["number", "category"]  # how values are compared
-    # names with enough rows in training, sorted; empty for a number
-    categories: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()  # with enough training rows, sorted; empty for a number
     whole: bool = False  # all training values are whole numbers, so that rules can be, too
     digits: int = 6  # significant digits that keep every threshold between the same training values
     missing: bool = False  # values were missing in training, so that rules have to mention them
@@ -36,13 +34,11 @@ class Node:
     rows: int  # training rows that reach the node
     positive_rate: float  # share of positive labels among them, by weight
     feature: str | None = None  # column that the node splits on
-    # numbers up to the threshold go left. None: every number goes left and the missing values right
+    # Numbers up to the threshold go left. None: every number goes left, missing values right.
     threshold: float | None = None
-    # categories that go left, sorted; the other known ones go right
-    categories: tuple[str, ...] = ()
-    # side of the missing values and of the categories rare or unseen in training
-    missing_left: bool = False
-    left: int = 0  # positions of the two children; 0 in a leaf
+    categories: tuple[str, ...] = ()  # that go left, sorted; other known ones go right
+    missing_left: bool = False  # side of missing values and categories rare or unseen
+    left: int = 0  # position of the left child; 0 in a leaf
     right: int = 0
 
 
@@ -57,16 +53,12 @@ def check_tree(features: Sequence[Feature], nodes: Sequence[Node]) -> None:
     if len(by_name) < len(features):
         raise broken("it names a column twice")
     lists = [each.categories for each in features] + [each.categories for each in nodes]
-    if not all(map(_is_sorted, lists)):
+    if any(first >= second for names in lists for first, second in pairwise(names)):
         raise broken("the categories of a column are not sorted, or one is named twice")
     for position, node in enumerate(nodes):
         if node.feature is not None:
             _check_split(position, node, by_name)
     _check_children(nodes)
-
-
-def _is_sorted(names: Sequence[str]) -> bool:
-    return all(first < second for first, second in pairwise(names))
 
 
 def _check_children(nodes: Sequence[Node]) -> None:
@@ -108,11 +100,6 @@ FORMAT = 1
 ROUNDING = 1e-9  # how far a rate may be beyond 0 and 1
 
 
-def write_tree(features: tuple[Feature, ...], nodes: tuple[Node, ...]) -> str:
-    """Write JSON text; equal trees give equal text."""
-    return json.dumps(tree_fields(features, nodes), indent=1, allow_nan=False)
-
-
 def tree_fields(features: tuple[Feature, ...], nodes: tuple[Node, ...]) -> dict[str, Any]:
     """Return the fields of a partition for JSON."""
     return {
@@ -123,16 +110,8 @@ def tree_fields(features: tuple[Feature, ...], nodes: tuple[Node, ...]) -> dict[
     }
 
 
-def read_tree(text: str | bytes) -> tuple[tuple[Feature, ...], tuple[Node, ...]]:
-    """Read what `write_tree` wrote; anything else is a `PartitionError`."""
-    try:
-        return read_tree_fields(parse_object(text))
-    except JsonError as problem:
-        raise broken(str(problem)) from problem
-
-
 def read_tree_fields(fields: Fields) -> tuple[tuple[Feature, ...], tuple[Node, ...]]:
-    """Read what `tree_fields` gave."""
+    """Read what `tree_fields` gave; anything else is a `PartitionError` or a `JsonError`."""
     _check_header(fields)
     features = tuple(read_feature(each) for each in fields.objects("features"))
     kinds = {feature.name: feature.kind for feature in features}
@@ -223,7 +202,7 @@ SHORT_NAME = 40  # characters
 
 @dataclass(frozen=True)
 class Condition:
-    """What a path asks of one column."""
+    """What a path requires of one column."""
 
     feature: Feature  # the column
     low: float | None = None  # numbers lie above `low` and are at most `high`; None is no limit
@@ -271,7 +250,7 @@ def rule_words(conditions: Sequence[Condition], *, full: bool = False) -> str:
 
 
 def restricts(condition: Condition) -> bool:
-    """Tell whether any training value fails the condition."""
+    """Return whether any training value fails the condition."""
     if _absent(condition.feature) and not condition.missing:
         return True
     if condition.feature.kind == "category":

@@ -1,6 +1,7 @@
 """A partition: plain data that sends every row to one leaf."""
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,22 +23,24 @@ from hetcal.partitions.nodes import (
     Condition,
     Feature,
     Node,
+    broken,
     check_tree,
     paths,
-    read_tree,
+    read_tree_fields,
     rule_words,
     shown,
-    write_tree,
+    tree_fields,
 )
+from hetcal.strict_json import JsonError, parse_object
 from hetcal.trees.kernels import send
 
 BLOCK, SENT = 1 << 15, 1 << 16  # rows at a time
 FEW = 32  # a node with less than one row in 32 lists its rows instead of marking them
-MOST_SPLITS = 100  # that compiled code asks every row about; leaves have a number below 128
+MOST_SPLITS = 100  # of a tree whose every split sees every row; leaf ids have to be below 128
 
 
 @dataclass(frozen=True)
-class Question:
+class RoutingSplit:
     """A split with the column that it reads."""
 
     values: Singles | Ints  # the column: numbers, or codes of categories
@@ -54,7 +57,7 @@ class Question:
         return (~self.sides)[self.values[rows]].view(np.uint8), np.uint8(0), False
 
     def goes_left(self, rows: slice | Ints) -> Bools:
-        """Tell which of the rows go left."""
+        """Return which of the rows go left."""
         values = self.values[rows]
         if self.sides is not None:
             return self.sides[values]
@@ -68,7 +71,7 @@ class Question:
 class Routes:
     """A tree whose splits know their columns."""
 
-    splits: Mapping[int, Question]  # the inner nodes by position
+    splits: Mapping[int, RoutingSplit]  # the inner nodes by position
     leaves: Mapping[int, int]  # the leaf id by position
 
     def leaf_ids(self, rows: int) -> Ints:
@@ -84,7 +87,7 @@ class Routes:
         return leaf
 
     def _send(self, rows: int) -> Ints:
-        """Ask every row about every split: simple steps, done for many rows at a time."""
+        """Compare every row with every split: simple steps, done for many rows at a time."""
         leaf, at = np.empty(rows, dtype=np.int32), np.empty(min(rows, SENT), dtype=np.int8)
         for start in range(0, rows, SENT):
             block = at[: rows - start]
@@ -281,7 +284,7 @@ class Partition:
         )
         return replace(self, nodes=tuple(nodes))
 
-    def _split(self, node: Node, values: Singles | Ints) -> Question:
+    def _split(self, node: Node, values: Singles | Ints) -> RoutingSplit:
         feature = self._by_name[node.feature or ""]
         sides = None
         if feature.kind == "category":
@@ -290,7 +293,7 @@ class Partition:
             marks = [*(name in chosen for name in feature.categories), node.missing_left]
             sides = np.array(marks, dtype=np.bool_)
         limit = single_limit(np.inf if node.threshold is None else node.threshold)
-        return Question(values, limit, sides, node.missing_left, node.left, node.right)
+        return RoutingSplit(values, limit, sides, node.missing_left, node.left, node.right)
 
     @cached_property
     def digest(self) -> str:
@@ -299,12 +302,15 @@ class Partition:
 
     def to_json(self) -> str:
         """Return the partition as JSON text; equal partitions give equal text."""
-        return write_tree(self.features, self.nodes)
+        return json.dumps(tree_fields(self.features, self.nodes), indent=1, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
         """Read a partition back; anything unsound is a `PartitionError`."""
-        return cls(*read_tree(text))
+        try:
+            return cls(*read_tree_fields(parse_object(text)))
+        except JsonError as problem:
+            raise broken(str(problem)) from problem
 
 
 def leaf_table(
@@ -351,7 +357,7 @@ def maps_table(calibrator: LeafCalibrator, partition: Partition) -> pd.DataFrame
     DataFrame
         The map of all rows (leaf 0), then one row per leaf: `leaf`, `rule`, `rows`,
         `positives`, `map` (in words), `slope`, `slope_se`, `intercept`, `intercept_se` (NaN
-        for a map that is not straight), `fallback` (text, empty for a leaf with a map of its
+        for a map that is not linear), `fallback` (text, empty for a leaf with a map of its
         own).
     """
     rules = {0: ALL_ROWS} | {leaf.id: leaf.rule for leaf in partition.leaves}

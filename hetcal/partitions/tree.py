@@ -86,7 +86,7 @@ class TreePartition(PartitionEstimator):
         y, sample_weight : array
             Labels and weights of these.
         progress : callable, optional
-            Is told how far the work has come.
+            Receives the share of the work that is done.
         """
         self._check_parameters()
         frame = self._frame(X, reset=True)

@@ -2,23 +2,23 @@ import numpy as np
 import pytest
 
 from hetcal.errors import PartitionError
-from hetcal.partitions.encoding import class_direction, class_numbers, two_classes
+from hetcal.partitions.encoding import class_direction, class_numbers
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint16, np.int64, np.float64, np.bool_, object])
 def test_the_larger_class_is_1(kind):
     y = np.array([0, 1, 1, 0]).astype(kind)
-    assert two_classes(y).tolist() == [0, 1, 1, 0]
+    assert class_numbers(y, 2).tolist() == [0, 1, 1, 0]
 
 
 def test_classes_may_be_any_numbers():
-    assert two_classes(np.array([7, -3, 7])).tolist() == [1, 0, 1]
+    assert class_numbers(np.array([7, -3, 7]), 2).tolist() == [1, 0, 1]
 
 
 @pytest.mark.parametrize(("y", "words"), [([0, 1, 2], "3 classes"), ([4, 4], "one class")])
 def test_other_numbers_of_classes_are_refused(y, words):
     with pytest.raises(PartitionError, match=words):
-        two_classes(np.array(y))
+        class_numbers(np.array(y), 2)
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.float64, str, object])
