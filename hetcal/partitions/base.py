@@ -98,13 +98,7 @@ def require_count(value: Any, name: str) -> int:
 
 
 class PartitionEstimator(FrameEstimator):
-    """An estimator whose `fit` gives a partition.
-
-    Attributes
-    ----------
-    partition_ : Partition
-        The partition as plain data.
-    """
+    """An estimator whose `fit` gives a partition."""
 
     partition_: Partition
 

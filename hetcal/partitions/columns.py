@@ -34,19 +34,18 @@ class Segments:
 
     feature: Feature  # the column; each of its categories is a segment
     edges: tuple[float, ...]  # the highest value of each segment of a number but the last
-    missing: int  # the segment of missing values, and of categories rare or unseen
-    apart: bool  # missing values have a segment of their own
+    rows: Ints  # of each segment
+    apart: bool  # missing values, and categories rare or unseen, have a segment of their own
 
     @property
     def count(self) -> int:
         """How many segments there are."""
-        known = len(self.feature.categories) if self.is_category else len(self.edges) + 1
-        return known + self.apart
+        return self.rows.size + self.apart
 
     @property
-    def is_category(self) -> bool:
-        """Whether segments are categories."""
-        return self.feature.kind == "category"
+    def missing(self) -> int:
+        """The segment of missing values: their own, or the one with the most rows."""
+        return self.rows.size if self.apart else int(self.rows.argmax())
 
 
 def number_segments(column: pd.Series, bins: Bins, *, apart: bool) -> Segments:
@@ -63,7 +62,7 @@ def number_segments(column: pd.Series, bins: Bins, *, apart: bool) -> Segments:
     digits = max([4, *map(_digits, edges.tolist())])
     feature = Feature(str(column.name), "number", (), whole, digits, missing)
     rows = np.bincount(np.searchsorted(edges, known), minlength=edges.size + 1)
-    return _place_missing(feature, edges, rows, apart=apart and missing)
+    return Segments(feature, tuple(edges.tolist()), rows, apart and missing)
 
 
 def category_segments(column: pd.Series, fewest: int, *, apart: bool) -> Segments:
@@ -76,31 +75,21 @@ def category_segments(column: pd.Series, fewest: int, *, apart: bool) -> Segment
             "Choose another column, or lower the fewest rows of a category.",
         )
     rows = np.bincount(codes[codes >= 0], minlength=len(feature.categories))
-    absent = feature.missing or feature.rare
-    return _place_missing(feature, np.empty(0), rows, apart=apart and absent)
-
-
-def _place_missing(feature: Feature, edges: Floats, rows: Ints, *, apart: bool) -> Segments:
-    """Give missing values a segment of their own, or the one with the most rows."""
-    place = rows.size if apart else int(np.argmax(rows))
-    return Segments(feature, tuple(edges.tolist()), place, apart)
+    return Segments(feature, (), rows, apart and (feature.missing or feature.rare))
 
 
 def _quantiles(known: Floats, bins: int) -> Floats:
     distinct = np.unique(known)
     if distinct.size > bins:
-        shares = np.arange(1, bins) / bins
-        distinct = np.unique(
-            np.append(np.quantile(known, shares, method="inverted_cdf"), distinct[-1])
-        )
+        inner = np.quantile(known, np.arange(1, bins) / bins, method="inverted_cdf")
+        distinct = np.unique(np.append(inner, distinct[-1]))
     return distinct[:-1][np.isfinite(distinct[:-1])]
 
 
 def _given(name: str, bins: Sequence[float]) -> Floats:
     with np.errstate(over="ignore"):
-        edges = pd.to_numeric(pd.Series(list(bins), dtype=object), errors="coerce").to_numpy(
-            dtype=np.float32
-        )
+        numbers = pd.to_numeric(pd.Series(list(bins), dtype=object), errors="coerce")
+        edges = numbers.to_numpy(dtype=np.float32)
     if not np.isfinite(edges).all() or (np.diff(edges) <= 0).any():
         raise PartitionError(
             f"The edges of the bins of the column '{name}' are {list(bins)}.",
@@ -145,15 +134,11 @@ def _grow(nodes: list[Node], columns: tuple[Segments, ...], low: int, high: int)
 
 
 def _split(column: Segments, low: int, middle: int) -> Node:
-    beyond = middle > len(column.edges)  # nothing is on the right but missing values
-    return Node(
-        0,
-        0.0,
-        column.feature.name,
-        None if column.is_category or beyond else column.edges[middle - 1],
-        column.feature.categories[low:middle],
-        low <= column.missing < middle,
-    )
+    # Categories have no edges; beyond the last edge there are only missing values on the right.
+    threshold = column.edges[middle - 1] if middle <= len(column.edges) else None
+    categories = column.feature.categories[low:middle]
+    missing_left = low <= column.missing < middle
+    return Node(0, 0.0, column.feature.name, threshold, categories, missing_left)
 
 
 class ColumnsPartition(PartitionEstimator):

@@ -63,9 +63,8 @@ def completed(column: EncodedColumn) -> EncodedColumn:
         values = bounded(values)
         missing = bool(np.isnan(values).any())
     whole = is_whole(values, integers=column.feature.whole, missing=missing)
-    return replace(
-        column, feature=replace(column.feature, whole=whole, missing=missing), values=values
-    )
+    feature = replace(column.feature, whole=whole, missing=missing)
+    return replace(column, feature=feature, values=values)
 
 
 def is_whole(values: NDArray[np.float32], *, integers: bool, missing: bool) -> bool:
@@ -157,16 +156,13 @@ def complete_columns(
 
 def to_partition(tree: GrownTree, columns: list[EncodedColumn]) -> Partition:
     """Write a tree as a partition with the same nodes in the same order."""
-    used = sorted(set(tree.feature[tree.feature >= 0].tolist()))
     features = []
-    for i in used:
+    for i in sorted(set(tree.feature[tree.feature >= 0].tolist())):
         here = tree.feature == i
         beside = None if tree.beside is None else tree.beside[here]
-        features.append(with_digits(columns[i], tree.threshold[here], beside))
-    # A category column may have been split in several orders.
-    features = [
-        each for i, each in enumerate(features) if each.kind == "number" or each not in features[:i]
-    ]
+        feature = with_digits(columns[i], tree.threshold[here], beside)
+        if feature not in features:  # a category column may have been split in several orders
+            features.append(feature)
     nodes = (_node(tree, i, columns) for i in range(tree.feature.size))
     return Partition(tuple(features), tuple(nodes))
 
@@ -207,9 +203,6 @@ def _node(tree: GrownTree, position: int, columns: list[EncodedColumn]) -> Node:
     )
 
 
-NOTHING = np.empty(0, dtype=np.float32)
-
-
 def pick_columns(
     frame: pd.DataFrame,
     rows: Ints | None,
@@ -230,7 +223,7 @@ def pick_columns(
         encoded = encode_column(chosen, ordering, weight, complete=False)
         whole.append(column.dtype == np.float32)
         stored.append(np.ascontiguousarray(column) if whole[-1] else encoded.values)
-        columns.append(replace(encoded, values=NOTHING))
+        columns.append(replace(encoded, values=np.empty(0, np.float32)))
     return PickedColumns(stored, rows, whole, len(ordering)), columns
 
 

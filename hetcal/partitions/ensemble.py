@@ -119,16 +119,9 @@ class FlatTree:
         inner = np.flatnonzero(splits)
         right = self.right[inner]
         passed = (before[right] - before[inner]).astype(np.uint8)
-        found = zip(
-            self.feature[inner].tolist(),
-            self.limit[inner],
-            self.missing_left[inner].tolist(),
-            passed,
-            splits[inner + 1].tolist(),
-            splits[right].tolist(),
-            strict=True,
-        )
-        return list(found)
+        read = self.feature[inner].tolist(), self.limit[inner], self.missing_left[inner].tolist()
+        children = splits[inner + 1].tolist(), splits[right].tolist()
+        return list(zip(*read, passed, *children, strict=True))
 
     def _list(self, columns: Singles) -> Ints:
         """List the rows of a node: the numpy reference of `end_of_path`."""
@@ -198,7 +191,7 @@ class TreeColumns:
 
 
 BLOCK = 16_384  # rows at a time, so that they stay in the cache while the trees pass by
-ENCODED = 16 * BLOCK  # rows that are encoded at a time
+ENCODED = 16 * BLOCK  # rows that are encoded at a time, to save memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,14 +248,10 @@ class TreeEnsemble:
         return before[self.starts].astype(np.int64)
 
     @cached_property
-    def _limits(self) -> Singles:
-        # Rows are in single precision, so that thresholds can be, too, without a change.
-        return single_limits(self.threshold)
-
-    @cached_property
     def _routes(self) -> list[FlatTree]:
         ends = np.cumsum(self.sizes)[:-1]
-        arrays = self.feature, self._limits, self.missing_left, self.right
+        # Rows are in single precision, so that thresholds can be, too, without a change.
+        arrays = self.feature, single_limits(self.threshold), self.missing_left, self.right
         trees = zip(*(np.split(each, ends) for each in arrays), strict=True)
         return [FlatTree(*tree) for tree in trees]
 
@@ -270,16 +259,12 @@ class TreeEnsemble:
         self, X: pd.DataFrame | NDArray[Any], progress: Progress = silent
     ) -> Iterator[tuple[slice, Iterator[Ints]]]:
         """Yield blocks of rows, and for each tree after tree the leaf number of its rows."""
-        for first, columns in self._encoded(X):
+        for first in range(0, max(len(X), 1), ENCODED):
+            columns = self.columns.matrix(X[first : first + ENCODED]).T
             for begin in range(0, columns.shape[1], BLOCK):
                 end = min(begin + BLOCK, columns.shape[1])
                 progress((first + begin) / len(X), "Sending rows through the trees")
                 yield slice(first + begin, first + end), self._leaves(columns, begin, end)
-
-    def _encoded(self, X: pd.DataFrame | NDArray[Any]) -> Iterator[tuple[int, Singles]]:
-        """Yield the first of some rows and their columns, part by part to save memory."""
-        for first in range(0, max(len(X), 1), ENCODED):
-            yield first, self.columns.matrix(X[first : first + ENCODED]).T
 
     def _leaves(self, columns: Singles, begin: int, end: int) -> Iterator[Ints]:
         for first, routes in zip(self.leaf_starts.tolist(), self._routes, strict=True):

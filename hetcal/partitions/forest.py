@@ -16,13 +16,7 @@ from hetcal.trees.label_tree import GrownTree
 
 
 class EnsembleEstimator(FrameEstimator):
-    """An estimator whose `fit` gives many partitions.
-
-    Attributes
-    ----------
-    ensemble_ : TreeEnsemble
-        The trees as plain data.
-    """
+    """An estimator whose `fit` gives many partitions."""
 
     ensemble_: TreeEnsemble
 
@@ -107,7 +101,7 @@ class ForestPartition(EnsembleEstimator):
             n_jobs=-1,
             warm_start=True,
         )
-        step = trees_at_once(cpu_count())
+        step = cpu_count() * -(-STEP // cpu_count())  # so that all cores end together
         for grown_before in range(0, self.trees, step):
             progress(grown_before / self.trees, "Growing a forest")
             forest.n_estimators = min(grown_before + step, self.trees)
@@ -116,14 +110,3 @@ class ForestPartition(EnsembleEstimator):
         grown = [GrownTree.from_scikit_learn(tree.tree_) for tree in forest.estimators_]
         self.ensemble_ = TreeEnsemble.of(columns, grown)
         return self
-
-
-def trees_at_once(cores: int) -> int:
-    """Return how many trees to grow between two reports, so that all cores end together.
-
-    Examples
-    --------
-    >>> trees_at_once(2), trees_at_once(8), trees_at_once(64)
-    (12, 16, 64)
-    """
-    return cores * -(-STEP // cores)

@@ -161,9 +161,8 @@ def _node_fields(node: Node, features: tuple[Feature, ...]) -> dict[str, Any]:
     if node.feature is None:
         return counts
     kind = next(feature.kind for feature in features if feature.name == node.feature)
-    cut = (
-        {"threshold": node.threshold} if kind == "number" else {"categories": list(node.categories)}
-    )
+    number = {"threshold": node.threshold}
+    cut = number if kind == "number" else {"categories": list(node.categories)}
     children = {"missing_left": node.missing_left, "left": node.left, "right": node.right}
     return {"feature": node.feature, **cut, **children, **counts}
 
@@ -210,16 +209,6 @@ class Condition:
     categories: tuple[str, ...] = ()  # known categories that pass, sorted; empty for a number
     present: bool = True  # some value that is not missing can pass
     missing: bool = True  # missing values pass, and with them categories rare or unseen in training
-
-    @property
-    def words(self) -> str:
-        """The condition in words, long lists of categories shortened."""
-        return condition_words(self)
-
-    @property
-    def full_words(self) -> str:
-        """The condition in words with every category."""
-        return condition_words(self, full=True)
 
 
 def anything(feature: Feature) -> Condition:

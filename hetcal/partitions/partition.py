@@ -47,7 +47,7 @@ class RoutingSplit:
     limit: np.float32  # numbers up to the limit go left
     sides: Bools | None  # for each code whether it goes left; None for numbers
     missing_left: bool  # side of the missing numbers
-    left: int  # positions of the two children
+    left: int  # position of the left child
     right: int
 
     def compared(self, rows: slice) -> tuple[NDArray[Any], np.generic, bool]:
@@ -71,7 +71,7 @@ class RoutingSplit:
 class Routes:
     """A tree whose splits know their columns."""
 
-    splits: Mapping[int, RoutingSplit]  # the inner nodes by position
+    splits: Mapping[int, RoutingSplit]  # by position, each before those below it
     leaves: Mapping[int, int]  # the leaf id by position
 
     def leaf_ids(self, rows: int) -> Ints:
@@ -92,8 +92,7 @@ class Routes:
         for start in range(0, rows, SENT):
             block = at[: rows - start]
             block[:] = self._numbers[0]
-            for position in self._from_the_root:
-                split = self.splits[position]
+            for position, split in self.splits.items():
                 nodes = (self._numbers[each] for each in (position, split.left, split.right))
                 here = slice(start, start + block.size)
                 compiled(send)(*split.compared(here), block, *nodes)
@@ -105,15 +104,6 @@ class Routes:
         """The id of a leaf, and for a split a number below 0."""
         splits = {position: np.int8(-1 - i) for i, position in enumerate(self.splits)}
         return splits | {position: np.int8(leaf) for position, leaf in self.leaves.items()}
-
-    @cached_property
-    def _from_the_root(self) -> list[int]:
-        """The splits, each before those below it."""
-        found = [0] if 0 in self.splits else []
-        for position in found:
-            split = self.splits[position]
-            found += [each for each in (split.left, split.right) if each in self.splits]
-        return found
 
     def _mark(self, start: int, leaf: NDArray[Any]) -> None:
         """Write the leaf ids of a block; the rows of a node are marked."""
@@ -322,13 +312,9 @@ def leaf_table(
 ) -> pd.DataFrame:
     """Count rows and positive rows per leaf and role.
 
-    Returns
-    -------
-    DataFrame
-        One row per leaf: `leaf`, `rule`, then `rows_<role>` (a count of rows) and
-        `rate_<role>` (share of positive rows, by weight if they have one; NaN without
-        rows or weight) for each role, and `distance`, the training rate of the leaf
-        minus the training rate of all leaves.
+    There is one row per leaf: `leaf`, `rule`, then `rows_<role>` and `rate_<role>` (share of
+    positive rows, by weight if they have one; NaN without rows or weight) for each role, and
+    `distance`, the training rate of the leaf minus that of all leaves.
     """
     ids = np.array([each.id for each in partition.leaves])
     size = int(ids.max()) + 1
@@ -350,15 +336,11 @@ def leaf_table(
 
 
 def maps_table(calibrator: LeafCalibrator, partition: Partition) -> pd.DataFrame:
-    """List the maps.
+    """List the map of all rows (leaf 0), then that of each leaf.
 
-    Returns
-    -------
-    DataFrame
-        The map of all rows (leaf 0), then one row per leaf: `leaf`, `rule`, `rows`,
-        `positives`, `map` (in words), `slope`, `slope_se`, `intercept`, `intercept_se` (NaN
-        for a map that is not linear), `fallback` (text, empty for a leaf with a map of its
-        own).
+    Columns: `leaf`, `rule`, `rows`, `positives`, `map` (in words), `slope`, `slope_se`,
+    `intercept`, `intercept_se` (NaN for a map that is not linear), `fallback` (text, empty for a
+    leaf with a map of its own).
     """
     rules = {0: ALL_ROWS} | {leaf.id: leaf.rule for leaf in partition.leaves}
     maps = (calibrator.pooled_, *calibrator.maps_)

@@ -63,11 +63,6 @@ class NodeMap:
         return cls(codes, mass, squares, expit(fit.slope[0] * codes.score + fit.intercept[0]))
 
     @property
-    def residual(self) -> Floats:
-        """Label minus probability, per code."""
-        return self.codes.label - self.probability
-
-    @property
     def spread(self) -> Floats:
         """Variance `p (1 - p)` of a label, per code."""
         return self.probability * (1 - self.probability)
@@ -89,7 +84,7 @@ class NodeMap:
         the largest ones would decide what it is for squared weights.
         """
         basis = self.basis(self.mass)
-        raw = basis * self.residual
+        raw = basis * (self.codes.label - self.probability)
         scatter = (self.mass * raw) @ raw.T
         scale, axes = np.linalg.eigh(np.where(scatter == 0, np.eye(2), scatter))
         turn = (self.mass * self.spread * self.basis(self.squares)) @ basis.T
@@ -104,12 +99,10 @@ class NodeMap:
         tables = [channels]
         if self.codes.weight is not None:
             tables.append(channels * np.array([0, 0, 1, 1])[:, None, None])
-        return ValueTables(self.codes, tuple(map(_by_code, tables)), SPREAD_IS_INFORMATION)
-
-
-def _by_code(channels: Floats) -> Floats:
-    """Write channels x 2 x codes as codes x 8."""
-    return np.ascontiguousarray(channels.transpose(2, 1, 0).reshape(channels.shape[2], -1))
+        by_code = (each.transpose(2, 1, 0).reshape(label.size, -1) for each in tables)
+        return ValueTables(
+            self.codes, tuple(map(np.ascontiguousarray, by_code)), SPREAD_IS_INFORMATION
+        )
 
 
 class MapDifference:

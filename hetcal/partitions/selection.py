@@ -68,21 +68,23 @@ def training_mass(
     """Return the weight of the training rows in every node; None if rows have no weights."""
     if rows.weight is None:
         return None
-    leaf = to_partition(tree, columns).apply(rows.frame)
-    leaves = np.flatnonzero(tree.feature < 0)
-    mass = np.zeros(tree.feature.size)
-    mass[leaves] = np.bincount(leaf - 1, rows.weight, leaves.size)
+    leaf = _leaf_nodes(tree, rows, columns)
+    mass = np.bincount(leaf, rows.weight, tree.feature.size).astype(np.float64)
     parent = parents(tree)
     for node in range(mass.size - 1, 0, -1):
         mass[parent[node]] += mass[node]
     return mass
 
 
+def _leaf_nodes(tree: GrownTree, rows: TrainingRows, columns: list[EncodedColumn]) -> Ints:
+    leaf = to_partition(tree, columns).apply(rows.frame)
+    return np.flatnonzero(tree.feature < 0)[leaf - 1]
+
+
 def _class_mass(tree: GrownTree, rows: TrainingRows, columns: list[EncodedColumn]) -> Floats:
     """Return the weight of the rows of each class in each leaf, classes x nodes."""
-    leaf = to_partition(tree, columns).apply(rows.frame)
-    node = np.flatnonzero(tree.feature < 0)[leaf - 1]
-    place, nodes = rows.y * tree.feature.size + node, tree.feature.size
+    nodes = tree.feature.size
+    place = rows.y * nodes + _leaf_nodes(tree, rows, columns)
     return np.bincount(place, rows.weight, 2 * nodes).reshape(2, nodes).astype(np.float64)
 
 

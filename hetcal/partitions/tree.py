@@ -103,15 +103,14 @@ class TreePartition(PartitionEstimator):
         labels = training.ordering, training.weight
         picked, columns = pick_columns(training.frame, rows, *labels, between(progress, 0.0, 0.4))
         progress(0.4, "Growing the tree: looking for the best splits")
-        tree = self._grow(picked, training, self._min_leaf(len(picked)))
+        fewest = self.min_samples_leaf
+        fewest = default_min_leaf(len(picked)) if fewest is None else fewest
+        tree = self._grow(picked, training, fewest)
         self.partition_ = to_partition(tree, complete_columns(columns, tree, picked))
         return self
 
     def _grow(self, X: Matrix, rows: TrainingRows, min_leaf: int) -> GrownTree:
         return grow_tree(X, rows.y, rows.weight, growth=Growth(self.max_depth, min_leaf))
-
-    def _min_leaf(self, rows: int) -> int:
-        return default_min_leaf(rows) if self.min_samples_leaf is None else self.min_samples_leaf
 
     def _check_parameters(self) -> None:
         self._require_counts("tree", "max_depth", "min_samples_leaf")
