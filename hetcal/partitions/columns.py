@@ -20,10 +20,10 @@ from hetcal.data.columns import (
     single_values,
 )
 from hetcal.errors import PartitionError
-from hetcal.partitions.base import PartitionEstimator, require_count
 from hetcal.partitions.encoding import class_numbers, encode_names, is_whole
 from hetcal.partitions.nodes import Feature, Node, short_number
 from hetcal.partitions.partition import Partition
+from hetcal.partitions.tree import PartitionEstimator, require_count
 
 Bins = int | Sequence[float]
 

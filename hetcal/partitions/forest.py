@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils.validation import check_is_fitted
 
-from hetcal.partitions.base import FrameEstimator
 from hetcal.partitions.ensemble import TreeEnsemble
 from hetcal.partitions.partition import Partition
+from hetcal.partitions.tree import FrameEstimator
 from hetcal.progress import Progress, silent
 from hetcal.trees.label_tree import GrownTree
 

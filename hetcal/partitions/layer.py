@@ -6,8 +6,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from hetcal.data.scores import Activations, unit_name
-from hetcal.partitions.base import PartitionEstimator
-from hetcal.partitions.tree import TreePartition
+from hetcal.partitions.tree import PartitionEstimator, TreePartition
 
 
 class LayerPartition(PartitionEstimator):

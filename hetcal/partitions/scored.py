@@ -27,9 +27,8 @@ from hetcal.calibrators.platt import fit_platt
 from hetcal.compiled import use_compiled
 from hetcal.data.columns import feature_kind
 from hetcal.errors import PartitionError
-from hetcal.partitions.base import PartitionEstimator
 from hetcal.partitions.encoding import EncodedColumn, encode_column, encode_columns, to_partition
-from hetcal.partitions.tree import default_min_leaf
+from hetcal.partitions.tree import PartitionEstimator, default_min_leaf
 from hetcal.trees.score_sums import BinnedColumns, Rows, ScoreCodes, ValueTables
 from hetcal.trees.score_tree import Chooser, ScoreTreeGrower
 
