@@ -19,7 +19,7 @@ from hetcal.figures.base import (
     translucent,
     wrapped_text,
 )
-from hetcal.partitions.nodes import ALL_ROWS, Condition, anything, narrow, paths
+from hetcal.partitions.nodes import ALL_ROWS, Condition, anything, condition_words, narrow, paths
 from hetcal.partitions.partition import Partition
 
 
@@ -46,7 +46,9 @@ def outline(partition: Partition) -> tuple[OutlineLine, ...]:
     while waiting:
         position, parent = waiting.pop()
         node, leaf, rule = partition.nodes[position], leaves.get(position), rules.get(position)
-        short, full = (rule.words, rule.full_words) if rule else (ALL_ROWS, ALL_ROWS)
+        short, full = (
+            condition_words(rule, full=each) if rule else ALL_ROWS for each in (False, True)
+        )
         lines.append(
             OutlineLine(
                 position,

@@ -1,6 +1,6 @@
 """What a cut gains in AUC if both sides are calibrated: the criterion of the paper's appendix.
 
-On either side the scores of a class are taken for normal. The logit of a side,
+On either side the scores of a class are assumed to be normal. The logit of a side,
 `log(p N(s; μ₁, v₁) / ((1 - p) N(s; μ₀, v₀)))`, is then quadratic in the score; its Platt map is
 the line through its values at two points, here the two class means. Mapped scores of a
 class are a mixture of two normals, so the AUC of both sides together is
@@ -12,7 +12,7 @@ the positive rows that side i has, `w₀ⱼ` that of the negative ones.
 
 The gain is local: it counts pairs of rows of the node, since a node's pairs with other nodes
 depend on how these are cut. It is the AUC of both sides minus that of the node with one normal
-per class. What the normals get wrong can look like a small gain; `AucGainPartition` tells
+per class. An error of this approximation can look like a small gain; `AucGainPartition` tests
 whether the maps of both sides differ at all.
 """
 
@@ -25,10 +25,10 @@ from scipy.special import ndtr
 
 from hetcal.arrays import Floats
 from hetcal.partitions.instability import column_tests
-from hetcal.partitions.scored import Judged, NodeMap, ScorePartition
+from hetcal.partitions.scored import NodeMap, ScorePartition
 from hetcal.trees.cuts import Cut
 from hetcal.trees.score_sums import Rows, ScoreCodes, ValueTables
-from hetcal.trees.score_tree import NodePlace, NodeSums
+from hetcal.trees.score_tree import Judged, NodeSums, tests_at
 
 SMALLEST = 1e-12  # variance of equal scores
 MASS_IS_COUNT = (0, 0, 2, 3, 4, 4, 6, 7)  # without weights
@@ -68,7 +68,7 @@ def _calibrated_auc(total: Floats) -> Floats:
 
 
 def _moments(sums: Floats, total: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return mass, mean and variance by label; one row's worth of the node steadies them."""
+    """Return mass, mean and variance by label, shrunk towards those of the node by one row."""
     _, one, score, squared = total / np.maximum(total[0], 1.0)
     own = np.maximum(sums[1], 0.0)
     mass = np.maximum(own + one, SMALLEST)
@@ -79,10 +79,7 @@ def _moments(sums: Floats, total: Floats) -> tuple[Floats, Floats, Floats]:
 def platt_line(mass: Floats, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
     """Return slope and intercept of the line through the logit at the class means.
 
-    Parameters
-    ----------
-    mass, mean, variance : arrays of float, 2 x ...
-        Of the normals of class 0 and class 1.
+    Arrays are 2 x ...: of the normals of class 0 and class 1.
     """
     apart = mean[1] - mean[0]
     even = np.log((mass[1] + 0.5) / (mass[0] + 0.5)) + 0.5 * np.log(variance[0] / variance[1])
@@ -93,26 +90,23 @@ def platt_line(mass: Floats, mean: Floats, variance: Floats) -> tuple[Floats, Fl
 def mixture_auc(share: Floats, mean: Floats, variance: Floats) -> Floats:
     """Return the AUC where each class is a mixture of normals.
 
-    Parameters
-    ----------
-    share, mean, variance : arrays of float, 2 x parts x ...
-        Of class 0 and class 1; the shares of a class add up to 1.
+    Arrays are 2 x parts x ...: of class 0 and class 1; the shares of a class add up to 1.
     """
     apart = mean[1][:, None] - mean[0][None]
     spread = np.sqrt(variance[1][:, None] + variance[0][None])
-    chance = ndtr(apart / np.maximum(spread, SMALLEST))
-    found: Floats = (share[1][:, None] * share[0][None] * chance).sum(axis=(0, 1))
+    ordered = ndtr(apart / np.maximum(spread, SMALLEST))
+    found: Floats = (share[1][:, None] * share[0][None] * ordered).sum(axis=(0, 1))
     return found
 
 
 class AucGainPartition(ScorePartition):
     """Partition the feature space where it raises the AUC most, after the paper's appendix.
 
-    A cut is judged by the AUC of the node's rows once both sides are calibrated, see
+    A cut is judged by the AUC of the node's rows after calibrating both sides, see
     `auc_gain`. The AUC can gain only where both sides need different maps, but on the
     rows that the tree is grown on every cut seems to gain a little. So a feature is cut only
     if the test of `InstabilityPartition` rejects a single map along it; features are tested
-    in the order of their gains, with chances corrected as there.
+    in the order of their gains, with p-values corrected as there.
 
     Missing values and rare categories are treated as in `TreePartition`.
 
@@ -123,7 +117,7 @@ class AucGainPartition(ScorePartition):
     min_samples_leaf : int or None, default=None
         Fewest rows of a leaf; None means `default_min_leaf`.
     alpha : float, default=0.05
-        Highest corrected chance of a cut.
+        Highest corrected p-value of a cut.
 
     Attributes
     ----------
@@ -146,22 +140,12 @@ class AucGainPartition(ScorePartition):
 
 @dataclass(eq=False)
 class GainChooser:
-    """Cuts where the AUC gains most, among features along which the map surely differs.
-
-    Parameters
-    ----------
-    codes : ScoreCodes
-        All rows.
-    alpha : float
-        Highest corrected chance of a cut.
-    judged : list of Judged
-        The gains of the features that were tested.
-    """
+    """Cuts where the AUC gains most, among features along which the map differs significantly."""
 
     codes: ScoreCodes
     alpha: float
     judged: list[Judged] = field(default_factory=list)
-    steady: bool = True
+    same_sums: bool = True
 
     def __post_init__(self) -> None:
         self._moments = score_moments(self.codes)
@@ -170,23 +154,23 @@ class GainChooser:
         """Return the moments of scores by label."""
         return self._moments
 
-    def choose(self, place: NodePlace, node: NodeSums) -> Cut | None:
-        """Look for the largest gain that is sure."""
+    def choose(self, position: int, depth: int, node: NodeSums) -> Cut | None:
+        """Look for the largest gain that is significant."""
         gains = node.best_scores(AucGain())
-        for column, feature, p in self._candidates(place, node, gains):
+        for column, feature, p in self._candidates(depth, node, gains):
             cut = node.cut(AucGain(), feature) if p < self.alpha else None
             found = feature, float(gains[column]), p
-            self.judged.append(Judged(place.position, *found, cut is not None))
+            self.judged.append(Judged(position, *found, cut is not None))
             if cut is not None:
                 return cut
         return None
 
     def _candidates(
-        self, place: NodePlace, node: NodeSums, gains: Floats
+        self, depth: int, node: NodeSums, gains: Floats
     ) -> Iterator[tuple[int, int, float]]:
-        """Yield column, feature and corrected chance, the largest gain first.
+        """Yield column, feature and corrected p-value, the largest gain first.
 
-        It is mostly sure, so its column is tested alone, and the others once it has failed.
+        It is mostly significant, so its column is tested alone, and the others only if it fails.
         """
         order = list(_by_gain(gains, node))
         fitted = NodeMap.of_rows(self.codes, node.rows) if order else None
@@ -196,10 +180,10 @@ class GainChooser:
         column, feature = order[0]
         features = np.unique(node.columns.source[gains > -np.inf]).size
         alone = NodeSums.of_rows(node.columns.select(column), node.rows, gradients, node.min_rows)
-        yield column, feature, float(column_tests(alone, features * place.tests).p[0])
+        yield column, feature, float(column_tests(alone, features * tests_at(depth))[1][0])
         if len(order) > 1:
             node = NodeSums.of_rows(node.columns, node.rows, gradients, node.min_rows)
-            p = column_tests(node, place.tests).p
+            _, p = column_tests(node, tests_at(depth))
             yield from ((column, feature, float(p[column])) for column, feature in order[1:])
 
 

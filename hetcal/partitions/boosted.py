@@ -17,7 +17,7 @@ from hetcal.parallel import Report, side_by_side
 from hetcal.partitions.encoding import TrainingRows
 from hetcal.partitions.ensemble import TreeColumns, TreeEnsemble
 from hetcal.partitions.forest import EnsembleEstimator
-from hetcal.partitions.sklearn_internals import ToldLoss, boosted_baseline, boosted_trees
+from hetcal.partitions.sklearn_internals import ReportingLoss, boosted_baseline, boosted_trees
 from hetcal.progress import Progress, silent
 
 
@@ -28,7 +28,7 @@ class BoostedPartition(EnsembleEstimator):
     boosted trees on all folds but one, and stops when it no longer improves on that one; the
     margin is the mean over the members. So every row has a margin from a member that was not
     trained on it (`held_out_`), and no row is lost to early stopping. Rows of one group share
-    a fold; there may be fewer folds, and members, than were asked for then.
+    a fold; there may be fewer folds, and members, than requested then.
 
     Parameters
     ----------
@@ -87,18 +87,18 @@ class BoostedPartition(EnsembleEstimator):
         X, y, sample_weight : table, labels, weights
             The rows.
         ranked : array of bool, optional
-            Rows whose labels order the categories; by default all. Margins of the others are
-            free of their own labels.
+            Rows whose labels order the categories; by default all. Margins of the others do not
+            depend on their own labels.
         groups : array, optional
             Group of each row.
         progress : callable, optional
-            Is told how many of the most trees are grown; what it raises ends the growth.
+            Receives the share of the most trees that are grown; what it raises ends the growth.
         """
         self._require_counts("boosted trees", "members", "max_iter", "max_leaf_nodes")
         rows = self._training_rows(X, y, sample_weight)
         check_consistent_length(X, groups)
         if rows.weight is not None:
-            # The unit of weights is of no account, though scikit-learn shrinks by sums of them.
+            # The unit of weights must not matter, though scikit-learn shrinks by sums of them.
             rows = replace(rows, weight=rows.weight / rows.weight.mean())
         self._check(rows.y)
         chosen = rows.used if ranked is None else np.asarray(ranked, dtype=np.bool_)
@@ -145,31 +145,29 @@ class BoostedPartition(EnsembleEstimator):
         grown: Ints,
         left_out: Ints,
         number: int,
-        tell: Report,
+        report: Report,
     ) -> HistGradientBoostingClassifier:
-        size, columns = len(grown), matrix.shape[1]
         model = HistGradientBoostingClassifier(
-            loss=ToldLoss(lambda trees: tell(trees / self.max_iter)),
+            loss=ReportingLoss(lambda trees: report(trees / self.max_iter)),
             learning_rate=self.learning_rate,
             max_iter=self.max_iter,
             max_leaf_nodes=self.max_leaf_nodes,
-            min_samples_leaf=min(40, max(5, size // 100)),
+            min_samples_leaf=min(40, max(5, len(grown) // 100)),
             l2_regularization=5.0,
-            max_features=min(1.0, max(0.2, 4 / columns)),
+            max_features=min(1.0, max(0.2, 4 / matrix.shape[1])),
             early_stopping=True,
             n_iter_no_change=20,
             random_state=self.random_state + number,
         )
-        positive, weight = rows.y, rows.weight
-        part = matrix[grown]
+        weight, part = rows.weight, matrix[grown]
         part[:, np.isnan(part).all(axis=0)] = 0.0  # scikit-learn bins no column without values
         with threadpool_limits(1, user_api="openmp"):
             return model.fit(
                 part,
-                positive[grown],
+                rows.y[grown],
                 sample_weight=None if weight is None else weight[grown],
                 X_val=matrix[left_out],
-                y_val=positive[left_out],
+                y_val=rows.y[left_out],
                 sample_weight_val=None if weight is None else weight[left_out],
             )
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,46 +20,32 @@ from hetcal.data.columns import (
     single_values,
 )
 from hetcal.errors import PartitionError
-from hetcal.partitions.base import PartitionEstimator
-from hetcal.partitions.encoding import encode_names, is_whole, two_classes
+from hetcal.partitions.encoding import class_numbers, encode_names, is_whole
 from hetcal.partitions.nodes import Feature, Node, short_number
 from hetcal.partitions.partition import Partition
+from hetcal.partitions.tree import PartitionEstimator, require_count
 
 Bins = int | Sequence[float]
 
 
 @dataclass(frozen=True)
 class Segments:
-    """The segments of one column, from left to right.
+    """The segments of one column, from left to right."""
 
-    Parameters
-    ----------
-    feature : Feature
-        The column. Each of its categories is a segment.
-    edges : tuple of float
-        The highest value of each segment of a number but the last.
-    missing : int
-        The segment that takes missing values, and categories rare or unseen. If it is the
-        last one and `apart`, it takes nothing else.
-    apart : bool
-        Missing values have a segment of their own.
-    """
-
-    feature: Feature
-    edges: tuple[float, ...]
-    missing: int
-    apart: bool
+    feature: Feature  # the column; each of its categories is a segment
+    edges: tuple[float, ...]  # the highest value of each segment of a number but the last
+    rows: Ints  # of each segment
+    apart: bool  # missing values, and categories rare or unseen, have a segment of their own
 
     @property
     def count(self) -> int:
         """How many segments there are."""
-        known = len(self.feature.categories) if self.is_category else len(self.edges) + 1
-        return known + self.apart
+        return self.rows.size + self.apart
 
     @property
-    def is_category(self) -> bool:
-        """Whether segments are categories."""
-        return self.feature.kind == "category"
+    def missing(self) -> int:
+        """The segment of missing values: their own, or the one with the most rows."""
+        return self.rows.size if self.apart else int(self.rows.argmax())
 
 
 def number_segments(column: pd.Series, bins: Bins, *, apart: bool) -> Segments:
@@ -73,15 +58,11 @@ def number_segments(column: pd.Series, bins: Bins, *, apart: bool) -> Segments:
     missing = known.size < values.size
     integers = pd.api.types.is_integer_dtype(column)
     edges = _quantiles(known, bins) if isinstance(bins, int) else _given(str(column.name), bins)
-    feature = Feature(
-        str(column.name),
-        "number",
-        whole=is_whole(values, integers=integers, missing=missing),
-        digits=max([4, *map(_digits, edges.tolist())]),
-        missing=missing,
-    )
+    whole = is_whole(values, integers=integers, missing=missing)
+    digits = max([4, *map(_digits, edges.tolist())])
+    feature = Feature(str(column.name), "number", (), whole, digits, missing)
     rows = np.bincount(np.searchsorted(edges, known), minlength=edges.size + 1)
-    return _place_missing(feature, edges, rows, apart=apart and missing)
+    return Segments(feature, tuple(edges.tolist()), rows, apart and missing)
 
 
 def category_segments(column: pd.Series, fewest: int, *, apart: bool) -> Segments:
@@ -94,31 +75,21 @@ def category_segments(column: pd.Series, fewest: int, *, apart: bool) -> Segment
             "Choose another column, or lower the fewest rows of a category.",
         )
     rows = np.bincount(codes[codes >= 0], minlength=len(feature.categories))
-    absent = feature.missing or feature.rare
-    return _place_missing(feature, np.empty(0), rows, apart=apart and absent)
-
-
-def _place_missing(feature: Feature, edges: Floats, rows: Ints, *, apart: bool) -> Segments:
-    """Give missing values a segment of their own, or the one with the most rows."""
-    place = rows.size if apart else int(np.argmax(rows))
-    return Segments(feature, tuple(edges.tolist()), place, apart)
+    return Segments(feature, (), rows, apart and (feature.missing or feature.rare))
 
 
 def _quantiles(known: Floats, bins: int) -> Floats:
     distinct = np.unique(known)
     if distinct.size > bins:
-        shares = np.arange(1, bins) / bins
-        distinct = np.unique(
-            np.append(np.quantile(known, shares, method="inverted_cdf"), distinct[-1])
-        )
+        inner = np.quantile(known, np.arange(1, bins) / bins, method="inverted_cdf")
+        distinct = np.unique(np.append(inner, distinct[-1]))
     return distinct[:-1][np.isfinite(distinct[:-1])]
 
 
 def _given(name: str, bins: Sequence[float]) -> Floats:
     with np.errstate(over="ignore"):
-        edges = pd.to_numeric(pd.Series(list(bins), dtype=object), errors="coerce").to_numpy(
-            dtype=np.float32
-        )
+        numbers = pd.to_numeric(pd.Series(list(bins), dtype=object), errors="coerce")
+        edges = numbers.to_numpy(dtype=np.float32)
     if not np.isfinite(edges).all() or (np.diff(edges) <= 0).any():
         raise PartitionError(
             f"The edges of the bins of the column '{name}' are {list(bins)}.",
@@ -129,7 +100,7 @@ def _given(name: str, bins: Sequence[float]) -> Floats:
 
 
 def _digits(edge: float) -> int:
-    """Return how many digits, at least 4, tell an edge from other single-precision numbers."""
+    """Return how many digits, at least 4, distinguish an edge in single precision."""
     for digits in range(4, 9):
         if np.float32(float(short_number(edge, digits))) == np.float32(edge):
             return digits
@@ -139,8 +110,8 @@ def _digits(edge: float) -> int:
 def combine(columns: Sequence[Segments]) -> Partition:
     """Divide all rows by the first column, each part by the second, and so on.
 
-    Segments are halved until each is alone, so that no path is longer than need be. Leaves
-    stand in the order of the segments. Rows are still to be counted.
+    Segments are halved until each is alone, which keeps paths short. Leaves are in the order of
+    the segments. Rows are not yet counted.
     """
     nodes: list[Node] = []
     _grow(nodes, tuple(columns), 0, columns[0].count)
@@ -163,15 +134,11 @@ def _grow(nodes: list[Node], columns: tuple[Segments, ...], low: int, high: int)
 
 
 def _split(column: Segments, low: int, middle: int) -> Node:
-    beyond = middle > len(column.edges)  # nothing is on the right but missing values
-    return Node(
-        0,
-        0.0,
-        column.feature.name,
-        None if column.is_category or beyond else column.edges[middle - 1],
-        column.feature.categories[low:middle],
-        low <= column.missing < middle,
-    )
+    # Categories have no edges; beyond the last edge there are only missing values on the right.
+    threshold = column.edges[middle - 1] if middle <= len(column.edges) else None
+    categories = column.feature.categories[low:middle]
+    missing_left = low <= column.missing < middle
+    return Node(0, 0.0, column.feature.name, threshold, categories, missing_left)
 
 
 class ColumnsPartition(PartitionEstimator):
@@ -226,7 +193,7 @@ class ColumnsPartition(PartitionEstimator):
         if y is not None:
             y = column_or_1d(y, warn=True)
             check_consistent_length(frame, y)
-            positive = two_classes(y)
+            positive = class_numbers(y, 2)
         used = weight > 0
         if not used.all():
             frame, positive, weight = frame[used], positive[used], weight[used]
@@ -244,8 +211,7 @@ class ColumnsPartition(PartitionEstimator):
             near = [f" (is '{each}' meant?)" for each in near_names(name, known)[:1]]
             wrong = f"The table has no column '{name}', or has it twice{''.join(near)}."
             _refuse(known.count(name) != 1, wrong)
-        listed = list(self.bins) if isinstance(self.bins, Mapping) else []
-        for name in listed:
+        for name in self.bins if isinstance(self.bins, Mapping) else ():
             _refuse(name not in names, f"Bins are given for '{name}', which is not chosen.")
         return names
 
@@ -255,14 +221,12 @@ class ColumnsPartition(PartitionEstimator):
             return number_segments(column, self._bins(str(column.name)), apart=apart)
         edges = isinstance(self.bins, Mapping) and column.name in self.bins
         _refuse(edges, f"Bins are given for '{column.name}', which holds categories.")
-        fewest = max(1, fewest_category_rows(len(column)))
-        if self.min_category_rows is not None:
-            fewest = self.min_category_rows
+        fewest = self.min_category_rows or max(1, fewest_category_rows(len(column)))
         return category_segments(column, fewest, apart=apart)
 
     def _bins(self, name: str) -> Bins:
         bins = self.bins.get(name, 4) if isinstance(self.bins, Mapping) else self.bins
-        return _at_least_one(bins, f"number of bins of '{name}'") if np.ndim(bins) == 0 else bins
+        return require_count(bins, f"number of bins of '{name}'") if np.ndim(bins) == 0 else bins
 
     def _check_parameters(self) -> None:
         if self.missing not in ("apart", "joined"):
@@ -271,9 +235,9 @@ class ColumnsPartition(PartitionEstimator):
                 "It has to be 'apart' or 'joined'.",
                 "Choose one of the two.",
             )
-        _at_least_one(self.max_leaves, "parameter 'max_leaves'")
+        require_count(self.max_leaves, "parameter 'max_leaves'")
         if self.min_category_rows is not None:
-            _at_least_one(self.min_category_rows, "parameter 'min_category_rows'")
+            require_count(self.min_category_rows, "parameter 'min_category_rows'")
 
     def _check_leaves(self, segments: list[Segments]) -> None:
         leaves, most = prod(each.count for each in segments), min(self.max_leaves, MAX_LEAVES)
@@ -300,13 +264,3 @@ def _refuse(wrong: bool, what: str) -> None:
             "Segments are made of one or more columns of the table, each chosen once.",
             "Choose the columns again.",
         )
-
-
-def _at_least_one(value: Any, name: str) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
-        raise PartitionError(
-            f"The {name} is {value!r}.",
-            "It has to be a whole number of at least 1.",
-            "Choose such a number.",
-        )
-    return int(value)

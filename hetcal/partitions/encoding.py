@@ -29,21 +29,11 @@ EXACT = 2.0**24  # whole numbers up to here are exact in single precision
 
 @dataclass(frozen=True)
 class EncodedColumn:
-    """A training column as numbers.
+    """A training column as numbers."""
 
-    Parameters
-    ----------
-    feature : Feature
-        What the partition has to know about the column.
-    values : array of float32
-        What the tree sees; NaN where the value is missing.
-    ranks : array of int
-        For each category, its number in `values`; empty for a number column.
-    """
-
-    feature: Feature
-    values: NDArray[np.float32]
-    ranks: Ints
+    feature: Feature  # what the partition has to know about the column
+    values: NDArray[np.float32]  # what the tree sees; NaN where the value is missing
+    ranks: Ints  # for each category, its number in `values`; empty for a number column
 
 
 def encode_column(
@@ -73,15 +63,14 @@ def completed(column: EncodedColumn) -> EncodedColumn:
         values = bounded(values)
         missing = bool(np.isnan(values).any())
     whole = is_whole(values, integers=column.feature.whole, missing=missing)
-    return replace(
-        column, feature=replace(column.feature, whole=whole, missing=missing), values=values
-    )
+    feature = replace(column.feature, whole=whole, missing=missing)
+    return replace(column, feature=feature, values=values)
 
 
 def is_whole(values: NDArray[np.float32], *, integers: bool, missing: bool) -> bool:
-    """Tell whether a column, of integers or not, is certain to count in whole numbers.
+    """Return whether a column, of integers or not, certainly holds whole numbers.
 
-    pandas turns whole numbers with gaps into floats, so those are believed; floats
+    pandas turns whole numbers with gaps into floats, so those count as whole; floats
     without gaps may hold fractions in other rows.
     """
     if not integers and not missing:
@@ -130,15 +119,8 @@ def encode_columns(
 ) -> tuple[NDArray[np.float32], list[EncodedColumn]]:
     """Encode all columns, and put them next to each other for a tree.
 
-    Any number per row can stand for the label: categories are ordered by its mean. Nothing
-    is copied where the frame holds single precision in the order of a tree.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The columns.
-    positive, weight : array
-        Label and weight of each row.
+    Categories are ordered by the mean of `positive`, which need not be a label. Columns in single
+    precision that lie side by side are not copied.
     """
     single = all(dtype == np.float32 for dtype in frame.dtypes)
     matrix = frame.to_numpy() if single else np.empty(frame.shape, dtype=np.float32, order="F")
@@ -158,7 +140,7 @@ def complete_columns(
 ) -> list[EncodedColumn]:
     """Look at the numbers, which are in `X`, of the columns that a tree splits.
 
-    Fractions without gaps need no look: whatever is infinite may stay so.
+    Fractions without gaps are not read: infinite values may stay infinite.
     """
     gaps = np.ones(len(columns), dtype=np.bool_) if tree.gaps is None else tree.gaps
     chosen = {
@@ -174,22 +156,19 @@ def complete_columns(
 
 def to_partition(tree: GrownTree, columns: list[EncodedColumn]) -> Partition:
     """Write a tree as a partition with the same nodes in the same order."""
-    used = sorted(set(tree.feature[tree.feature >= 0].tolist()))
     features = []
-    for i in used:
+    for i in sorted(set(tree.feature[tree.feature >= 0].tolist())):
         here = tree.feature == i
         beside = None if tree.beside is None else tree.beside[here]
-        features.append(with_digits(columns[i], tree.threshold[here], beside))
-    # A category column may have been split in several orders.
-    features = [
-        each for i, each in enumerate(features) if each.kind == "number" or each not in features[:i]
-    ]
+        feature = with_digits(columns[i], tree.threshold[here], beside)
+        if feature not in features:  # a category column may have been split in several orders
+            features.append(feature)
     nodes = (_node(tree, i, columns) for i in range(tree.feature.size))
     return Partition(tuple(features), tuple(nodes))
 
 
 def with_digits(column: EncodedColumn, thresholds: Floats, beside: Floats | None = None) -> Feature:
-    """Show thresholds with as many digits as part the values next to them, if there are any.
+    """Show thresholds with enough digits to separate the values next to them, if there are any.
 
     `beside` are these values; otherwise they are looked for in the column.
     """
@@ -208,7 +187,7 @@ def _node(tree: GrownTree, position: int, columns: list[EncodedColumn]) -> Node:
     if tree.feature[position] < 0:
         return Node(rows, rate)
     column = columns[tree.feature[position]]
-    # An infinite threshold parts the missing values from the rest.
+    # An infinite threshold separates the missing values from the rest.
     threshold = float(tree.threshold[position])
     number = column.feature.kind == "number" and np.isfinite(threshold)
     names = zip(column.feature.categories, column.ranks.tolist(), strict=True)
@@ -224,9 +203,6 @@ def _node(tree: GrownTree, position: int, columns: list[EncodedColumn]) -> Node:
     )
 
 
-NOTHING = np.empty(0, dtype=np.float32)
-
-
 def pick_columns(
     frame: pd.DataFrame,
     rows: Ints | None,
@@ -234,25 +210,10 @@ def pick_columns(
     weight: Floats | None,
     progress: Progress = silent,
 ) -> tuple[PickedColumns, list[EncodedColumn]]:
-    """Encode training rows; what is in single precision stays where it is.
+    """Encode the training rows of a table, by default all; single precision is not copied.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        The whole table.
-    rows : array of int or None
-        The training rows; None for all of them.
-    ordering, weight : array
-        The number that categories are ordered by, and the weight, of these.
-    progress : callable, optional
-        Is told how far the work has come.
-
-    Returns
-    -------
-    picked : PickedColumns
-        What the tree sees.
-    columns : list of EncodedColumn
-        Without their values, see `complete_columns`.
+    Categories are ordered by the mean of `ordering`, which has one entry per training row, as
+    has `weight`. The encoded columns have no values, see `complete_columns`.
     """
     weight = np.broadcast_to(1.0, len(ordering)) if weight is None else weight
     stored, whole, columns = [], [], []
@@ -262,30 +223,18 @@ def pick_columns(
         encoded = encode_column(chosen, ordering, weight, complete=False)
         whole.append(column.dtype == np.float32)
         stored.append(np.ascontiguousarray(column) if whole[-1] else encoded.values)
-        columns.append(replace(encoded, values=NOTHING))
+        columns.append(replace(encoded, values=np.empty(0, np.float32)))
     return PickedColumns(stored, rows, whole, len(ordering)), columns
 
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Columns, labels and weights of training rows.
+    """Columns, labels and weights of training rows."""
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Their columns.
-    y : array of int
-        Class numbers 0, 1, ….
-    weight : array of float or None
-        Row weights, all above 0.
-    used : array of bool, optional
-        Which of the rows that an estimator was given these are.
-    """
-
-    frame: pd.DataFrame
-    y: Labels
-    weight: Floats | None
-    used: Bools = field(default_factory=lambda: np.ones(0, dtype=np.bool_))
+    frame: pd.DataFrame  # their columns
+    y: Labels  # class numbers 0, 1, …
+    weight: Floats | None  # row weights, all above 0
+    used: Bools = field(default_factory=lambda: np.ones(0, dtype=np.bool_))  # of the given rows
 
     @cached_property
     def ordering(self) -> Labels | Floats:
@@ -303,7 +252,7 @@ class TrainingRows:
         return TrainingRows(self.frame.iloc[rows], self.y[rows], weight)
 
     def with_codes(self) -> "TrainingRows":
-        """Give text columns the codes of their categories, once for all that encode them."""
+        """Turn text columns into categorical ones, so that their names are looked up only once."""
         texts = [name for name, column in self.frame.items() if feature_kind(column) == "category"]
         return replace(self, frame=self.frame.astype(dict.fromkeys(texts, "category")))
 
@@ -329,11 +278,6 @@ def class_numbers(y: Any, most: int) -> Labels:
             "column if it has too many.",
         )
     return codes.astype(np.int8)
-
-
-def two_classes(y: Any) -> Labels:
-    """Return labels of two classes as 0 and 1, or say what is wrong with them."""
-    return class_numbers(y, 2)
 
 
 def class_direction(codes: Labels, weight: Floats | None = None) -> Floats:

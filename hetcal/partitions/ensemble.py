@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from hetcal.arrays import Bools, Floats, Ints, Singles
 from hetcal.cells.cells import MAX_LEAVES
 from hetcal.compiled import compiled, use_compiled
-from hetcal.data.columns import category_codes, named_columns, single_limits, single_values
-from hetcal.errors import PartitionError
+from hetcal.data.columns import named_columns, single_limits
 from hetcal.partitions.encoding import EncodedColumn, to_partition, with_digits
 from hetcal.partitions.nodes import Feature, broken, feature_fields, read_feature, shown
-from hetcal.partitions.partition import Partition
+from hetcal.partitions.partition import Partition, column_values
 from hetcal.progress import Progress, silent
 from hetcal.strict_json import Fields, JsonError
 from hetcal.trees.bins import bounded
@@ -67,32 +66,16 @@ SMALL = 64  # most leaves of a tree for which each is a bit of a number
 
 @dataclass(frozen=True, eq=False)
 class FlatTree:
-    """A tree whose nodes come first, then their left part, then their right part.
+    """A tree whose nodes come first, then their left part, then their right part."""
 
-    Parameters
-    ----------
-    feature : array of int
-        Column that a node cuts; -1 for a leaf.
-    limit : array of float32
-        Values up to it go left.
-    missing_left : array of bool
-        Side of the missing values.
-    right : array of int
-        Position of the right child.
-    """
-
-    feature: Ints
-    limit: Singles
-    missing_left: Bools
-    right: Ints
+    feature: Ints  # column that a node cuts; -1 for a leaf
+    limit: Singles  # values up to it go left
+    missing_left: Bools  # side of the missing values
+    right: Ints  # position of the right child
 
     @cached_property
     def _leaves_before(self) -> Ints:
         return np.cumsum(self.feature < 0) - (self.feature < 0)
-
-    @cached_property
-    def _small(self) -> bool:
-        return int((self.feature < 0).sum()) <= SMALL
 
     @cached_property
     def _splits(self) -> tuple[Ints, Singles, Bools, NDArray[Any]]:
@@ -106,14 +89,13 @@ class FlatTree:
 
     def leaves(self, columns: Singles, begin: int, end: int) -> Ints:
         """Return the leaf, from 0, of the rows from `begin` to `end`; `columns` by rows."""
-        if self._small:
-            if use_compiled():
-                return compiled(first_left)(columns, begin, end, *self._splits)
-            return self._mark(columns[:, begin:end])
-        if use_compiled():
-            nodes = self.feature, self.limit, self.missing_left, self.right
-            return self._leaves_before[compiled(end_of_path)(columns, begin, end, *nodes)]
-        return self._list(columns[:, begin:end])
+        small = self.feature.size < 2 * SMALL
+        if not use_compiled():
+            return (self._mark if small else self._list)(columns[:, begin:end])
+        if small:
+            return compiled(first_left)(columns, begin, end, *self._splits)
+        nodes = self.feature, self.limit, self.missing_left, self.right
+        return self._leaves_before[compiled(end_of_path)(columns, begin, end, *nodes)]
 
     def _mark(self, columns: Singles) -> Ints:
         """Mark the rows of a split: the numpy reference of `first_left`."""
@@ -137,16 +119,9 @@ class FlatTree:
         inner = np.flatnonzero(splits)
         right = self.right[inner]
         passed = (before[right] - before[inner]).astype(np.uint8)
-        found = zip(
-            self.feature[inner].tolist(),
-            self.limit[inner],
-            self.missing_left[inner].tolist(),
-            passed,
-            splits[inner + 1].tolist(),
-            splits[right].tolist(),
-            strict=True,
-        )
-        return list(found)
+        read = self.feature[inner].tolist(), self.limit[inner], self.missing_left[inner].tolist()
+        children = splits[inner + 1].tolist(), splits[right].tolist()
+        return list(zip(*read, passed, *children, strict=True))
 
     def _list(self, columns: Singles) -> Ints:
         """List the rows of a node: the numpy reference of `end_of_path`."""
@@ -175,16 +150,10 @@ class TreeColumns:
     A number is itself in single precision; a category is the rank of its positive rate in
     training, so that hundreds of trees need not repeat the names. Missing values, and
     categories rare or unseen in training, are NaN.
-
-    Parameters
-    ----------
-    features : tuple of Feature
-        The columns.
-    ranks : tuple of tuple of int
-        For each category of a column, its number; empty for a column of numbers.
     """
 
-    features: tuple[Feature, ...]
+    features: tuple[Feature, ...]  # the columns
+    # For each category of a column, its number; empty for a column of numbers.
     ranks: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
@@ -212,32 +181,17 @@ class TreeColumns:
 
     def matrix(self, X: pd.DataFrame | Any) -> Singles:
         """Return the rows as numbers, one column next to the other."""
-        frame = named_columns(X)
-        names = list(frame.columns)
-        absent = [each.name for each in self.features if names.count(each.name) != 1]
-        if absent:
-            listed = "', '".join(map(shown, absent[:5]))
-            raise PartitionError(
-                f"The table has no column '{listed}', or has it twice.",
-                "The trees split on it, so every row needs it once.",
-                "Add the column, or give it the name that it had in training.",
-            )
-        matrix = np.empty((len(frame), len(self.features)), dtype=np.float32, order="F")
-        for i, feature in enumerate(self.features):
-            matrix[:, i] = self._numbers(i, frame.iloc[:, names.index(feature.name)])
+        matrix = np.empty((len(X), len(self.features)), dtype=np.float32, order="F")
+        for i, column in enumerate(column_values(named_columns(X), self.features)):
+            # The last rank is that of code -1: missing, rare or unseen.
+            ranks = np.array([*self.ranks[i], np.nan], dtype=np.float32)
+            number = self.features[i].kind == "number"
+            matrix[:, i] = bounded(np.asarray(column, np.float32)) if number else ranks[column]
         return matrix
-
-    def _numbers(self, position: int, column: pd.Series) -> Singles:
-        feature = self.features[position]
-        if feature.kind == "number":
-            return bounded(single_values(column))
-        # The last entry is that of code -1: missing, rare or unseen.
-        numbers = np.array([*self.ranks[position], np.nan], dtype=np.float32)
-        return numbers[category_codes(column, feature.categories)]
 
 
 BLOCK = 16_384  # rows at a time, so that they stay in the cache while the trees pass by
-ENCODED = 16 * BLOCK  # rows that are encoded at a time
+ENCODED = 16 * BLOCK  # rows that are encoded at a time, to save memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,30 +200,14 @@ class TreeEnsemble:
 
     Within a tree a node comes first, then its left part, then its right part. Leaves are
     numbered 0, 1, … across all trees in that order.
-
-    Parameters
-    ----------
-    columns : TreeColumns
-        What the nodes compare.
-    sizes : array of int
-        Nodes of each tree.
-    feature : array of int
-        Column that a node cuts; -1 for a leaf.
-    threshold : array of float
-        Values up to it go left; infinity parts the missing values from the rest. 0 for a
-        leaf.
-    missing_left : array of bool
-        Side of the missing values.
-    right : array of int
-        Position of the right child in its tree; 0 for a leaf. The left child comes next.
     """
 
-    columns: TreeColumns
-    sizes: Ints
-    feature: Ints
-    threshold: Floats
-    missing_left: Bools
-    right: Ints
+    columns: TreeColumns  # what the nodes compare
+    sizes: Ints  # nodes of each tree
+    feature: Ints  # column that a node cuts; -1 for a leaf
+    threshold: Floats  # values up to it go left; infinity: all but missing ones; 0 for a leaf
+    missing_left: Bools  # side of the missing values
+    right: Ints  # right child, as a position in its tree; 0 for a leaf; the left child is next
 
     def __post_init__(self) -> None:
         check_ensemble(self)
@@ -310,14 +248,10 @@ class TreeEnsemble:
         return before[self.starts].astype(np.int64)
 
     @cached_property
-    def _limits(self) -> Singles:
-        # Rows are in single precision, so that thresholds can be, too, without a change.
-        return single_limits(self.threshold)
-
-    @cached_property
     def _routes(self) -> list[FlatTree]:
         ends = np.cumsum(self.sizes)[:-1]
-        arrays = self.feature, self._limits, self.missing_left, self.right
+        # Rows are in single precision, so that thresholds can be, too, without a change.
+        arrays = self.feature, single_limits(self.threshold), self.missing_left, self.right
         trees = zip(*(np.split(each, ends) for each in arrays), strict=True)
         return [FlatTree(*tree) for tree in trees]
 
@@ -325,16 +259,12 @@ class TreeEnsemble:
         self, X: pd.DataFrame | NDArray[Any], progress: Progress = silent
     ) -> Iterator[tuple[slice, Iterator[Ints]]]:
         """Yield blocks of rows, and for each tree after tree the leaf number of its rows."""
-        for first, columns in self._encoded(X):
+        for first in range(0, max(len(X), 1), ENCODED):
+            columns = self.columns.matrix(X[first : first + ENCODED]).T
             for begin in range(0, columns.shape[1], BLOCK):
                 end = min(begin + BLOCK, columns.shape[1])
                 progress((first + begin) / len(X), "Sending rows through the trees")
                 yield slice(first + begin, first + end), self._leaves(columns, begin, end)
-
-    def _encoded(self, X: pd.DataFrame | NDArray[Any]) -> Iterator[tuple[int, Singles]]:
-        """Yield columns of some rows after the other, which take little memory, and the first."""
-        for first in range(0, max(len(X), 1), ENCODED):
-            yield first, self.columns.matrix(X[first : first + ENCODED]).T
 
     def _leaves(self, columns: Singles, begin: int, end: int) -> Iterator[Ints]:
         for first, routes in zip(self.leaf_starts.tolist(), self._routes, strict=True):
@@ -381,13 +311,17 @@ def read_ensemble(fields: Fields) -> TreeEnsemble:
     keys = "features ranks sizes feature threshold endless missing_left right"
     fields.only(*keys.split())
     features = tuple(read_feature(each) for each in fields.objects("features"))
-    ranks = tuple(_order(each) for each in fields.objects("ranks"))
+    orders = fields.objects("ranks")
+    for each in orders:
+        each.only("order")
+    ranks = tuple(tuple(each.integers("order", 0, 2**31)) for each in orders)
     if len(ranks) != len(features):
         raise JsonError("not every column of the trees has an order")
     threshold = np.array(fields.numbers("threshold"), dtype=np.float64)
-    threshold[_marks(fields, "endless", threshold.size)] = np.inf
+    last = threshold.size - 1
+    threshold[fields.integers("endless", 0, last)] = np.inf
     missing_left = np.zeros(threshold.size, dtype=np.bool_)
-    missing_left[_marks(fields, "missing_left", threshold.size)] = True
+    missing_left[fields.integers("missing_left", 0, last)] = True
     return TreeEnsemble(
         TreeColumns(features, ranks),
         np.array(fields.integers("sizes", 1, 2 * MAX_LEAVES), dtype=np.int64),
@@ -396,12 +330,3 @@ def read_ensemble(fields: Fields) -> TreeEnsemble:
         missing_left,
         np.array(fields.integers("right", 0, 2 * MAX_LEAVES), dtype=np.int64),
     )
-
-
-def _order(fields: Fields) -> tuple[int, ...]:
-    fields.only("order")
-    return tuple(fields.integers("order", 0, 2**31))
-
-
-def _marks(fields: Fields, key: str, size: int) -> list[int]:
-    return fields.integers(key, 0, size - 1)

@@ -8,21 +8,15 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils.validation import check_is_fitted
 
-from hetcal.partitions.base import FrameEstimator
 from hetcal.partitions.ensemble import TreeEnsemble
 from hetcal.partitions.partition import Partition
+from hetcal.partitions.tree import FrameEstimator
 from hetcal.progress import Progress, silent
 from hetcal.trees.label_tree import GrownTree
 
 
 class EnsembleEstimator(FrameEstimator):
-    """An estimator whose `fit` gives many partitions.
-
-    Attributes
-    ----------
-    ensemble_ : TreeEnsemble
-        The trees as plain data.
-    """
+    """An estimator whose `fit` gives many partitions."""
 
     ensemble_: TreeEnsemble
 
@@ -92,21 +86,22 @@ class ForestPartition(EnsembleEstimator):
         X, y, sample_weight : table, labels, weights
             The rows.
         progress : callable, optional
-            Is told how many of the trees are grown; what it raises ends the growth.
+            Receives the share of the trees that are grown; what it raises ends the growth.
         """
         self._require_counts("forest", "trees", "max_depth", "max_rows", "min_samples_leaf")
         rows = self._training_rows(X, y, sample_weight)
         matrix, columns = rows.encode()
+        fewest = self.min_samples_leaf
         forest = RandomForestClassifier(
             self.trees,
             max_depth=self.max_depth,
-            min_samples_leaf=self._min_leaf(len(matrix)),
+            min_samples_leaf=min(100, max(1, len(matrix) // 50)) if fewest is None else fewest,
             max_samples=self.max_rows if len(matrix) > self.max_rows else None,
             random_state=self.random_state,
             n_jobs=-1,
             warm_start=True,
         )
-        step = trees_at_once(cpu_count())
+        step = cpu_count() * -(-STEP // cpu_count())  # so that all cores end together
         for grown_before in range(0, self.trees, step):
             progress(grown_before / self.trees, "Growing a forest")
             forest.n_estimators = min(grown_before + step, self.trees)
@@ -115,18 +110,3 @@ class ForestPartition(EnsembleEstimator):
         grown = [GrownTree.from_scikit_learn(tree.tree_) for tree in forest.estimators_]
         self.ensemble_ = TreeEnsemble.of(columns, grown)
         return self
-
-    def _min_leaf(self, rows: int) -> int:
-        small = min(100, max(1, rows // 50))
-        return small if self.min_samples_leaf is None else self.min_samples_leaf
-
-
-def trees_at_once(cores: int) -> int:
-    """Return how many trees to grow between two reports, so that all cores end together.
-
-    Examples
-    --------
-    >>> trees_at_once(2), trees_at_once(8), trees_at_once(64)
-    (12, 16, 64)
-    """
-    return cores * -(-STEP // cores)

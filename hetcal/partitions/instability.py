@@ -2,9 +2,9 @@
 
 Numbers: the largest score test over all cuts. Along a column that does not matter the
 statistic of a cut is chi-square, and neighbouring cuts depend on each other like a squared
-Bessel bridge. Two bounds on the chance of its largest value are known, and the lower one is
-taken: the number of cuts times the chance of a single one (Bonferroni), which is exact for
-one cut; and Vostrikova's approximation for cuts that are dense.
+Bessel bridge. The lower of two bounds on the p-value of the largest one is taken: the number of
+cuts times the p-value of a single one (Bonferroni), which is exact for one cut; and
+Vostrikova's approximation for cuts that are dense.
 
 Categories: a score test of one map per category against a single one, which does not depend
 on the order of the categories. Those with little spread share one map.
@@ -16,10 +16,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtrc
 
-from hetcal.arrays import Bools, Floats, Ints
+from hetcal.arrays import Floats, Ints
 from hetcal.partitions.scored import (
     FEWEST,
-    Judged,
     MapDifference,
     NodeMap,
     ScorePartition,
@@ -27,38 +26,14 @@ from hetcal.partitions.scored import (
 )
 from hetcal.trees.cuts import Cut, Judge, Runs
 from hetcal.trees.score_sums import Rows, ScoreCodes, ValueTables
-from hetcal.trees.score_tree import NodePlace, NodeSums
+from hetcal.trees.score_tree import Judged, NodeSums, tests_at
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnTests:
-    """The tests of a node, one per column.
+def column_tests(node: NodeSums, others: int = 1) -> tuple[Floats, Floats]:
+    """Return statistic and p-value of every column of a node with the sums of `NodeMap.tables`.
 
-    Parameters
-    ----------
-    feature : array of int
-        The feature of the column.
-    statistic : array of float
-        The statistic; minus infinity where no cut is allowed.
-    p : array of float
-        The chance of such a statistic if the map is the same everywhere, corrected for
-        the number of features that can be cut; 1 where no cut is allowed.
-    """
-
-    feature: Ints
-    statistic: Floats
-    p: Floats
-
-
-def column_tests(node: NodeSums, others: int = 1) -> ColumnTests:
-    """Test every column of a node.
-
-    Parameters
-    ----------
-    node : NodeSums
-        The node, with the sums of `NodeMap.tables`.
-    others : int
-        For how many tests per feature chances are corrected.
+    P-values are corrected for the number of features that can be cut, times `others`. Where no
+    cut is allowed, the statistic is minus infinity and the p-value 1.
     """
     columns = node.columns
     statistic, p = _largest(node.runs, node.judge(MapDifference()), columns.source.size)
@@ -66,11 +41,11 @@ def column_tests(node: NodeSums, others: int = 1) -> ColumnTests:
     for j in np.flatnonzero((columns.levels > 0) & allowed):
         statistic[j], p[j] = _categories(node.sums[:, :, j], int(columns.levels[j]))
     many = others * np.unique(columns.source[allowed]).size
-    return ColumnTests(columns.source, statistic, np.where(allowed, np.minimum(many * p, 1.0), 1.0))
+    return statistic, np.where(allowed, np.minimum(many * p, 1.0), 1.0)
 
 
 def _largest(runs: Runs, judge: Judge, columns: int) -> tuple[Floats, Floats]:
-    """Return the largest statistic of each column and its chance."""
+    """Return the largest statistic of each column and its p-value."""
     known = judge.total[..., None] - judge.missing
     apart = np.where(judge.has_missing, judge.score(known), -np.inf)
     statistic = apart.copy()
@@ -81,42 +56,28 @@ def _largest(runs: Runs, judge: Judge, columns: int) -> tuple[Floats, Floats]:
     largest = np.where(allowed, statistic, 0.0)
     p = np.where(apart > -np.inf, chdtrc(2, np.maximum(largest, 0.0)), 0.0)
     for score, side in found:
-        rows = judge.left(runs, runs.end, side)[0].sum(axis=0)
-        cuts, low, high = _reach(runs.feature, score > -np.inf, rows, columns)
-        share = np.stack([low, high]) / judge.total[0].sum()
-        p += largest_chance(largest, cuts, *share)
+        here = score > -np.inf
+        feature = runs.feature[here]
+        share = judge.left(runs, runs.end, side)[0].sum(axis=0)[here] / judge.total[0].sum()
+        low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
+        np.minimum.at(low, feature, share)
+        np.maximum.at(high, feature, share)
+        p += largest_p_value(largest, np.bincount(feature, minlength=columns), low, high)
     return statistic, np.where(allowed, np.minimum(p, 1.0), 1.0)
 
 
-def _reach(
-    feature: Ints, allowed: Bools, rows: Floats, columns: int
-) -> tuple[Ints, Floats, Floats]:
-    """Return the number of cuts of each column, and the rows left of the first and the last."""
-    cuts = np.bincount(feature[allowed], minlength=columns)
-    low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
-    np.minimum.at(low, feature[allowed], rows[allowed])
-    np.maximum.at(high, feature[allowed], rows[allowed])
-    return cuts, low, high
+def largest_p_value(statistic: Floats, cuts: Ints, low: Floats, high: Floats) -> Floats:
+    """Bound the p-value of the largest of some chi-squares with two degrees of freedom.
 
-
-def largest_chance(statistic: Floats, cuts: Ints, low: Floats, high: Floats) -> Floats:
-    """Bound the chance that the largest of some chi-squares with two degrees exceeds a value.
-
-    Parameters
-    ----------
-    statistic : array of float
-        The values.
-    cuts : array of int
-        Number of cuts; 0 gives chance 0.
-    low, high : arrays of float
-        Share of rows left of the first and of the last cut.
+    There are `cuts` of them, possibly none, which have a share from `low` to `high` of the rows
+    on the left.
 
     Notes
     -----
     For dense cuts from share `l` to share `h`, with `T = log(h (1 - l) / (l (1 - h)))`, the
-    chance to exceed `x` is `exp(-x/2) (T (x/2 - 1) + 2)` but for terms of order `1/x²`
-    (Vostrikova 1981; Csörgő and Horváth 1997, 1.3.26). Below the largest value of
-    that formula it means nothing, and 1 is taken.
+    probability to exceed `x` is `exp(-x/2) (T (x/2 - 1) + 2)` but for terms of order `1/x²`
+    (Vostrikova 1981; Csörgő and Horváth 1997, 1.3.26). Below the `x` at which that formula is
+    largest it does not apply, and 1 is taken.
     """
     some = cuts > 0
     low, high = np.where(some, low, 0.5), np.where(some, high, 0.5)
@@ -128,9 +89,10 @@ def largest_chance(statistic: Floats, cuts: Ints, low: Floats, high: Floats) -> 
 
 
 def _categories(sums: Floats, levels: int) -> tuple[float, float]:
-    """Return statistic and chance of one map per category; missing values are one, too.
+    """Return statistic and p-value of one map per category; missing values are one, too.
 
-    Categories in excess of the bins share bins, but count, so that the chance is not too small.
+    Categories beyond the number of bins share bins, but count, so that the p-value is not too
+    small.
     """
     shared = max(0, levels - (sums.shape[-1] - 2))
     sums = sums[..., sums[0].any(axis=0)]
@@ -147,11 +109,11 @@ class InstabilityPartition(ScorePartition):
     """Partition the feature space where the Platt map of the score differs, by tests.
 
     In each node a single map is fitted and every feature is tested: is the map the same all
-    along it? The feature with the lowest chance is cut where two maps raise the likelihood
-    most (Zeileis, Hothorn and Hornik: model-based recursive partitioning). Chances are
+    along it? The feature with the lowest p-value is cut where two maps raise the likelihood
+    most (Zeileis, Hothorn and Hornik: model-based recursive partitioning). P-values are
     corrected for the number of features, and for the number of nodes: half of `alpha` is
-    for the root, a quarter for its two children, and so on. So the chance of any cut where
-    nothing differs is at most `alpha` for the whole tree.
+    for the root, a quarter for its two children, and so on. So the probability of any cut
+    where nothing differs is at most `alpha` for the whole tree.
 
     Missing values and rare categories are treated as in `TreePartition`.
 
@@ -162,7 +124,7 @@ class InstabilityPartition(ScorePartition):
     min_samples_leaf : int or None, default=None
         Fewest rows of a leaf; None means `default_min_leaf`.
     alpha : float, default=0.05
-        A node is cut if its lowest corrected chance is below.
+        A node is cut if its lowest corrected p-value is below.
 
     Attributes
     ----------
@@ -186,36 +148,27 @@ class InstabilityPartition(ScorePartition):
 
 @dataclass(eq=False)
 class InstabilityChooser:
-    """Cuts the feature along which the map differs most surely, where it differs most.
-
-    Parameters
-    ----------
-    codes : ScoreCodes
-        All rows.
-    alpha : float
-        A node is cut if its lowest corrected chance is below.
-    judged : list of Judged
-        All tests.
-    """
+    """Cuts the feature with the lowest p-value, where the map differs most."""
 
     codes: ScoreCodes
     alpha: float
     judged: list[Judged] = field(default_factory=list)
-    steady: bool = False
+    same_sums: bool = False
 
     def values(self, rows: Rows) -> ValueTables | None:
         """Return the gradients of the node's own map."""
         fitted = NodeMap.of_rows(self.codes, rows)
         return None if fitted is None else fitted.tables()
 
-    def choose(self, place: NodePlace, node: NodeSums) -> Cut | None:
+    def choose(self, position: int, depth: int, node: NodeSums) -> Cut | None:
         """Test all features."""
-        tests = column_tests(node, place.tests)
-        feature = int(tests.feature[np.lexsort((-tests.statistic, tests.p))[0]])
-        cut = node.cut(MapDifference(), feature) if tests.p.min() < self.alpha else None
-        for column, each in zip(*np.unique(tests.feature, return_index=True)[::-1], strict=True):
-            if tests.statistic[column] > -np.inf:
+        source = node.columns.source
+        statistic, p = column_tests(node, tests_at(depth))
+        feature = int(source[np.lexsort((-statistic, p))[0]])
+        cut = node.cut(MapDifference(), feature) if p.min() < self.alpha else None
+        for each, column in zip(*np.unique(source, return_index=True), strict=True):
+            if statistic[column] > -np.inf:
+                found = float(statistic[column]), float(p[column])
                 chosen = cut is not None and each == feature
-                found = float(tests.statistic[column]), float(tests.p[column])
-                self.judged.append(Judged(place.position, int(each), *found, chosen))
+                self.judged.append(Judged(position, int(each), *found, chosen))
         return cut

@@ -1,6 +1,5 @@
 """The parts of a partition: features, nodes, and what makes them one sound tree."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -10,72 +9,36 @@ import numpy as np
 
 from hetcal.cells.cells import MAX_LEAVES
 from hetcal.errors import PartitionError
-from hetcal.strict_json import Fields, JsonError, parse_object
+from hetcal.strict_json import Fields, JsonError
 
 MAX_CATEGORY_CELLS = 10_000_000  # leaves x categories: what the rules of all leaves may take
 
 
 @dataclass(frozen=True)
 class Feature:
-    """A column that the partition reads.
+    """A column that the partition reads."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-    kind : {"number", "category"}
-        How values are compared.
-    categories : tuple of str
-        Names with enough rows in training, sorted; empty for a number.
-    whole : bool
-        All training values are whole numbers, so that rules can be, too.
-    digits : int
-        Significant digits that keep every threshold between the same training values.
-    missing : bool
-        Values were missing in training, so that rules have to mention them.
-    rare : bool
-        Some categories had too few training rows; they follow the missing values.
-    """
-
-    name: str
-    kind: Literal["number", "category"]
-    categories: tuple[str, ...] = ()
-    whole: bool = False
-    digits: int = 6
-    missing: bool = False
-    rare: bool = False
+    name: str  # name of the column
+    kind: Literal["number", "category"]  # how values are compared
+    categories: tuple[str, ...] = ()  # with enough training rows, sorted; empty for a number
+    whole: bool = False  # all training values are whole numbers, so that rules can be, too
+    digits: int = 6  # significant digits that keep every threshold between the same training values
+    missing: bool = False  # values were missing in training, so that rules have to mention them
+    rare: bool = False  # some categories had too few training rows; they follow the missing values
 
 
 @dataclass(frozen=True)
 class Node:
-    """One node of the tree: a leaf if `feature` is None, else a split.
+    """One node of the tree: a leaf if `feature` is None, else a split."""
 
-    Parameters
-    ----------
-    rows : int
-        Training rows that reach the node.
-    positive_rate : float
-        Share of positive labels among them, by weight.
-    feature : str or None
-        Column that the node splits on.
-    threshold : float or None
-        Numbers up to the threshold go left. None: every number goes left and the
-        missing values right.
-    categories : tuple of str
-        Categories that go left, sorted; the other known ones go right.
-    missing_left : bool
-        Side of the missing values and of the categories rare or unseen in training.
-    left, right : int
-        Positions of the two children; 0 in a leaf.
-    """
-
-    rows: int
-    positive_rate: float
-    feature: str | None = None
+    rows: int  # training rows that reach the node
+    positive_rate: float  # share of positive labels among them, by weight
+    feature: str | None = None  # column that the node splits on
+    # Numbers up to the threshold go left. None: every number goes left, missing values right.
     threshold: float | None = None
-    categories: tuple[str, ...] = ()
-    missing_left: bool = False
-    left: int = 0
+    categories: tuple[str, ...] = ()  # that go left, sorted; other known ones go right
+    missing_left: bool = False  # side of missing values and categories rare or unseen
+    left: int = 0  # position of the left child; 0 in a leaf
     right: int = 0
 
 
@@ -90,16 +53,12 @@ def check_tree(features: Sequence[Feature], nodes: Sequence[Node]) -> None:
     if len(by_name) < len(features):
         raise broken("it names a column twice")
     lists = [each.categories for each in features] + [each.categories for each in nodes]
-    if not all(map(_is_sorted, lists)):
+    if any(first >= second for names in lists for first, second in pairwise(names)):
         raise broken("the categories of a column are not sorted, or one is named twice")
     for position, node in enumerate(nodes):
         if node.feature is not None:
             _check_split(position, node, by_name)
     _check_children(nodes)
-
-
-def _is_sorted(names: Sequence[str]) -> bool:
-    return all(first < second for first, second in pairwise(names))
 
 
 def _check_children(nodes: Sequence[Node]) -> None:
@@ -141,11 +100,6 @@ FORMAT = 1
 ROUNDING = 1e-9  # how far a rate may be beyond 0 and 1
 
 
-def write_tree(features: tuple[Feature, ...], nodes: tuple[Node, ...]) -> str:
-    """Write JSON text; equal trees give equal text."""
-    return json.dumps(tree_fields(features, nodes), indent=1, allow_nan=False)
-
-
 def tree_fields(features: tuple[Feature, ...], nodes: tuple[Node, ...]) -> dict[str, Any]:
     """Return the fields of a partition for JSON."""
     return {
@@ -156,16 +110,8 @@ def tree_fields(features: tuple[Feature, ...], nodes: tuple[Node, ...]) -> dict[
     }
 
 
-def read_tree(text: str | bytes) -> tuple[tuple[Feature, ...], tuple[Node, ...]]:
-    """Read what `write_tree` wrote; anything else is a `PartitionError`."""
-    try:
-        return read_tree_fields(parse_object(text))
-    except JsonError as problem:
-        raise broken(str(problem)) from problem
-
-
 def read_tree_fields(fields: Fields) -> tuple[tuple[Feature, ...], tuple[Node, ...]]:
-    """Read what `tree_fields` gave."""
+    """Read what `tree_fields` gave; anything else is a `PartitionError` or a `JsonError`."""
     _check_header(fields)
     features = tuple(read_feature(each) for each in fields.objects("features"))
     kinds = {feature.name: feature.kind for feature in features}
@@ -215,9 +161,8 @@ def _node_fields(node: Node, features: tuple[Feature, ...]) -> dict[str, Any]:
     if node.feature is None:
         return counts
     kind = next(feature.kind for feature in features if feature.name == node.feature)
-    cut = (
-        {"threshold": node.threshold} if kind == "number" else {"categories": list(node.categories)}
-    )
+    number = {"threshold": node.threshold}
+    cut = number if kind == "number" else {"categories": list(node.categories)}
     children = {"missing_left": node.missing_left, "left": node.left, "right": node.right}
     return {"feature": node.feature, **cut, **children, **counts}
 
@@ -256,38 +201,14 @@ SHORT_NAME = 40  # characters
 
 @dataclass(frozen=True)
 class Condition:
-    """What a path asks of one column.
+    """What a path requires of one column."""
 
-    Parameters
-    ----------
-    feature : Feature
-        The column.
-    low, high : float or None
-        Numbers lie above `low` and are at most `high`; None is no limit.
-    categories : tuple of str
-        Known categories that pass, sorted; empty for a number.
-    present : bool
-        Some value that is not missing can pass.
-    missing : bool
-        Missing values pass, and with them categories rare or unseen in training.
-    """
-
-    feature: Feature
-    low: float | None = None
+    feature: Feature  # the column
+    low: float | None = None  # numbers lie above `low` and are at most `high`; None is no limit
     high: float | None = None
-    categories: tuple[str, ...] = ()
-    present: bool = True
-    missing: bool = True
-
-    @property
-    def words(self) -> str:
-        """The condition in words, long lists of categories shortened."""
-        return condition_words(self)
-
-    @property
-    def full_words(self) -> str:
-        """The condition in words with every category."""
-        return condition_words(self, full=True)
+    categories: tuple[str, ...] = ()  # known categories that pass, sorted; empty for a number
+    present: bool = True  # some value that is not missing can pass
+    missing: bool = True  # missing values pass, and with them categories rare or unseen in training
 
 
 def anything(feature: Feature) -> Condition:
@@ -318,7 +239,7 @@ def rule_words(conditions: Sequence[Condition], *, full: bool = False) -> str:
 
 
 def restricts(condition: Condition) -> bool:
-    """Tell whether any training value fails the condition."""
+    """Return whether any training value fails the condition."""
     if _absent(condition.feature) and not condition.missing:
         return True
     if condition.feature.kind == "category":

@@ -1,7 +1,8 @@
 """A partition: plain data that sends every row to one leaf."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -22,53 +23,41 @@ from hetcal.partitions.nodes import (
     Condition,
     Feature,
     Node,
+    broken,
     check_tree,
     paths,
-    read_tree,
+    read_tree_fields,
     rule_words,
     shown,
-    write_tree,
+    tree_fields,
 )
-from hetcal.trees import kernels as tree_kernels
+from hetcal.strict_json import JsonError, parse_object
+from hetcal.trees.kernels import send
 
 BLOCK, SENT = 1 << 15, 1 << 16  # rows at a time
 FEW = 32  # a node with less than one row in 32 lists its rows instead of marking them
-MOST_SPLITS = 100  # that compiled code asks every row about; leaves have a number below 128
+MOST_SPLITS = 100  # of a tree whose every split sees every row; leaf ids have to be below 128
 
 
 @dataclass(frozen=True)
-class Question:
-    """A split with the column that it reads.
+class RoutingSplit:
+    """A split with the column that it reads."""
 
-    Parameters
-    ----------
-    values : array of float32 or int
-        The column: numbers, or codes of categories.
-    limit : float32
-        Numbers up to the limit go left.
-    sides : array of bool or None
-        For each code whether it goes left; None for numbers.
-    missing_left : bool
-        Side of the missing numbers.
-    left, right : int
-        Positions of the two children.
-    """
-
-    values: Singles | Ints
-    limit: np.float32
-    sides: Bools | None
-    missing_left: bool
-    left: int
+    values: Singles | Ints  # the column: numbers, or codes of categories
+    limit: np.float32  # numbers up to the limit go left
+    sides: Bools | None  # for each code whether it goes left; None for numbers
+    missing_left: bool  # side of the missing numbers
+    left: int  # position of the left child
     right: int
 
-    def asked(self, rows: slice) -> tuple[NDArray[Any], np.generic, bool]:
+    def compared(self, rows: slice) -> tuple[NDArray[Any], np.generic, bool]:
         """Return numbers of rows that go left up to a limit, and the side of missing ones."""
         if self.sides is None:
             return np.ascontiguousarray(self.values[rows]), self.limit, self.missing_left
         return (~self.sides)[self.values[rows]].view(np.uint8), np.uint8(0), False
 
     def goes_left(self, rows: slice | Ints) -> Bools:
-        """Tell which of the rows go left."""
+        """Return which of the rows go left."""
         values = self.values[rows]
         if self.sides is not None:
             return self.sides[values]
@@ -80,18 +69,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Routes:
-    """A tree whose splits know their columns.
+    """A tree whose splits know their columns."""
 
-    Parameters
-    ----------
-    splits : mapping of int to Question
-        The inner nodes by position.
-    leaves : mapping of int to int
-        The leaf id by position.
-    """
-
-    splits: Mapping[int, Question]
-    leaves: Mapping[int, int]
+    splits: Mapping[int, RoutingSplit]  # by position, each before those below it
+    leaves: Mapping[int, int]  # the leaf id by position
 
     def leaf_ids(self, rows: int) -> Ints:
         """Return the leaf id of each row."""
@@ -106,35 +87,23 @@ class Routes:
         return leaf
 
     def _send(self, rows: int) -> Ints:
-        """Ask every row about every split: simple steps, done for many rows at a time."""
+        """Compare every row with every split: simple steps, done for many rows at a time."""
         leaf, at = np.empty(rows, dtype=np.int32), np.empty(min(rows, SENT), dtype=np.int8)
         for start in range(0, rows, SENT):
             block = at[: rows - start]
             block[:] = self._numbers[0]
-            for position in self._from_the_root:
-                self._send_on(position, slice(start, start + block.size), block)
+            for position, split in self.splits.items():
+                nodes = (self._numbers[each] for each in (position, split.left, split.right))
+                here = slice(start, start + block.size)
+                compiled(send)(*split.compared(here), block, *nodes)
             leaf[start : start + SENT] = block
         return leaf
-
-    def _send_on(self, position: int, rows: slice, at: NDArray[np.int8]) -> None:
-        split = self.splits[position]
-        way = (self._numbers[each] for each in (position, split.left, split.right))
-        compiled(tree_kernels.send)(*split.asked(rows), at, *way)
 
     @cached_property
     def _numbers(self) -> dict[int, np.int8]:
         """The id of a leaf, and for a split a number below 0."""
         splits = {position: np.int8(-1 - i) for i, position in enumerate(self.splits)}
         return splits | {position: np.int8(leaf) for position, leaf in self.leaves.items()}
-
-    @cached_property
-    def _from_the_root(self) -> list[int]:
-        """The splits, each before those below it."""
-        found = [0] if 0 in self.splits else []
-        for position in found:
-            split = self.splits[position]
-            found += [each for each in (split.left, split.right) if each in self.splits]
-        return found
 
     def _mark(self, start: int, leaf: NDArray[Any]) -> None:
         """Write the leaf ids of a block; the rows of a node are marked."""
@@ -165,35 +134,34 @@ class Routes:
                 waiting += [(split.left, inside[left]), (split.right, inside[~left])]
 
 
+def column_values(frame: pd.DataFrame, features: Sequence[Feature]) -> Iterator[Singles | Ints]:
+    """Yield the columns of features: numbers in single precision, or codes of categories."""
+    columns = list(frame.columns)
+    absent = [feature.name for feature in features if columns.count(feature.name) != 1]
+    if absent:
+        names = "', '".join(map(shown, absent[:5]))
+        raise PartitionError(
+            f"The table has no column '{names}', or has it twice.",
+            "The partition splits on it, so every row needs it once.",
+            "Add the column, give it the name that it had in training, or use another partition.",
+        )
+    for feature in features:
+        column = frame.iloc[:, columns.index(feature.name)]
+        number = feature.kind == "number"
+        yield single_values(column) if number else category_codes(column, feature.categories)
+
+
 @dataclass(frozen=True)
 class Leaf:
-    """One cell of the partition.
+    """One cell of the partition."""
 
-    Parameters
-    ----------
-    id : int
-        1, 2, … from left to right.
-    rule : str
-        The path in words, long lists of categories shortened.
-    depth : int
-        Splits on the path.
-    node : int
-        Position among the nodes.
-    rows : int
-        Training rows.
-    positive_rate : float
-        Share of positive labels among them.
-    conditions : tuple of Condition
-        The path, merged to one condition per column.
-    """
-
-    id: int
-    rule: str
-    depth: int
-    node: int
-    rows: int
-    positive_rate: float
-    conditions: tuple[Condition, ...]
+    id: int  # 1, 2, … from left to right
+    rule: str  # the path in words, long lists of categories shortened
+    depth: int  # splits on the path
+    node: int  # position among the nodes
+    rows: int  # training rows
+    positive_rate: float  # share of positive labels among them
+    conditions: tuple[Condition, ...]  # the path, merged to one condition per column
 
     @property
     def full_rule(self) -> str:
@@ -271,7 +239,9 @@ class Partition:
 
     def apply(self, X: pd.DataFrame | NDArray[Any]) -> Ints:
         """Return the leaf id of each row; the columns of an array are x0, x1, …."""
-        values = self._values(named_columns(X))
+        values = dict(
+            zip(self._by_name, column_values(named_columns(X), self.features), strict=True)
+        )
         splits = {
             position: self._split(node, values[node.feature])
             for position, node in enumerate(self.nodes)
@@ -304,7 +274,7 @@ class Partition:
         )
         return replace(self, nodes=tuple(nodes))
 
-    def _split(self, node: Node, values: Singles | Ints) -> Question:
+    def _split(self, node: Node, values: Singles | Ints) -> RoutingSplit:
         feature = self._by_name[node.feature or ""]
         sides = None
         if feature.kind == "category":
@@ -313,28 +283,7 @@ class Partition:
             marks = [*(name in chosen for name in feature.categories), node.missing_left]
             sides = np.array(marks, dtype=np.bool_)
         limit = single_limit(np.inf if node.threshold is None else node.threshold)
-        return Question(values, limit, sides, node.missing_left, node.left, node.right)
-
-    def _values(self, X: pd.DataFrame) -> dict[str, Singles | Ints]:
-        columns = list(X.columns)
-        absent = [feature.name for feature in self.features if columns.count(feature.name) != 1]
-        if absent:
-            names = "', '".join(map(shown, absent[:5]))
-            raise PartitionError(
-                f"The table has no column '{names}', or has it twice.",
-                "The partition splits on it, so every row needs it once.",
-                "Add the column, give it the name that it had in training, or use another "
-                "partition.",
-            )
-        values: dict[str, Singles | Ints] = {}
-        for feature in self.features:
-            column = X.iloc[:, columns.index(feature.name)]
-            values[feature.name] = (
-                single_values(column)
-                if feature.kind == "number"
-                else category_codes(column, feature.categories)
-            )
-        return values
+        return RoutingSplit(values, limit, sides, node.missing_left, node.left, node.right)
 
     @cached_property
     def digest(self) -> str:
@@ -343,12 +292,15 @@ class Partition:
 
     def to_json(self) -> str:
         """Return the partition as JSON text; equal partitions give equal text."""
-        return write_tree(self.features, self.nodes)
+        return json.dumps(tree_fields(self.features, self.nodes), indent=1, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
         """Read a partition back; anything unsound is a `PartitionError`."""
-        return cls(*read_tree(text))
+        try:
+            return cls(*read_tree_fields(parse_object(text)))
+        except JsonError as problem:
+            raise broken(str(problem)) from problem
 
 
 def leaf_table(
@@ -360,13 +312,9 @@ def leaf_table(
 ) -> pd.DataFrame:
     """Count rows and positive rows per leaf and role.
 
-    Returns
-    -------
-    DataFrame
-        One row per leaf: `leaf`, `rule`, then `rows_<role>` (a count of rows) and
-        `rate_<role>` (share of positive rows, by weight if they have one; NaN without
-        rows or weight) for each role, and `distance`, the training rate of the leaf
-        minus the training rate of all leaves.
+    There is one row per leaf: `leaf`, `rule`, then `rows_<role>` and `rate_<role>` (share of
+    positive rows, by weight if they have one; NaN without rows or weight) for each role, and
+    `distance`, the training rate of the leaf minus that of all leaves.
     """
     ids = np.array([each.id for each in partition.leaves])
     size = int(ids.max()) + 1
@@ -388,15 +336,11 @@ def leaf_table(
 
 
 def maps_table(calibrator: LeafCalibrator, partition: Partition) -> pd.DataFrame:
-    """List the maps.
+    """List the map of all rows (leaf 0), then that of each leaf.
 
-    Returns
-    -------
-    DataFrame
-        The map of all rows (leaf 0), then one row per leaf: `leaf`, `rule`, `rows`,
-        `positives`, `map` (in words), `slope`, `slope_se`, `intercept`, `intercept_se` (NaN
-        for a map that is not straight), `fallback` (text, empty for a leaf with a map of its
-        own).
+    Columns: `leaf`, `rule`, `rows`, `positives`, `map` (in words), `slope`, `slope_se`,
+    `intercept`, `intercept_se` (NaN for a map that is not linear), `fallback` (text, empty for a
+    leaf with a map of its own).
     """
     rules = {0: ALL_ROWS} | {leaf.id: leaf.rule for leaf in partition.leaves}
     maps = (calibrator.pooled_, *calibrator.maps_)

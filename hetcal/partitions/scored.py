@@ -2,20 +2,20 @@
 
 With the map `p = sigmoid(slope * s + intercept)` of all rows of a node, the gradient of a
 row is `(y - p) (1, s)`, its information `p (1 - p) (1, s)(1, s)'`. Gradients add up to 0
-over the node. If the map holds everywhere, their sum `g` over one side is chance, with
+over the node. If the map holds everywhere, their sum `g` over one side is random, with
 covariance `V = J - A J - (A J)' + A J₀ A'`, where `A = H H₀⁻¹`; `H` and `J` are sums of
 information with weights and with squared weights over the side, `H₀` and `J₀` over the node.
 Without weights `V⁻¹` is `H⁻¹ + (H₀ - H)⁻¹`. Then `g' V⁻¹ g / 2` is, to second order, what
 the log-likelihood gains if both sides get their own map, and `g' V⁻¹ g` is chi-square with
 two degrees of freedom if they need none.
 
-Where no Platt map is right, though all rows share the same map, residuals scatter more or less
-than `p (1 - p)`. So gradients are scaled to the covariance that they really have in the node.
+Where the common map of all rows is no Platt map, residuals scatter more or less than
+`p (1 - p)`. So gradients are scaled to the covariance that they have in the node.
 """
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -27,11 +27,10 @@ from hetcal.calibrators.platt import fit_platt
 from hetcal.compiled import use_compiled
 from hetcal.data.columns import feature_kind
 from hetcal.errors import PartitionError
-from hetcal.partitions.base import PartitionEstimator
 from hetcal.partitions.encoding import EncodedColumn, encode_column, encode_columns, to_partition
-from hetcal.partitions.tree import default_min_leaf
-from hetcal.trees.score_sums import Rows, ScoreCodes, ValueTables
-from hetcal.trees.score_tree import BinnedColumns, Chooser, ScoreTreeGrower
+from hetcal.partitions.tree import PartitionEstimator, default_min_leaf
+from hetcal.trees.score_sums import BinnedColumns, Rows, ScoreCodes, ValueTables
+from hetcal.trees.score_tree import Chooser, ScoreTreeGrower
 
 FEWEST = 5.0  # least sum of p (1 - p) of a side, for sums that are near to normal
 SINGULAR = 1e-9  # a determinant below this share of its diagonal is 0
@@ -41,26 +40,16 @@ Symmetric = tuple[Floats, Floats, Floats]  # entries (0, 0), (1, 1) and (0, 1)
 
 @dataclass(frozen=True, eq=False)
 class NodeMap:
-    """The Platt map of a node.
+    """The Platt map of a node."""
 
-    Parameters
-    ----------
-    codes : ScoreCodes
-        All rows.
-    mass, squares : arrays of float, one per code
-        Sums of weights and of squared weights of the node.
-    probability : array of float, one per code
-        What the map makes of the score.
-    """
-
-    codes: ScoreCodes
-    mass: Floats
-    squares: Floats
-    probability: Floats
+    codes: ScoreCodes  # all rows
+    mass: Floats  # one per code: sum of the weights of the node
+    squares: Floats  # one per code: sum of squared weights
+    probability: Floats  # one per code: what the map makes of the score
 
     @classmethod
     def of_rows(cls, codes: ScoreCodes, rows: Rows) -> Self | None:
-        """Fit the map; None if the rows are of one class, or their scores part the classes."""
+        """Fit the map; None if the rows are of one class, or their scores separate the classes."""
         mass = codes.masses(rows)
         squares = mass if codes.weight is None else codes.masses(rows, 2)
         inside = np.ones(mass.size, dtype=np.int64)
@@ -73,23 +62,18 @@ class NodeMap:
         return cls(codes, mass, squares, expit(fit.slope[0] * codes.score + fit.intercept[0]))
 
     @property
-    def residual(self) -> Floats:
-        """Label minus probability, per code."""
-        return self.codes.label - self.probability
-
-    @property
     def spread(self) -> Floats:
         """Variance `p (1 - p)` of a label, per code."""
         return self.probability * (1 - self.probability)
 
     def basis(self, mass: Floats) -> Floats:
         """Return constant and score, made orthogonal and of unit information for some mass."""
-        worth = mass * self.spread
-        distance = self.codes.score - worth @ self.codes.score / worth.sum()
-        wide = float(worth @ distance**2)
-        if wide <= SINGULAR * worth @ self.codes.score**2:
+        weight = mass * self.spread
+        distance = self.codes.score - weight @ self.codes.score / weight.sum()
+        wide = float(weight @ distance**2)
+        if wide <= SINGULAR * weight @ self.codes.score**2:
             distance, wide = np.zeros(distance.size), 1.0
-        return np.stack([np.full(distance.size, worth.sum() ** -0.5), distance * wide**-0.5])
+        return np.stack([np.full(distance.size, weight.sum() ** -0.5), distance * wide**-0.5])
 
     @property
     def gradient(self) -> Floats:
@@ -99,7 +83,7 @@ class NodeMap:
         the largest ones would decide what it is for squared weights.
         """
         basis = self.basis(self.mass)
-        raw = basis * self.residual
+        raw = basis * (self.codes.label - self.probability)
         scatter = (self.mass * raw) @ raw.T
         scale, axes = np.linalg.eigh(np.where(scatter == 0, np.eye(2), scatter))
         turn = (self.mass * self.spread * self.basis(self.squares)) @ basis.T
@@ -114,12 +98,10 @@ class NodeMap:
         tables = [channels]
         if self.codes.weight is not None:
             tables.append(channels * np.array([0, 0, 1, 1])[:, None, None])
-        return ValueTables(self.codes, tuple(map(_by_code, tables)), SPREAD_IS_INFORMATION)
-
-
-def _by_code(channels: Floats) -> Floats:
-    """Write channels x 2 x codes as codes x 8."""
-    return np.ascontiguousarray(channels.transpose(2, 1, 0).reshape(channels.shape[2], -1))
+        by_code = (each.transpose(2, 1, 0).reshape(label.size, -1) for each in tables)
+        return ValueTables(
+            self.codes, tuple(map(np.ascontiguousarray, by_code)), SPREAD_IS_INFORMATION
+        )
 
 
 class MapDifference:
@@ -207,35 +189,6 @@ def _around(rows: tuple[tuple[Floats, Floats], ...], middle: Symmetric) -> Symme
     )
 
 
-@dataclass(frozen=True)
-class Judged:
-    """What was found out about a feature in a node.
-
-    Parameters
-    ----------
-    node, feature : int
-        Positions of the node in the tree and of the feature in the table.
-    statistic : float
-        What the feature was judged by.
-    p : float
-        Chance that the test finds as much where maps do not differ, corrected.
-    chosen : bool
-        Whether the node is cut there.
-    """
-
-    node: int
-    feature: int
-    statistic: float
-    p: float
-    chosen: bool
-
-
-class JudgingChooser(Chooser, Protocol):
-    """A chooser that keeps what it found out."""
-
-    judged: list[Judged]
-
-
 class ScorePartition(PartitionEstimator):
     """A tree on scores: what its two kinds share, see `AucGainPartition`."""
 
@@ -266,39 +219,27 @@ class ScorePartition(PartitionEstimator):
         weight = None if rows.weight is None else rows.weight / rows.weight.mean()
         codes = ScoreCodes.of_rows(scores[rows.used], rows.y, weight)
         matrix, columns, source = _encode(rows.frame, codes)
-        self._grow(matrix, columns, source, codes)
-        return self
-
-    def _chooser(self, codes: ScoreCodes) -> JudgingChooser:
-        raise NotImplementedError
-
-    def _grow(
-        self, matrix: Singles, columns: list[EncodedColumn], source: Ints, codes: ScoreCodes
-    ) -> None:
         levels = np.array([column.ranks.size for column in columns])
         binned = BinnedColumns.of_matrix(matrix, source, levels, compiled=use_compiled())
-        chooser = self._chooser(codes)
-        rows = len(matrix)
-        fewest = default_min_leaf(rows) if self.min_samples_leaf is None else self.min_samples_leaf
+        chooser, fewest = self._chooser(codes), self.min_samples_leaf
+        fewest = default_min_leaf(len(matrix)) if fewest is None else fewest
         tree = ScoreTreeGrower(binned, chooser, self.max_depth, fewest).grow(codes)
         self.partition_ = to_partition(tree, columns)
         names = [column.feature.name for column in columns]
-        self._judged = pd.DataFrame(
-            {
-                "node": [each.node for each in chooser.judged],
-                "feature": [names[each.feature] for each in chooser.judged],
-                "statistic": [each.statistic for each in chooser.judged],
-                "p": [each.p for each in chooser.judged],
-                "chosen": [each.chosen for each in chooser.judged],
-            }
-        )
+        fields = ["node", "feature", "statistic", "p", "chosen"]
+        judged = pd.DataFrame(chooser.judged, columns=fields)
+        self._judged = judged.assign(feature=[names[each.feature] for each in chooser.judged])
+        return self
+
+    def _chooser(self, codes: ScoreCodes) -> Chooser:
+        raise NotImplementedError
 
     def _check_parameters(self) -> None:
         self._require_counts("tree", "max_depth", "min_samples_leaf")
         if not (isinstance(self.alpha, Real) and 0 < self.alpha < 1):
             raise PartitionError(
                 f"The parameter 'alpha' of the tree is {self.alpha!r}.",
-                "It is the chance of a cut where there is no difference: between 0 and 1.",
+                "It is the probability of a cut where there is no difference: between 0 and 1.",
                 "Choose such a number, as 0.05.",
             )
 
@@ -315,11 +256,11 @@ def _checked_scores(scores: Any) -> Floats:
 
 
 def _encode(frame: pd.DataFrame, codes: ScoreCodes) -> tuple[Singles, list[EncodedColumn], Ints]:
-    """Encode columns for a tree; also tell which feature each column is.
+    """Encode columns for a tree; also return the feature of each column.
 
-    Label rates say nothing about maps. So categories stand in two orders: by the mean of
-    their residuals after a single map for all rows, which tells intercepts apart, and by
-    that of residuals times scores, which tells slopes apart.
+    Label rates say nothing about maps. So each category column is encoded in two orders: by the
+    mean residual after a single map for all rows, which separates intercepts, and by that of
+    residuals times scores, which separates slopes.
     """
     kinds = [feature_kind(column) for _, column in frame.items()]
     categories = [i for i, kind in enumerate(kinds) if kind == "category"]

@@ -1,6 +1,6 @@
 """A tree whose size cross-validation on the training rows chooses."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
@@ -25,83 +25,17 @@ from hetcal.trees.label_tree import (
 )
 
 Measure = Literal["log-loss", "auc"]
-Grow = Callable[[Singles, TrainingRows, int], GrownTree]
-Keys = Callable[[GrownTree, Floats | None], Floats]
+Select = Literal["cv", "pruned"]
 
 
 @dataclass(frozen=True)
 class Family:
-    """Nested trees: the largest one, and the limits that cut it (see `hetcal.trees.label_tree`).
+    """Nested trees: the largest one, and the limits that cut it (see `hetcal.trees.label_tree`)."""
 
-    Parameters
-    ----------
-    min_leaf : int
-        Fewest rows of a leaf.
-    tree : GrownTree
-        The largest tree, grown on all rows.
-    keys : array of float
-        One per node of it.
-    limits : array of float
-        One per tree.
-    """
-
-    min_leaf: int
-    tree: GrownTree
-    keys: Floats
-    limits: Floats
-
-
-def cross_validate(
-    rows: TrainingRows, families: Sequence[Family], grow: Grow, keys: Keys, folds: Ints
-) -> list[list["HeldOut"]]:
-    """Grow each family on all folds but one, and count the rows of that one in its nodes.
-
-    Everything that reads labels, such as the order of the categories, is learnt anew without
-    the held-out rows. Leaves are allowed to be smaller, as there are fewer rows.
-
-    Returns
-    -------
-    list of lists
-        By family and fold.
-    """
-    found: list[list[HeldOut]] = [[] for _ in families]
-    for fold in range(folds.max() + 1):
-        inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        growing, held_out = rows.take(inside), rows.take(outside)
-        matrix, columns = growing.encode()
-        for family, results in zip(families, found, strict=True):
-            min_leaf = max(1, family.min_leaf * inside.size // folds.size)
-            tree = grow(matrix, growing, min_leaf)
-            mass = training_mass(tree, growing, columns)
-            ends = end_nodes(tree, keys(tree, mass), family.limits)
-            leaf = to_partition(tree, columns).apply(held_out.frame)
-            results.append(HeldOut(_rates(tree)[ends], _class_mass(tree, leaf, held_out)))
-    return found
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """Held-out rows in the nodes of nested trees.
-
-    Parameters
-    ----------
-    rates : array of float, trees x nodes
-        The predicted rate of the rows of a node.
-    mass : array of float, 2 x nodes
-        Weight of the held-out rows of each class.
-    """
-
-    rates: Floats
-    mass: Floats
-
-    def measure(self, measure: Measure) -> Floats:
-        """Return what each of the trees is worth."""
-        if measure == "log-loss":
-            losses = self.mass[1] * np.log(self.rates) + self.mass[0] * np.log1p(-self.rates)
-            return -losses.sum(axis=1) / self.mass.sum()
-        y = np.repeat([0, 1], self.mass.shape[1])
-        weight = self.mass.ravel()
-        return np.array([auc(y, np.tile(rates, 2), weight) for rates in self.rates])
+    min_leaf: int  # fewest rows of a leaf
+    tree: GrownTree  # the largest tree, grown on all rows
+    keys: Floats  # one per node of it
+    limits: Floats  # one per tree
 
 
 def validation_folds(
@@ -134,33 +68,36 @@ def training_mass(
     """Return the weight of the training rows in every node; None if rows have no weights."""
     if rows.weight is None:
         return None
-    leaf = to_partition(tree, columns).apply(rows.frame)
-    leaves = np.flatnonzero(tree.feature < 0)
-    mass = np.zeros(tree.feature.size)
-    mass[leaves] = np.bincount(leaf - 1, rows.weight, leaves.size)
+    leaf = _leaf_nodes(tree, rows, columns)
+    mass = np.bincount(leaf, rows.weight, tree.feature.size).astype(np.float64)
     parent = parents(tree)
     for node in range(mass.size - 1, 0, -1):
         mass[parent[node]] += mass[node]
     return mass
 
 
-def _rates(tree: GrownTree) -> Floats:
-    """Return the rates of nodes, with one more row of the base rate: never 0 or 1."""
-    return (tree.rows * tree.rate + tree.rate[0]) / (tree.rows + 1)
+def _leaf_nodes(tree: GrownTree, rows: TrainingRows, columns: list[EncodedColumn]) -> Ints:
+    leaf = to_partition(tree, columns).apply(rows.frame)
+    return np.flatnonzero(tree.feature < 0)[leaf - 1]
 
 
-def _class_mass(tree: GrownTree, leaf: Ints, rows: TrainingRows) -> Floats:
-    node = np.flatnonzero(tree.feature < 0)[leaf - 1]
-    weight = np.ones(leaf.size) if rows.weight is None else rows.weight
-    return np.stack(
-        [
-            np.bincount(node[own], weight[own], tree.feature.size)
-            for own in (rows.y == 0, rows.y == 1)
-        ]
-    )
+def _class_mass(tree: GrownTree, rows: TrainingRows, columns: list[EncodedColumn]) -> Floats:
+    """Return the weight of the rows of each class in each leaf, classes x nodes."""
+    nodes = tree.feature.size
+    place = rows.y * nodes + _leaf_nodes(tree, rows, columns)
+    return np.bincount(place, rows.weight, 2 * nodes).reshape(2, nodes).astype(np.float64)
 
 
-Select = Literal["cv", "pruned"]
+def measured(measure: Measure, rates: Floats, mass: Floats) -> Floats:
+    """Measure trees by the rates, trees x nodes, that they predict for held-out rows.
+
+    `mass` is the weight of the held-out rows, classes x nodes.
+    """
+    if measure == "log-loss":
+        losses = mass[1] * np.log(rates) + mass[0] * np.log1p(-rates)
+        return -losses.sum(axis=1) / mass.sum()
+    y = np.repeat([0, 1], mass.shape[1])
+    return np.array([auc(y, np.tile(each, 2), mass.ravel()) for each in rates])
 
 
 class SelectedTreePartition(TreePartition):
@@ -180,9 +117,9 @@ class SelectedTreePartition(TreePartition):
     select : {"cv", "pruned"}, default="cv"
         Choose depth and leaf size, or the complexity of cost-complexity pruning.
     measure : {"log-loss", "auc"}, default="log-loss"
-        What the leaf rates are judged by. The two choose trees of nearly equal worth: after
-        calibration, the mean AUC of thirty networks on five public tables was 0.0004 higher
-        with log-loss.
+        What the leaf rates are judged by. The two choose trees that do nearly equally well:
+        after calibration, the mean AUC of thirty networks on five public tables was 0.0004
+        higher with log-loss.
     folds : int, default=5
         Number of folds; fewer if a class has fewer rows.
     random_state : int, default=0
@@ -227,9 +164,8 @@ class SelectedTreePartition(TreePartition):
         matrix, columns = rows.encode()
         families = [self._family(matrix, rows, columns, each) for each in self._sizes(len(matrix))]
         folds = validation_folds(rows.y, self.folds, self.random_state, group)
-        held_out = cross_validate(rows, families, self._grow, self._keys, folds)
-        tables = map(self._table, families, held_out)
-        table = pd.concat(tables, ignore_index=True)
+        values = self._cross_validate(rows, families, folds)
+        table = pd.concat(map(self._table, families, values), ignore_index=True)
         place = smallest_within_error(table, larger_is_better=self.measure == "auc")
         self.selection_ = table.assign(chosen=table.index == place)
         family, limit = [(each, limit) for each in families for limit in each.limits][place]
@@ -247,18 +183,43 @@ class SelectedTreePartition(TreePartition):
         self, matrix: Singles, rows: TrainingRows, columns: list[EncodedColumn], min_leaf: int
     ) -> Family:
         tree = self._grow(matrix, rows, min_leaf)
-        keys = self._keys(tree, training_mass(tree, rows, columns))
+        keys = self._keys(tree, rows, columns)
         if self.select == "cv":
             return Family(min_leaf, tree, keys, -np.arange(self.max_depth + 1.0))
         alphas = complexities(keys)
         # The fold's trees are pruned at the middle of the interval in which this one stays.
         return Family(min_leaf, tree, keys, np.append(np.sqrt(alphas[:-1] * alphas[1:]), np.inf))
 
-    def _keys(self, tree: GrownTree, mass: Floats | None) -> Floats:
-        return depth_keys(tree) if self.select == "cv" else weakest_links(tree, mass)
+    def _keys(self, tree: GrownTree, rows: TrainingRows, columns: list[EncodedColumn]) -> Floats:
+        if self.select == "cv":
+            return depth_keys(tree)
+        return weakest_links(tree, training_mass(tree, rows, columns))
 
-    def _table(self, family: Family, held_out: list[HeldOut]) -> pd.DataFrame:
-        values = np.array([each.measure(self.measure) for each in held_out])
+    def _cross_validate(
+        self, rows: TrainingRows, families: Sequence[Family], folds: Ints
+    ) -> list[Floats]:
+        """Grow each family on all folds but one, and measure its trees on that one.
+
+        Everything that reads labels, such as the order of the categories, is learnt without the
+        held-out rows. Leaves are allowed to be smaller, as there are fewer rows. Values are
+        folds x trees.
+        """
+        found: list[list[Floats]] = [[] for _ in families]
+        for fold in range(folds.max() + 1):
+            inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            growing, held_out = rows.take(inside), rows.take(outside)
+            matrix, columns = growing.encode()
+            for family, values in zip(families, found, strict=True):
+                min_leaf = max(1, family.min_leaf * inside.size // folds.size)
+                tree = self._grow(matrix, growing, min_leaf)
+                ends = end_nodes(tree, self._keys(tree, growing, columns), family.limits)
+                # One more row of the base rate: no rate is 0 or 1.
+                rates = (tree.rows * tree.rate + tree.rate[0]) / (tree.rows + 1)
+                mass = _class_mass(tree, held_out, columns)
+                values.append(measured(self.measure, rates[ends], mass))
+        return [np.array(values) for values in found]
+
+    def _table(self, family: Family, values: Floats) -> pd.DataFrame:
         size = (
             {"depth": np.arange(self.max_depth + 1), "min_leaf": family.min_leaf}
             if self.select == "cv"

@@ -2,7 +2,7 @@
 
 `HistGradientBoostingClassifier` has no public way to its trees (there is no `apply`, and
 `staged_decision_function` gives sums for rows, not thresholds), to the margin before the first
-tree, or to the moment at which the next tree is begun, where progress is told and a run can end.
+tree, or to the start of the next tree, where progress is reported and a run can end.
 """
 
 from collections.abc import Callable
@@ -16,17 +16,17 @@ from hetcal.arrays import Floats
 from hetcal.trees.label_tree import GrownTree
 
 
-class ToldLoss(HalfBinomialLoss):
-    """The log-loss, which tells how many trees there are whenever it is asked for the next."""
+class ReportingLoss(HalfBinomialLoss):
+    """The log-loss, which reports the number of trees whenever the next one is begun."""
 
-    def __init__(self, tell: Callable[[int], None]) -> None:
+    def __init__(self, report: Callable[[int], None]) -> None:
         super().__init__()
-        self.tell = tell
+        self.report = report
         self.trees = 0
 
     def gradient_hessian(self, *args: Any, **kwargs: Any) -> tuple[Floats, Floats]:
         """Return the derivatives that the next tree is grown on."""
-        self.tell(self.trees)
+        self.report(self.trees)
         self.trees += 1
         return super().gradient_hessian(*args, **kwargs)
 

@@ -19,9 +19,8 @@ from hetcal.calibrators.platt import fit_platt
 from hetcal.data.columns import row_weights
 from hetcal.data.scores import to_logits
 from hetcal.errors import CalibrationError
-from hetcal.partitions.base import require_table
 from hetcal.partitions.partition import Partition
-from hetcal.partitions.tree import TreePartition
+from hetcal.partitions.tree import TreePartition, require_table
 
 
 @dataclass(frozen=True)

@@ -21,26 +21,12 @@ Numbers = NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, eq=False)
 class PickedColumns:
-    """A matrix in Fortran order that is never made.
+    """Some rows of columns, read like a matrix in Fortran order; rows are copied when read."""
 
-    Where rows are picked from a column of the table, they are copied when they are read.
-
-    Parameters
-    ----------
-    columns : sequence of arrays of float32
-        Every column, with all rows of the table or, if it had to be encoded, the picked ones.
-    rows : array of int or None
-        The rows that are picked, in order; None for all rows.
-    whole : sequence of bool
-        Whether the column has all rows of the table.
-    size : int
-        Number of rows.
-    """
-
-    columns: Sequence[Singles]
-    rows: Ints | None
-    whole: Sequence[bool]
-    size: int
+    columns: Sequence[Singles]  # with all rows of the table or, if encoded, the picked ones
+    rows: Ints | None  # the rows that are picked, in order; None for all rows
+    whole: Sequence[bool]  # whether the column has all rows of the table
+    size: int  # number of rows
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -87,37 +73,23 @@ PARTS = 1 << 12  # most parts of a column, that of the missing values included
 KEY_BITS = 16  # of a part and a label together
 CELLS = 1 << 16  # most entries of a look-up table
 MANY_ROWS, FINER = 2_500_000, 4  # so many rows have four times as much of all these
-BINS = 1 << 8  # bins of a column, that of the missing values included, unless asked for more
+BINS = 1 << 8  # default bins of a column, that of the missing values included
 OFTEN = 8  # rows of the sample that make it likely that a part has one value only
 BLOCK = 1 << 10  # rows that are copied at a time
 
 
 @dataclass(frozen=True)
 class ColumnBins:
-    """How the values of one column fall into parts of bins.
+    """How the values of one column fall into parts of bins."""
 
-    Parameters
-    ----------
-    low, high, shift : int
-        The cell of a value is `(order_code >> shift) - (low >> shift)`, after the code was
-        kept from `low` to `high`.
-    table : array of uint16
-        The part of each cell. Empty if cells are too coarse: then the cuts are searched.
-    cuts : array of float32
-        Ascending; a value is in the part whose number is that of the cuts below it.
-    only : array of float32, one per part
-        The only value of the part in the sample; NaN if there are or may be several.
-    bin : array of int, one per part
-        The bin that it is a part of. Missing values are alone, in the last part and bin.
-    """
-
+    # The cell of a value is `(code >> shift) - (low >> shift)`, its code clipped to low and high.
     low: int
     high: int
     shift: int
-    table: Keys
-    cuts: Singles
-    only: Singles
-    bin: Ints
+    table: Keys  # the part of each cell; empty if cells are too coarse: then cuts are searched
+    cuts: Singles  # ascending; a value is in the part whose number is that of the cuts below it
+    only: Singles  # one per part: its only value in the sample; NaN if there may be several
+    bin: Ints  # one per part: its bin; missing values have the last part and bin to themselves
 
     def find(self, values: Singles) -> Keys:
         """Return the part of each value."""
@@ -136,33 +108,15 @@ class ColumnBins:
 
 @dataclass(frozen=True)
 class BinnedRows:
-    """A matrix with the part of each value; the parts of all columns are numbered in a row.
-
-    Parameters
-    ----------
-    X : array of float32, rows x columns
-        The values.
-    keys : array of uint16, rows x columns
-        The number of the part in its column, and in the lowest bits the label.
-    ends : array of int
-        Where the parts of each column start, and where the last ones end.
-    only : array of float32, one per part
-        The only value of a part; NaN if it may hold several.
-    place : array of int, one per part
-        Its column times `bins`, plus its bin.
-    bins : int
-        Bins of a column.
-    labels : int
-        Labels are 0, 1, … below this.
-    """
+    """A matrix with the part of each value; the parts of all columns are numbered in a row."""
 
     X: Matrix
-    keys: Keys
-    ends: Ints
-    only: Singles
-    place: Ints
-    bins: int
-    labels: int
+    keys: Keys  # rows x columns: number of the part in its column; the label in the lowest bits
+    ends: Ints  # where the parts of each column start, and where the last ones end
+    only: Singles  # one per part: the only value of a part; NaN if it may hold several
+    place: Ints  # one per part: its column times `bins`, plus its bin
+    bins: int  # bins of a column
+    labels: int  # labels are 0, 1, … below this
 
     @property
     def label_bits(self) -> int:

@@ -55,7 +55,7 @@ class Gini:
         return least
 
     def finished(self, total: Floats) -> bool:
-        """Tell whether the rows are of one class, or as good as that by their weights.
+        """Return whether the rows are of one class, or nearly so by their weights.
 
         Rows are counted exactly, while sums of weights may leave a trace of a class that
         has gone.
@@ -95,26 +95,14 @@ CLOSE = np.float32(1e-7)  # scikit-learn does not cut between values as close as
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs in the order of their columns, then of their values.
+    """Runs in the order of their columns, then of their values."""
 
-    Parameters
-    ----------
-    feature, place : arrays of int
-        Column of each run; where it is in whatever it was taken from.
-    start, sums : arrays of float, channels x labels x runs
-        Sums of the rows before the run, without missing values, and of those in the run.
-    value : array of float32
-        The only value of the run; NaN if it may hold several.
-    joined : array of bool
-        Whether the next run goes on where this one ends.
-    """
-
-    feature: Ints
-    place: Ints
-    start: Floats
-    sums: Floats
-    value: Singles
-    joined: Bools
+    feature: Ints  # column of each run
+    place: Ints  # where the run is in whatever it was taken from
+    start: Floats  # channels x labels x runs: of the rows before, without missing values
+    sums: Floats  # the same of the rows in the run
+    value: Singles  # the only value of the run; NaN if it may hold several
+    joined: Bools  # whether the next run goes on where this one ends
 
     def __len__(self) -> int:
         return len(self.feature)
@@ -156,24 +144,12 @@ class Runs:
 
 @dataclass(frozen=True)
 class Judge:
-    """How cuts of one node are judged.
-
-    Parameters
-    ----------
-    criterion : Criterion
-        What makes a cut good.
-    min_rows : int
-        Fewest rows of a side.
-    total : array of float, channels x labels
-        Sums of the node.
-    missing : array of float, channels x labels x columns
-        Sums of the rows whose value is missing.
-    """
+    """How cuts of one node are judged."""
 
     criterion: Criterion
-    min_rows: int
-    total: Floats
-    missing: Floats
+    min_rows: int  # fewest rows of a side
+    total: Floats  # channels x labels: sums of the node
+    missing: Floats  # channels x labels x columns: sums of the rows whose value is missing
 
     @cached_property
     def has_missing(self) -> Bools:
@@ -216,19 +192,7 @@ class Judge:
 
 
 class RowMagnifier:
-    """Divides runs of nodes.
-
-    Parameters
-    ----------
-    table : BinnedRows
-        All rows.
-    values : array of float, values x rows
-        What is added up besides the number of rows.
-    rows : array of int
-        The rows of all nodes, those of a node together.
-    passes : Passes
-        Numpy's or compiled ones.
-    """
+    """Divides runs of nodes, whose rows are together in `rows`; `values` are values x rows."""
 
     def __init__(self, table: BinnedRows, values: Floats, rows: Rows, passes: Passes) -> None:
         self.table, self.values = table, values
@@ -245,16 +209,16 @@ class RowMagnifier:
         parts, sums = parts[some], sums.take(some, axis=-1)
         return divided(bins, owner[some], sums, self.table.only[parts], parts)
 
-    def single(self, nodes: Sequence[slice], asked: Sequence[Runs]) -> list[Runs]:
+    def single(self, nodes: Sequence[slice], runs: Sequence[Runs]) -> list[Runs]:
         """Divide parts of several values into rows, for each of some nodes."""
         numbers = np.full((len(nodes), self.table.only.size), -1, dtype=np.int32)
         sizes = np.zeros((len(nodes), self.table.X.shape[1]), dtype=np.int64)
-        for parts, number, many in zip(asked, numbers, sizes, strict=True):
+        for parts, number, many in zip(runs, numbers, sizes, strict=True):
             owners = np.flatnonzero(np.isnan(parts.value))
             number[parts.place[owners]] = owners
             np.add.at(many, parts.feature[owners], parts.rows[owners].astype(np.int64))
         found = self.passes.collect(self.table, self.rows, nodes, numbers, sizes)
-        return [self._in_order(*each) for each in zip(asked, found, strict=True)]
+        return [self._in_order(*each) for each in zip(runs, found, strict=True)]
 
     def _in_order(self, parts: Runs, found: Found) -> Runs:
         """Replace parts by their rows, in the order of their values."""
@@ -272,7 +236,7 @@ class RowMagnifier:
 
 
 def divided(runs: Runs, owner: Ints, sums: Floats, value: Singles, place: Ints) -> Runs:
-    """Replace runs of several values by smaller ones; `owner` tells which, in order."""
+    """Replace runs of several values by smaller ones; `owner` is the run of each, in order."""
     whole = np.flatnonzero(~np.isnan(runs.value))
     owner = np.concatenate([owner, whole])
     order = np.argsort(owner, kind="stable")
@@ -298,31 +262,15 @@ SLACK = 1e-12  # share of the mass of a node: more than rounding can change a sc
 
 @dataclass(frozen=True)
 class Cut:
-    """A cut of a node.
-
-    Parameters
-    ----------
-    score : float
-        What the criterion says.
-    feature : int
-        Column that is cut.
-    threshold : float
-        Values up to the threshold go left; infinity parts the missing values from the rest.
-    last, next : float
-        Largest value that goes left, and smallest one that goes right.
-    missing_left : bool
-        Side of the missing values.
-    left : array of float, channels x labels
-        Sums of the rows that go left.
-    """
+    """A cut of a node."""
 
     score: float
-    feature: int
-    threshold: float
-    last: float
-    next: float
-    missing_left: bool
-    left: Floats
+    feature: int  # column that is cut
+    threshold: float  # values up to it go left; infinity: only missing values go right
+    last: float  # largest value that goes left
+    next: float  # smallest value that goes right
+    missing_left: bool  # side of the missing values
+    left: Floats  # channels x labels: sums of the rows that go left
 
 
 Search = Generator[Runs, Runs, Cut | None]
@@ -331,19 +279,19 @@ Search = Generator[Runs, Runs, Cut | None]
 def best_cuts(
     searches: Sequence[Search], single: Callable[[list[int], list[Runs]], list[Runs]]
 ) -> list[Cut | None]:
-    """Find the best cuts of several nodes, and look at all rows they ask for together.
+    """Find the best cuts of several nodes; the rows that the searches need are read together.
 
-    `single` divides parts into rows, given the positions of the searches that ask.
+    `single` divides parts into rows, given the positions of the searches that need them.
     """
     cuts: list[Cut | None] = [None] * len(searches)
-    asked = {i: next(search) for i, search in enumerate(searches)}
-    while asked:
-        answers = single(list(asked), list(asked.values()))
-        asking = dict(zip(asked, answers, strict=True))
-        asked = {}
-        for i, rows in asking.items():
+    needed = {i: next(search) for i, search in enumerate(searches)}
+    while needed:
+        found = single(list(needed), list(needed.values()))
+        divided_parts = zip(needed, found, strict=True)
+        needed = {}
+        for i, rows in divided_parts:
             try:
-                asked[i] = searches[i].send(rows)
+                needed[i] = searches[i].send(rows)
             except StopIteration as end:
                 cuts[i] = end.value
     return cuts
@@ -352,9 +300,9 @@ def best_cuts(
 def search_cut(judge: Judge, bins: Runs, look_into: Callable[[Runs], Runs]) -> Search:
     """Search the best cut; of equals the first column, missing right, the lowest threshold.
 
-    The best cut between two runs tells which runs could hold a better one: bins, which
-    `look_into` divides into parts, and then parts. Parts are what the search asks for; it is
-    to be sent their rows. Values next to the best cut may turn out to be too close for a cut.
+    The best cut between two runs bounds which runs could hold a better one: bins, which
+    `look_into` divides into parts, and then parts. The search yields parts, and has to be sent
+    their rows. Values next to the best cut may turn out to be too close for a cut.
     Then the search starts again and aims at what it found: as that is an allowed cut, it stays.
     """
     slack = SLACK * judge.total.sum()
@@ -362,11 +310,11 @@ def search_cut(judge: Judge, bins: Runs, look_into: Callable[[Runs], Runs]) -> S
     between = _between(judge, bins)
     aim = max(_highest(between), -np.inf if apart is None else apart.score)
     for raising in (True, False):
-        parts = look_into(_worth_a_look(judge, bins, between, aim - slack))
+        parts = look_into(_promising(judge, bins, between, aim - slack))
         inner = _between(judge, parts)
         if raising:
             aim = max(aim, _highest(inner))
-        rows = yield _worth_a_look(judge, parts, inner, aim - slack)
+        rows = yield _promising(judge, parts, inner, aim - slack)
         cut = _best(judge, rows, apart)
         if cut is not None and cut.score >= aim - slack:
             break
@@ -383,7 +331,7 @@ def _highest(scores: Floats) -> float:
     return float(scores.max(initial=-np.inf))
 
 
-def _worth_a_look(judge: Judge, runs: Runs, between: Floats, aim: float) -> Runs:
+def _promising(judge: Judge, runs: Runs, between: Floats, aim: float) -> Runs:
     """Select the runs with the values next to every cut that may reach the aim."""
     within = np.max([judge.inside(runs, side) for side in judge.sides], axis=0)
     after = (between >= aim) & (between > -np.inf)
@@ -406,14 +354,14 @@ def _best_between(judge: Judge, rows: Runs, missing_left: bool) -> Cut | None:
         return None
     feature = int(rows.feature[best])
     left = judge.left(rows, rows.end, missing_left)[..., best]
-    if not judge.has_missing[feature]:  # nothing to learn from: the side with more rows
+    if not judge.has_missing[feature]:  # no training value is missing: the side with more rows
         missing_left = bool(2 * left[0].sum() > judge.total[0].sum())
     low, high = float(rows.value[best]), float(rows.value[best + 1])
     return Cut(score[best], feature, low / 2 + high / 2, low, high, missing_left, left)
 
 
 def _best_apart(judge: Judge) -> Cut | None:
-    """Return the best cut that parts the missing values of a column from the rest."""
+    """Return the best cut that separates the missing values of a column from the rest."""
     known = judge.total[..., None] - judge.missing
     score = np.where(judge.has_missing, judge.score(known), -np.inf)
     best = int(score.argmax())

@@ -1,8 +1,8 @@
-"""The passes of `row_passes` as loops for a compiler.
+"""The passes of `hetcal.trees.passes` as loops for a compiler.
 
-They are plain Python so that this module imports without numba; `kernels.compiled`
-turns them into machine code, which is made anew only if this file changes: so constants of
-other modules are arguments. What a loop does is told by its namesake in `row_passes`.
+They are plain Python, so that this module imports without numba; `hetcal.compiled.compiled`
+turns them into machine code, which is compiled again only if this file changes: so constants of
+other modules are arguments. A loop does what its namesake in `passes` says.
 """
 
 from typing import Any
@@ -30,8 +30,8 @@ def first_left(
 ) -> Ints:
     """Return for some rows the first leaf that no split of a small tree crosses out.
 
-    A split that sends a row right crosses out the leaves of its left part; all splits are asked
-    in turn, whether or not they are on the row's path, since that needs no jumps. Those on the
+    A split that sends a row right crosses out the leaves of its left part. All splits are
+    evaluated, whether or not they are on the row's path, since that needs no jumps: those on the
     path cross out all leaves before the row's own, those off the path none but these and later
     ones.
     """
@@ -139,7 +139,7 @@ def bin_column(
 def count(keys: Keys, rows: Rows, borders: Ints, ends: Ints, label_bits: int) -> NDArray[np.uint32]:
     """Count the rows of nodes by node, part and label.
 
-    Row `b` of `borders` tells where the rows of each node in block `b` of the table start.
+    Row `b` of `borders` says where the rows of each node in block `b` of the table start.
     """
     first = ends << label_bits
     counts = np.zeros((borders.shape[1], first[-1]), dtype=np.uint32)
@@ -193,8 +193,8 @@ def collect(
 ) -> tuple[Rows, Codes]:
     """Find the rows of nodes in numbered parts.
 
-    `borders` are those of `count`. `places` tell where the rows of a node and a column are
-    written, from the first place to the one after the last.
+    `borders` are those of `count`. The rows of a node and a column are written from the first
+    of its `places` up to the second.
     """
     at, stop = places[0].copy(), places[1]
     found = np.empty(stop[-1, -1], dtype=rows.dtype)

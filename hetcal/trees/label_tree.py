@@ -21,39 +21,17 @@ from hetcal.trees.passes import REFERENCE, Passes, bin_rows, compiled_passes
 
 @dataclass(frozen=True)
 class GrownTree:
-    """The nodes of a tree: each node first, then its left part, then its right part.
+    """The nodes of a tree: each node first, then its left part, then its right part."""
 
-    Parameters
-    ----------
-    feature : array of int
-        Column that a node cuts; -1 for a leaf.
-    threshold : array of float
-        Values up to it go left; infinity parts the missing values from the rest. NaN
-        for a leaf.
-    missing_left : array of bool
-        Side of the missing values; False for a leaf.
-    left, right : arrays of int
-        The children; 0 for a leaf.
-    rows : array of int
-        Training rows of each node.
-    rate : array of float
-        Share of positive labels among them, by weight; with more than two classes that of the
-        most common one.
-    gaps : array of bool or None
-        For each column, whether a training row has no value there; None if nobody looked.
-    beside : array of float, nodes x 2, or None
-        The values next to the threshold among the rows of the node; None if nobody looked.
-    """
-
-    feature: Ints
-    threshold: Floats
-    missing_left: Bools
-    left: Ints
-    right: Ints
-    rows: Ints
-    rate: Floats
-    gaps: Bools | None = None
-    beside: Floats | None = None
+    feature: Ints  # column that a node cuts; -1 for a leaf
+    threshold: Floats  # values up to it go left; infinity: all but missing ones; NaN for a leaf
+    missing_left: Bools  # side of the missing values; False for a leaf
+    left: Ints  # left child; 0 for a leaf
+    right: Ints  # right child; 0 for a leaf
+    rows: Ints  # training rows of each node
+    rate: Floats  # share of positive labels, or of the most common of many classes, by weight
+    gaps: Bools | None = None  # whether values of a column are missing; None if unknown
+    beside: Floats | None = None  # nodes x 2: values next to the threshold; None if unknown
 
     @classmethod
     def from_scikit_learn(cls, tree: Any) -> Self:
@@ -80,7 +58,7 @@ class GrownTree:
     ) -> Self:
         """Take the cuts, the children, the rows and the mass by label of all nodes.
 
-        A mass may be a difference of sums, and by their rounding a little below 0.
+        A mass may be a difference of sums, so that rounding can leave it slightly below 0.
         """
         mass = np.maximum(mass, 0.0)
         total = mass.sum(axis=1)
@@ -108,18 +86,10 @@ TOGETHER = 8  # nodes whose children are counted in one pass over the rows
 
 @dataclass(frozen=True)
 class Growth:
-    """How far a tree grows.
+    """How far a tree grows."""
 
-    Parameters
-    ----------
-    max_depth : int
-        Most cuts on a path.
-    min_samples_leaf : int
-        Fewest rows of a leaf.
-    """
-
-    max_depth: int
-    min_samples_leaf: int = 1
+    max_depth: int  # most cuts on a path
+    min_samples_leaf: int = 1  # fewest rows of a leaf
 
 
 def grow_tree(
@@ -141,10 +111,8 @@ def grow_tree(
         Class numbers 0, 1, …, at most `MOST_CLASSES` of them.
     weight : array of float or None
         Row weights, all above 0.
-    growth : Growth
-        Limits.
     compiled : bool or None
-        Whether to compile the passes over rows; None means if numba is there.
+        Whether to compile the passes over rows; None means if numba is installed.
     """
     compiled = use_compiled() if compiled is None else compiled
     passes = compiled_passes() if compiled else REFERENCE
@@ -184,15 +152,15 @@ class _Grower:
         children: dict[int, tuple[int, int]] = {}
         waiting: list[Sequence[int]] = [[0]]
         while waiting:
-            looked_at = waiting.pop()
-            divided = self._cuts({number: nodes[number] for number in looked_at})
+            current = waiting.pop()
+            divided = self._cuts({number: nodes[number] for number in current})
             below = self._divide([(nodes[number], cut) for number, cut in divided.items()])
             new = range(len(nodes), len(nodes) + len(below))
             children |= zip(divided, zip(new[::2], new[1::2], strict=True), strict=True)
             waiting += [new[at : at + TOGETHER] for at in range(0, len(new), TOGETHER)]
             cuts |= divided
             nodes += below
-            for number in looked_at:
+            for number in current:
                 nodes[number] = replace(nodes[number], sums=None)
         return _as_tree(nodes, cuts, children, gaps)
 
@@ -202,8 +170,7 @@ class _Grower:
 
     def _grows(self, total: Floats, depth: int) -> bool:
         enough = total[0].sum() >= max(2, 2 * self.growth.min_samples_leaf)
-        pure = GINI.finished(total)
-        return bool(depth < self.growth.max_depth and enough and not pure)
+        return bool(depth < self.growth.max_depth and enough and not GINI.finished(total))
 
     def _cuts(self, branches: dict[int, _Branch]) -> dict[int, Cut]:
         """Return the best cuts of those branches that have one."""
@@ -215,7 +182,7 @@ class _Grower:
         nodes = [branches[number].rows for number in searches]
         cuts = best_cuts(
             list(searches.values()),
-            lambda at, asked: self.magnifier.single([nodes[i] for i in at], asked),
+            lambda at, parts: self.magnifier.single([nodes[i] for i in at], parts),
         )
         return {number: cut for number, cut in zip(searches, cuts, strict=True) if cut is not None}
 
@@ -257,7 +224,7 @@ class _Grower:
         return left, right
 
     def _added(self, pair: tuple[_Branch, _Branch]) -> list[int]:
-        """Tell which of two children to add up: 0 for the left one, 1 for the right one."""
+        """Return which of two children to add up: 0 is the left one, 1 the right one."""
         if len(self.values):
             return [side for side, child in enumerate(pair) if child.grows]
         smaller = int(pair[1].total[0].sum() < pair[0].total[0].sum())
@@ -304,21 +271,10 @@ def depth_keys(tree: GrownTree) -> Floats:
 def weakest_links(tree: GrownTree, mass: Floats | None = None) -> Floats:
     """Return the complexity at which each node stops being split (Breiman et al., 1984).
 
-    The cost of a tree is the Gini impurity of its leaves, by their share of the rows, plus
-    the complexity times the number of leaves. As the complexity grows, one after another
-    the node goes whose branch lowers the impurity least per leaf.
-
-    Parameters
-    ----------
-    tree : GrownTree
-        The tree.
-    mass : array of float or None
-        Weight of the training rows of each node; None means their number.
-
-    Returns
-    -------
-    array of float
-        One per node, minus infinity for leaves. A limit below prunes the tree.
+    The cost of a tree is the Gini impurity of its leaves, by their share of the rows, plus the
+    complexity times the number of leaves. As the complexity grows, the node whose branch lowers
+    the impurity least per leaf is pruned first. `mass` is the weight of the training rows of
+    each node, by default their number. Leaves have minus infinity.
     """
     mass = tree.rows.astype(np.float64) if mass is None else mass
     branches = _Branches(tree, mass / mass[0] * 2 * tree.rate * (1 - tree.rate))

@@ -1,7 +1,7 @@
 """The passes over rows that grow a tree, in numpy: the reference for the compiled ones."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from hetcal.compiled import compiled, use_compiled
 from hetcal.data.columns import single_limits
 from hetcal.trees import kernels as tree_kernels
 from hetcal.trees.bins import (
-    BINS,
     BinnedRows,
     Bytes,
     ColumnBins,
@@ -23,14 +22,14 @@ from hetcal.trees.bins import (
     values_of,
 )
 
-FEW = 1 << 12  # rows that tell where to look
+FEW = 1 << 12  # rows that narrow the search
 
 
 def neighbours(values: Singles, thresholds: Floats) -> Floats:
     """Return the largest value up to each threshold and the smallest one above it, side by side.
 
-    Where there is none, it is infinite. Without a compiler, those of a few rows tell where to
-    look, so that nothing is sorted.
+    Where there is none, it is infinite. Without a compiler, those of a few rows narrow the
+    search, so that nothing is sorted.
 
     Examples
     --------
@@ -65,27 +64,17 @@ COUNTED = 1 << 15  # rows of the table that are counted at a time
 
 @dataclass(frozen=True)
 class Passes:
-    """The passes over rows.
+    """The passes over rows."""
 
-    Parameters
-    ----------
-    bin_column : callable
-        Writes the keys of a column; a part loses its only value if another one turns up.
-    add_up : callable
-        Counts the rows of nodes and adds up their values by label and part.
-    collect : callable
-        Finds the rows of nodes in numbered parts of some columns.
-    divide : callable
-        Divides rows: values of a column up to a last one go left.
-    row_type : type
-        The type of row numbers that is fastest.
-    """
-
+    # Writes the keys of a column; a part loses its only value if another one is found.
     bin_column: Callable[[Singles, Bytes, ColumnBins, Singles, Keys, int], None]
+    # Counts the rows of nodes and adds up their values by label and part.
     add_up: Callable[[BinnedRows, Rows, Sequence[slice], Floats], list[Floats]]
+    # Finds the rows of nodes in numbered parts of some columns.
     collect: Callable[[BinnedRows, Rows, Sequence[slice], Numbers, Ints], list[Found]]
+    # Divides rows: values of a column up to a last one go left.
     divide: Callable[[Singles, Rows, float, bool, Rows], tuple[Rows, Rows]]
-    row_type: type[np.integer[Any]]
+    row_type: type[np.integer[Any]]  # the fastest type of row numbers
 
 
 def bin_rows(
@@ -160,7 +149,7 @@ def collect(
     """Return the rows of each node in numbered parts, column by column, and their numbers.
 
     `numbers`, nodes x parts, are -1 for parts that are not wanted; `sizes`, nodes x columns,
-    tell how many rows there are in the wanted parts.
+    are the numbers of rows in the wanted parts.
     """
     each = zip(nodes, numbers, sizes, strict=True)
     return [_collect_node(table, rows[node], number, many) for node, number, many in each]
@@ -183,8 +172,8 @@ def divide(
 ) -> tuple[Rows, Rows]:
     """Return the rows that go left and those that go right, in their order.
 
-    They take the place of `rows`, those on the right by way of `spare`: memory that was used
-    before is faster than new memory.
+    They overwrite `rows`, those on the right by way of `spare`: memory that was used before is
+    faster than new memory.
     """
     lefts = rights = 0
     for start in range(0, len(rows), CHUNK):
@@ -245,71 +234,20 @@ def _collect(
     table: BinnedRows, rows: Rows, nodes: Sequence[slice], numbers: Numbers, sizes: Ints
 ) -> list[Found]:
     ends = np.cumsum(sizes).reshape(sizes.shape)
+    keys, places = (table.ends, table.label_bits), (ends - sizes, ends)
     borders = _borders(table, rows, nodes)
-    places = ends - sizes, ends
     all_rows, all_numbers = compiled(tree_kernels.collect)(
-        table.keys, rows, borders, numbers, table.ends, table.label_bits, places
+        table.keys, rows, borders, numbers, *keys, places
     )
     last = ends[:-1, -1]
     return list(zip(np.split(all_rows, last), np.split(all_numbers, last), strict=True))
 
 
 def _borders(table: BinnedRows, rows: Rows, nodes: Sequence[slice]) -> Ints:
-    """Tell where the rows of each node in each block of the table start, blocks x nodes.
+    """Return where the rows of each node in each block of the table start, blocks x nodes.
 
-    So all nodes are done with a block before it leaves the cache.
+    So all nodes read a block before it leaves the cache.
     """
     blocks = np.arange(0, len(table.X) + COUNTED, COUNTED, dtype=rows.dtype)
     starts = [node.start + rows[node].searchsorted(blocks) for node in nodes]
     return np.array(starts, dtype=np.int64).T
-
-
-@dataclass(frozen=True, eq=False)
-class CoarseRows:
-    """A matrix with the bin of each value.
-
-    Parameters
-    ----------
-    X : array of float32, rows x columns
-        The values, in Fortran order.
-    bins : array of uint8, rows x columns
-        Their bins, which keep the order of the values; missing values are in the last one.
-    only : array of float32, columns x bins
-        The only value of a bin; NaN if it may hold several.
-    """
-
-    X: Singles
-    bins: Bytes
-    only: Singles
-
-    def select(self, column: int) -> "CoarseRows":
-        """Keep one column."""
-        at = slice(column, column + 1)
-        return CoarseRows(self.X[:, at], self.bins[:, at], self.only[at])
-
-
-def coarse_rows(X: Singles, columns: Sequence[ColumnBins], passes: Passes) -> CoarseRows:
-    """Put each value of a matrix in Fortran order into its bin."""
-    bins = np.empty(X.shape, dtype=np.uint8, order="F")
-    keys = np.empty(len(X), dtype=np.uint16)
-    no_label = np.zeros(len(X), dtype=np.uint8)
-    coarse = [_by_bin(column) for column in columns]
-    only = np.stack([column.only for column in coarse])
-    for j, column in enumerate(coarse):
-        passes.bin_column(X[:, j], no_label, column, only[j], keys, 0)
-        bins[:, j] = keys
-    return CoarseRows(X, bins, only)
-
-
-def _by_bin(column: ColumnBins) -> ColumnBins:
-    """Give every bin one part."""
-    number = column.bin
-    if not column.table.size:
-        ends = np.flatnonzero(np.diff(number[:-1]))
-        number = np.append(np.searchsorted(ends, np.arange(number.size - 1)), BINS - 1)
-        column = replace(column, cuts=column.cuts[ends])
-    first = np.flatnonzero(np.diff(number, prepend=-1))
-    alone = np.diff(first, append=number.size) == 1
-    only = np.full(BINS, np.nan, dtype=np.float32)
-    only[number[first[alone]]] = column.only[first[alone]]
-    return replace(column, table=number.astype(np.uint16).take(column.table), only=only)

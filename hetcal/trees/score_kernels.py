@@ -1,7 +1,4 @@
-"""The passes of score-based trees as loops for a compiler, see `tree_kernels`.
-
-What a loop is for is told where it is called: in `score_codes`, `score_ticks` and `score_sums`.
-"""
+"""The passes of score-based trees as loops for a compiler, see `kernels` and `score_sums`."""
 
 import numpy as np
 
@@ -91,8 +88,8 @@ def add_up(
         part = rows[begin : begin + BLOCK]
         for i in range(len(part)):
             for k in range(8):
-                worth = weight[part[i]] if k % 4 else 1.0
-                near[i, k] = table[code[part[i]], k] * worth
+                factor = weight[part[i]] if k % 4 else 1.0
+                near[i, k] = table[code[part[i]], k] * factor
         for j in range(bins.shape[1]):
             column, into = bins[:, j], sums[j]
             for i in range(len(part)):

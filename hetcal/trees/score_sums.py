@@ -1,17 +1,17 @@
 """Sums of values by score and label over the bins of a node, and over its single rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hetcal.arrays import Bools, Floats, Ints, Labels, Singles
+from hetcal.arrays import Floats, Ints, Labels, Singles
 from hetcal.compiled import compiled, use_compiled
 from hetcal.trees import score_kernels
-from hetcal.trees.bins import BINS, Bytes, choose_bins, order_codes
+from hetcal.trees.bins import BINS, OFTEN, Bytes, ColumnBins, choose_bins, order_codes
 from hetcal.trees.cuts import Runs, divided
-from hetcal.trees.passes import REFERENCE, CoarseRows, compiled_passes
+from hetcal.trees.passes import REFERENCE, Passes, compiled_passes
 
 CELLS = 1024
 FEW = 100_000  # rows whose values are sorted
@@ -21,27 +21,18 @@ Rows = NDArray[np.integer]
 
 @dataclass(frozen=True, eq=False)
 class ScoreCodes:
-    """Scores and labels of all rows.
+    """Scores and labels of all rows."""
 
-    Parameters
-    ----------
-    code : array of uint16, one per row
-        `2 * cell + label`.
-    score : array of float, one per code
-        Mean score of the cell, on a scale of mean 0 and deviation 1 over all rows.
-    weight : array of float or None
-        Row weights.
-    """
-
-    code: Codes
+    code: Codes  # one per row: `2 * cell + label`
+    # one per code: mean score of the cell, on a scale of mean 0 and deviation 1 over all rows
     score: Floats
-    weight: Floats | None = None
+    weight: Floats | None = None  # row weights
 
     @classmethod
     def of_rows(cls, scores: Floats, y: Labels, weight: Floats | None = None) -> "ScoreCodes":
         """Put rows into at most 1,024 cells: one per value if there are few, else of equal mass.
 
-        Single precision tells cells apart; scores beyond it share the outermost cells.
+        Cells differ in single precision; scores beyond it share the outermost cells.
         """
         largest = max(scores.max(), -scores.min()) or 1.0  # keeps sums of huge scores finite
         single = np.empty(len(scores), dtype=np.float32)
@@ -63,8 +54,8 @@ class ScoreCodes:
         """Return the number of rows per code, or the sum of a power of their weights."""
         if self.weight is None and use_compiled():
             return compiled(score_kernels.count)(self.code, rows, np.zeros(self.score.size))
-        worth = None if self.weight is None else self.weight[rows] ** power
-        found = np.bincount(self.code.take(rows), worth, self.score.size)
+        mass = None if self.weight is None else self.weight[rows] ** power
+        found = np.bincount(self.code.take(rows), mass, self.score.size)
         return found.astype(np.float64)
 
 
@@ -105,6 +96,61 @@ def _standardised(mean: Floats, rows: Ints) -> Floats:
     return distance / np.sqrt(spread or 1.0)
 
 
+@dataclass(frozen=True, eq=False)
+class BinnedColumns:
+    """The columns of all rows, in bins that keep the order of the values."""
+
+    X: Singles  # rows x columns: the values, in Fortran order
+    bins: Bytes  # rows x columns: missing values are in the last bin
+    only: Singles  # columns x bins: the only value of a bin; NaN if it may hold several
+    source: Ints  # the feature of each column; a category may have several columns, by order
+    levels: Ints  # number of categories of each column; 0 for numbers
+    passes: Passes
+
+    @classmethod
+    def of_matrix(
+        cls, X: Singles, source: Ints, levels: Ints, *, compiled: bool
+    ) -> "BinnedColumns":
+        """Choose the bins, one for each category unless there are too many."""
+        passes = compiled_passes() if compiled else REFERENCE
+        X = np.asfortranarray(X)
+        bins = np.empty(X.shape, dtype=np.uint8, order="F")
+        only = np.empty((X.shape[1], BINS), dtype=np.float32)
+        keys, no_label = np.empty(len(X), dtype=np.uint16), np.zeros(len(X), dtype=np.uint8)
+        for j, many in enumerate(levels):
+            ranks = np.arange(many, dtype=np.float32).repeat(OFTEN)
+            column = _by_bin(choose_bins(ranks if many else X[:, j]))
+            only[j] = column.only
+            passes.bin_column(X[:, j], no_label, column, only[j], keys, 0)
+            bins[:, j] = keys
+        return cls(X, bins, only, source, levels, passes)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether passes are compiled."""
+        return self.passes is not REFERENCE
+
+    def select(self, column: int) -> "BinnedColumns":
+        """Keep one column."""
+        at = slice(column, column + 1)
+        arrays = self.X[:, at], self.bins[:, at], self.only[at], self.source[at], self.levels[at]
+        return BinnedColumns(*arrays, self.passes)
+
+
+def _by_bin(column: ColumnBins) -> ColumnBins:
+    """Give every bin one part."""
+    number = column.bin
+    if not column.table.size:
+        ends = np.flatnonzero(np.diff(number[:-1]))
+        number = np.append(np.searchsorted(ends, np.arange(number.size - 1)), BINS - 1)
+        column = replace(column, cuts=column.cuts[ends])
+    first = np.flatnonzero(np.diff(number, prepend=-1))
+    alone = np.diff(first, append=number.size) == 1
+    only = np.full(BINS, np.nan, dtype=np.float32)
+    only[number[first[alone]]] = column.only[first[alone]]
+    return replace(column, table=number.astype(np.uint16).take(column.table), only=only)
+
+
 MOST_TICKS = (1 << 17) - 1  # of a value
 FULL = 1 << 14  # rows that words hold: less than 2³¹ ticks of a value, and less than 2¹⁶ rows
 COUNTS = (0, 4)  # the values that count rows, by label
@@ -113,32 +159,19 @@ NUMBERS, WORDS = 7, 3  # two counts and at most five other values; the words tha
 
 @dataclass(frozen=True, eq=False)
 class Ticks:
-    """A table of eight values per code, as multiples of seven whole numbers.
+    """A table of eight values per code, as multiples of seven whole numbers."""
 
-    Parameters
-    ----------
-    number : array of int, codes x 7
-        One for rows of label 0, five numbers of ticks, and one for rows of label 1.
-    place : array of int, one per value
-        The number that the value is a multiple of.
-    unit : array of float, one per value
-        The value of one.
-    """
-
+    # codes x 7: one for rows of label 0, five numbers of ticks, and one for rows of label 1
     number: Ints
-    place: Ints
-    unit: Floats
+    place: Ints  # one per value: the number that the value is a multiple of
+    unit: Floats  # one per value: the value of one
 
     @classmethod
     def of_table(cls, table: Floats, like: tuple[int, ...]) -> "Ticks":
-        """Round values.
+        """Round values, codes x 8, of which 0 and 4 are counts.
 
-        Parameters
-        ----------
-        table : array, codes x 8
-            The values; 0 and 4 are counts.
-        like : tuple of int, one per value
-            The first value that it is a multiple of; counts are multiples of themselves.
+        `like` gives for each value the first one that it is a multiple of; counts are multiples
+        of themselves.
         """
         zeros, ones = COUNTS
         kept = [zeros, *sorted(set(like) - set(COUNTS))]
@@ -197,37 +230,30 @@ WIDTH = 2 * CHANNELS  # values of a code
 
 @dataclass(frozen=True, eq=False)
 class ValueTables:
-    """What rows add up, in the form (channels, 2) that `split_criteria` explains.
+    """What rows add up, in the form (channels, 2) of the criteria of cuts.
 
-    Without weights they are rounded to whole numbers of ticks, see `Ticks`.
-
-    Parameters
-    ----------
-    codes : ScoreCodes
-        All rows.
-    tables : tuple of arrays, codes x 8
-        Twice four channels. Channel 0 of the first table counts rows by label. The
-        others are multiplied by the weight; those of the second table by its square.
-    like : tuple of int
-        For each of the eight values, the first that it is a multiple of if there are no
-        weights. Beside the counts there are at most five of these.
+    Without weights, values are rounded to whole numbers of ticks, see `Ticks`.
     """
 
-    codes: ScoreCodes
+    codes: ScoreCodes  # all rows
+    # Codes x 8: twice four channels. Channel 0 of the first table counts rows by label. The others
+    # are multiplied by the weight; those of the second table by its square.
     tables: tuple[Floats, ...]
+    # For each of the eight values, the first that it is a multiple of if there are no weights.
+    # Besides the counts there are at most five of these.
     like: tuple[int, ...]
 
-    def per_bin(self, table: CoarseRows, rows: Rows, use_compiled: bool) -> Floats:
+    def per_bin(self, columns: BinnedColumns, rows: Rows) -> Floats:
         """Return sums of shape (channels, 2, columns, bins)."""
         if self.codes.weight is None:
-            ticks = self._ticks.per_bin(table.bins, rows, self.codes.code, use_compiled)
+            ticks = self._ticks.per_bin(columns.bins, rows, self.codes.code, columns.compiled)
             return _in_channels(self._ticks.values(ticks))
-        add_up = compiled(score_kernels.add_up) if use_compiled else _add_up
+        add_up = compiled(score_kernels.add_up) if columns.compiled else _add_up
         found = []
         for power, values in enumerate(self.tables, start=1):
-            sums = np.zeros((len(table.only), BINS, WIDTH))
+            sums = np.zeros((len(columns.only), BINS, WIDTH))
             weight = self.codes.weight**power
-            add_up(table.bins, rows, self.codes.code, values, weight, sums)
+            add_up(columns.bins, rows, self.codes.code, values, weight, sums)
             found.append(_in_channels(sums))
         return np.concatenate(found)
 
@@ -236,11 +262,9 @@ class ValueTables:
         code = self.codes.code
         if self.codes.weight is None:
             return _in_channels(self._ticks.values(self._ticks.number[code[rows]]))
-        weights = (self.codes.weight**power for power in range(1, len(self.tables) + 1))
-        pairs = zip(self.tables, weights, strict=True)
-        return np.concatenate(
-            [_in_channels(_row_values(rows, code, table, weight)) for table, weight in pairs]
-        )
+        tables = enumerate(self.tables, start=1)
+        found = [_row_values(rows, code, each, self.codes.weight**power) for power, each in tables]
+        return np.concatenate(list(map(_in_channels, found)))
 
     @cached_property
     def _ticks(self) -> Ticks:
@@ -270,51 +294,24 @@ def _add_up(
             sums[j, :, k] = np.bincount(here, each, BINS)
 
 
-class ValueMagnifier:
-    """Divides bins of a node into single rows.
-
-    Parameters
-    ----------
-    table : CoarseRows
-        All rows.
-    values : ValueTables
-        What is added up.
-    rows : array of int
-        The rows of the node.
-    use_compiled : bool
-        Whether passes are compiled.
-    """
-
-    def __init__(
-        self, table: CoarseRows, values: ValueTables, rows: Rows, use_compiled: bool
-    ) -> None:
-        self.table, self.values, self.rows = table, values, rows
-        self.use_compiled = use_compiled
-
-    def single(self, parts: Runs) -> Runs:
-        """Divide bins of several values into rows."""
-        owners = np.flatnonzero(np.isnan(parts.value))
-        found, owner = [self.rows[:0]], [owners[:0]]
-        for feature in np.unique(parts.feature[owners]):
-            mine = owners[parts.feature[owners] == feature]
-            owner_of = np.full(BINS, -1)
-            owner_of[parts.place[mine] - feature * BINS] = mine
-            column = self.table.bins[:, feature]
-            rows = self._rows_in(column, owner_of >= 0, int(parts.rows[mine].sum()))
-            found.append(rows)
-            owner.append(owner_of[column[rows]])
-        return self._in_order(parts, np.concatenate(found), np.concatenate(owner))
-
-    def _rows_in(self, column: Bytes, wanted: Bools, many: int) -> Rows:
-        if not self.use_compiled:
-            return self.rows[np.flatnonzero(wanted.take(column.take(self.rows)))]
-        found = np.empty(many, dtype=self.rows.dtype)
-        compiled(score_kernels.collect)(column, self.rows, wanted, found)
-        return found
-
-    def _in_order(self, runs: Runs, rows: Rows, owner: Ints) -> Runs:
-        value = self.table.X[rows, runs.feature[owner]]
-        order = np.argsort((owner << 32) + order_codes(value).astype(np.int64))
-        rows, owner, value = rows[order], owner[order], value[order]
-        sums = self.values.per_row(rows)
-        return divided(runs, owner, sums, value, np.arange(rows.size))
+def single_rows(columns: BinnedColumns, values: ValueTables, rows: Rows, parts: Runs) -> Runs:
+    """Divide bins of several values into the single rows of a node."""
+    owners = np.flatnonzero(np.isnan(parts.value))
+    found, numbers = [rows[:0]], [owners[:0]]
+    for feature in np.unique(parts.feature[owners]):
+        mine = owners[parts.feature[owners] == feature]
+        owner_of = np.full(BINS, -1)
+        owner_of[parts.place[mine] - feature * BINS] = mine
+        column, wanted = columns.bins[:, feature], owner_of >= 0
+        if columns.compiled:
+            here = np.empty(int(parts.rows[mine].sum()), dtype=rows.dtype)
+            compiled(score_kernels.collect)(column, rows, wanted, here)
+        else:
+            here = rows[np.flatnonzero(wanted.take(column.take(rows)))]
+        found.append(here)
+        numbers.append(owner_of[column[here]])
+    rows, owner = np.concatenate(found), np.concatenate(numbers)
+    value = columns.X[rows, parts.feature[owner]]
+    order = np.argsort((owner << 32) + order_codes(value).astype(np.int64))
+    rows, owner, value = rows[order], owner[order], value[order]
+    return divided(parts, owner, values.per_row(rows), value, np.arange(rows.size))

@@ -1,96 +1,33 @@
 """A tree whose cuts are judged by scores and labels, grown from histograms."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
 
-from hetcal.arrays import Bools, Floats, Ints, Singles
-from hetcal.trees.bins import OFTEN, choose_bins
+from hetcal.arrays import Bools, Floats
 from hetcal.trees.cuts import Criterion, Cut, Judge, Runs, best_cuts, search_cut
 from hetcal.trees.label_tree import GrownTree
-from hetcal.trees.passes import REFERENCE, CoarseRows, Passes, coarse_rows, compiled_passes
-from hetcal.trees.score_sums import Rows, ScoreCodes, ValueMagnifier, ValueTables
-
-
-@dataclass(frozen=True, eq=False)
-class BinnedColumns:
-    """The columns of all rows, in bins.
-
-    Parameters
-    ----------
-    table : CoarseRows
-        The bins.
-    source : array of int
-        Which feature each column is; a category may stand there in several orders.
-    levels : array of int
-        Number of categories of each column; 0 for numbers.
-    passes : Passes
-        Numpy's or compiled ones.
-    """
-
-    table: CoarseRows
-    source: Ints
-    levels: Ints
-    passes: Passes
-
-    @classmethod
-    def of_matrix(
-        cls, X: Singles, source: Ints, levels: Ints, *, compiled: bool
-    ) -> "BinnedColumns":
-        """Choose the bins, one for each category unless there are too many."""
-        passes = compiled_passes() if compiled else REFERENCE
-        X = np.asfortranarray(X)
-        ranks = [np.arange(each, dtype=np.float32).repeat(OFTEN) for each in levels]
-        bins = [
-            choose_bins(rank if rank.size else column)
-            for rank, column in zip(ranks, X.T, strict=True)
-        ]
-        return cls(coarse_rows(X, bins, passes), source, levels, passes)
-
-    @property
-    def compiled(self) -> bool:
-        """Whether passes are compiled."""
-        return self.passes is not REFERENCE
-
-    def select(self, column: int) -> "BinnedColumns":
-        """Keep one column."""
-        at = slice(column, column + 1)
-        table = self.table.select(column)
-        return replace(self, table=table, source=self.source[at], levels=self.levels[at])
+from hetcal.trees.score_sums import BinnedColumns, Rows, ScoreCodes, ValueTables, single_rows
 
 
 @dataclass(frozen=True, eq=False)
 class NodeSums:
-    """A node that may be cut: what its rows add up by column and bin.
+    """A node that may be cut: what its rows add up by column and bin."""
 
-    Parameters
-    ----------
-    columns : BinnedColumns
-        All columns.
-    rows : array of int
-        The rows of the node.
-    values : ValueTables
-        What is added up.
-    sums : array of float, channels x 2 x columns x bins
-        The sums.
-    min_rows : int
-        Fewest rows of a side.
-    """
-
-    columns: BinnedColumns
-    rows: Rows
-    values: ValueTables
-    sums: Floats
-    min_rows: int
+    columns: BinnedColumns  # all columns
+    rows: Rows  # the rows of the node
+    values: ValueTables  # what is added up
+    sums: Floats  # channels x 2 x columns x bins: the sums
+    min_rows: int  # fewest rows of a side
 
     @classmethod
     def of_rows(
         cls, columns: BinnedColumns, rows: Rows, values: ValueTables, min_rows: int
     ) -> "NodeSums":
         """Add up."""
-        sums = values.per_bin(columns.table, rows, columns.compiled)
+        sums = values.per_bin(columns, rows)
         return cls(columns, rows, values, sums, min_rows)
 
     @cached_property
@@ -102,7 +39,7 @@ class NodeSums:
     @cached_property
     def runs(self) -> Runs:
         """The bins with rows."""
-        return Runs.of_bins(self.sums, self.columns.table.only)
+        return Runs.of_bins(self.sums, self.columns.only)
 
     def judge(self, criterion: Criterion, wanted: Bools | None = None) -> Judge:
         """Return how cuts are judged; those of missing values only in wanted columns."""
@@ -124,48 +61,43 @@ class NodeSums:
         """Find the best cut of a feature."""
         wanted = self.columns.source == feature
         runs = self.runs.select(wanted[self.runs.feature])
-        columns = self.columns
-        magnifier = ValueMagnifier(columns.table, self.values, self.rows, columns.compiled)
         search = search_cut(self.judge(criterion, wanted), runs, lambda bins: bins)
-        (cut,) = best_cuts([search], lambda _, asked: [magnifier.single(each) for each in asked])
+        single = partial(single_rows, self.columns, self.values, self.rows)
+        (cut,) = best_cuts([search], lambda _, parts: list(map(single, parts)))
         return cut
 
 
-@dataclass(frozen=True)
-class NodePlace:
-    """Where a node is in its tree.
+def tests_at(depth: int) -> int:
+    """Return how many times below alpha the lowest p-value of a node at some depth has to be.
 
-    Parameters
-    ----------
-    position : int
-        Number of the node, in the order of growth.
-    depth : int
-        Cuts above it.
+    The root may spend half of alpha, its children a quarter between them, their children an
+    eighth, and so on: alpha in all, for the whole tree.
     """
+    return int(2 ** (2 * depth + 1))
 
-    position: int
-    depth: int
 
-    @property
-    def tests(self) -> int:
-        """How many times rarer than alpha a node's lowest chance has to be.
+@dataclass(frozen=True)
+class Judged:
+    """What was found about a feature in a node."""
 
-        The root may spend half of alpha, its children a quarter between them, their
-        children an eighth, and so on: alpha in all, for the whole tree.
-        """
-        return int(2 ** (2 * self.depth + 1))
+    node: int  # position of the node in the tree
+    feature: int  # position of the feature in the table
+    statistic: float  # what the feature was judged by
+    p: float  # corrected p-value of the test for different maps
+    chosen: bool  # whether the node is cut there
 
 
 class Chooser(Protocol):
     """Decides whether and how nodes are cut."""
 
-    steady: bool  # whether rows add up the same in every node
+    judged: list[Judged]
+    same_sums: bool  # whether the values of a row are the same in every node
 
     def values(self, rows: Rows) -> ValueTables | None:
         """Return what the rows of a node add up; None if the node needs no cut."""
 
-    def choose(self, place: NodePlace, node: NodeSums) -> Cut | None:
-        """Return the cut of a node; None if it is a leaf."""
+    def choose(self, position: int, depth: int, node: NodeSums) -> Cut | None:
+        """Return the cut of a node; None if it is a leaf. Nodes are numbered as they are grown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,24 +111,14 @@ class _Branch:
 
 
 class ScoreTreeGrower:
-    """Grows a tree.
-
-    Parameters
-    ----------
-    columns : BinnedColumns
-        All columns.
-    chooser : Chooser
-        What decides.
-    max_depth, min_rows : int
-        Most cuts on a path, and fewest rows of a leaf.
-    """
+    """Grows a tree, whose cuts a chooser decides."""
 
     def __init__(
         self, columns: BinnedColumns, chooser: Chooser, max_depth: int, min_rows: int
     ) -> None:
         self.columns, self.chooser = columns, chooser
         self.max_depth, self.min_rows = max_depth, min_rows
-        self.spare = np.empty(len(columns.table.X), dtype=columns.passes.row_type)
+        self.spare = np.empty(len(columns.X), dtype=columns.passes.row_type)
 
     def grow(self, codes: ScoreCodes) -> GrownTree:
         """Grow the tree: each node first, then its left part, then its right part."""
@@ -211,8 +133,7 @@ class ScoreTreeGrower:
             branch, siblings = waiting.pop()
             siblings.append(len(cuts))
             node = self._sums(branch)
-            place = NodePlace(len(cuts), branch.depth)
-            cut = None if node is None else self.chooser.choose(place, node)
+            cut = None if node is None else self.chooser.choose(len(cuts), branch.depth, node)
             cuts.append(cut)
             children.append([])
             branches.append(replace(branch, sums=None))
@@ -222,7 +143,8 @@ class ScoreTreeGrower:
         counts = np.array([branch.counts for branch in branches])
         mass = counts
         if codes.weight is not None:
-            mass = np.array([_label_masses(codes, branch.rows) for branch in branches])
+            masses = [codes.masses(branch.rows) for branch in branches]
+            mass = np.array([each.reshape(-1, 2).sum(axis=0) for each in masses])
         return GrownTree.of_cuts(cuts, children, counts.sum(axis=1).astype(np.int64), mass)
 
     def _grows(self, branch: _Branch) -> bool:
@@ -238,12 +160,12 @@ class ScoreTreeGrower:
         return NodeSums.of_rows(self.columns, branch.rows, values, self.min_rows)
 
     def _divide(self, branch: _Branch, node: NodeSums, cut: Cut) -> tuple[_Branch, _Branch]:
-        column = self.columns.table.X[:, cut.feature]
-        way = cut.last, cut.missing_left
-        parts = self.columns.passes.divide(column, branch.rows, *way, self.spare)
+        column = self.columns.X[:, cut.feature]
+        divide = self.columns.passes.divide
+        parts = divide(column, branch.rows, cut.last, cut.missing_left, self.spare)
         counts = cut.left[0], branch.counts - cut.left[0]
         left, right = map(_Branch, parts, counts, (branch.depth + 1,) * 2)
-        if not self.chooser.steady:
+        if not self.chooser.same_sums:
             return left, right
         if left.rows.size <= right.rows.size:
             return self._siblings(node, left, right)
@@ -260,8 +182,3 @@ class ScoreTreeGrower:
             large = replace(large, sums=more)
             small = replace(small, sums=fewer if self._grows(small) else None)
         return small, large
-
-
-def _label_masses(codes: ScoreCodes, rows: Rows) -> Floats:
-    masses: Floats = codes.masses(rows).reshape(-1, 2).sum(axis=0)
-    return masses

@@ -10,7 +10,7 @@ from hetcal import parallel as side_by_side
 from hetcal.errors import PartitionError
 from hetcal.partitions.boosted import BoostedPartition
 from hetcal.partitions.forest import ForestPartition
-from hetcal.partitions.sklearn_internals import ToldLoss
+from hetcal.partitions.sklearn_internals import ReportingLoss
 from hetcal.schemes.stages import NestedStage, boosted_stage
 
 FOLDS = "rows are divided into folds, where a weight of 2 is not two rows"
@@ -81,7 +81,7 @@ def test_what_progress_raises_ends_the_growth_of_all_members(monkeypatch):
     monkeypatch.setattr(side_by_side, "PAUSE", 0.001)
     X, y = rows(0, 400)
     grown = []
-    loss = ToldLoss.gradient_hessian
+    loss = ReportingLoss.gradient_hessian
 
     def counted(self, *args, **kwargs):
         grown.append(1)
@@ -91,7 +91,7 @@ def test_what_progress_raises_ends_the_growth_of_all_members(monkeypatch):
         if done > 0.005:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(ToldLoss, "gradient_hessian", counted)
+    monkeypatch.setattr(ReportingLoss, "gradient_hessian", counted)
     estimator = BoostedPartition(4, max_iter=5_000, learning_rate=1e-4)
     with pytest.raises(KeyboardInterrupt):
         estimator.fit(X, y, progress=stop)

@@ -6,9 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hetcal.calibrators.leaf_calibrator import LeafMap
+from hetcal.calibrators.shapes import Affine
+from hetcal.data.splits import Split, split_by_column
 from hetcal.errors import PartitionError
+from hetcal.partitions import partition as routing
 from hetcal.partitions.nodes import Feature, Node
-from hetcal.partitions.partition import Partition
+from hetcal.partitions.partition import Partition, fallback_words, leaf_table
 from hetcal.partitions.tree import TreePartition
 
 
@@ -299,3 +303,98 @@ def test_counting_gives_the_rows_and_rates_of_other_rows():
     assert counted.nodes[0].rows == 500
     assert counted.base_rate == pytest.approx(np.average(other, weights=weight))
     assert np.array_equal(counted.apply(X), grown.apply(X))
+
+
+def walk(partition, row):
+    """Follow one row by hand."""
+    position = 0
+    while partition.nodes[position].feature is not None:
+        node = partition.nodes[position]
+        value = row[int(node.feature[1:])]
+        left = node.missing_left if np.isnan(value) else float(value) <= node.threshold
+        position = node.left if left else node.right
+    return position
+
+
+@pytest.mark.parametrize("leaves", [2, 3, 40, 300])
+@pytest.mark.parametrize("block", [7, 64, 1 << 15])
+def test_every_row_takes_the_way_of_a_walk_by_hand(monkeypatch, leaves, block):
+    monkeypatch.setattr(routing, "BLOCK", block)
+    nodes = [Node(9, 0.5)]
+    for i in range(leaves - 1):  # the last leaf becomes a split with two leaves
+        at = len(nodes) - 1
+        nodes[at] = Node(
+            9, 0.5, f"x{i % 2}", i / leaves, missing_left=i % 3 == 0, left=at + 1, right=at + 2
+        )
+        nodes += [Node(9, 0.5), Node(9, 0.5)]
+    partition = Partition((Feature("x0", "number"), Feature("x1", "number")), tuple(nodes))
+    X = np.random.default_rng(leaves).uniform(size=(500, 2)).astype(np.float32)
+    X[::9, 0], X[::11, 1] = np.nan, np.nan
+    node_of = {leaf.node: leaf.id for leaf in partition.leaves}
+    expected = [node_of[walk(partition, row)] for row in X]
+    assert partition.apply(X).tolist() == expected
+
+
+def test_no_rows_have_no_leaves():
+    partition = Partition((), (Node(9, 0.5),))
+    assert partition.apply(np.empty((0, 1))).tolist() == []
+    assert partition.apply(np.empty((3, 1))).tolist() == [1, 1, 1]
+
+
+@pytest.fixture
+def halves():
+    """Two leaves, eight rows."""
+    X = pd.DataFrame({"x": [0.0, 0, 0, 0, 1, 1, 1, 1]})
+    y = np.array([0, 0, 0, 1, 1, 1, 1, 0])
+    partition = TreePartition(max_depth=1, min_samples_leaf=1).fit(X, y).partition_
+    return partition, partition.apply(X), y
+
+
+def test_rows_and_rates_are_counted_per_leaf_and_role(halves):
+    roles = ["train", "train", "calibration", "test", "train", "train", "calibration", "test"]
+    table = leaf_table(*halves, split_by_column(pd.Series(roles)))
+    assert table["leaf"].tolist() == [1, 2]
+    assert table["rows_train"].tolist() == [2, 2]
+    assert table["rate_train"].tolist() == [0, 1]
+    assert table["rate_test"].tolist() == [1, 0]
+    assert table["rows_validation"].tolist() == [0, 0]
+    assert table["rate_validation"].isna().all()
+    assert table["distance"].tolist() == pytest.approx([-0.5, 0.5])
+
+
+def test_weights_change_rates_but_not_numbers_of_rows(halves):
+    every, none = np.arange(8), np.array([], dtype=np.int64)
+    weight = np.array([1.0, 2, 3, 4, 0, 0, 0, 0])
+    table = leaf_table(*halves, Split(every, none, none, none), weight)
+    assert table["rows_train"].tolist() == [4, 4]
+    assert table["rate_train"][0] == 4 / 10
+    assert np.isnan(table["rate_train"][1])
+    assert table["distance"][0] == 0
+
+
+def test_weights_of_one_are_no_weights(halves):
+    roles = ["train", "train", "calibration", "test", "train", "train", "calibration", "test"]
+    split = split_by_column(pd.Series(roles))
+    plain, weighted = leaf_table(*halves, split), leaf_table(*halves, split, np.ones(8))
+    pd.testing.assert_frame_equal(plain, weighted)
+
+
+def test_without_training_rows_there_is_no_distance(halves):
+    every, none = np.arange(8), np.array([], dtype=np.int64)
+    table = leaf_table(*halves, Split(none, none, every, every))
+    assert table["rows_train"].tolist() == [0, 0]
+    assert table["distance"].isna().all()
+    assert table["rate_test"].tolist() == [0.25, 0.75]
+
+
+def with_reasons(*reasons):
+    return [LeafMap(i, Affine(1.0, 0.0), 9, 4, reason) for i, reason in enumerate(reasons, 1)]
+
+
+def test_leaves_without_a_map_of_their_own_are_named_once_for_each_reason():
+    maps = with_reasons("few rows", None, "one class", "few rows", "few rows")
+    assert fallback_words(maps) == "leaves 1, 4, 5 (few rows); leaf 3 (one class)"
+
+
+def test_leaves_with_maps_of_their_own_need_no_words():
+    assert fallback_words(with_reasons(None, None)) == ""

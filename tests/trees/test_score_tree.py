@@ -14,8 +14,9 @@ from hetcal.partitions.auc_gain import AucGain, AucGainPartition, score_moments
 from hetcal.partitions.instability import InstabilityPartition
 from hetcal.partitions.partition import Partition
 from hetcal.partitions.scored import MapDifference, NodeMap
-from hetcal.trees.score_sums import CELLS, ScoreCodes
-from hetcal.trees.score_tree import BinnedColumns, NodeSums
+from hetcal.trees.bins import BINS
+from hetcal.trees.score_sums import CELLS, BinnedColumns, ScoreCodes
+from hetcal.trees.score_tree import NodeSums
 from tests.trees.growing import random_table
 
 BOTH = pytest.mark.parametrize("kind", [AucGainPartition, InstabilityPartition])
@@ -243,3 +244,21 @@ def test_parameters_are_checked(kind, wrong):
     estimator = clone(kind(), safe=True).set_params(**wrong)
     with pytest.raises(PartitionError, match=next(iter(wrong))):
         estimator.fit(np.zeros((100, 1)), np.arange(100) % 2, np.zeros(100))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_bins_keep_the_order_of_values_and_gaps_come_last(compiled):
+    if compiled:
+        pytest.importorskip("numba")
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.lognormal(0, 3, (20_000, 3)), dtype=np.float32)
+    X[:, 1] = rng.integers(0, 3, 20_000)
+    X[::7, 2] = np.nan
+    table = BinnedColumns.of_matrix(X, np.arange(3), np.zeros(3, dtype=int), compiled=compiled)
+    for j in range(3):
+        order = np.argsort(X[:, j])  # gaps come last
+        assert (np.diff(table.bins[order, j].astype(int)) >= 0).all()
+    assert ((table.bins == BINS - 1) == np.isnan(X)).all()
+    assert np.unique(table.bins[:, 0]).size > 200
+    known = table.only[1][table.bins[:, 1]]
+    assert np.array_equal(known, X[:, 1])

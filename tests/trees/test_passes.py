@@ -1,12 +1,10 @@
-"""The loops as plain Python against numpy, so that they are tested without a compiler, too."""
-
 import numpy as np
 import pytest
 
 from hetcal.trees import kernels as tree_kernels
 from hetcal.trees import passes as row_passes
 from hetcal.trees.bins import choose_bins, order_codes
-from hetcal.trees.passes import REFERENCE, bin_rows
+from hetcal.trees.passes import REFERENCE, bin_rows, neighbours
 from tests.trees.growing import random_table
 
 ROWS = np.concatenate([np.arange(0, 300, 2), [7], np.arange(1, 300, 4), np.arange(5, 9)])
@@ -93,3 +91,24 @@ def test_neighbours_of_limits_are_the_same():
     for code, low, high in zip(order_codes(limits), below, above, strict=True):
         assert low == codes[codes <= code].max()
         assert high == codes[codes > code].min()
+
+
+@pytest.mark.parametrize("compiled", ["0", "1"])
+@pytest.mark.parametrize("rows", [10, 20_000])
+def test_neighbours_of_a_threshold_are_those_of_the_sorted_column(monkeypatch, compiled, rows):
+    monkeypatch.setenv("HETCAL_COMPILED", compiled)
+    rng = np.random.default_rng(rows)
+    values = np.round(rng.normal(size=rows), 3).astype(np.float32)
+    values[rng.random(rows) < 0.2] = np.nan
+    known = np.sort(values[~np.isnan(values)])
+    thresholds = (known[:-1].astype(float) + 1e-12)[:: max(1, rows // 20)]
+    expected = [[known[known <= each][-1], known[known > each][0]] for each in thresholds]
+    assert neighbours(values, thresholds).tolist() == expected
+
+
+@pytest.mark.parametrize("compiled", ["0", "1"])
+def test_a_neighbour_that_is_not_there_is_infinite(monkeypatch, compiled):
+    monkeypatch.setenv("HETCAL_COMPILED", compiled)
+    values = np.array([2, np.nan, 1, -np.nan], dtype=np.float32)
+    found = neighbours(values, np.array([0.5, 1.5, 2.0]))
+    assert found.tolist() == [[-np.inf, 1.0], [1.0, 2.0], [2.0, np.inf]]

@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 
 from hetcal.errors import PartitionError
-from hetcal.partitions.ensemble import ensemble_fields, read_ensemble
+from hetcal.partitions.encoding import encode_columns
+from hetcal.partitions.ensemble import FlatTree, TreeColumns, ensemble_fields, read_ensemble
 from hetcal.partitions.forest import ForestPartition
+from hetcal.partitions.nodes import Feature
 from hetcal.strict_json import Fields, JsonError
 
 
@@ -100,3 +102,88 @@ def test_text_among_the_numbers_is_refused(grown):
     fields["threshold"][0] = "0"
     with pytest.raises(JsonError, match="list of numbers"):
         read_ensemble(Fields(fields, "the trees"))
+
+
+COLUMNS = TreeColumns(
+    (Feature("n", "number"), Feature("c", "category", ("p", "q", "r"))), ((), (2, 0, 1))
+)
+
+
+def test_numbers_stay_and_categories_become_ranks():
+    X = pd.DataFrame({"c": ["p", "q", None, "new"], "other": 0, "n": [1.5, np.nan, 1e300, -3]})
+    matrix = COLUMNS.matrix(X)
+    assert matrix[:, 1].tolist() == pytest.approx([2, 0, np.nan, np.nan], nan_ok=True)
+    largest = float(np.finfo(np.float32).max)
+    assert matrix[:, 0].tolist() == pytest.approx([1.5, np.nan, largest, -3], nan_ok=True)
+
+
+def test_training_rows_are_what_the_tree_saw():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"n": rng.normal(size=400), "c": rng.choice([*"stuv"], 400)})
+    matrix, columns = encode_columns(X, rng.integers(0, 2, 400), np.ones(400))
+    assert np.array_equal(TreeColumns.of(columns).matrix(X), matrix)
+
+
+def test_a_column_that_is_not_there_is_named():
+    with pytest.raises(PartitionError, match="no column 'c'"):
+        COLUMNS.matrix(pd.DataFrame({"n": [1.0]}))
+
+
+@pytest.mark.parametrize("ranks", [(0, 1), (0, 0, 1), (1, 2, 3)])
+def test_ranks_that_are_no_order_are_refused(ranks):
+    with pytest.raises(PartitionError, match="no order"):
+        TreeColumns(COLUMNS.features, ((), ranks))
+
+
+def test_a_column_named_twice_is_refused():
+    with pytest.raises(PartitionError, match="twice"):
+        TreeColumns((Feature("n", "number"),) * 2, ((), ()))
+
+
+WIDTH = 3
+
+
+def random_tree(leaves, rng):
+    """Draw a tree of so many leaves, cut anywhere, with missing values on either side."""
+    feature, right = [], []
+
+    def grow(many):
+        position = len(feature)
+        feature.append(-1 if many == 1 else int(rng.integers(WIDTH)))
+        right.append(0)
+        if many > 1:
+            left = int(rng.integers(1, many))
+            grow(left)
+            right[position] = len(feature)
+            grow(many - left)
+
+    grow(leaves)
+    limit = rng.integers(-3, 4, len(feature)).astype(np.float32)
+    missing_left = rng.random(len(feature)) < 0.5
+    limit[~missing_left & (rng.random(len(feature)) < 0.1)] = np.inf
+    return FlatTree(np.array(feature), limit, missing_left, np.array(right))
+
+
+def walked(tree, row):
+    """Follow one row from node to node, and count the leaves before its own."""
+    position = 0
+    while (column := tree.feature[position]) >= 0:
+        missing = np.isnan(row[column])
+        left = tree.missing_left[position] if missing else row[column] <= tree.limit[position]
+        position = position + 1 if left else tree.right[position]
+    return (tree.feature[:position] < 0).sum()
+
+
+@pytest.mark.parametrize("compiled", ["0", "1"])
+@pytest.mark.parametrize("leaves", [1, 2, 24, 32, 33, 64, 65, 300])
+def test_rows_reach_the_leaf_that_a_walk_from_node_to_node_reaches(leaves, compiled, monkeypatch):
+    monkeypatch.setenv("HETCAL_COMPILED", compiled)
+    rng = np.random.default_rng(leaves)
+    columns = rng.integers(-4, 5, (WIDTH, 1_500)).astype(np.float32)  # many are at a limit
+    columns[rng.random(columns.shape) < 0.2] = np.nan
+    for _ in range(3):
+        tree = random_tree(leaves, rng)
+        expected = [walked(tree, row) for row in columns.T]
+        assert np.array_equal(tree.leaves(columns, 0, 1_500), expected)
+        assert np.array_equal(tree.leaves(columns, 200, 203), expected[200:203])
+        assert tree.leaves(columns, 7, 7).size == 0
