@@ -383,8 +383,8 @@ def run(
     progress : callable, optional
         Is told how far the work has come, a share and a text; what it raises ends the run.
     tell : callable, optional
-        Is given the findings about table and split, then those about the scores, before
-        anything that reads them is fitted.
+        Is given the findings about table, split and scores, before anything is fitted; where a
+        model is running, those about the scores when it has ended.
 
     Returns
     -------
@@ -401,32 +401,28 @@ def run(
     """
     split, choice, growth = split_table(table, settings), None, None
     about_table = tuple(check_table(table, split))
-    tell(about_table)
-    if not isinstance(scores, Scores):
+    waiting = not isinstance(scores, Scores)
+    if waiting:
+        tell(about_table)
         growth = start_growth(table, split, settings) if partition is None else None
-        scores, progress = _awaited(scores, growth, progress)
-    findings = *check_training(table.roles), *check_scores(table, scores)
-    tell(findings)
-    scored = scored_rows(table, scores, split)
-    if partition is None:
-        partition, choice = divide(table, scores, split, settings, progress, growth)
+    try:
+        if not isinstance(scores, Scores):
+            scores = scores(between(progress, 0.0, SCORED))
+            progress = between(progress, SCORED, 1.0)
+        scored = scored_rows(table, scores, split)
+        about_scores = *check_training(table.roles), *check_scores(table, scores)
+        findings = *about_scores, *about_table
+        tell(about_scores if waiting else findings)
+        if partition is None:
+            partition, choice = divide(table, scores, split, settings, progress, growth)
+    finally:
+        if growth is not None:
+            growth.stop()
     leaf = partition.apply(readable(partition, table.frame, scores))
     passed = first_pass(table, scores, scored, partition, leaf, sketched_from=table.rows)
     calibrator = fit_maps(passed, settings, choice)
     finished = finish_run(passed, settings, partition, calibrator, choice)
-    return replace(finished, findings=(*findings, *about_table)).evaluated()
-
-
-def _awaited(
-    waiting: Callable[[Progress], Scores], growth: Growth | None, progress: Progress
-) -> tuple[Scores, Progress]:
-    """Wait for the scores; return them, and the progress of what is left to do."""
-    try:
-        return waiting(between(progress, 0.0, SCORED)), between(progress, SCORED, 1.0)
-    except BaseException:
-        if growth is not None:
-            growth.stop()
-        raise
+    return replace(finished, findings=findings).evaluated()
 
 
 def divide(
