@@ -345,34 +345,30 @@ def run(
     """
     split, choice, growth = split_table(table, settings), None, None
     about_table, waiting = tuple(check_table(table, split)), not isinstance(scores, Scores)
-    if not isinstance(scores, Scores):
+    if waiting:
         tell(about_table)
         growth = start_growth(table, split, settings) if partition is None else None
-        scores, progress = _awaited(scores, growth, progress)
-    scored = scored_rows(table, scores, split)
-    about_scores = *check_training(table.roles), *check_scores(table, scores)
-    tell(about_scores if waiting else (*about_scores, *about_table))
-    if partition is None:
-        partition, choice = divide(table, scores, split, settings, progress, growth)
+    try:
+        if not isinstance(scores, Scores):
+            scores = scores(between(progress, 0.0, SCORED))
+            progress = between(progress, SCORED, 1.0)
+        scored = scored_rows(table, scores, split)
+        about_scores = *check_training(table.roles), *check_scores(table, scores)
+        findings = *about_scores, *about_table
+        tell(about_scores if waiting else findings)
+        if partition is None:
+            partition, choice = divide(table, scores, split, settings, progress, growth)
+    finally:
+        if growth is not None:
+            growth.stop()
     leaf = partition.apply(readable(partition, table.frame, scores))
     passed = first_pass(table, scores, scored, partition, leaf, sketched_from=table.rows)
     calibrator = fit_maps(passed, settings, choice)
-    finished = finish_run(passed, settings, partition, calibrator, choice)
-    finished = replace(finished, findings=(*about_scores, *about_table))
+    finished = replace(
+        finish_run(passed, settings, partition, calibrator, choice), findings=findings
+    )
     _ = finished.evaluation  # computed now, so that errors are raised here
     return finished
-
-
-def _awaited(
-    waiting: Callable[[Progress], Scores], growth: Growth | None, progress: Progress
-) -> tuple[Scores, Progress]:
-    """Wait for the scores; return them, and the progress of what is left to do."""
-    try:
-        return waiting(between(progress, 0.0, SCORED)), between(progress, SCORED, 1.0)
-    except BaseException:
-        if growth is not None:
-            growth.stop()
-        raise
 
 
 def divide(
