@@ -111,54 +111,40 @@ if TYPE_CHECKING:
     from hetcal.schemes.rows import SchemeRows
     from hetcal.schemes.scheme import Scheme
 
-_MODULES = {
-    "Artifact": "hetcal.artifacts.artifact",
-    "artifact_bytes": "hetcal.artifacts.artifact",
-    "open_artifact": "hetcal.artifacts.artifact",
-    "score_with_artifact": "hetcal.artifacts.artifact",
-    "ClassCalibrator": "hetcal.calibrators.class_calibrator",
-    "LeafCalibrator": "hetcal.calibrators.leaf_calibrator",
-    "BayesianBinningCalibrator": "hetcal.calibrators.single",
-    "BetaCalibrator": "hetcal.calibrators.single",
-    "BiasCalibrator": "hetcal.calibrators.single",
-    "HistogramCalibrator": "hetcal.calibrators.single",
-    "IsotonicCalibrator": "hetcal.calibrators.single",
-    "PlattCalibrator": "hetcal.calibrators.single",
-    "ScalingBinningCalibrator": "hetcal.calibrators.single",
-    "TemperatureCalibrator": "hetcal.calibrators.single",
-    "from_path": "hetcal.data.reading",
-    "Scores": "hetcal.data.scores",
-    "scores_from_column": "hetcal.data.scores",
-    "scores_from_columns": "hetcal.data.scores",
-    "Roles": "hetcal.data.table",
-    "Table": "hetcal.data.table",
-    "make_table": "hetcal.data.table",
-    "HetcalError": "hetcal.errors",
-    "inspect_model": "hetcal.models.file",
-    "InputColumns": "hetcal.models.inputs",
-    "score_model": "hetcal.models.scoring",
-    "AucGainPartition": "hetcal.partitions.auc_gain",
-    "BoostedPartition": "hetcal.partitions.boosted",
-    "ColumnsPartition": "hetcal.partitions.columns",
-    "ForestPartition": "hetcal.partitions.forest",
-    "InstabilityPartition": "hetcal.partitions.instability",
-    "LayerPartition": "hetcal.partitions.layer",
-    "Partition": "hetcal.partitions.partition",
-    "SelectedTreePartition": "hetcal.partitions.selection",
-    "TreePartition": "hetcal.partitions.tree",
-    "Evaluation": "hetcal.results.evaluation",
-    "evaluate": "hetcal.results.evaluation",
-    "verdict": "hetcal.results.words",
-    "HeterogeneousCalibrator": "hetcal.runs.heterogeneous",
-    "Run": "hetcal.runs.run",
-    "run": "hetcal.runs.run",
-    "Settings": "hetcal.runs.settings",
-    "Choice": "hetcal.schemes.choice",
-    "choose_scheme": "hetcal.schemes.choice",
-    "SchemeRows": "hetcal.schemes.rows",
-    "Scheme": "hetcal.schemes.scheme",
+_NAMES = {
+    "artifacts.artifact": "Artifact artifact_bytes open_artifact score_with_artifact",
+    "calibrators.class_calibrator": "ClassCalibrator",
+    "calibrators.leaf_calibrator": "LeafCalibrator",
+    "calibrators.single": "BayesianBinningCalibrator BetaCalibrator BiasCalibrator HistogramCalibrator "
+    "IsotonicCalibrator PlattCalibrator ScalingBinningCalibrator TemperatureCalibrator",
+    "data.reading": "from_path",
+    "data.scores": "Scores scores_from_column scores_from_columns",
+    "data.table": "Roles Table make_table",
+    "errors": "HetcalError",
+    "models.file": "inspect_model",
+    "models.inputs": "InputColumns",
+    "models.scoring": "score_model",
+    "partitions.auc_gain": "AucGainPartition",
+    "partitions.boosted": "BoostedPartition",
+    "partitions.columns": "ColumnsPartition",
+    "partitions.forest": "ForestPartition",
+    "partitions.instability": "InstabilityPartition",
+    "partitions.layer": "LayerPartition",
+    "partitions.partition": "Partition",
+    "partitions.selection": "SelectedTreePartition",
+    "partitions.tree": "TreePartition",
+    "results.evaluation": "Evaluation evaluate",
+    "results.words": "verdict",
+    "runs.heterogeneous": "HeterogeneousCalibrator",
+    "runs.run": "Run run",
+    "runs.settings": "Settings",
+    "schemes.choice": "Choice choose_scheme",
+    "schemes.rows": "SchemeRows",
+    "schemes.scheme": "Scheme",
 }
-"""Where the public names are; each module is imported when one of its names is first used."""
+"""Public names by module; a module is imported when one of its names is first used."""
+
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "Artifact",
@@ -213,7 +199,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'hetcal' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
+    value = globals()[name] = getattr(import_module(f"hetcal.{_MODULES[name]}"), name)
     return value
 
 

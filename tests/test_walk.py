@@ -96,3 +96,7 @@ def test_the_walk_of_a_command_begins_at_the_command_line_and_is_printed(monkeyp
     assert first == f"score, 2 classes: {len(walk)} modules"
     assert [line.split() for line in lines] == [[str(i), name] for i, name in enumerate(walk, 1)]
     assert walk[0].startswith("hetcal.")
+
+
+def test_a_simple_run_enters_few_modules():
+    assert len(modules_entered("run")) <= 45
