@@ -115,8 +115,9 @@ _NAMES = {
     "artifacts.artifact": "Artifact artifact_bytes open_artifact score_with_artifact",
     "calibrators.class_calibrator": "ClassCalibrator",
     "calibrators.leaf_calibrator": "LeafCalibrator",
-    "calibrators.single": "BayesianBinningCalibrator BetaCalibrator BiasCalibrator HistogramCalibrator "
-    "IsotonicCalibrator PlattCalibrator ScalingBinningCalibrator TemperatureCalibrator",
+    "calibrators.single": "BayesianBinningCalibrator BetaCalibrator BiasCalibrator "
+    "HistogramCalibrator IsotonicCalibrator PlattCalibrator ScalingBinningCalibrator "
+    "TemperatureCalibrator",
     "data.reading": "from_path",
     "data.scores": "Scores scores_from_column scores_from_columns",
     "data.table": "Roles Table make_table",
