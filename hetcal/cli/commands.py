@@ -56,7 +56,6 @@ def run_command(options: argparse.Namespace) -> None:
     roles = roles_of(options, source, many)
     table = make_table(source.frame, roles, source.digest, options.classes)
     scoring = scoring_of(options, source.frame, score_columns(options, many))
-    say_notes(source.notes)
     scores = start_rows(table.frame, scoring, table.classes, table.digest)
 
     from hetcal.artifacts.artifact import artifact_bytes
@@ -64,8 +63,14 @@ def run_command(options: argparse.Namespace) -> None:
     from hetcal.runs.run import run
 
     settings, partition = settings_of(options), partition_of(options)
+    notes = list(source.notes)  # said with the first findings, after what refuses the input
+
+    def say_findings(findings: Iterable[Finding]) -> None:
+        say_notes((*notes, *(each.message for each in findings)))
+        notes.clear()
+
     with progress_line(sys.stderr) as told:
-        finished = run(table, scores, settings, partition, told, _say_findings)
+        finished = run(table, scores, settings, partition, told, say_findings)
     assumed = many and not options.classes
     say_notes((*finished.notes, *(["No --classes: ascending order is assumed."] * assumed)))
     _say_result(finished)
@@ -221,10 +226,6 @@ def require_file(out: Path | None) -> None:
             "The folder of the output must exist.",
             "Make the folder, or choose another place.",
         )
-
-
-def _say_findings(findings: Iterable[Finding]) -> None:
-    say_notes(each.message for each in findings)
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {

@@ -17,7 +17,7 @@ OF_ONE_PARTITION = ("tree", "shrunken tree", "auc-gain", "instability")
 def chosen(name):
     """Return what takes the place of `fit_ensemble`, and chooses the scheme of this name."""
 
-    def fit(table, scores, split, settings, progress=silent, **_):
+    def fit(table, scores, split, settings, progress=silent, *_, **__):
         def rows(*roles):
             at = np.concatenate([getattr(split, role) for role in roles])
             return SchemeRows(table.X.iloc[at], table.y[at], scores.logit[at])
