@@ -8,7 +8,7 @@ Where things are
 ----------------
 A package imports from itself and from those above it in this list:
 
-- modules of `hetcal` itself: errors, progress, types of arrays, compiled loops
+- modules of `hetcal` itself: errors, `choices` (names of calibrators), progress, compiled loops
 - `cells`: rows of one leaf and one label with close scores, summed up; sketches of many rows
 - `metrics`: AUC, log-loss, calibration error and curves, with their standard errors
 - `data`: from a file to a table whose columns have roles; splits, scores, checks

@@ -91,7 +91,7 @@ SPEED_HEADINGS = (
     *("over limit", "differs", "memory", "growth"),
 )
 SPEED_NOTES = (
-    "time: shortest of three runs, one thread; a rival that takes over 20 s runs once.",
+    "time: shortest of three runs, one thread; another tool that takes over 20 s is timed once.",
     "over limit: time over adding up the feature matrix once (stream) or sorting the scores once.",
     "differs: maps, AUC, average precision, log loss and counts (whole-job, slider); AUC and",
     "  average precision (auc); standard error of the lift (interval); probability (apply);",

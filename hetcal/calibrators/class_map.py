@@ -215,9 +215,8 @@ def class_matrix(logits: ArrayLike, classes: int | None = None) -> Floats:
     if found.ndim != 2 or classes not in (None, found.shape[1]):
         raise CalibrationError(
             f"The logits are an array of shape {found.shape}.",
-            f"They have a row for each row, and a column for each of "
-            f"{'the' if classes is None else classes} classes.",
-            "Give such an array.",
+            f"An array of rows by {'' if classes is None else f'{classes} '}classes is needed.",
+            "Pass such an array.",
         )
     return found
 

@@ -261,7 +261,7 @@ def _dialect(options: argparse.Namespace) -> Dialect | None:
     if text is None:
         raise HetcalError(
             f"The table '{options.table}' is Parquet, and an option says how to read text.",
-            "Every option must mean something.",
+            "hetcal refuses options that it would ignore.",
             "Leave out --delimiter, --encoding, --decimal, --no-header and --skip-bad-rows.",
         )
     return replace(detect_dialect(text), **changes)
@@ -342,7 +342,7 @@ def _inputs(options: argparse.Namespace, model: ModelFile, columns: list[str]) -
         )
     width = "some" if model.inputs[0].width is None else f"{model.inputs[0].width:,}"
     raise ModelError(
-        f"The model '{model.name}' takes {width} columns as one matrix, and nothing says which.",
+        f"The model '{model.name}' takes {width} columns as one matrix, but they are not named.",
         "hetcal never guesses the order of the columns.",
         "Name the columns in the model's own order: --inputs c1,c2,…",
     )
@@ -380,13 +380,13 @@ def refuse_unused(
         ("positive_unit", no_model, "the scores come from a column, not from a model"),
         ("score_kind", not no_model, "the scores come from a model, not from a column"),
         ("positive_unit", many_classes, "no value of the label is named as positive"),
-        ("classes", not many_classes, "one value of the label stands against the rest"),
+        ("classes", not many_classes, "the label is treated as two classes"),
         ("max_depth", not tree, other),
         ("max_depth", sized, "cross-validation chooses the depth"),
         ("min_leaf", not tree, other),
         ("tree_size", kind not in ("tree", "layer") or many_classes, other),
         ("shrinkage", many_classes, "cross-validation chooses it for more than two classes"),
-        ("min_rows", many_classes, "small leaves borrow from the others"),
+        ("min_rows", many_classes, "maps of small leaves are shrunk towards the pooled map"),
         ("columns", kind != "columns", other),
         ("bins", kind != "columns", other),
         ("layer", kind != "layer", other),
@@ -399,7 +399,7 @@ def refuse_unused(
         if useless and getattr(options, given) is not None:
             raise HetcalError(
                 f"The option --{given.replace('_', '-')} has no effect here: {why}.",
-                "Every option must mean something.",
+                "hetcal refuses options that it would ignore.",
                 "Leave it out.",
             )
     if many_classes and kind in PARTITIONS and kind not in FOR_CLASSES:
@@ -437,14 +437,14 @@ def _require_names(options: argparse.Namespace) -> None:
     ):
         if options.partition == kind and not getattr(options, kind):
             raise HetcalError(
-                f"The partition '{kind}' is asked for, and --{kind} is missing.",
+                f"--partition {kind} needs --{kind}, which is missing.",
                 f"It divides the rows by {what}.",
                 f"Add {needed}, or choose another partition.",
             )
 
 
 def refuse_several(options: argparse.Namespace, frame: pd.DataFrame) -> None:
-    """Refuse a score column per class where one value of the label stands against the rest."""
+    """Refuse a score column per class where the label is treated as two classes."""
     columns = () if options.score is None else names(options.score)
     if options.score in frame or len(columns) < 2 or not set(columns) <= set(frame.columns):
         return
@@ -456,6 +456,6 @@ def refuse_several(options: argparse.Namespace, frame: pd.DataFrame) -> None:
     )
     raise ScoreError(
         f"--score names {len(columns)} columns ({', '.join(columns)}), and {why} one is used.",
-        "A comma divides the score columns of more than two classes, one for each.",
+        "Several score columns are for labels of more than two classes, one for each.",
         f"Name the column of the positive value, such as --score {columns[-1]}{all_classes}.",
     )

@@ -36,7 +36,9 @@ def refusal(error: OSError) -> HetcalError:
     name = f"'{error.filename}'" if error.filename else "A file"
     if error.errno == errno.ENOSPC:
         return HetcalError(
-            "The disk is full.", "The results need room.", "Make room, or choose another place."
+            "The disk is full.",
+            "There is no space for the results.",
+            "Free some space, or choose another place.",
         )
     reason = error.strerror or str(error) or type(error).__name__
     return HetcalError(

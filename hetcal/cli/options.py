@@ -97,7 +97,7 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
         default=(),
         help="columns to leave out; default: none",
     )
-    add("--weight", metavar="COL", help="column of row weights; default: all rows count alike")
+    add("--weight", metavar="COL", help="column of row weights; default: all rows have weight 1")
     add(
         "--drop-unlabelled",
         action="store_true",
@@ -164,7 +164,7 @@ def _add_split(parser: argparse.ArgumentParser) -> None:
         "--split",
         metavar="COL",
         help="column with the role of each row: train, validation, calibration or test; default: "
-        "roles are drawn",
+        "rows are split at random",
     )
     shares = ",".join(f"{each:g}" for each in PAPER_FRACTIONS)
     rows.add_argument(

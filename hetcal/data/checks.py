@@ -53,7 +53,7 @@ def label_findings(table: Table) -> Iterator[Finding]:
         yield Finding(
             table.roles.label,
             f"The label column '{table.roles.label}' has values that differ only in case or "
-            f"spaces: {counts}. {used} If they mean the same, write them alike in the file.",
+            f"spaces: {counts}. {used} If they mean the same, use one spelling in the file.",
             "warning" if positive is None or positive in alike else "note",
         )
 

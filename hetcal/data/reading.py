@@ -104,7 +104,7 @@ def _read_text(path: Path, given: Dialect | None, name: str) -> tuple[Dialect, p
             # The first 64 KB were plain ASCII; a letter further on shows the encoding.
             used = replace(used, encoding="cp1252")
             table, notes = read_delimited(path, used, name)
-        hint = ", or untick 'First row holds the names' (--no-header on the command line)"
+        hint = ", or untick 'First row holds the column names' (--no-header on the command line)"
         check_names(table.column_names, f"'{name}'", hint if used.header else "")
     except TableError as error:
         if not name.lower().endswith(".parquet"):

@@ -175,7 +175,11 @@ def _class_order(name: str, named: Sequence[str], values: Sequence[str]) -> tupl
     if unknown or len(set(named)) < len(named):
         raise TableError(
             f"The classes {', '.join(named)} are not the values of the label column '{name}'"
-            + (f" ({unknown[0]} is on one side only)." if unknown else ": one is named twice."),
+            + (
+                f" ({unknown[0]} is in only one of the two lists)."
+                if unknown
+                else ": one is named twice."
+            ),
             f"The column has {counted(len(values), 'value')}: {', '.join(values)}.",
             "Name each of these once, in the order of the model's outputs.",
         )

@@ -292,7 +292,7 @@ def _column_names(fields: pa.Table, dialect: Dialect, name: str) -> tuple[list[s
     if 2 * len(numbers) >= len(names):
         notes.append(
             f"The first row of '{name}' looks like values, not names ('{numbers[0]}'). "
-            "If so, untick 'First row holds the names' (--no-header on the command line)."
+            "If so, untick 'First row holds the column names' (--no-header on the command line)."
         )
     return names, notes
 

@@ -1,4 +1,4 @@
-"""Finished results in, Plotly figures out: nothing here computes a statistic.
+"""Finished results in, Plotly figures and tables to show out: nothing here computes a statistic.
 
-Every figure has axis titles, units and the number of rows on hover.
+Figures have axis titles, units and the number of rows on hover.
 """

@@ -393,7 +393,7 @@ def require_column_per_class(columns: Sequence[str], classes: Sequence[str]) -> 
             f"{', one of them twice' if twice else ''}.",
             "Each class needs a score column of its own.",
             "Name one column per class, or a positive value: all others are then negative."
-            + (f" If {alike[0]} mean the same, write them alike in the file." if alike else ""),
+            + (f" If {alike[0]} mean the same, use one spelling in the file." if alike else ""),
         )
 
 

@@ -239,8 +239,8 @@ class ScorePartition(PartitionEstimator):
         if not (isinstance(self.alpha, Real) and 0 < self.alpha < 1):
             raise PartitionError(
                 f"The parameter 'alpha' of the tree is {self.alpha!r}.",
-                "It is the probability of a cut where there is no difference: between 0 and 1.",
-                "Choose such a number, as 0.05.",
+                "It is the significance level of a split, between 0 and 1.",
+                "Choose for example 0.05.",
             )
 
 

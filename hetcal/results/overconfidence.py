@@ -69,7 +69,7 @@ def scale_words(slope: float, se: float, shift: float = 0.0) -> str:
     'test scores should be doubled and lowered (by 3.7)'
     """
     if slope < -SIGNIFICANT * se:
-        return "test scores rank the rows the wrong way round"
+        return "test scores rank the rows in reverse"
     if is_right(slope, se):
         return "test scores are about right"
     if abs(slope - 1) <= SIGNIFICANT * se:

@@ -1,5 +1,5 @@
 """Algorithm 1 from table to result: settings in, a `Run` out.
 
-`run` checks the table, splits, scores, partitions, calibrates and evaluates, in this order; the
-scikit-learn face of the same steps is `HeterogeneousCalibrator`.
+`run` splits and checks the table, takes the scores, partitions, calibrates and evaluates, in
+this order; `HeterogeneousCalibrator` is the scikit-learn estimator for the same steps.
 """

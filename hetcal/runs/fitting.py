@@ -35,13 +35,13 @@ def _by_instability(X: pd.DataFrame, y: Ints, scores: Floats, weight: Floats | N
 SCORE_TREES = (
     Candidate(
         "auc-gain",
-        "a tree that cuts where the AUC gains",
+        "a tree that splits where AUC is gained",
         (PooledPart(), GrownLeavesPart(_by_gain)),
         STRENGTHS[1:2],
     ),
     Candidate(
         "instability",
-        "a tree that cuts where the map differs",
+        "a tree that splits where the map differs",
         (PooledPart(), GrownLeavesPart(_by_instability)),
         STRENGTHS[1:2],
     ),
@@ -124,7 +124,7 @@ def sample_note(table: Table, split: Split) -> str | None:
         count = rows.size if weight is None else int((weight > 0).sum())
         if count > most:
             parts.append(f"{most:,} of {count:,} {role} rows")
-    return f"Schemes were fitted on {' and '.join(parts)}, drawn at random." if parts else None
+    return f"Schemes were fitted on a random sample: {' and '.join(parts)}." if parts else None
 
 
 def _rows(table: Table, scores: Scores | None, rows: Ints, most: int, seed: int) -> SchemeRows:
@@ -263,7 +263,7 @@ def _grow_on_scores(
     if scores is None:
         raise PartitionError(
             f"The partition '{settings.partition}' reads scores, and there are none.",
-            "It is grown on the scores of rows that the model has not learnt.",
+            "It is grown on the scores of rows that the model was not trained on.",
             "Choose the scores first, or another partition.",
         )
     rows = rows[scores.usable[rows]]

@@ -1,4 +1,4 @@
-"""A finished run: what the pages show and the artifact saves."""
+"""Algorithm 1 from table to result, and the finished run that pages show and artifacts save."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -205,7 +205,7 @@ class Run:
             notes.append(f"Probabilities within 1e-7 of 0 or 1 were clipped: {scores.clipped:,}.")
         if self.choice is not None and self.choice.uncounted:
             few = ", ".join(self.classes[each] for each in self.choice.uncounted)
-            notes.append(f"With too few rows for their AUC to count in the choice: {few}.")
+            notes.append(f"Not used in the choice, because they have too few rows: {few}.")
         if self.choice is not None and not self.classes:
             drawn = sample_note(self.table, self.split)
             notes += [] if drawn is None else [drawn]
@@ -248,7 +248,10 @@ def maps_in_words(calibrator: ClassCalibrator, divided: bool) -> str:
     if not divided:
         return "One map for all rows: no leaf has its own."
     if calibrator.shrinkage_ == float("inf"):
-        return "All leaves have the pooled map: on rows left out, maps of their own lost."
+        return (
+            "All leaves have the pooled map: separate maps did not lower the cross-validated "
+            "log-loss."
+        )
     return f"Shrinkage towards the pooled map: {calibrator.shrinkage_:g}."
 
 

@@ -84,8 +84,8 @@ def divide_rows(held: SchemeRows, folds: int, seed: int) -> Folds:
 
 def _too_few(rows: int, most: int) -> CalibrationError:
     return CalibrationError(
-        f"Of the {rows:,} validation and calibration rows with scores, no class has {FEWEST} rows "
-        f"or more and leaves as many to the others, in every fold: at most there are {most:,}.",
+        f"No class has at least {FEWEST} rows inside and {FEWEST} outside of it, in every fold of "
+        f"the {rows:,} validation and calibration rows with scores; the most are {most:,}.",
         "A scheme is chosen by how well it separates a class from the rest.",
         "Give more calibration rows, or choose the tree of Algorithm 1.",
     )

@@ -41,7 +41,7 @@ class SchemeRows:
             raise CalibrationError(
                 f"The scores are an array of shape {shape}.",
                 "Two classes have one logit per row, more classes the log-probability of each.",
-                "Give such an array.",
+                "Pass such an array.",
             )
 
     def weights(self, rows: Ints) -> Floats | None:

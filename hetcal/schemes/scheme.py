@@ -82,7 +82,7 @@ class Scheme:
                 f"The scores are an array of shape {logits.shape}.",
                 "A scheme for two classes needs one logit per row, one for more classes the "
                 "log-probability of each.",
-                "Give such an array.",
+                "Pass such an array.",
             )
 
     def logit_of(

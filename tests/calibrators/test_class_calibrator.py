@@ -178,7 +178,7 @@ def test_a_shrinkage_that_is_none_is_refused(drawn, shrinkage):
 def test_logits_of_other_classes_are_refused(drawn):
     logits, _, leaf = drawn
     fitted = ClassCalibrator(shrinkage=1.0).fit(*drawn)
-    with pytest.raises(CalibrationError, match="a column for each of 3 classes"):
+    with pytest.raises(CalibrationError, match="rows by 3 classes is needed"):
         fitted.predict(logits[:, :2], leaf)
     with pytest.raises(CalibrationError, match="an array of shape"):
         ClassCalibrator().fit(logits[:, 0], *drawn[1:])

@@ -174,7 +174,7 @@ def test_the_leaves_can_be_segments_of_ones_own(kinds, tmp_path):
         (lambda f: f, ("--label", "kind", "--score", "p_ant"), "1 score column is named"),
         (lambda f: f, ("--label", "kind", "--score", "p_ant,p_ant,p_bee"), "one of them twice"),
         (lambda f: f, ("--label", "kind", "--score", "p_ant,p_bee,p_dog"), "'p_dog'"),
-        (lambda f: f, (*SCORED, "--classes", "ant,bee"), "cow is on one side only"),
+        (lambda f: f, (*SCORED, "--classes", "ant,bee"), "cow is in only one of the two lists"),
         (lambda f: f, (*SCORED, "--calibrator", "platt"), "not for more than two classes"),
         (lambda f: f, (*SCORED, "--score-kind", "logit", "--positive-unit", "1"), "--positive-un"),
         (lambda f: f.assign(p_ant=0.9), SCORED, "add up to"),

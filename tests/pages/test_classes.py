@@ -228,7 +228,7 @@ def test_a_sound_model_is_left_as_it_is_on_every_page(sound):
 def test_too_few_rows_to_choose_on_send_to_the_partition(kinds):
     few = kinds[kinds["split"] == "calibration"].index[40:]
     app = go(with_class_scores(kinds.drop(few)), "pages/results.py")
-    assert "no class has 20 rows or more" in the_error(app)
+    assert "No class has at least 20 rows inside" in the_error(app)
     assert links(app) == ["Go to Partition"]
     app = go(app, "pages/partition.py").selectbox(key="setting_partition").select("tree").run()
     assert metrics(calm(go(app, "pages/results.py")))["Macro AUC after"]

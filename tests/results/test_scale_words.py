@@ -72,4 +72,4 @@ def test_a_slope_that_may_be_zero_promises_nothing():
 
 
 def test_a_negative_slope_is_the_wrong_way_round():
-    assert scale_words(-0.5, 0.1) == "test scores rank the rows the wrong way round"
+    assert scale_words(-0.5, 0.1) == "test scores rank the rows in reverse"

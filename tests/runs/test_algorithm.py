@@ -275,7 +275,7 @@ def test_classes_too_rare_to_count_are_named(three):
     logits[rows[three.table.y[rows] == 1][15:]] = np.nan
     scores = make_scores(logits, "made up", digest="rare")
     found = run(three.table, scores, replace(three.settings, partition="auto"))
-    assert "With too few rows for their AUC to count in the choice: q." in found.notes
+    assert "Not used in the choice, because they have too few rows: q." in found.notes
 
 
 def test_rows_without_a_score_for_every_class_take_no_part(three):

@@ -91,9 +91,9 @@ def test_an_artifact_scores_new_rows_bit_for_bit(chosen, tmp_path):
     ("training", "held", "told"),
     [
         (10_000, 10_000, None),
-        (2_000, 10_000, "on 2,000 of {train:,} train rows, drawn"),
-        (10_000, 500, "on 500 of {held:,} validation and calibration rows, drawn"),
-        (2_000, 500, "on 2,000 of {train:,} train rows and 500 of {held:,} validation and"),
+        (2_000, 10_000, "sample: 2,000 of {train:,} train rows"),
+        (10_000, 500, "sample: 500 of {held:,} validation and calibration rows"),
+        (2_000, 500, "sample: 2,000 of {train:,} train rows and 500 of {held:,} validation and"),
     ],
 )
 def test_a_run_says_how_many_rows_of_a_large_table_its_scheme_read(
@@ -101,7 +101,7 @@ def test_a_run_says_how_many_rows_of_a_large_table_its_scheme_read(
 ):
     monkeypatch.setattr(ensembles, "MAX_TRAINING", training)
     monkeypatch.setattr(ensembles, "MAX_HELD", held)
-    notes = [each for each in chosen.notes if "drawn at random" in each]
+    notes = [each for each in chosen.notes if "random sample" in each]
     assert len(notes) == (told is not None)
     counts = chosen.split.counts
     held = counts["validation"] + counts["calibration"]

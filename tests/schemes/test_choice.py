@@ -208,7 +208,7 @@ def test_rows_without_weight_or_score_do_not_count():
 
 def test_too_few_rows_of_a_class_are_refused():
     calibration = drawn(500, 1)
-    with pytest.raises(CalibrationError, match="at most there are 7"):
+    with pytest.raises(CalibrationError, match="the most are 7"):
         choose_scheme(
             drawn(1_000, 0), replace(calibration, y=(np.arange(500) < 7).astype(np.int64))
         )

@@ -160,7 +160,7 @@ def test_a_rare_class_does_not_count_and_stays_possible():
 def test_too_few_rows_of_every_class_are_refused():
     rows = drawn(400, 6)
     few = np.concatenate([np.flatnonzero(rows.y == 0), np.flatnonzero(rows.y > 0)[:9]])
-    with pytest.raises(CalibrationError, match="no class has 20 rows or more"):
+    with pytest.raises(CalibrationError, match="No class has at least 20 rows inside"):
         choose(part(rows, few))
 
 
@@ -210,7 +210,7 @@ def test_many_classes_of_one_row_each_are_too_few_rows():
     rng = np.random.default_rng(0)
     y = np.append(np.zeros(200, dtype=np.int64), np.arange(1, 31))
     logits = log_softmax(rng.normal(size=(230, 31)), axis=1)
-    with pytest.raises(CalibrationError, match="no class has 20 rows or more"):
+    with pytest.raises(CalibrationError, match="No class has at least 20 rows inside"):
         choose(SchemeRows(pd.DataFrame({"leaf": np.ones(230)}), y, logits), 1)
 
 
