@@ -24,7 +24,7 @@ A package imports from itself and from those above it in this list:
 - `benchmarks`: how good and how fast hetcal is next to others
 - `cli`: the command line; the app is beside this package, in `app.py` and `pages`
 
-The way of the data: file, `Table`, `Split`, `Scores`, `Partition`, `Cells`, calibrator or
+How the data flow: file, `Table`, `Split`, `Scores`, `Partition`, `Cells`, calibrator or
 `Scheme`, `Evaluation`, and from these the artifact, the words and the figures.
 
 Cells and sketches

@@ -76,7 +76,7 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
         "--positive",
         metavar="VALUE",
         help="value of the label that counts as positive, against all others; default: guessed "
-        "from two values; of more, all classes are calibrated together",
+        "if the label has two values; with more, all classes are calibrated together",
     )
     add(
         "--classes",
@@ -193,9 +193,10 @@ def _add_scheme(parser: argparse.ArgumentParser) -> None:
         "--partition",
         metavar="NAME",
         help=f"{', '.join(PARTITIONS)}, or a FILE.json; default: auto, which chooses among "
-        "schemes, or the partition that the options below are for",
+        "schemes; columns with --columns, layer with --layer, tree with another option below",
     )
-    add("--max-depth", type=int, metavar="N", help=f"of the tree; default: {Settings.max_depth}")
+    depth = Settings.max_depth
+    add("--max-depth", type=int, metavar="N", help=f"depth of the tree; default: {depth}")
     add(
         "--min-leaf",
         type=int,
@@ -205,7 +206,8 @@ def _add_scheme(parser: argparse.ArgumentParser) -> None:
     add(
         "--tree-size",
         choices=TREE_SIZES[1:],
-        help="choose depth and leaves by cross-validation, or prune by it; default: neither",
+        help="cv: choose depth and leaf size by cross-validation; pruned: grow a deep tree and "
+        "prune it by cross-validation; default: use --max-depth and --min-leaf",
     )
     add(
         "--columns",

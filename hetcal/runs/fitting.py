@@ -67,7 +67,7 @@ def fit_ensemble(
     tree : Partition, optional
         The tree whose leaves get maps, in place of one grown on a sample of the training rows.
     progress : callable, optional
-        Is told how far the work has come; what it raises ends the work.
+        Called with the share that is done and a text; what it raises ends the work.
     growth : Growth, optional
         From `start_growth`; it is of no use if rows without a score were among its rows.
     """
@@ -155,7 +155,7 @@ def grow_partition(
     scores : Scores, optional
         Needed by partitions that read scores or a layer.
     progress : callable, optional
-        Is told how far the work has come.
+        Called with the share that is done and a text.
     """
     progress(0.0, "Growing the partition")
     _refuse_for_classes(table, settings)
@@ -189,9 +189,9 @@ def _refuse_for_classes(table: Table, settings: Settings) -> None:
 def lend_rows(split: Split, y: Labels, seed: int, group: Groups | None = None) -> Split:
     """Give half of the calibration rows to validation, unless it has half as many already.
 
-    A partition that reads scores is grown on validation rows: the model has learnt its
-    training rows by heart, and the calibration rows have to be fresh for the maps. So rows of
-    one `group`, which is that of each calibration row, stay together where they can.
+    A partition that reads scores is grown on validation rows: the model fits its
+    training rows too well, and the maps need calibration rows that the partition has not seen.
+    Rows of one `group`, which is that of each calibration row, stay together where they can.
     """
     rows = split.calibration
     if 2 * split.validation.size >= rows.size:

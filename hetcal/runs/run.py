@@ -202,7 +202,8 @@ class Run:
             rows = f"{scores.excluded:,} of {len(scores.logit):,} rows"
             notes.append(f"{rows} have no finite score and are left out.")
         if scores.clipped:
-            notes.append(f"Probabilities within 1e-7 of 0 or 1 were clipped: {scores.clipped:,}.")
+            end = "0" if self.classes else "0 or 1"
+            notes.append(f"Probabilities within 1e-7 of {end} were clipped: {scores.clipped:,}.")
         if self.choice is not None and self.choice.uncounted:
             few = ", ".join(self.classes[each] for each in self.choice.uncounted)
             notes.append(f"Not used in the choice, because they have too few rows: {few}.")
