@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ class Axis:
         shown = [number_words(each, self.feature) for each in self.cuts.tolist()]
         if not shown:
             return ("any value", MISSING)
-        between = [f"{low} to {high}" for low, high in zip(shown, shown[1:], strict=False)]
+        between = [f"{low} to {high}" for low, high in pairwise(shown)]
         return (f"up to {shown[0]}", *between, f"above {shown[-1]}", MISSING)
 
     def place(self, X: pd.DataFrame) -> Ints:

@@ -90,14 +90,14 @@ def boosted_stage(
 ) -> NestedStage:
     """Return `weight * score + margin_weight * margin + intercept` as nested calibration.
 
-    The maps of the first tree hold weight, baseline and intercept; those of the other trees
+    The maps of the first tree hold weight and intercept; those of the other trees
     add the value of the leaf.
     """
     trees, values = boosted.ensemble_, boosted.values_
     slope, shift = np.ones(values.size), margin_weight * values
     first = int(trees.leaf_starts[1]) if trees.trees > 1 else slope.size
     slope[:first] = weight
-    shift[:first] += margin_weight * boosted.baseline_ + intercept
+    shift[:first] += intercept
     return NestedStage(trees, slope, shift)
 
 

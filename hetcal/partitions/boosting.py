@@ -1,0 +1,193 @@
+"""Boosted trees by LightGBM: members that each leave some rows out, and their trees as data.
+
+LightGBM takes a start for every row, limits which columns may meet in a tree, keeps columns
+increasing, reports after every tree and gives its trees by a public call; scikit-learn's boosting
+has the second and the third only.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from hetcal.arrays import Bools, Floats, Groups, Ints, Labels, Singles
+from hetcal.data.splits import draw_group_folds
+from hetcal.errors import PartitionError
+from hetcal.parallel import Report, side_by_side
+from hetcal.progress import Progress, silent
+from hetcal.trees.label_tree import GrownTree
+
+if TYPE_CHECKING:
+    from lightgbm import Booster
+
+Part = tuple[Ints, Ints]
+"""Rows that a member is grown on, and rows that it leaves out."""
+
+PATIENCE = 30  # trees without an improvement on the rows left out, after which a member stops
+FIXED = {
+    "objective": "binary",
+    "num_threads": 1,  # a member per core: its trees are too small to be divided among cores
+    "deterministic": True,
+    "force_col_wise": True,
+    "verbosity": -1,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class BoostingRows:
+    """Rows as numbers, missing ones NaN, with labels of two classes."""
+
+    matrix: Singles
+    y: Labels
+    weight: Floats | None = None
+    start: Floats | None = None  # logit of each row before the first tree
+
+    def dataset(self, most_bins: int) -> Any:
+        """Bin the columns once for all members."""
+        import lightgbm
+
+        options = {"max_bin": most_bins, "num_threads": 1, "verbosity": -1}
+        weight = None if self.weight is None else self.weight / self.weight.mean()
+        data = lightgbm.Dataset(
+            self.matrix,
+            self.y,
+            weight=weight,
+            init_score=self.start,
+            params=options,
+            free_raw_data=False,
+        )
+        return data.construct()
+
+
+def member_parts(
+    y: Labels,
+    members: int,
+    seed: int,
+    group: Groups | None = None,
+    time: Floats | None = None,
+    earlier: Bools | None = None,
+) -> list[Part]:
+    """Return the rows that each member is grown on, and those that it leaves out.
+
+    Rows of one group stay together. With times, a member leaves out one stretch of the rows that
+    are not `earlier` and is grown on those before it and on the earlier ones: what is left out by
+    some member is judged by trees of the past.
+    """
+    if time is not None and earlier is not None and not earlier.all():
+        later = np.flatnonzero(~earlier)
+        stretches = np.array_split(later[np.argsort(time[later], kind="stable")], members)
+        before = [np.concatenate([np.flatnonzero(earlier), *stretches[:k]]) for k in range(members)]
+        return [
+            (np.sort(grown), np.sort(out)) for grown, out in zip(before, stretches, strict=True)
+        ]
+    if group is None:
+        folds = StratifiedKFold(members, shuffle=True, random_state=seed)
+        return list(folds.split(y, y))
+    fold = draw_group_folds(y, group, members, seed)
+    if fold is None:
+        raise PartitionError(
+            "The groups of the rows cannot be divided in two so that both parts have rows of "
+            "both classes.",
+            "Each sequence of boosted trees is grown without some of the groups.",
+            "Choose rows of more groups, or name no group column.",
+        )
+    inside = [fold == number for number in range(int(fold.max()) + 1)]
+    return [(np.flatnonzero(~here), np.flatnonzero(here)) for here in inside]
+
+
+def boost_members(
+    rows: Sequence[BoostingRows] | BoostingRows,
+    parts: Sequence[Part],
+    options: Mapping[str, Any],
+    trees: int,
+    seed: int,
+    doing: str,
+    progress: Progress = silent,
+    most_bins: int = 255,
+) -> list["Booster"]:
+    """Grow a sequence of trees for each part; it stops when the rows left out gain no more.
+
+    `rows` are those of all members, or those of each. What `progress` raises ends the growth.
+    """
+    if isinstance(rows, BoostingRows):
+        rows = [rows] * len(parts)
+    shared = {id(each): each for each in rows}
+    data = {key: each.dataset(most_bins) for key, each in shared.items()}
+    works = [
+        partial(_grow_member, data[id(own)], part, {**options, "seed": seed + number}, trees)
+        for number, (own, part) in enumerate(zip(rows, parts, strict=True))
+    ]
+    return side_by_side(works, doing, progress)
+
+
+def _grow_member(
+    data: Any, part: Part, options: Mapping[str, Any], trees: int, report: Report
+) -> "Booster":
+    import lightgbm
+
+    grown, left_out = (data.subset(np.sort(each)) for each in part)
+    callbacks = [
+        lightgbm.early_stopping(PATIENCE, verbose=False),
+        lambda done: report((done.iteration + 1) / trees),
+    ]
+    return lightgbm.train(
+        {**FIXED, **options}, grown, trees, valid_sets=[left_out], callbacks=callbacks
+    )
+
+
+def margin_of(member: "Booster", matrix: Singles) -> Floats:
+    """Return the sum of the trees' values for each row, without its start."""
+    return np.asarray(member.predict(matrix, raw_score=True, num_threads=1), dtype=np.float64)
+
+
+def grown_trees(member: "Booster") -> list[tuple[GrownTree, Floats]]:
+    """Return each tree of a member, and the values of its leaves.
+
+    Where a column had no missing values in training, they go to the side with more rows.
+    """
+    found = member.dump_model(num_iteration=member.best_iteration)["tree_info"]
+    return [_flat_tree(each["tree_structure"]) for each in found]
+
+
+def _flat_tree(root: Mapping[str, Any]) -> tuple[GrownTree, Floats]:
+    """List the nodes so that each comes first, then its left part, then its right part."""
+    feature, threshold, missing_left, left, right, rows = [], [], [], [], [], []
+    values, waiting = [], [(root, -1)]
+    while waiting:
+        node, parent = waiting.pop()
+        here = len(feature)
+        if parent >= 0:
+            right[parent] = here
+        splits = "split_feature" in node
+        feature.append(node["split_feature"] if splits else -1)
+        threshold.append(node["threshold"] if splits else np.nan)
+        missing_left.append(splits and _missing_left(node))
+        left.append(here + 1 if splits else 0)
+        right.append(0)
+        rows.append(_rows(node))
+        if splits:
+            waiting += [(node["right_child"], here), (node["left_child"], -1)]
+        else:
+            values.append(node["leaf_value"])
+    numbers = (np.array(each, dtype=np.int64) for each in (left, right, rows))
+    tree = GrownTree(
+        np.array(feature, dtype=np.int64),
+        np.array(threshold, dtype=np.float64),
+        np.array(missing_left, dtype=np.bool_),
+        *numbers,
+        np.zeros(len(feature)),
+    )
+    return tree, np.array(values, dtype=np.float64)
+
+
+def _missing_left(node: Mapping[str, Any]) -> bool:
+    if node["missing_type"] == "NaN":
+        return bool(node["default_left"])
+    return _rows(node["left_child"]) >= _rows(node["right_child"])
+
+
+def _rows(node: Mapping[str, Any]) -> int:
+    return int(node.get("internal_count", node.get("leaf_count", 0)))
