@@ -20,3 +20,11 @@ CALIBRATORS = (
 ClassMethod = Literal["temperature", "vector", "dirichlet"]
 CLASS_CALIBRATORS: tuple[ClassMethod, ...] = get_args(ClassMethod)
 """Kinds of maps for more than two classes."""
+
+Kind = Literal["none", "calibration", "correction", "second model"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""What a scheme does to the score.
+
+Calibration: within a leaf only an increasing map of the score decides. Correction: the score plus
+terms of the columns that one can read. Second model: the score beside boosted trees.
+"""

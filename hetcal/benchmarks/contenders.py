@@ -24,6 +24,7 @@ from hetcal.partitions.selection import SelectedTreePartition
 from hetcal.partitions.tree import TreePartition
 from hetcal.runs.fitting import fit_roles
 from hetcal.runs.heterogeneous import ScoredClassifier
+from hetcal.runs.settings import Settings
 from hetcal.schemes.rows import SchemeRows
 
 Contender = Callable[[BenchmarkRows], Floats]
@@ -67,7 +68,8 @@ def scheme(name: str, rows: BenchmarkRows) -> Floats:
     calibration, validation = (
         SchemeRows(each.X, each.y, each.scores) for each in (rows.calibration, rows.validation)
     )
-    fitted = fit_roles(name, training, calibration, validation, rows.seed).scheme
+    settings = Settings(partition=name, seed=rows.seed)
+    fitted = fit_roles(settings, training, calibration, validation).scheme
     return fitted.logit(rows.test.scores, rows.test.X)
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import expit
 from sklearn.model_selection import StratifiedKFold
 
 from hetcal.arrays import Bools, Floats, Groups, Ints, Labels, Singles
@@ -40,7 +41,7 @@ FIXED = {
 class BoostingRows:
     """Rows as numbers, missing ones NaN, with labels of two classes."""
 
-    matrix: Singles
+    matrix: Singles | Floats
     y: Labels
     weight: Floats | None = None
     start: Floats | None = None  # logit of each row before the first tree
@@ -138,6 +139,50 @@ def _grow_member(
     )
 
 
+class ResidualTrees:
+    """Small trees grown one after the other, each on what given logits leave of the labels.
+
+    Parameters
+    ----------
+    matrix : array
+        The rows as numbers.
+    y : array of int
+        Their labels.
+    weight : array or None
+        Their weights.
+    penalty : float
+        Shrinks what a leaf would gain, in rows.
+    """
+
+    def __init__(self, matrix: Singles, y: Ints, weight: Floats | None, penalty: float) -> None:
+        import lightgbm
+
+        self._y = y
+        self._weight = np.ones(len(y)) if weight is None else weight / weight.mean()
+        options = {
+            **FIXED,
+            "objective": "none",
+            "num_leaves": 8,
+            "max_depth": 4,
+            "min_data_in_leaf": min(100, max(10, len(y) // 20)),
+            "lambda_l2": penalty,
+            "max_bin": 63,
+        }
+        labels = np.asarray(y, dtype=np.float64)
+        data = lightgbm.Dataset(matrix, labels, params=options, free_raw_data=False)
+        self._booster = lightgbm.Booster(options, data)
+
+    def grow(self, logits: Floats) -> GrownTree:
+        """Grow the next tree on what the logits leave."""
+        probability = expit(logits)
+        gradient = self._weight * (probability - self._y)
+        curvature = np.maximum(self._weight * probability * (1 - probability), 1e-9)
+        self._booster.update(fobj=lambda _, __: (gradient, curvature))
+        number = self._booster.current_iteration() - 1
+        found = self._booster.dump_model(start_iteration=number, num_iteration=1)["tree_info"]
+        return _flat_tree(found[0]["tree_structure"])[0]
+
+
 def margin_of(member: "Booster", matrix: Singles) -> Floats:
     """Return the sum of the trees' values for each row, without its start."""
     return np.asarray(member.predict(matrix, raw_score=True, num_threads=1), dtype=np.float64)
@@ -154,31 +199,33 @@ def grown_trees(member: "Booster") -> list[tuple[GrownTree, Floats]]:
 
 def _flat_tree(root: Mapping[str, Any]) -> tuple[GrownTree, Floats]:
     """List the nodes so that each comes first, then its left part, then its right part."""
-    feature, threshold, missing_left, left, right, rows = [], [], [], [], [], []
-    values, waiting = [], [(root, -1)]
+    feature: list[int] = []
+    right: list[int] = []
+    threshold, missing_left, rows, values = [], [], [], []
+    waiting: list[tuple[Mapping[str, Any], int]] = [(root, -1)]
     while waiting:
         node, parent = waiting.pop()
-        here = len(feature)
         if parent >= 0:
-            right[parent] = here
+            right[parent] = len(feature)
         splits = "split_feature" in node
+        if splits:
+            waiting += [(node["right_child"], len(feature)), (node["left_child"], -1)]
+        else:
+            values.append(node["leaf_value"])
         feature.append(node["split_feature"] if splits else -1)
         threshold.append(node["threshold"] if splits else np.nan)
         missing_left.append(splits and _missing_left(node))
-        left.append(here + 1 if splits else 0)
-        right.append(0)
         rows.append(_rows(node))
-        if splits:
-            waiting += [(node["right_child"], here), (node["left_child"], -1)]
-        else:
-            values.append(node["leaf_value"])
-    numbers = (np.array(each, dtype=np.int64) for each in (left, right, rows))
+        right.append(0)
+    inner = np.array(feature, dtype=np.int64) >= 0
     tree = GrownTree(
         np.array(feature, dtype=np.int64),
         np.array(threshold, dtype=np.float64),
         np.array(missing_left, dtype=np.bool_),
-        *numbers,
-        np.zeros(len(feature)),
+        np.where(inner, np.arange(inner.size) + 1, 0),
+        np.array(right, dtype=np.int64),
+        np.array(rows, dtype=np.int64),
+        np.zeros(inner.size),
     )
     return tree, np.array(values, dtype=np.float64)
 

@@ -143,6 +143,12 @@ def _goes_right(values: Singles, limit: np.float32, missing_left: bool) -> Bools
     return values > limit if missing_left else ~(values <= limit)
 
 
+def flat_tree(tree: GrownTree) -> FlatTree:
+    """Return a grown tree as what rows are sent through."""
+    limit = single_limits(np.where(tree.feature < 0, 0.0, tree.threshold))
+    return FlatTree(tree.feature, limit, tree.missing_left, tree.right)
+
+
 @dataclass(frozen=True)
 class TreeColumns:
     """Columns of a table as a matrix of numbers.

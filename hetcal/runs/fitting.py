@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Floats, Groups, Ints, Labels
+from hetcal.choices import KINDS, Kind
 from hetcal.data.columns import near_names
 from hetcal.data.scores import Scores
 from hetcal.data.splits import Split, draw_folds
@@ -17,9 +18,16 @@ from hetcal.partitions.partition import Partition
 from hetcal.partitions.selection import SelectedTreePartition
 from hetcal.partitions.tree import TreePartition
 from hetcal.progress import Progress, silent
-from hetcal.runs.settings import FOR_CLASSES, READ_SCORES, Settings
-from hetcal.schemes.candidates import STRENGTHS, Candidate, Growth
-from hetcal.schemes.choice import MAX_HELD, MAX_TRAINING, Choice, choose_scheme, fit_scheme
+from hetcal.runs.settings import CHOOSING, FOR_CLASSES, READ_SCORES, Settings
+from hetcal.schemes.candidates import STRENGTHS, Candidate, Growth, GrowthSettings
+from hetcal.schemes.choice import (
+    ALLOWED,
+    MAX_HELD,
+    MAX_TRAINING,
+    Choice,
+    choose_scheme,
+    fit_scheme,
+)
 from hetcal.schemes.parts import GrownLeavesPart, PooledPart
 from hetcal.schemes.rows import SchemeRows, drawn
 
@@ -36,12 +44,14 @@ SCORE_TREES = (
     Candidate(
         "auc-gain",
         "a tree that splits where AUC is gained",
+        "calibration",
         (PooledPart(), GrownLeavesPart(_by_gain)),
         STRENGTHS[1:2],
     ),
     Candidate(
         "instability",
         "a tree that splits where the map differs",
+        "calibration",
         (PooledPart(), GrownLeavesPart(_by_instability)),
         STRENGTHS[1:2],
     ),
@@ -58,7 +68,7 @@ def fit_ensemble(
     tree: Partition | None = None,
     growth: Growth | None = None,
 ) -> Choice:
-    """Fit the forest or the boosted trees of the settings, or choose the best scheme.
+    """Fit the scheme of many trees or terms of the settings, or choose one.
 
     Parameters
     ----------
@@ -80,36 +90,55 @@ def fit_ensemble(
     training = _rows(table, scores, grown_on, MAX_TRAINING, settings.seed)
     held_out = _rows(table, scores, held, most, settings.seed)
     roles = training, held_out, None
-    return fit_roles(settings.partition, *roles, settings.seed, progress, tree, growth)
+    return fit_roles(settings, *roles, progress, tree, growth)
 
 
 def start_growth(table: Table, split: Split, settings: Settings) -> Growth | None:
     """Begin to grow what needs no scores, as if every row had one; None if that is little work."""
-    if settings.partition != "auto" or table.classes:
+    if settings.partition not in CHOOSING or table.classes:
         return None
     held = np.concatenate([split.calibration, split.validation])
     training = _rows(table, None, split.train, MAX_TRAINING, settings.seed)
     held_out = _rows(table, None, held, MAX_HELD, settings.seed)
-    return Growth(training, held_out, None, settings.seed)
+    return Growth(training, held_out, None, growth_settings(settings))
+
+
+def growth_settings(settings: Settings) -> GrowthSettings:
+    """Return what decides the trees and terms of schemes."""
+    terms = settings.pairs, settings.increasing, settings.decreasing
+    return GrowthSettings(settings.seed, *terms)
+
+
+def allowed_kinds(settings: Settings) -> tuple[Kind, ...]:
+    """Return the kinds of schemes that may be chosen."""
+    if settings.only == "calibration":
+        return ("none", "calibration")
+    return KINDS if settings.partition == "best" else ALLOWED
 
 
 def fit_roles(
-    name: str,
+    settings: Settings,
     training: SchemeRows,
     calibration: SchemeRows,
     validation: SchemeRows | None,
-    seed: int,
     progress: Progress = silent,
     tree: Partition | None = None,
     growth: Growth | None = None,
 ) -> Choice:
-    """Fit the scheme of this name on rows by role; `auto` chooses among all."""
-    roles = training, calibration, validation
-    if name == "auto":
-        return choose_scheme(
-            *roles, tree=tree, more=SCORE_TREES, seed=seed, progress=progress, growth=growth
-        )
-    return fit_scheme(name, *roles, seed=seed, progress=progress)
+    """Fit the scheme that the settings name on rows by role; `auto` and `best` choose."""
+    roles, growing = (training, calibration, validation), growth_settings(settings)
+    if settings.partition not in CHOOSING:
+        return fit_scheme(settings.partition, *roles, settings=growing, progress=progress)
+    choice = choose_scheme(
+        *roles,
+        tree=tree,
+        more=SCORE_TREES,
+        kinds=allowed_kinds(settings),
+        settings=growing,
+        progress=progress,
+        growth=growth,
+    )
+    return choice if settings.take is None else choice.take(settings.take)
 
 
 def sample_note(table: Table, split: Split) -> str | None:

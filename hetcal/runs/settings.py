@@ -7,16 +7,29 @@ from hetcal.choices import CALIBRATORS, CLASS_CALIBRATORS, PAPER_FRACTIONS
 from hetcal.errors import HetcalError, SplitError
 
 PartitionName = Literal[
-    "auto", "tree", "forest", "boosted", "auc-gain", "instability", "layer", "columns"
+    "auto",
+    "best",
+    "tree",
+    "forest",
+    "boosted",
+    "additive",
+    "stacked",
+    "auc-gain",
+    "instability",
+    "layer",
+    "columns",
 ]
 TreeSize = Literal["given", "cv", "pruned"]
 PARTITIONS: tuple[PartitionName, ...] = get_args(PartitionName)
 TREE_SIZES: tuple[TreeSize, ...] = get_args(TreeSize)
 
-ENSEMBLES = ("auto", "forest", "boosted")
+CHOOSING = ("auto", "best")
+"""Choices among schemes: `best` may also choose a second model."""
+
+ENSEMBLES = (*CHOOSING, "forest", "boosted", "additive", "stacked")
 """Schemes of more than one partition, or of a choice among schemes."""
 
-FOR_CLASSES = ("auto", "tree", "columns")
+FOR_CLASSES = (*CHOOSING, "tree", "columns")
 """Partitions for more than two classes."""
 
 READ_SCORES = ("auc-gain", "instability")
@@ -54,6 +67,14 @@ class Settings:
         How strongly the map of a leaf is shrunk towards that of all rows; "cv" chooses.
     min_rows : int
         Fewest calibration rows for a leaf to have a map of its own, if there is no shrinkage.
+    only : "calibration" or None
+        Restricts what `auto` and `best` may choose to maps of the score.
+    take : str or None
+        The rung of the ladder of `auto` or `best` that is used in place of the chosen one.
+    pairs : int
+        Most pairs of columns of the scheme `additive`.
+    increasing, decreasing : tuple of str
+        Columns of numbers with which its terms may only rise, or only fall.
     """
 
     fractions: tuple[float, ...] = PAPER_FRACTIONS
@@ -67,6 +88,11 @@ class Settings:
     calibrator: str = "platt"
     shrinkage: float | Literal["cv"] = 0.0
     min_rows: int = 50
+    only: Literal["calibration"] | None = None
+    take: str | None = None
+    pairs: int = 15
+    increasing: tuple[str, ...] = ()
+    decreasing: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**32:

@@ -1,25 +1,29 @@
-"""Candidates for a scheme, the simplest first."""
+"""Candidates for a scheme, the simplest first: the rungs of the ladder."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from hetcal.arrays import Floats, Ints
-from hetcal.choices import ClassMethod
+from hetcal.arrays import Bools, Floats, Ints
+from hetcal.choices import ClassMethod, Kind
 from hetcal.parallel import Task
+from hetcal.partitions.additive import AdditiveTerms
 from hetcal.partitions.boosted import BoostedPartition
+from hetcal.partitions.encoding import encode_columns
+from hetcal.partitions.ensemble import TreeColumns
 from hetcal.partitions.forest import ForestPartition
 from hetcal.partitions.partition import Partition
 from hetcal.partitions.tree import TreePartition
-from hetcal.progress import Progress, silent
+from hetcal.progress import Progress, between, silent
 from hetcal.schemes.parts import (
+    BesidePart,
     BoostedPart,
     ClassLeavesPart,
     ForestPart,
-    NestedPart,
     Part,
     PlainLeavesPart,
     PooledClassPart,
@@ -28,12 +32,14 @@ from hetcal.schemes.parts import (
 )
 from hetcal.schemes.rows import SchemeRows, joined
 from hetcal.schemes.scheme import Scheme
-from hetcal.schemes.stages import Stage
+from hetcal.schemes.stages import AdditiveStage, Stage, stacked_stage
 
 STRENGTHS = (0.3, 5.0, 80.0)
-STRONG = (8.0, 40.0, 200.0)  # where every map follows on another
+FEW_POSITIVES = 200  # rows of the rarer class under which maps are never left nearly unshrunk
+NESTED = (200.0,)  # where every map follows on another
 PLAIN = (0.0,)
 NOTHING_SHRUNK = (float("nan"),)
+DEEP = 5  # splits on a path of the tree whose maps are shrunk: at most 32 leaves
 CLASS_MAPS: tuple[tuple[ClassMethod, str, str], ...] = (
     ("temperature", "temperature", "a temperature"),
     ("vector", "vector", "a weight and a bias per class"),
@@ -41,6 +47,8 @@ CLASS_MAPS: tuple[tuple[ClassMethod, str, str], ...] = (
 )
 CLASS_STRENGTHS = (1.0, 10.0, 100.0, 1000.0)
 MOST_DIRICHLET = 20  # classes: its weights grow with their square, and the time with that
+MANY_TREES = ("forest", "boosted", "additive", "stacked")
+"""Schemes that can be requested by name, beside those of one partition."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +57,10 @@ class Candidate:
 
     name: str
     words: str  # what it does, for a person
+    kind: Kind
     parts: tuple[Part, ...] = ()  # its stages before they are fitted
     strengths: tuple[float, ...] = NOTHING_SHRUNK  # to choose from; NaN where nothing is shrunk
+    seconds: float = 0.0  # that its trees or terms took to grow
 
     @property
     def pooled(self) -> bool:
@@ -58,27 +68,38 @@ class Candidate:
         pooled = [isinstance(each, PooledPart | PooledClassPart) for each in self.parts]
         return bool(pooled) and all(pooled)
 
-    def logits(self, held: SchemeRows, rows: Ints, strength: float) -> Floats:
-        """Fit on some rows, and return the logits of all."""
-        return self._fit(held, rows, strength)[0]
-
-    def scheme(self, held: SchemeRows, strength: float) -> Scheme:
+    def scheme(self, start: Floats, held: SchemeRows, strength: float) -> Scheme:
         """Fit on all rows."""
         rows = np.arange(len(held.y))
-        return Scheme(tuple(make() for make in self._fit(held, rows, strength)[1]))
+        return made(self.fit(start, held, rows, strength)[1])
 
-    def _fit(
-        self, held: SchemeRows, rows: Ints, strength: float
+    def fit(
+        self, start: Floats, held: SchemeRows, rows: Ints, strength: float
     ) -> tuple[Floats, list[Callable[[], Stage]]]:
-        logits, makers = held.known_scores, []
+        """Fit on some rows; return the logits of all, and functions for the stages.
+
+        `start` are the scores to map: those of the model, or a constant.
+        """
+        logits, makers = start, []
         for part in self.parts:
             logits, make = part.fit(logits, held, rows, strength)
             makers.append(make)
         return logits, makers
 
 
-IDENTITY = Candidate("identity", "leave the model as it is")
-POOLED = Candidate("pooled", "one map for all rows", (PooledPart(),))
+def made(makers: Sequence[Callable[[], Stage]]) -> Scheme:
+    """Make the stages of a fitted candidate."""
+    return Scheme(tuple(make() for make in makers))
+
+
+IDENTITY = Candidate("identity", "leave the model as it is", "none")
+POOLED = Candidate("pooled", "one map for all rows", "calibration", (PooledPart(),))
+
+
+def strengths_for(held: SchemeRows) -> tuple[float, ...]:
+    """Return how strongly maps of leaves may be shrunk: few positives leave no free choice."""
+    fewest = min(int(held.y.sum()), int((1 - held.y).sum()))
+    return STRENGTHS if fewest >= FEW_POSITIVES else STRENGTHS[1:]
 
 
 def in_words(name: str) -> str:
@@ -86,22 +107,23 @@ def in_words(name: str) -> str:
     return {each.name: each.words for each in (IDENTITY, POOLED)}.get(name, name)
 
 
-def label_tree(training: SchemeRows) -> Partition:
-    """Grow the tree on training rows whose leaves get maps."""
-    return TreePartition().fit(training.X, training.y, training.weight).partition_
+def label_tree(training: SchemeRows, depth: int = 3) -> Partition:
+    """Grow a tree on training rows whose leaves get maps."""
+    return TreePartition(depth).fit(training.X, training.y, training.weight).partition_
 
 
-@dataclass(frozen=True, eq=False)
-class SimpleTrees:
-    """Trees of the simpler candidates, grown on training rows, with the leaves of held-out rows."""
+@dataclass(frozen=True)
+class GrowthSettings:
+    """What decides the trees and terms of candidates."""
 
-    tree: PlainLeavesPart
-    forest: ForestPart
-    nested: NestedPart
+    seed: int = 0
+    pairs: int = 15  # most pairs of columns of `additive`
+    increasing: tuple[str, ...] = ()
+    decreasing: tuple[str, ...] = ()
 
 
 class Growth:
-    """Trees that read columns and labels only, which grow in a thread: they need no scores.
+    """Trees and terms that read columns and labels only, which grow in a thread.
 
     Parameters
     ----------
@@ -109,62 +131,134 @@ class Growth:
         Training rows, and the rows on which candidates are compared.
     tree : Partition or None
         The tree whose leaves get maps, if it is not to be grown.
-    seed : int
-        Decides forests and boosted trees.
+    settings : GrowthSettings
+        What decides them.
     """
 
     def __init__(
-        self, training: SchemeRows, held: SchemeRows, tree: Partition | None, seed: int
+        self,
+        training: SchemeRows,
+        held: SchemeRows,
+        tree: Partition | None,
+        settings: GrowthSettings,
     ) -> None:
-        pool = ThreadPoolExecutor(1)
-        self.simple = Task(pool, partial(_simple_trees, training, held, tree, seed))
-        self.boosted = Task(pool, partial(_boosted, training, held, seed))
+        pool, rows = ThreadPoolExecutor(1), (training, held)
+        self.trees = Task(pool, partial(tree_candidates, *rows, tree, settings))
+        self.additive = Task(pool, partial(additive_candidate, *rows, settings))
+        self.stacked = Task(pool, partial(stacked_candidate, *rows, settings))
         pool.shutdown(wait=False)
 
     def stop(self) -> None:
         """End the growth."""
-        self.boosted.stop()
-        self.simple.stop()
+        for task in (self.stacked, self.additive, self.trees):
+            task.stop()
 
 
-def _simple_trees(
-    training: SchemeRows, held: SchemeRows, tree: Partition | None, seed: int, progress: Progress
-) -> SimpleTrees:
-    if tree is None:
-        progress(0.0, "Growing a tree")
-        tree = label_tree(training)
-    many = _forest(training, held, seed, progress)
-    sequence = BoostedPartition(2, learning_rate=0.3, max_iter=15, max_leaf_nodes=8)
-    short = sequence.fit(training.X, training.y, training.weight).ensemble_
-    leaves = PlainLeavesPart(tree, tree.apply(held.X))
-    return SimpleTrees(leaves, many, NestedPart(short, short.apply(held.X)))
-
-
-def simple_candidates(trees: SimpleTrees) -> list[Candidate]:
-    """Return the candidates for two classes without those of boosted trees, the simplest first."""
-    pooled, tree = PooledPart(), trees.tree
+def tree_candidates(
+    training: SchemeRows,
+    held: SchemeRows,
+    tree: Partition | None,
+    settings: GrowthSettings,
+    progress: Progress = silent,
+) -> list[Candidate]:
+    """Grow trees, and return the candidates with one of them or with a forest."""
+    start = time.perf_counter()
+    progress(0.0, "Growing a tree")
+    small = tree or label_tree(training)
+    deep = label_tree(training, DEEP)
+    seconds = time.perf_counter() - start
+    forest = forest_candidate(training, held, settings, between(progress, 0.1, 1.0))
+    shrunken = PooledPart(), ShrunkenLeavesPart(deep, deep.apply(held.X))
     return [
-        IDENTITY,
-        POOLED,
-        Candidate("tree", "one tree, a map in every leaf", (tree,), PLAIN),
+        Candidate(
+            "tree",
+            "one tree, a map in every leaf",
+            "calibration",
+            (PlainLeavesPart(small, small.apply(held.X)),),
+            PLAIN,
+            seconds,
+        ),
         Candidate(
             "shrunken tree",
-            "a tree, its maps shrunk towards one for all",
-            (pooled, ShrunkenLeavesPart(tree.partition, tree.leaf)),
-            STRENGTHS,
+            "a larger tree, its maps shrunk towards one for all",
+            "calibration",
+            shrunken,
+            strengths_for(held),
+            seconds,
         ),
-        _forest_candidate(trees.forest),
-        Candidate(
-            "nested", "small boosted trees, one after another", (pooled, trees.nested), STRONG
-        ),
+        forest,
     ]
 
 
-def boosted_candidates(boosted: BoostedPart, many: ForestPart) -> list[Candidate]:
-    """Return the candidates with boosted trees, the simplest first."""
-    parts = (PooledPart(), boosted, many)
-    words = "boosted trees, then the forest"
-    return [_boosted_candidate(boosted), Candidate("boosted forest", words, parts, STRENGTHS)]
+def forest_candidate(
+    training: SchemeRows, held: SchemeRows, settings: GrowthSettings, progress: Progress = silent
+) -> Candidate:
+    """Grow a forest on the training rows."""
+    start = time.perf_counter()
+    grower = ForestPartition(random_state=settings.seed)
+    forest = grower.fit(training.X, training.y, training.weight, progress=progress).ensemble_
+    part = ForestPart(forest, forest.apply(held.X))
+    return Candidate(
+        "forest",
+        "many trees, their shrunken maps averaged",
+        "calibration",
+        (PooledPart(), part),
+        strengths_for(held),
+        time.perf_counter() - start,
+    )
+
+
+def boosted_candidate(training: SchemeRows, held: SchemeRows) -> Candidate:
+    """Prepare nested calibration; its trees read scores, so that each fit grows its own."""
+    weight = np.ones(len(training.y)) if training.weight is None else training.weight
+    _, encoded = encode_columns(training.X, training.y, weight)
+    columns = TreeColumns.of(encoded)
+    part = BoostedPart(columns, columns.matrix(held.X))
+    words = "small trees one after another, maps of maps"
+    return Candidate("boosted", words, "calibration", (PooledPart(), part), NESTED)
+
+
+def additive_candidate(
+    training: SchemeRows, held: SchemeRows, settings: GrowthSettings, progress: Progress = silent
+) -> Candidate:
+    """Fit curves and pairs of columns on all rows."""
+    start, both, ranked = time.perf_counter(), joined(training, held), _first(training, held)
+    found = AdditiveTerms(
+        pairs=settings.pairs,
+        increasing=settings.increasing,
+        decreasing=settings.decreasing,
+        random_state=settings.seed,
+    )
+    rows = both.X, both.y, both.weight, ranked
+    found.fit(*rows, groups=both.group, times=both.time, progress=progress)
+
+    def stage(weight: float, margin_weight: float, intercept: float) -> AdditiveStage:
+        shift = intercept + margin_weight * found.baseline_
+        return AdditiveStage(found.terms_.scaled(margin_weight), weight, shift)
+
+    part = BesidePart(found.held_out_[len(training.y) :], stage)
+    words, seconds = (
+        "the score plus a curve per column and a few pairs",
+        time.perf_counter() - start,
+    )
+    return Candidate("additive", words, "correction", (PooledPart(), part), seconds=seconds)
+
+
+def stacked_candidate(
+    training: SchemeRows, held: SchemeRows, settings: GrowthSettings, progress: Progress = silent
+) -> Candidate:
+    """Grow boosted trees on all rows; labels of training rows order the categories."""
+    start, both, ranked = time.perf_counter(), joined(training, held), _first(training, held)
+    found = BoostedPartition(random_state=settings.seed)
+    rows = both.X, both.y, both.weight, ranked
+    found.fit(*rows, groups=both.group, times=both.time, progress=progress)
+    part = BesidePart(found.held_out_[len(training.y) :], partial(stacked_stage, found))
+    words, seconds = "the score beside boosted trees", time.perf_counter() - start
+    return Candidate("stacked", words, "second model", (PooledPart(), part), seconds=seconds)
+
+
+def _first(training: SchemeRows, held: SchemeRows) -> Bools:
+    return np.arange(len(training.y) + len(held.y)) < len(training.y)
 
 
 def class_candidates(held: SchemeRows, tree: Partition) -> list[Candidate]:
@@ -173,41 +267,26 @@ def class_candidates(held: SchemeRows, tree: Partition) -> list[Candidate]:
     leaf, pooled, divided = tree.apply(held.X), [], []
     for method, name, words in methods:
         one = PooledClassPart(method)
-        pooled.append(Candidate(f"pooled {name}", f"{words} for all rows", (one,)))
+        pooled.append(Candidate(f"pooled {name}", f"{words} for all rows", "calibration", (one,)))
         own = ClassLeavesPart(one, tree, leaf)
         words = f"{words} in every leaf"
-        divided.append(Candidate(f"tree {name}", words, (own,), CLASS_STRENGTHS))
+        divided.append(Candidate(f"tree {name}", words, "calibration", (own,), CLASS_STRENGTHS))
     return [IDENTITY, *pooled, *divided]
 
 
 def named_candidate(
-    name: str, training: SchemeRows, held: SchemeRows, seed: int, progress: Progress = silent
+    name: str,
+    training: SchemeRows,
+    held: SchemeRows,
+    settings: GrowthSettings,
+    progress: Progress = silent,
 ) -> Candidate:
-    """Return the forest or the boosted trees alone."""
-    if name == "forest":
-        return _forest_candidate(_forest(training, held, seed, progress))
-    return _boosted_candidate(_boosted(training, held, seed, progress))
-
-
-def _forest_candidate(many: ForestPart) -> Candidate:
-    parts = (PooledPart(), many)
-    return Candidate("forest", "many trees with shrunken maps", parts, STRENGTHS)
-
-
-def _boosted_candidate(boosted: BoostedPart) -> Candidate:
-    return Candidate("boosted", "the score and boosted trees", (PooledPart(), boosted))
-
-
-def _forest(training: SchemeRows, held: SchemeRows, seed: int, progress: Progress) -> ForestPart:
-    grower = ForestPartition(random_state=seed)
-    forest = grower.fit(training.X, training.y, training.weight, progress=progress).ensemble_
-    return ForestPart(forest, forest.apply(held.X))
-
-
-def _boosted(training: SchemeRows, held: SchemeRows, seed: int, progress: Progress) -> BoostedPart:
-    """Grow boosted trees on all rows; labels of training rows order the categories."""
-    both = joined(training, held)
-    ranked = np.arange(len(both.y)) < len(training.y)
-    boosted = BoostedPartition(random_state=seed)
-    boosted.fit(both.X, both.y, both.weight, ranked, groups=both.group, progress=progress)
-    return BoostedPart(boosted, boosted.held_out_[len(training.y) :])
+    """Return one of `MANY_TREES`."""
+    if name == "boosted":
+        return boosted_candidate(training, held)
+    make = {
+        "forest": forest_candidate,
+        "additive": additive_candidate,
+        "stacked": stacked_candidate,
+    }[name]
+    return make(training, held, settings, progress)

@@ -1,13 +1,14 @@
 """The recommended scheme: candidates compared by cross-fitting, the simplest good one kept."""
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
+from hetcal.choices import Kind
 from hetcal.errors import CalibrationError
 from hetcal.partitions.partition import Partition
 from hetcal.progress import Progress, between, silent
@@ -16,11 +17,11 @@ from hetcal.schemes.candidates import (
     POOLED,
     Candidate,
     Growth,
-    boosted_candidates,
+    GrowthSettings,
+    boosted_candidate,
     class_candidates,
     label_tree,
     named_candidate,
-    simple_candidates,
 )
 from hetcal.schemes.cross_fitting import (
     CrossFit,
@@ -36,13 +37,15 @@ from hetcal.schemes.rows import SchemeRows, joined, sampled
 from hetcal.schemes.scheme import Scheme
 
 FOLDS = 5
-SIMPLE_GROWN, SIMPLE_TRIED = 0.2, 0.4  # shares of the time until simple candidates are evaluated
-GROWN = 0.75  # share of the time until forests and boosted trees are grown
+TREES_GROWN, TREES_TRIED = 0.15, 0.5  # shares of the time until those of trees are evaluated
+TERMS_GROWN, GROWN = 0.75, 0.92  # until curves, and until boosted trees are fitted
 TRIED = 0.98  # share of the time until all candidates are evaluated
+ALLOWED: tuple[Kind, ...] = ("none", "calibration", "correction")  # what `auto` may choose
 MAX_TRAINING = 100_000
 MAX_HELD = 40_000
 MAX_CELLS, FEWEST_HELD = 400_000, 10_000  # rows x classes; rows that are used in any case
 MOST_EXTREME = 1e150  # the sum of squares of larger scores overflows
+DEFAULTS = GrowthSettings()
 LEAST_SHOWN = 5e-5  # a smaller lift is written as 0
 
 
@@ -59,18 +62,20 @@ class Choice:
     why : str
         In one or two sentences.
     candidates : DataFrame
-        From the simplest to the least simple, with the columns `name`, `words`, `lift` (AUC
-        against the model as it is, by cross-fitting; macro AUC for more than two classes), `se`,
-        `low`, `high`, `log_loss`, `strength` (shrinkage; NaN where nothing is shrunk), `rows`
-        (that it was evaluated on) and `chosen`.
+        The ladder, from the simplest rung to the least simple, see `candidate_table`.
     seconds : float
         Time taken.
     measure : str
         What lifts are measured in, `AUC` or `macro AUC`.
     one_map : Scheme
         One map for all rows, the one with the lowest log-loss, for comparison.
+    without : Scheme
+        The chosen scheme fitted with a constant score: what it does without the model. It is
+        applied to the same constant.
     uncounted : tuple of int
         Classes with too few rows for their AUC to count.
+    trial : Trial or None
+        All candidates, from which another can be taken.
     """
 
     scheme: Scheme
@@ -80,12 +85,36 @@ class Choice:
     seconds: float
     measure: str = "AUC"
     one_map: Scheme = field(default_factory=Scheme)
+    without: Scheme = field(default_factory=Scheme)
     uncounted: tuple[int, ...] = ()
+    trial: "Trial | None" = None
 
     @property
     def divided(self) -> bool:
         """Whether rows of different leaves have different maps."""
         return self.scheme.divided
+
+    @property
+    def kind(self) -> Kind:
+        """What the chosen scheme does to the score."""
+        kind: Kind = self.candidates.set_index("name").at[self.chosen, "kind"]
+        return kind
+
+    def take(self, name: str) -> "Choice":
+        """Fit another rung of the ladder in place of the chosen one."""
+        names = self.candidates["name"].tolist()
+        if self.trial is None or name not in names:
+            raise CalibrationError(
+                f"There is no rung called '{name}'.",
+                f"The ladder has: {', '.join(names)}.",
+                "Take one of these.",
+            )
+        if name == self.chosen:
+            return self
+        start, number = time.perf_counter(), names.index(name)
+        why = requested_reason(name, self.trial.gains[number])
+        taken = _fitted(self.trial, number, why, start, self.candidates["allowed"].tolist())
+        return replace(taken, seconds=self.seconds + taken.seconds)
 
     @property
     def digest(self) -> str:
@@ -99,18 +128,21 @@ def choose_scheme(
     validation: SchemeRows | None = None,
     *,
     tree: Partition | None = None,
-    more: Sequence[Candidate] | Callable[[SchemeRows], Sequence[Candidate]] = (),
-    seed: int = 0,
+    more: Sequence[Candidate] = (),
+    kinds: Sequence[Kind] = ALLOWED,
+    settings: GrowthSettings = DEFAULTS,
     progress: Progress = silent,
     growth: Growth | None = None,
 ) -> Choice:
     """Choose a scheme by cross-fitting on rows that the model was not trained on.
 
-    Trees that read columns and labels only are grown on training rows; boosted trees on the
-    other rows, too, each of which gets its margin from trees that were not grown on it. Whatever
+    Trees that read columns and labels only are grown on training rows; curves, pairs and boosted
+    trees on the other rows, too, each of which is judged by fits that have not seen it. Whatever
     reads scores is fitted on all but one of five folds of the validation and calibration rows
-    and evaluated on that one; rows of one group are never separated. Forests and boosted trees
-    are candidates for two classes only.
+    and evaluated on that one; rows of one group are never separated, and with times a fold is
+    evaluated by fits on earlier rows only. Every candidate is fitted a second time with a constant
+    score: that is the scheme without the model. With more than two classes only maps of the score
+    are candidates.
 
     A candidate has to be significantly better than the model as it is: the 95 % interval of its
     lift in AUC lies above 0, and its log-loss is lower by more than two standard errors. Of those
@@ -124,17 +156,18 @@ def choose_scheme(
         Rows by role.
     tree : Partition, optional
         The tree on training rows whose leaves get maps; it is grown if not given.
-    more : sequence of Candidate, or callable
-        Further candidates for two classes, simpler than boosted trees and less simple than the
-        forest; a callable gets the rows on which candidates are compared.
-    seed : int, default=0
-        Decides folds, forests and samples of large tables.
+    more : sequence of Candidate
+        Further candidates for two classes, less simple than one tree and simpler than a forest.
+    kinds : sequence of Kind
+        What may be chosen; candidates of other kinds are evaluated all the same.
+    settings : GrowthSettings, optional
+        Decides folds, samples of large tables, trees and terms.
     progress : callable, optional
         Called with the share of the work that is done; what it raises ends the choice.
     growth : Growth, optional
         Trees that have begun to grow on just these rows.
     """
-    start = time.perf_counter()
+    start, seed = time.perf_counter(), settings.seed
     rows, folds = _divided(calibration, validation, seed)
     training, held = sampled(training, MAX_TRAINING, seed), folds.held
     if held.classes > 2:
@@ -142,19 +175,18 @@ def choose_scheme(
             progress(0.0, "Growing a tree")
             tree = label_tree(training)
         trial = try_candidates(class_candidates(held, tree), folds, between(progress, 0.0, TRIED))
+        # Maps of classes are compared on a sample and fitted on all rows.
+        trial = replace(trial, rows=rows, candidates=tuple(class_candidates(rows, tree)))
     else:
-        growth = growth or Growth(training, held, tree, seed)
-        extra = tuple(more(held) if callable(more) else more)
+        growth = growth or Growth(training, held, tree, settings)
         try:
-            trial = _try_growing(growth, extra, folds, progress)
+            trial = _try_growing(growth, training, more, folds, progress)
         finally:
             growth.stop()
-    candidates = [each.candidate for each in trial.tried]
-    chosen, why = _choose(trial)
-    progress(TRIED, f"Fitting: {candidates[chosen].name}")
-    if rows is not held and tree is not None:
-        candidates = class_candidates(rows, tree)
-    return _fitted(trial, candidates, rows, chosen, why, start)
+    allowed = [each.candidate.kind in kinds for each in trial.tried]
+    chosen, why = _choose(trial, [i for i, may in enumerate(allowed) if may])
+    progress(TRIED, f"Fitting: {trial.tried[chosen].candidate.name}")
+    return _fitted(trial, chosen, why, start, allowed)
 
 
 def fit_scheme(
@@ -163,21 +195,22 @@ def fit_scheme(
     calibration: SchemeRows,
     validation: SchemeRows | None = None,
     *,
-    seed: int = 0,
+    settings: GrowthSettings = DEFAULTS,
     progress: Progress = silent,
 ) -> Choice:
-    """Fit the scheme of this name, `forest` or `boosted`, whether or not it helps.
+    """Fit the scheme of this name, one of `MANY_TREES`, whether or not it helps.
 
     Parameters are as in `choose_scheme`. The candidates of the result are the model as it is,
     one map for all rows, and the scheme.
     """
-    start = time.perf_counter()
-    rows, folds = _divided(calibration, validation, seed)
+    start, seed = time.perf_counter(), settings.seed
+    _, folds = _divided(calibration, validation, seed)
     training = sampled(training, MAX_TRAINING, seed)
-    candidate = named_candidate(name, training, rows, seed, between(progress, 0.0, GROWN))
+    growing = between(progress, 0.0, GROWN)
+    candidate = named_candidate(name, training, folds.held, settings, growing)
     candidates = [IDENTITY, POOLED, candidate]
     trial = try_candidates(candidates, folds, between(progress, GROWN, 1.0))
-    return _fitted(trial, candidates, rows, 2, requested_reason(name, trial.gains[2]), start)
+    return _fitted(trial, 2, requested_reason(name, trial.gains[2]), start, [True] * 3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,11 +219,25 @@ class Trial:
 
     folds: Folds
     tried: tuple[CrossFit, ...]  # the simplest first
+    without: tuple[CrossFit, ...]  # the same with a constant score
+    rows: SchemeRows  # that what is chosen is fitted on
+    candidates: tuple[Candidate, ...]  # prepared for these rows
 
     @cached_property
     def gains(self) -> tuple[Gain, ...]:
         """What each gains in AUC over the model as it is."""
         return tuple(gain_between(self.tried[0], each, self.folds) for each in self.tried)
+
+    @cached_property
+    def adds(self) -> tuple[Gain, ...]:
+        """What the model adds in AUC to each candidate without it."""
+        both = zip(self.without, self.tried, strict=True)
+        return tuple(gain_between(*each, self.folds) for each in both)
+
+    @property
+    def auc(self) -> float:
+        """The AUC of the model as it is, fold mean."""
+        return gain_between(self.without[0], self.tried[0], self.folds).auc + 0.5
 
     @property
     def measure(self) -> str:
@@ -204,7 +251,7 @@ class Trial:
 
     def loss_fall(self, before: int, after: int) -> tuple[float, float]:
         """Return how much lower the log-loss of the second is, and the standard error of that."""
-        return loss_gain(self.tried[before], self.tried[after], self.folds.held)
+        return loss_gain(self.tried[before], self.tried[after], self.folds)
 
 
 def try_candidates(
@@ -213,22 +260,37 @@ def try_candidates(
     """Cross-fit all candidates; each takes as long as it has strengths to choose from."""
     ends = np.cumsum([len(each.strengths) for each in candidates])
     shares = [0.0, *(ends / ends[-1]).tolist()]
-    spans = zip(candidates, shares[:-1], shares[1:], strict=True)
-    tried = (cross_fit(each, folds, between(progress, *span)) for each, *span in spans)
-    return Trial(folds, tuple(tried))
+    scores, constant = folds.held.known_scores, folds.held.constant_scores
+    tried, without = [], []
+    for each, low, high in zip(candidates, shares[:-1], shares[1:], strict=True):
+        middle = (low + high) / 2
+        tried.append(cross_fit(each, folds, scores, between(progress, low, middle)))
+        without.append(cross_fit(each, folds, constant, between(progress, middle, high)))
+    return Trial(folds, tuple(tried), tuple(without), folds.held, tuple(candidates))
+
+
+def _joined(first: Trial, second: Trial) -> Trial:
+    tried, without = first.tried + second.tried, first.without + second.without
+    candidates = first.candidates + second.candidates
+    return Trial(first.folds, tried, without, first.rows, candidates)
 
 
 def _try_growing(
-    growth: Growth, extra: Sequence[Candidate], folds: Folds, progress: Progress
+    growth: Growth,
+    training: SchemeRows,
+    more: Sequence[Candidate],
+    folds: Folds,
+    progress: Progress,
 ) -> Trial:
-    """Try the simpler candidates for two classes while boosted trees grow, then these."""
-    trees = growth.simple.result(between(progress, 0.0, SIMPLE_GROWN))
-    simple = [*simple_candidates(trees), *extra]
-    first = try_candidates(simple, folds, between(progress, SIMPLE_GROWN, SIMPLE_TRIED))
-    boosted = growth.boosted.result(between(progress, SIMPLE_TRIED, GROWN))
-    others = boosted_candidates(boosted, trees.forest)
-    second = try_candidates(others, folds, between(progress, GROWN, TRIED))
-    return Trial(folds, first.tried + second.tried)
+    """Try the candidates of trees while curves and boosted trees grow, then these."""
+    tree, shrunken, forest = growth.trees.result(between(progress, 0.0, TREES_GROWN))
+    boosted = boosted_candidate(training, folds.held)
+    maps = [IDENTITY, POOLED, tree, shrunken, *more, forest, boosted]
+    trial = try_candidates(maps, folds, between(progress, TREES_GROWN, TREES_TRIED))
+    curves = growth.additive.result(between(progress, TREES_TRIED, TERMS_GROWN))
+    stacked = growth.stacked.result(between(progress, TERMS_GROWN, GROWN))
+    others = try_candidates([curves, stacked], folds, between(progress, GROWN, TRIED))
+    return _joined(trial, others)
 
 
 def _divided(
@@ -258,10 +320,10 @@ def _divided(
     return rows, folds
 
 
-def _choose(trial: Trial) -> tuple[int, str]:
-    """Return the position of what is chosen, and why."""
-    falls = [trial.loss_fall(0, i) for i in range(len(trial.tried))]
-    better = [i for i, (fall, se) in enumerate(falls) if fall > 2 * se]
+def _choose(trial: Trial, allowed: Sequence[int]) -> tuple[int, str]:
+    """Return the position of what is chosen among those allowed, and why."""
+    falls = {i: trial.loss_fall(0, i) for i in allowed}
+    better = [i for i, (fall, se) in falls.items() if fall > 2 * se]
     clear = [i for i in better if trial.gains[i].low > 0]
     if clear:
         best = max(clear, key=lambda i: trial.gains[i].auc)
@@ -270,31 +332,32 @@ def _choose(trial: Trial) -> tuple[int, str]:
     kept = [i for i in better if trial.tried[i].candidate.pooled and trial.gains[i].high >= 0]
     best = min(kept, key=lambda i: trial.tried[i].log_loss, default=0)
     chosen = simplest_near(best, kept, trial.loss_fall)
-    return chosen, no_lift_reason(trial, chosen)
+    return chosen, no_lift_reason(trial, chosen, allowed)
 
 
-def _fitted(
-    trial: Trial,
-    candidates: Sequence[Candidate],
-    rows: SchemeRows,
-    chosen: int,
-    why: str,
-    start: float,
-) -> Choice:
-    """Fit the chosen candidate on all rows, and one map for all of them for comparison."""
+def _fitted(trial: Trial, chosen: int, why: str, start: float, allowed: Sequence[bool]) -> Choice:
+    """Fit the chosen candidate on all rows, with and without the model, and one map for all."""
+    candidates, rows = trial.candidates, trial.rows
     maps = [i for i, each in enumerate(candidates) if each.pooled]
     one_map = min(maps, key=lambda i: trial.tried[i].log_loss)
-    schemes = [candidates[i].scheme(rows, trial.tried[i].strength) for i in (chosen, one_map)]
+    scheme, pooled = (
+        candidates[i].scheme(rows.known_scores, rows, trial.tried[i].strength)
+        for i in (chosen, one_map)
+    )
+    strength = trial.without[chosen].strength
+    without = candidates[chosen].scheme(rows.constant_scores, rows, strength)
     uncounted = set() if rows.classes == 2 else {*range(rows.classes)} - {*trial.folds.counted}
     return Choice(
-        schemes[0],
+        scheme,
         candidates[chosen].name,
         why,
-        candidate_table(trial, chosen),
+        candidate_table(trial, chosen, allowed),
         time.perf_counter() - start,
         trial.measure,
-        schemes[1],
+        pooled,
+        without,
         tuple(sorted(uncounted)),
+        trial,
     )
 
 
@@ -310,7 +373,7 @@ def lift_reason(trial: Trial, chosen: int, best: int) -> str:
     )
 
 
-def no_lift_reason(trial: Trial, chosen: int) -> str:
+def no_lift_reason(trial: Trial, chosen: int, allowed: Sequence[int]) -> str:
     """Say why nothing, or one map for all rows, was chosen; and how large the largest lift is."""
     tried, measure = trial.tried, trial.measure
     said = (
@@ -323,7 +386,7 @@ def no_lift_reason(trial: Trial, chosen: int) -> str:
             f"{tried[0].log_loss:.4f} before and {tried[chosen].log_loss:.4f} after. No candidate "
             f"is significantly better in {measure}, too."
         )
-    best = max(range(1, len(tried)), key=lambda i: trial.gains[i].auc)
+    best = max(allowed[1:], key=lambda i: trial.gains[i].auc)
     if trial.gains[best].auc < LEAST_SHOWN:
         return f"{said} None has a higher {measure}."
     largest = f"{_shown(trial.gains[best], measure)} ({tried[best].candidate.name})"
@@ -337,23 +400,52 @@ def requested_reason(name: str, gain: Gain) -> str:
     return f"'{name}' was requested. It is {found} than the model: {_shown(gain)}."
 
 
-def candidate_table(trial: Trial, chosen: int) -> pd.DataFrame:
-    """List the candidates as `Choice` holds them."""
-    tried, gains = trial.tried, trial.gains
-    return pd.DataFrame(
-        {
-            "name": [each.candidate.name for each in tried],
-            "words": [each.candidate.words for each in tried],
-            "lift": [gain.auc for gain in gains],
-            "se": [gain.se for gain in gains],
-            "low": [gain.low for gain in gains],
-            "high": [gain.high for gain in gains],
-            "log_loss": [each.log_loss for each in tried],
-            "strength": [each.strength for each in tried],
-            "rows": [each.losses.size for each in tried],
-            "chosen": [i == chosen for i in range(len(tried))],
-        }
-    )
+def candidate_table(trial: Trial, chosen: int, allowed: Sequence[bool]) -> pd.DataFrame:
+    """List the rungs of the ladder, the simplest first.
+
+    Returns
+    -------
+    DataFrame
+        `name`, `words` and `kind`; `auc`; `lift` (AUC against the model as it is, by
+        cross-fitting; macro AUC for more than two classes) with `se`, `low` and `high`;
+        `without` (the lift of the same scheme with a constant score) and `adds` (what the model
+        adds to that) with `adds_low`, `adds_high` and `adds_p`; `log_loss`, and `loss_fall` (how
+        much lower it is than the model's) with `loss_se`; `strength` (shrinkage; NaN where nothing
+        is shrunk), `numbers` (that decide), `seconds` (of growing and cross-fitting), `rows` (that
+        it was evaluated on), `allowed` (to be chosen) and `chosen`.
+    """
+    before, rows = trial.auc, trial.folds.judged.size
+    found = []
+    for i, (each, gain, adds) in enumerate(zip(trial.tried, trial.gains, trial.adds, strict=True)):
+        fall, loss_se = trial.loss_fall(0, i)
+        candidate = each.candidate
+        found.append(
+            {
+                "name": candidate.name,
+                "words": candidate.words,
+                "kind": candidate.kind,
+                "auc": before + gain.auc,
+                "lift": gain.auc,
+                "se": gain.se,
+                "low": gain.low,
+                "high": gain.high,
+                "without": gain.auc - adds.auc,
+                "adds": adds.auc,
+                "adds_low": adds.low,
+                "adds_high": adds.high,
+                "adds_p": adds.p,
+                "log_loss": each.log_loss,
+                "loss_fall": fall,
+                "loss_se": loss_se,
+                "strength": each.strength,
+                "numbers": each.numbers,
+                "seconds": candidate.seconds + each.seconds,
+                "rows": rows,
+                "allowed": allowed[i],
+                "chosen": i == chosen,
+            }
+        )
+    return pd.DataFrame(found)
 
 
 def candidate_lines(choice: Choice) -> str:

@@ -1,10 +1,12 @@
 """Evaluate candidates on rows that they were not fitted on."""
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
+from scipy.stats import rankdata
 
 from hetcal.arrays import Floats, Groups, Ints
 from hetcal.data.splits import draw_group_folds
@@ -12,7 +14,7 @@ from hetcal.errors import CalibrationError
 from hetcal.metrics.classes import class_placements, macro_lift_of
 from hetcal.metrics.delong import CONFIDENCE, Lift, error_of, lift_of, placements
 from hetcal.progress import Progress, silent
-from hetcal.schemes.candidates import Candidate
+from hetcal.schemes.candidates import Candidate, made
 from hetcal.schemes.rows import SchemeRows
 
 FEWEST = 20  # rows of a class whose AUC counts, and of all others
@@ -23,13 +25,24 @@ class Folds:
     """Rows in folds: what is evaluated on one of them was fitted on the others."""
 
     held: SchemeRows  # rows that the model was not trained on
-    number: Ints  # fold of each row
+    number: Ints  # fold of each row; -1 for the earliest rows, which are fitted on only
     counted: tuple[int, ...] = (1,)  # classes whose AUCs count, of two the positive one
 
     @property
     def parts(self) -> list[Ints]:
         """The rows of each fold."""
         return [np.flatnonzero(self.number == each) for each in range(int(self.number.max()) + 1)]
+
+    @property
+    def judged(self) -> Ints:
+        """The rows that are in a fold."""
+        return np.flatnonzero(self.number >= 0)
+
+    def fitted_on(self, fold: int) -> Ints:
+        """Return the rows of other folds; with times only those that are earlier."""
+        if self.held.time is None:
+            return np.flatnonzero(self.number != fold)
+        return np.flatnonzero(self.number < fold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +57,10 @@ class CrossFit:
     strength: float  # the shrinkage with the lowest log-loss
     logits: Floats
     placed: Floats  # rows x classes that count
-    losses: Floats  # log-loss of each row
+    losses: Floats  # log-loss of each row that is judged
     log_loss: float  # their mean
+    numbers: int = 0  # that decide
+    seconds: float = 0.0  # that the fits took
 
 
 @dataclass(frozen=True)
@@ -54,6 +69,13 @@ class Gain:
 
     auc: float
     se: float  # by DeLong
+
+    @property
+    def p(self) -> float:
+        """Two-sided p-value of no difference."""
+        if self.auc == 0:
+            return 1.0
+        return float(2 * ndtr(-abs(self.auc) / self.se)) if self.se > 0 else 0.0
 
     @property
     def low(self) -> float:
@@ -73,13 +95,26 @@ def divide_rows(held: SchemeRows, folds: int, seed: int) -> Folds:
     often = np.minimum(rows, y.size - rows)
     if not (often >= FEWEST).any():
         raise _too_few(y.size, int(often.max(initial=0)))
-    number = draw_folds(y, folds, seed, held.group)
+    if held.time is None:
+        number = draw_folds(y, folds, seed, held.group)
+    else:
+        number = time_folds(held.time, folds)
+    # With times the earliest rows, which are in no fold, need both classes as well.
     inside = np.array([np.bincount(y[number == k], minlength=classes) for k in np.unique(number)])
     outside = inside.sum(axis=1, keepdims=True) - inside
     counted = np.flatnonzero((often >= FEWEST) & (np.minimum(inside, outside) > 0).all(axis=0))
     if not counted.size:
         raise _too_few(y.size, int(often.max()))
     return Folds(held, number, (1,) if classes == 2 else tuple(counted.tolist()))
+
+
+def time_folds(time: Floats, folds: int) -> Ints:
+    """Divide the rows into stretches of time; the earliest is no fold, but fitted on.
+
+    Rows of the same time are never separated.
+    """
+    share = (rankdata(time, method="min") - 1) / time.size
+    return np.asarray((share * (folds + 1)).astype(np.int64) - 1)
 
 
 def _too_few(rows: int, most: int) -> CalibrationError:
@@ -114,25 +149,32 @@ def draw_folds(y: Ints, folds: int, seed: int, group: Groups | None = None) -> I
     return fold
 
 
-def cross_fit(candidate: Candidate, folds: Folds, progress: Progress = silent) -> CrossFit:
-    """Fit a candidate on all folds but one, and evaluate it there, for each shrinkage in turn."""
-    best: tuple[float, float, Floats, Floats] | None = None
-    held, parts = folds.held, folds.parts
-    fits = len(candidate.strengths) * len(parts)
+def cross_fit(
+    candidate: Candidate, folds: Folds, start: Floats, progress: Progress = silent
+) -> CrossFit:
+    """Fit a candidate on all folds but one, and evaluate it there, for each shrinkage in turn.
+
+    `start` are the scores that it maps: those of the model, or constant ones.
+    """
+    best: CrossFit | None = None
+    held, parts, judged = folds.held, folds.parts, folds.judged
+    fits, began = len(candidate.strengths) * len(parts), time.perf_counter()
     for step, strength in enumerate(candidate.strengths):
-        logits = np.empty(held.known_scores.shape)
+        logits = np.array(start)
         for number, here in enumerate(parts):
             progress((step * len(parts) + number) / fits, f"Trying: {candidate.name}")
-            others = np.flatnonzero(folds.number != number)
-            logits[here] = candidate.logits(held, others, strength)[here]
-        losses = row_losses(held.y, logits)
-        log_loss = float(np.average(losses, weights=held.weight))
-        if best is None or log_loss < best[0]:
-            best = log_loss, strength, logits, losses
+            others = folds.fitted_on(number)
+            fitted, makers = candidate.fit(start, held, others, strength)
+            logits[here] = fitted[here]
+        losses = row_losses(held.y[judged], logits[judged])
+        log_loss = float(np.average(losses, weights=held.weights(judged)))
+        if best is None or log_loss < best.log_loss:
+            placed, numbers = place_rows(logits, folds), made(makers).numbers
+            found = strength, logits, placed, losses, log_loss, numbers
+            best = CrossFit(candidate, *found)
     if best is None:
         raise ValueError(f"the candidate {candidate.name!r} has no strengths")
-    log_loss, strength, logits, losses = best
-    return CrossFit(candidate, strength, logits, place_rows(logits, folds), losses, log_loss)
+    return replace(best, seconds=time.perf_counter() - began)
 
 
 def row_losses(y: Ints, logits: Floats) -> Floats:
@@ -144,7 +186,7 @@ def row_losses(y: Ints, logits: Floats) -> Floats:
 
 def place_rows(logits: Floats, folds: Folds) -> Floats:
     """Place every row within its fold: maps of different folds are not compared."""
-    placed = np.empty((len(logits), len(folds.counted)))
+    placed = np.full((len(logits), len(folds.counted)), np.nan)
     for rows in folds.parts:
         y, weight = folds.held.y[rows], folds.held.weights(rows)
         if logits.ndim == 1:
@@ -181,13 +223,13 @@ def mean_gain(lifts: Sequence[Lift]) -> Gain:
     return Gain(total / count, float(np.sqrt(variance)) / count)
 
 
-def loss_gain(before: CrossFit, after: CrossFit, held: SchemeRows) -> tuple[float, float]:
+def loss_gain(before: CrossFit, after: CrossFit, folds: Folds) -> tuple[float, float]:
     """Return by how much the mean of the rows' log-losses fell, and its standard error."""
-    fall = before.losses - after.losses
-    w = np.ones(fall.size) if held.weight is None else held.weight
+    fall, held, judged = before.losses - after.losses, folds.held, folds.judged
+    w = np.ones(fall.size) if held.weight is None else held.weight[judged]
     mean = float(np.average(fall, weights=w))
     if held.group is not None:
-        return mean, error_of(w * (fall - mean) / w.sum(), held.group)
+        return mean, error_of(w * (fall - mean) / w.sum(), held.group[judged])
     return mean, float(np.sqrt((w**2) @ (fall - mean) ** 2) / w.sum())
 
 

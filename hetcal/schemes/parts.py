@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hetcal.arrays import Floats, Ints
+from hetcal.arrays import Floats, Ints, Singles
 from hetcal.calibrators.class_map import (
     ClassMap,
     ClassRows,
@@ -17,14 +17,14 @@ from hetcal.calibrators.class_map import (
     mapped_logits,
 )
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
-from hetcal.calibrators.many_trees import fit_nested_maps, fit_shrunken_maps
+from hetcal.calibrators.many_trees import fit_shrunken_maps
 from hetcal.calibrators.newton import GroupedRows, PenalisedLosses, minimise
 from hetcal.calibrators.shapes import tame
 from hetcal.choices import ClassMethod
 from hetcal.data.splits import halves
 from hetcal.errors import CalibrationError
-from hetcal.partitions.boosted import BoostedPartition
-from hetcal.partitions.ensemble import TreeEnsemble
+from hetcal.partitions.boosting import ResidualTrees
+from hetcal.partitions.ensemble import TreeColumns, TreeEnsemble, flat_tree
 from hetcal.partitions.partition import Partition
 from hetcal.schemes.rows import SchemeRows
 from hetcal.schemes.stages import (
@@ -34,11 +34,11 @@ from hetcal.schemes.stages import (
     NestedStage,
     PooledStage,
     Stage,
-    boosted_stage,
 )
 
 OUTSIDE = 0.005  # share of the rows on each side whose scores are tamed
 WEAK = 1.0  # penalty in rows: it matters only where the rows have no information
+NESTED_TREES = 15  # of nested calibration
 MIN_ROWS = 50  # fewest rows for a leaf to have a map of its own where nothing shrinks it
 
 Fitted = tuple[Floats, Callable[[], Stage]]
@@ -149,27 +149,39 @@ class ForestPart:
 
 
 @dataclass(frozen=True, eq=False)
-class NestedPart:
-    """Shrunken maps for the leaves of one tree after the other."""
+class BoostedPart:
+    """Nested calibration: trees grown one after the other, each on what the maps so far leave."""
 
-    trees: TreeEnsemble
-    leaf: NDArray[np.int32]  # leaf numbers, rows by trees
+    columns: TreeColumns
+    matrix: Singles  # of the rows to be compared
 
     def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
-        """Fit nested maps."""
-        y, weight, leaf = held.y[rows], held.weights(rows), self.leaf[rows]
-        bounds = np.append(self.trees.leaf_starts, self.trees.leaves)
-        maps = fit_nested_maps(logits[rows], y, bounds, leaf, strength, weight)
-        stage = NestedStage(self.trees, maps.slope, maps.intercept)
-        return maps.nested_logit(logits, self.leaf), lambda: stage
+        """Grow a tree on the residuals of the calibrated score, fit maps in its leaves, repeat."""
+        y, weight = held.y[rows], held.weights(rows)
+        residual = ResidualTrees(self.matrix[rows], y, weight, strength)
+        trees, slope, intercept = [], [], []
+        for _ in range(NESTED_TREES):
+            trees.append(residual.grow(logits[rows]))
+            leaf = flat_tree(trees[-1]).leaves(self.matrix.T, 0, len(logits))[:, None]
+            leaves = int((trees[-1].feature < 0).sum())
+            maps = fit_shrunken_maps(logits[rows], y, leaf[rows], leaves, strength, weight)
+            logits = maps.mean_logit(logits, leaf)
+            slope.append(maps.slope)
+            intercept.append(maps.intercept)
+
+        def stage() -> NestedStage:
+            grown = TreeEnsemble.of(self.columns.encoded(), trees)
+            return NestedStage(grown, np.concatenate(slope), np.concatenate(intercept))
+
+        return logits, stage
 
 
 @dataclass(frozen=True, eq=False)
-class BoostedPart:
-    """The weighted sum of the logit and the margin of boosted trees."""
+class BesidePart:
+    """The weighted sum of the logit and of what other terms or trees say of the row."""
 
-    boosted: BoostedPartition
-    margin: Floats  # of each row, from trees that were not grown on it
+    margin: Floats  # of each row, from what was not fitted on it
+    stage: Callable[[float, float, float], Stage]  # given both weights and the intercept
 
     def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
         """Fit the weights; a negative one of the logit becomes 0."""
@@ -181,7 +193,7 @@ class BoostedPart:
             found = np.array([short[0], 0.0, short[1]])
         intercept, score_weight, margin_weight = found.tolist()
         mapped = intercept + columns @ found[1:]
-        return mapped, lambda: boosted_stage(self.boosted, score_weight, margin_weight, intercept)
+        return mapped, lambda: self.stage(score_weight, margin_weight, intercept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,8 +206,8 @@ class GrownLeavesPart:
         """Grow on every other row, or on half of the groups, and fit shrunken maps on the rest."""
         group = None if held.group is None else np.asarray(held.group)[rows]
         first, second = (rows[half] for half in halves(held.y[rows], group))
-        X, y = held.X.iloc[first], held.y[first]
-        partition = self.grow(X, y, logits[first], held.weights(first))
+        X, y, scores = held.X.iloc[first], held.y[first], held.known_scores[first]
+        partition = self.grow(X, y, scores, held.weights(first))
         part = ShrunkenLeavesPart(partition, partition.apply(held.X))
         return part.fit(logits, held, second, strength)
 
@@ -214,7 +226,7 @@ class PooledClassPart:
 
     def map_of(self, logits: Floats, held: SchemeRows, rows: Ints) -> ClassMap:
         """Fit the map, once for the same rows: leaf maps of every strength start from it."""
-        key = rows.tobytes()
+        key = rows.tobytes() + logits.tobytes()
         if key not in self._fitted:
             parts = logits[rows], held.y[rows], np.zeros_like(rows), held.weights(rows)
             self._fitted[key] = fit_pooled_class_map(self.method, ClassRows(*parts))

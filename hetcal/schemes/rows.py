@@ -27,6 +27,8 @@ class SchemeRows:
         Importance weights.
     group : array, optional
         Maps are evaluated on groups that they were not fitted on.
+    time : array of float, optional
+        Maps are evaluated on rows that are later than those that they were fitted on.
     """
 
     X: pd.DataFrame
@@ -34,6 +36,7 @@ class SchemeRows:
     scores: Floats | None
     weight: Floats | None = None
     group: Groups | None = None
+    time: Floats | None = None
 
     def __post_init__(self) -> None:
         shape = (0,) if self.scores is None else np.shape(self.scores)
@@ -56,6 +59,12 @@ class SchemeRows:
         return self.scores
 
     @property
+    def constant_scores(self) -> Floats:
+        """What a scheme without the model starts from: every row and every class alike."""
+        scores = self.known_scores
+        return np.full(scores.shape, 0.0 if scores.ndim == 1 else -np.log(scores.shape[1]))
+
+    @property
     def classes(self) -> int:
         """Number of classes that the scores are of."""
         return 2 if self.scores is None or self.scores.ndim == 1 else self.scores.shape[1]
@@ -65,15 +74,17 @@ def joined(first: SchemeRows, second: SchemeRows | None) -> SchemeRows:
     """Put rows of two roles one after the other."""
     if second is None:
         return first
-    scores = weight = group = None
+    scores = weight = group = time = None
     if first.scores is not None and second.scores is not None:
         scores = np.concatenate([first.scores, second.scores])
     if first.weight is not None or second.weight is not None:
         weight = np.concatenate([_weight(first), _weight(second)])
     if first.group is not None or second.group is not None:
         group = np.concatenate([_group(first), _group(second)])
+    if first.time is not None and second.time is not None:
+        time = np.concatenate([first.time, second.time])
     X = pd.concat([first.X, second.X], ignore_index=True)
-    return SchemeRows(X, np.concatenate([first.y, second.y]), scores, weight, group)
+    return SchemeRows(X, np.concatenate([first.y, second.y]), scores, weight, group, time)
 
 
 def _group(rows: SchemeRows) -> Groups:
@@ -98,8 +109,9 @@ def sampled(rows: SchemeRows, most: int, seed: int) -> SchemeRows:
         if scores.ndim == 2:  # log-probabilities, whatever the logits
             scores = identity_map(scores.shape[1]).logits(scores)
     group = None if rows.group is None else np.asarray(rows.group)[inside]
+    time = None if rows.time is None else rows.time[inside]
     y = np.asarray(rows.y)[inside]
-    return SchemeRows(rows.X.iloc[inside], y, scores, rows.weights(inside), group)
+    return SchemeRows(rows.X.iloc[inside], y, scores, rows.weights(inside), group, time)
 
 
 def finite_rows(scores: Floats) -> Bools:

@@ -20,9 +20,11 @@ from hetcal.errors import CalibrationError
 from hetcal.partitions.ensemble import ensemble_fields, read_ensemble
 from hetcal.partitions.nodes import Feature, read_tree_fields, tree_fields
 from hetcal.partitions.partition import Partition
+from hetcal.partitions.terms import read_terms, terms_fields
 from hetcal.progress import Progress, between, silent
 from hetcal.schemes.rows import finite_rows
 from hetcal.schemes.stages import (
+    AdditiveStage,
     ClassMapsStage,
     ForestStage,
     LeafMapsStage,
@@ -30,6 +32,7 @@ from hetcal.schemes.stages import (
     PooledStage,
     Stage,
     broken,
+    count_numbers,
 )
 from hetcal.strict_json import Fields, JsonError, parse_object
 
@@ -106,6 +109,8 @@ class Scheme:
         for stage in self.stages:
             if isinstance(stage, ForestStage | NestedStage):
                 features += stage.trees.columns.features
+            elif isinstance(stage, AdditiveStage):
+                features += stage.terms.features
             elif (partition := _partition_of(stage)) is not None:
                 features += partition.features
         return tuple(features)
@@ -125,6 +130,11 @@ class Scheme:
     def divided(self) -> bool:
         """Whether what is done to a score depends on the row's columns."""
         return any(map(_divides, self.stages))
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers decide."""
+        return sum(map(count_numbers, self.stages))
 
     @cached_property
     def digest(self) -> str:
@@ -156,7 +166,8 @@ def _partition_of(stage: Stage) -> Partition | None:
 
 
 def _divides(stage: Stage) -> bool:
-    return isinstance(stage, ForestStage | NestedStage) or _partition_of(stage) is not None
+    many = isinstance(stage, ForestStage | NestedStage | AdditiveStage)
+    return many or _partition_of(stage) is not None
 
 
 def _stage_fields(stage: Stage) -> dict[str, Any]:
@@ -164,6 +175,9 @@ def _stage_fields(stage: Stage) -> dict[str, Any]:
         return {"stage": "pooled", **asdict(stage)}
     if isinstance(stage, ClassMapsStage):
         return _class_fields(stage)
+    if isinstance(stage, AdditiveStage):
+        weights = {"weight": stage.weight, "intercept": stage.intercept}
+        return {"stage": "additive", "terms": terms_fields(stage.terms), **weights}
     maps = {"slope": stage.slope.tolist(), "intercept": stage.intercept.tolist()}
     if isinstance(stage, LeafMapsStage):
         partition = tree_fields(stage.partition.features, stage.partition.nodes)
@@ -179,6 +193,10 @@ def _read_stage(fields: Fields) -> Stage:
         return PooledStage(*(fields.number(key) for key in ("low", "high", "slope", "intercept")))
     if kind == "classes":
         return _read_class_stage(fields)
+    if kind == "additive":
+        fields.only("stage", "terms", "weight", "intercept")
+        weights = fields.number("weight"), fields.number("intercept")
+        return AdditiveStage(read_terms(fields.fields("terms")), *weights)
     if kind not in ("leaves", "nested", "forest"):
         raise JsonError("a stage is of a kind that is not known")
     trees = "partition" if kind == "leaves" else "trees"

@@ -15,6 +15,7 @@ from hetcal.errors import CalibrationError
 from hetcal.partitions.boosted import BoostedPartition
 from hetcal.partitions.ensemble import TreeEnsemble
 from hetcal.partitions.partition import Partition
+from hetcal.partitions.terms import Terms
 from hetcal.progress import Progress, silent
 from hetcal.trees.kernels import nest
 
@@ -62,8 +63,8 @@ class NestedStage:
     """One map for each leaf of every tree, applied one after the other.
 
     With trees 1, 2, …, this is `a2 (a1 s + b1) + b2` and so on, where a and b are those of
-    the leaf that the row is in. Slopes of 1 and intercepts of 0 do not change the score;
-    a first slope of 0 with the leaf values of boosted trees is the boosted model.
+    the leaf that the row is in. Slopes of 1 and intercepts of 0 do not change the score; slopes
+    of 1 with the leaf values of boosted trees add their margin to it.
     """
 
     trees: TreeEnsemble
@@ -85,10 +86,10 @@ class NestedStage:
         return mapped
 
 
-def boosted_stage(
+def stacked_stage(
     boosted: BoostedPartition, weight: float, margin_weight: float, intercept: float
 ) -> NestedStage:
-    """Return `weight * score + margin_weight * margin + intercept` as nested calibration.
+    """Return `weight * score + margin_weight * margin + intercept` as maps of trees.
 
     The maps of the first tree hold weight and intercept; those of the other trees
     add the value of the leaf.
@@ -123,6 +124,23 @@ class ForestStage:
 
 
 @dataclass(frozen=True, eq=False)
+class AdditiveStage:
+    """The weighted logit plus terms of one or two columns: `weight * logit + intercept + terms`."""
+
+    terms: Terms
+    weight: float
+    intercept: float
+
+    def __post_init__(self) -> None:
+        if not np.isfinite([self.weight, self.intercept]).all():
+            raise broken("the weight of the score is not finite")
+
+    def logit(self, scores: Floats, X: pd.DataFrame, progress: Progress = silent) -> Floats:
+        """Return the corrected logits."""
+        return map_logits(scores, self.weight, self.intercept) + self.terms.total(X)
+
+
+@dataclass(frozen=True, eq=False)
 class ClassMapsStage:
     """Maps of the log-probabilities of more than two classes."""
 
@@ -147,7 +165,18 @@ class ClassMapsStage:
         return mapped_logits(self.pooled, dict(enumerate(self.maps, 1)), logs, leaf)
 
 
-Stage = PooledStage | LeafMapsStage | NestedStage | ForestStage | ClassMapsStage
+Stage = PooledStage | LeafMapsStage | NestedStage | ForestStage | AdditiveStage | ClassMapsStage
+
+
+def count_numbers(stage: Stage) -> int:
+    """Return how many numbers of a stage decide, apart from where its leaves and steps begin."""
+    if isinstance(stage, PooledStage):
+        return 2
+    if isinstance(stage, AdditiveStage):
+        return 2 + stage.terms.numbers
+    if isinstance(stage, ClassMapsStage):
+        return sum(each.weights.size + each.bias.size for each in stage.maps or (stage.pooled,))
+    return int(np.count_nonzero(stage.slope != 1) + np.count_nonzero(stage.intercept))
 
 
 def _nest(logits: Floats, leaf: Ints, slope: Floats, intercept: Floats) -> None:
