@@ -18,7 +18,6 @@ from hetcal.partitions.ensemble import TreeColumns, TreeEnsemble
 from hetcal.partitions.forest import EnsembleEstimator
 from hetcal.progress import Progress, silent
 
-
 FEW_ROWS = 20_000  # of which fewer and smaller trees learn as much
 
 

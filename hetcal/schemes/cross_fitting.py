@@ -154,7 +154,8 @@ def cross_fit(
 ) -> CrossFit:
     """Fit a candidate on all folds but one, and evaluate it there, for each shrinkage in turn.
 
-    The strongest comes first; once a weaker one is worse, the others are not tried. `start` are the scores that it maps: those of the model, or constant ones.
+    The strongest comes first; once a weaker one is worse, the others are not tried. `start` are
+    the scores that it maps: those of the model, or constant ones.
     """
     best: CrossFit | None = None
     held, parts, judged = folds.held, folds.parts, folds.judged
