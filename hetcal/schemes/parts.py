@@ -201,13 +201,18 @@ class GrownLeavesPart:
     """Leaves of a partition that reads scores, grown on one half and calibrated on the other."""
 
     grow: Callable[[pd.DataFrame, Ints, Floats, Floats | None], Partition]
+    _grown: dict[bytes, Partition] = field(default_factory=dict, init=False, repr=False)
 
     def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
         """Grow on every other row, or on half of the groups, and fit shrunken maps on the rest."""
         group = None if held.group is None else np.asarray(held.group)[rows]
         first, second = (rows[half] for half in halves(held.y[rows], group))
-        X, y, scores = held.X.iloc[first], held.y[first], held.known_scores[first]
-        partition = self.grow(X, y, scores, held.weights(first))
+        scores = held.known_scores[first]
+        key = scores.tobytes() + first.tobytes()
+        if key not in self._grown:  # with and without the model the tree is the same
+            X, y, weight = held.X.iloc[first], held.y[first], held.weights(first)
+            self._grown[key] = self.grow(X, y, scores, weight)
+        partition = self._grown[key]
         part = ShrunkenLeavesPart(partition, partition.apply(held.X))
         return part.fit(logits, held, second, strength)
 
