@@ -13,6 +13,7 @@ from hetcal.partitions.boosting import (
     grown_trees,
     margin_of,
     member_parts,
+    stopping_rows,
 )
 from hetcal.partitions.ensemble import TreeColumns, TreeEnsemble
 from hetcal.partitions.forest import EnsembleEstimator
@@ -86,13 +87,13 @@ class BoostedPartition(EnsembleEstimator):
         X, y, sample_weight : table, labels, weights
             The rows.
         ranked : array of bool, optional
-            Rows whose labels order the categories; by default all. Margins of the others do not
-            depend on their own labels.
+            Rows whose labels order the categories and say when to stop; by default all. Margins
+            of the others do not depend on their own labels.
         groups : array, optional
             Group of each row.
         times : array, optional
             Order of the rows in time: margins of rows that are not `ranked` come from trees that
-            were grown on earlier rows.
+            were grown on earlier rows; they say when to stop themselves.
         progress : callable, optional
             Receives the share of the most trees that are grown; what it raises ends the growth.
         """
@@ -112,6 +113,7 @@ class BoostedPartition(EnsembleEstimator):
         models = boost_members(
             BoostingRows(matrix, rows.y, rows.weight),
             parts,
+            stopping_rows(parts, chosen, rows.y),
             self._options(len(matrix), matrix.shape[1]),
             self.max_iter,
             self.random_state,
