@@ -53,7 +53,8 @@ class Settings:
     shrinkage : float or "cv"
         How strongly the map of a leaf is shrunk towards that of all rows; "cv" chooses.
     min_rows : int
-        Fewest calibration rows for a leaf to have a map of its own, if there is no shrinkage.
+        Fewest calibration rows of the rarer class for a leaf to have a slope of its own, if there
+        is no shrinkage; with fewer it has the slope of all rows and an intercept of its own.
     """
 
     fractions: tuple[float, ...] = PAPER_FRACTIONS
@@ -66,7 +67,7 @@ class Settings:
     bins: int = 4
     calibrator: str = "platt"
     shrinkage: float | Literal["cv"] = 0.0
-    min_rows: int = 50
+    min_rows: int = 100
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**32:
