@@ -52,9 +52,12 @@ class LeafMap:
     level: Shape | None = None  # the pooled map at the height of the leaf, used if it is a fallback
 
     @property
-    def rarer(self) -> int:
-        """Calibration rows of the rarer class."""
-        return min(self.positives, self.rows - self.positives)
+    def enough(self) -> int:
+        """The largest `min_rows` with which the leaf has a slope of its own.
+
+        That is the number of rows of the rarer class; formats without levels counted all rows.
+        """
+        return self.rows if self.level is None else min(self.positives, self.rows - self.positives)
 
     def logit(self, scores: Floats) -> Floats:
         """Return the calibrated logits; NaN where a score is not finite."""
@@ -262,7 +265,8 @@ class LeafCalibrator(BaseEstimator):
             Ids that get a map even if no row is in them.
         polish_with : Cells, optional
             The rows that the cells were made of. One pass over them gives the Platt maps
-            that a fit on the rows gives; other maps are those of the cells.
+            that a fit on the rows gives; other maps, and intercepts of leaves without a slope,
+            are those of the cells.
         folds : sequence of Cells, optional
             The same rows in the folds of cross-validation; drawn at random if there are none.
         """
@@ -341,7 +345,7 @@ class LeafCalibrator(BaseEstimator):
         """Give leaves with few of the rarer class the slope of all, if nothing shrinks theirs."""
         self.maps_ = tuple(
             own
-            if own.rarer >= self.min_rows or self.shrinkage_
+            if own.enough >= self.min_rows or self.shrinkage_
             else replace(own, shape=own.level or self.pooled_.shape, fallback=FEW)
             for own in self.trusted_
         )

@@ -58,7 +58,7 @@ def fit_shrunken_maps(
     if scale < EQUAL:
         scale = 1.0
     number, row, starts = _in_order(leaf)
-    side = 0.5 - y
+    side = 0.5 - y.astype(np.float64)
     u, target = side * (logits - centre) / scale, np.array([[scale], [centre]])
     place = np.tile(target, leaves)
     for first, last in _parts(starts):

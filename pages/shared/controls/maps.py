@@ -75,9 +75,9 @@ def map_controls(flow: Flow) -> None:
             step=10,
             width=240,
             disabled=scheme or settings.shrinkage != 0,
-            help="Calibration rows of the rarer class that a leaf needs for a slope of its own. With "
-            "fewer, with separated classes or a slope that is not positive, it has the pooled slope "
-            "and an intercept of its own.",
+            help="Calibration rows of the rarer class that a leaf needs for a slope of its own. "
+            "With fewer, with separated classes or a slope that is not positive, it has the pooled "
+            "slope and an intercept of its own.",
             **setting("min_rows"),
         )
 
