@@ -10,7 +10,8 @@ from hetcal.arrays import Floats, Groups, Ints
 from hetcal.data.splits import draw_group_folds
 from hetcal.errors import CalibrationError
 from hetcal.metrics.classes import class_placements, macro_lift_of
-from hetcal.metrics.delong import CONFIDENCE, Lift, error_of, lift_of, placements
+from hetcal.metrics.delong import CONFIDENCE, Lift, lift_of, placements
+from hetcal.metrics.losses import mean_fall
 from hetcal.progress import Progress, silent
 from hetcal.schemes.candidates import Candidate
 from hetcal.schemes.rows import SchemeRows
@@ -183,12 +184,8 @@ def mean_gain(lifts: Sequence[Lift]) -> Gain:
 
 def loss_gain(before: CrossFit, after: CrossFit, held: SchemeRows) -> tuple[float, float]:
     """Return by how much the mean of the rows' log-losses fell, and its standard error."""
-    fall = before.losses - after.losses
-    w = np.ones(fall.size) if held.weight is None else held.weight
-    mean = float(np.average(fall, weights=w))
-    if held.group is not None:
-        return mean, error_of(w * (fall - mean) / w.sum(), held.group)
-    return mean, float(np.sqrt((w**2) @ (fall - mean) ** 2) / w.sum())
+    change = mean_fall(before.losses - after.losses, held.weight, group=held.group)
+    return change.fall, change.se
 
 
 def simplest_near(
