@@ -149,7 +149,7 @@ def _hollow(rungs: pd.DataFrame, left: float, words: Sequence[str]) -> Part:
         cliponaxis=False,
         marker={
             "symbol": ["triangle-left-open" if each else "circle-open" for each in beyond],
-            "size": 10,
+            "size": 14,
             "color": colour("quiet"),
             "line": {"width": 2},
         },
