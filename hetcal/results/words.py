@@ -11,7 +11,8 @@ DEFINITIONS = {
     "than a random negative one, where a tie counts one half. 0.5 is random ranking, 1 is perfect. "
     "Higher is better.",
     "Lift": "AUC after minus AUC before on the same test rows, with DeLong's 95 % confidence "
-    "interval for paired scores. In percent: 100 · (AUC after / AUC before − 1).",
+    "interval for paired scores, which allows for few rows; fewer than 12 rows of a class have "
+    "none. In percent: 100 · (AUC after / AUC before − 1).",
     "p-value": "The probability of a lift at least this far from zero if calibration did not "
     "change the AUC (DeLong's paired test, two-sided).",
     "Share of the lift": "The part of the lift that comes from a leaf: the pairs of a positive and "
