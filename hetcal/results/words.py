@@ -106,7 +106,7 @@ def verdict(
     what = "One map for all rows" if one_map else "Heterogeneous calibration"
     measured = (
         f"{measure} {lift.before:.4f} before and {lift.after:.4f} after on {where}: "
-        f"{lift.auc:+.4f}, {_interval(lift)}"
+        f"{lift.auc:+.4f}, {interval_in_words(lift)}"
     )
     advice = {
         "backwards": f"{check}: the model ranks the test rows backwards. {measured}.",
@@ -144,7 +144,8 @@ def p_in_words(p: float) -> str:
     return f"{p:.2g}" if p >= LEAST_P else f"< {LEAST_P:g}"
 
 
-def _interval(lift: Lift) -> str:
+def interval_in_words(lift: Lift) -> str:
+    """Write the 95 % interval of a lift, or why there is none."""
     if math.isnan(lift.low):
         return "without an interval, because there are too few rows or groups"
     return f"95 % interval {lift.low:+.4f} to {lift.high:+.4f}"
