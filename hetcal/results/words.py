@@ -11,7 +11,8 @@ DEFINITIONS = {
     "than a random negative one, where a tie counts one half. 0.5 is random ranking, 1 is perfect. "
     "Higher is better.",
     "Lift": "AUC after minus AUC before on the same test rows, with DeLong's 95 % confidence "
-    "interval for paired scores. In percent: 100 · (AUC after / AUC before − 1).",
+    "interval for paired scores, which allows for few rows; fewer than 12 rows of a class have "
+    "none. In percent: 100 · (AUC after / AUC before − 1).",
     "p-value": "The probability of a lift at least this far from zero if calibration did not "
     "change the AUC (DeLong's paired test, two-sided).",
     "Share of the lift": "The part of the lift that comes from a leaf: the pairs of a positive and "
@@ -105,7 +106,7 @@ def verdict(
     what = "One map for all rows" if one_map else "Heterogeneous calibration"
     measured = (
         f"{measure} {lift.before:.4f} before and {lift.after:.4f} after on {where}: "
-        f"{lift.auc:+.4f}, {_interval(lift)}"
+        f"{lift.auc:+.4f}, {interval_in_words(lift)}"
     )
     advice = {
         "backwards": f"{check}: the model ranks the test rows backwards. {measured}.",
@@ -143,7 +144,8 @@ def p_in_words(p: float) -> str:
     return f"{p:.2g}" if p >= LEAST_P else f"< {LEAST_P:g}"
 
 
-def _interval(lift: Lift) -> str:
+def interval_in_words(lift: Lift) -> str:
+    """Write the 95 % interval of a lift, or why there is none."""
     if math.isnan(lift.low):
         return "without an interval, because there are too few rows or groups"
     return f"95 % interval {lift.low:+.4f} to {lift.high:+.4f}"
