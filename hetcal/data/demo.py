@@ -16,7 +16,7 @@ DEMO_SHARES = {"train": 0.40, "validation": 0.10, "calibration": 0.25, "test": 0
 
 @dataclass(frozen=True)
 class DemoNetwork:
-    """A network that scores the customers; `python -m tests.models.make_demo_networks` makes its file."""
+    """A network that scores the customers; `tests/models/make_demo_networks.py` makes its file."""
 
     file: Path
     words: str  # how it was trained
@@ -29,15 +29,15 @@ class DemoNetwork:
 DEMO_NETWORKS = {
     "over-trained": DemoNetwork(
         Path(__file__).with_name("customers.keras"),
-        "trained on a large market and too long on 6,400 customers; contract and tenure came late",
+        "trained for 55 epochs on 6,447 customers",
     ),
     "well trained": DemoNetwork(
         Path(__file__).with_name("customers_well_trained.keras"),
-        "trained on a million other customers, with all columns from the start",
+        "trained for 10 epochs on a million customers",
     ),
     "random": DemoNetwork(
         Path(__file__).with_name("customers_noise.keras"),
-        "trained on shuffled labels, so that it knows nothing about who leaves",
+        "trained for 50 epochs on shuffled labels",
     ),
 }
 
