@@ -29,7 +29,7 @@ class DemoNetwork:
 DEMO_NETWORKS = {
     "over-trained": DemoNetwork(
         Path(__file__).with_name("customers.keras"),
-        "trained for 55 epochs on 6,447 customers",
+        "fine-tuned for 55 epochs on 6,447 customers",
     ),
     "well trained": DemoNetwork(
         Path(__file__).with_name("customers_well_trained.keras"),
