@@ -386,7 +386,7 @@ def no_lift_reason(trial: Trial, chosen: int, allowed: Sequence[int]) -> str:
             f"{tried[0].log_loss:.4f} before and {tried[chosen].log_loss:.4f} after. No candidate "
             f"is significantly better in {measure}, too."
         )
-    best = max(allowed[1:], key=lambda i: trial.gains[i].auc)
+    best = max((i for i in allowed if i), key=lambda i: trial.gains[i].auc, default=0)
     if trial.gains[best].auc < LEAST_SHOWN:
         return f"{said} None has a higher {measure}."
     largest = f"{_shown(trial.gains[best], measure)} ({tried[best].candidate.name})"
