@@ -26,6 +26,7 @@ from tests.pages.visit import (
     numbers,
     said,
     table_with,
+    with_least_rows,
     with_segment_leaves,
     with_table,
 )
@@ -33,7 +34,7 @@ from tests.pages.visit import (
 
 @pytest.fixture
 def app(segments):
-    return calm(go(with_segment_leaves(segments), "pages/results.py"))
+    return calm(go(with_least_rows(with_segment_leaves(segments), 50), "pages/results.py"))
 
 
 def platt(rows, test):
