@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from pandas.api import types
 
 from hetcal.arrays import Floats, Ints
-from hetcal.compiled import sigmoid
 from hetcal.data.columns import (
     column_kind,
     counted,
@@ -20,9 +19,8 @@ from hetcal.data.columns import (
     row_count,
     value_codes,
 )
-from hetcal.data.scores import Scores
 from hetcal.data.splits import ROLES, Split, count_groups, halves
-from hetcal.data.table import Roles, Table, alike_values, positive_rate
+from hetcal.data.table import Table, alike_values
 from hetcal.metrics.metrics import auc
 from hetcal.progress import Progress, silent
 
@@ -33,7 +31,8 @@ class Finding:
 
     column: str | None  # the column it is about
     message: str  # full sentences that name the column and say what to do
-    level: Literal["warning", "note"] = "warning"
+    level: Literal["warning", "note"]
+    code: str  # what was found, in words that a script can rely on
 
 
 def label_findings(table: Table) -> Iterator[Finding]:
@@ -55,6 +54,7 @@ def label_findings(table: Table) -> Iterator[Finding]:
             f"The label column '{table.roles.label}' has values that differ only in case or "
             f"spaces: {counts}. {used} If they mean the same, use one spelling in the file.",
             "warning" if positive is None or positive in alike else "note",
+            "similar-labels",
         )
 
 
@@ -134,6 +134,8 @@ def _small_roles(table: Table, split: Split) -> Iterator[Finding]:
                 f"{of_class[fewest]:,} of them of the class '{names[fewest]}'. At least {MIN_ROWS} "
                 f"rows and {MIN_CLASS_ROWS} of each class are needed for stable results. Give "
                 f"{role} more rows{', or join rare classes' if table.classes else ''}.",
+                "warning",
+                "small-role",
             )
 
 
@@ -153,6 +155,8 @@ def _leaks(table: Table, split: Split) -> Iterator[Finding]:
                     f"Column '{name}' alone almost separates {what} (AUC {auc:.3f} on train rows). "
                     "It may contain the answer, or be known only afterwards. If so, ignore this "
                     "column.",
+                    "warning",
+                    "label-leak",
                 )
 
 
@@ -183,6 +187,8 @@ def _repeated_rows(table: Table, split: Split, progress: Progress) -> Iterator[F
             f"Rows repeat across roles, equal in every column: {', '.join(repeats)}. "
             "Results on rows that were seen before look too good. "
             "Remove the repeats, or name the column they share as the group.",
+            "warning",
+            "repeated-rows",
         )
 
 
@@ -225,6 +231,8 @@ def _divided_groups(table: Table, split: Split) -> Iterator[Finding]:
             f"for instance '{groups[int(divided.argmax())]}'. "
             "Rows of one group resemble each other, so results look too good. "
             "Split by fractions to keep groups whole.",
+            "warning",
+            "divided-groups",
         )
 
 
@@ -236,6 +244,8 @@ def _few_groups(table: Table, split: Split) -> Iterator[Finding]:
             f"The test rows belong to {counted(groups, 'group')} of column "
             f"'{table.roles.group}'. Intervals count groups, not rows, and those of fewer than "
             f"{MIN_GROUPS} groups come out too short. Give test more groups.",
+            "warning",
+            "few-groups",
         )
 
 
@@ -248,13 +258,17 @@ def _odd_features(table: Table, split: Split) -> Iterator[Finding]:
             continue
         distinct = distinct_count(column) + bool(column.hasnans)
         if distinct <= 1:
-            yield Finding(name, f"Column '{name}' has the same value in every row.", "note")
+            yield Finding(
+                name, f"Column '{name}' has the same value in every row.", "note", "constant-column"
+            )
         elif _is_identifier(column, distinct):
             yield Finding(
                 name,
                 f"Column '{name}' has {distinct:,} distinct values in {table.rows:,} rows and "
                 "looks like an identifier, which carries no information about new rows. "
                 "Ignore this column.",
+                "warning",
+                "identifier",
             )
         elif column_kind(column) == "category":
             yield from _small_categories(column.iloc[split.train])
@@ -279,6 +293,8 @@ def _small_categories(column: pd.Series) -> Iterator[Finding]:
             f"{rows / distinct:.3g} rows each. The tree treats categories with fewer than "
             f"{fewest} rows like missing values, because their rates are mostly noise. "
             "Group similar categories, or ignore this column.",
+            "warning",
+            "small-categories",
         )
 
 
@@ -296,6 +312,8 @@ def _infinite(column: pd.Series) -> Iterator[Finding]:
             str(column.name),
             f"Column '{column.name}' holds {counted(count, 'infinite value')}. "
             "If infinite values mean missing values, leave those cells empty.",
+            "warning",
+            "infinite-values",
         )
 
 
@@ -303,50 +321,13 @@ def _unused(table: Table, split: Split) -> Iterator[Finding]:
     rows = table.rows - sum(split.counts.values())
     if rows:
         unused = "1 row has" if rows == 1 else f"{rows:,} rows have"
-        yield Finding(None, f"{unused} no role in the split: not used.", "note")
+        yield Finding(None, f"{unused} no role in the split: not used.", "note", "unused-rows")
     roles = table.roles
     known = {*(roles.features or ()), *roles.ignore, *(column for _, column in roles.special)}
     for name in table.frame.columns:
         kind = column_kind(table.frame[name]) if name not in known else "number"
         if kind in ("date", "other"):
             what = "dates" if kind == "date" else "values that are neither numbers nor text"
-            yield Finding(name, f"Column '{name}' holds {what} and is not a feature.", "note")
-
-
-LARGEST_PERCENTAGE = 100
-
-
-def check_scores(table: Table, scores: Scores) -> tuple[Finding, ...]:
-    """Look for percentages that were mistaken for the logits of two classes."""
-    if table.classes:
-        return ()
-    rows = scores.usable
-    logits, rate = scores.logit[rows], positive_rate(table.y[rows])
-    if not logits.size or logits.min() < 0 or logits.max() > LARGEST_PERCENTAGE:
-        return ()
-    if float(np.mean(sigmoid(logits))) <= rate:
-        return ()
-    return (
-        Finding(
-            table.roles.score,
-            f"No logit is below 0: the model would call all {logits.size:,} rows more likely "
-            f"positive than not, of which {rate:.1%} are. The scores go from {logits.min():.3g} "
-            f"to {logits.max():.3g}; if they are percentages, divide them by 100 and say that "
-            "they are probabilities.",
-        ),
-    )
-
-
-def check_training(roles: Roles) -> tuple[Finding, ...]:
-    """Warn where no split column says which rows the model was trained on."""
-    if roles.split is not None:
-        return ()
-    return (
-        Finding(
-            None,
-            "The rows were split at random, and it is unknown which of them the model was trained "
-            "on. If it was trained on test or calibration rows, it looks better there than it is, "
-            "and the lift is not that of new rows. Name a split column that says which rows it was "
-            "trained on.",
-        ),
-    )
+            yield Finding(
+                name, f"Column '{name}' holds {what} and is not a feature.", "note", "unused-column"
+            )

@@ -13,8 +13,9 @@ from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.cells.cells import Cells
 from hetcal.cells.sketch import computed_on
 from hetcal.choices import CLASS_CALIBRATORS, ClassMethod
-from hetcal.data.checks import Finding, check_scores, check_table, check_training
+from hetcal.data.checks import Finding, check_table
 from hetcal.data.columns import row_count
+from hetcal.data.score_checks import check_scores, check_training
 from hetcal.data.scores import Scores, require_ranking
 from hetcal.data.splits import (
     NEEDED_ROLES,
@@ -357,7 +358,7 @@ def run(
             scores = scores(between(progress, 0.0, SCORED))
             progress = between(progress, SCORED, 1.0)
         scored = scored_rows(table, scores, split)
-        about_scores = *check_training(table.roles), *check_scores(table, scores)
+        about_scores = *check_scores(table, scores, split), *check_training(table.roles)
         findings = *about_scores, *about_table
         tell(about_scores if waiting else findings)
         if partition is None:
