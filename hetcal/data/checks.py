@@ -108,6 +108,7 @@ _RUNNING_NUMBER_ROWS = 1000  # in a short table whole numbers may all differ at 
 def check_table(table: Table, split: Split, progress: Progress = silent) -> tuple[Finding, ...]:
     """Check labels, role sizes, leaks, repeated rows, groups and features; warnings come first."""
     found = (
+        *_unnamed_group(table),
         *label_findings(table),
         *_small_roles(table, split),
         *_leaks(table, split),
@@ -118,6 +119,31 @@ def check_table(table: Table, split: Split, progress: Progress = silent) -> tupl
         *_unused(table, split),
     )
     return tuple(sorted(found, key=lambda finding: finding.level != "warning"))
+
+
+def _unnamed_group(table: Table) -> Iterator[Finding]:
+    """Say which column was taken as the group though nobody named it."""
+    found = table.assumed_group
+    if found is None:
+        return
+    why = f"labels of equal values agree more than those of neighbouring ones (z {found.z:.1f})"
+    if found.constant:
+        listed = ", ".join(f"'{name}'" for name in found.constant[:3])
+        more = f" and {len(found.constant) - 3} more" if len(found.constant) > 3 else ""
+        why = f"rows of equal value agree in {listed}{more}"
+    left_out = ", ".join(f"'{name}'" for name in (found.column, *found.same))
+    ignored = f" --ignore {','.join(found.same)}" if found.same else ""
+    yield Finding(
+        found.column,
+        f"Column '{found.column}' repeats like an id: {found.groups:,} values in {table.rows:,} "
+        f"rows, and {why}. Rows of one value are not independent, so it is taken as the group: "
+        "they stay together in splits by fractions and in folds, intervals count groups, and "
+        f"{left_out} {'are no features' if found.same else 'is no feature'}. If this is right, "
+        f"name it as the group (--group {found.column}{ignored}); if not, name it among the "
+        "features, or say that there are no groups (--group none).",
+        "warning",
+        "unnamed-group",
+    )
 
 
 def _small_roles(table: Table, split: Split) -> Iterator[Finding]:
@@ -328,6 +354,10 @@ def _unused(table: Table, split: Split) -> Iterator[Finding]:
         kind = column_kind(table.frame[name]) if name not in known else "number"
         if kind in ("date", "other"):
             what = "dates" if kind == "date" else "values that are neither numbers nor text"
-            yield Finding(
-                name, f"Column '{name}' holds {what} and is not a feature.", "note", "unused-column"
-            )
+            sentence = f"Column '{name}' holds {what} and is not a feature."
+            if kind == "date" and roles.split is None and roles.time is None:
+                sentence += (
+                    " As split column it would let earlier rows train and later rows test "
+                    f"(--split-by-time {name})."
+                )
+            yield Finding(name, sentence, "note", "unused-column")

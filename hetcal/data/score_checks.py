@@ -152,11 +152,12 @@ def check_training(roles: Roles) -> tuple[Finding, ...]:
     """Warn where no split column says which rows the model was trained on."""
     if roles.split is not None:
         return ()
+    how = "at random" if roles.time is None else "by time"
     return (
         Finding(
             None,
-            "The rows were split at random, and it is unknown which of them the model was trained "
-            "on. If it was trained on test or calibration rows, it looks better there than it is, "
+            f"The rows were split {how}, and it is unknown which of them the model was trained on. "
+            "If it was trained on test or calibration rows, it looks better there than it is, "
             "and the lift is not that of new rows. Name a split column that says which rows it was "
             "trained on.",
             "warning",

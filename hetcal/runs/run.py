@@ -24,8 +24,9 @@ from hetcal.data.splits import (
     require_both_classes,
     split_by_column,
     split_by_fraction,
+    split_by_time,
 )
-from hetcal.data.table import Table
+from hetcal.data.table import Table, time_numbers
 from hetcal.digests import text_digest
 from hetcal.errors import PartitionError, ScoreError, SplitError
 from hetcal.metrics.classes import one_against_rest
@@ -487,10 +488,12 @@ def finish_run(
 
 
 def split_table(table: Table, settings: Settings) -> Split:
-    """Split the rows by the split column, or else by seeded fractions."""
+    """Split the rows by the split column, or else by fractions: by time, or at random."""
     roles = table.roles
     if roles.split is not None:
         split = split_by_column(table.frame[roles.split])
+    elif roles.time is not None:
+        split = split_by_time(time_numbers(table.frame[roles.time]), settings.fractions)
     else:
         group = None if roles.group is None else table.frame[roles.group]
         split = split_by_fraction(table.y, settings.fractions, settings.seed, group)
