@@ -35,7 +35,7 @@ from hetcal.models.file import ModelFile, inspect_model
 from hetcal.models.inputs import InputColumns, matrix_input, suggest_inputs
 from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring, guess_kind_of, start_rows
 from hetcal.progress import Progress, between, silent
-from hetcal.runs.settings import ENSEMBLES, FOR_CLASSES, PARTITIONS, Settings
+from hetcal.runs.settings import ENSEMBLES, FOR_CLASSES, PARTITIONS, READ_SCORES, Settings
 
 if TYPE_CHECKING:
     from hetcal.partitions.partition import Partition
@@ -306,6 +306,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
     """Return the settings of a run."""
     return Settings(
         seed=options.seed,
+        use_validation=not options.no_validation,
         **given(
             partition=options.partition if options.partition in PARTITIONS else None,
             fractions=options.fractions,
@@ -400,6 +401,7 @@ def refuse_unused(
         ("calibrator", kind in ENSEMBLES, f"{kind} has maps of its own"),
         ("shrinkage", kind in ENSEMBLES and not many_classes, f"{kind} has maps of its own"),
         ("min_rows", kind in ENSEMBLES and not many_classes, f"{kind} has maps of its own"),
+        ("no_validation", kind not in (*ENSEMBLES, *READ_SCORES), f"{other}, which reads none"),
         ("fractions", rows_have_roles, "the files say which role their rows have"),
         ("split", rows_have_roles, "the files say which role their rows have"),
         ("split_by_time", rows_have_roles, "the files say which role their rows have"),

@@ -54,6 +54,9 @@ class Settings:
         How strongly the map of a leaf is shrunk towards that of all rows; "cv" chooses.
     min_rows : int
         Fewest calibration rows for a leaf to have a map of its own, if there is no shrinkage.
+    use_validation : bool
+        Whether schemes are fitted and compared on validation rows, too. If these chose the
+        network's epoch, it looks better on them than on new rows.
     """
 
     fractions: tuple[float, ...] = PAPER_FRACTIONS
@@ -67,6 +70,12 @@ class Settings:
     calibrator: str = "platt"
     shrinkage: float | Literal["cv"] = 0.0
     min_rows: int = 50
+    use_validation: bool = True
+
+    @property
+    def reuses_validation(self) -> bool:
+        """Whether the partition or scheme reads validation rows."""
+        return self.use_validation and self.partition in (*ENSEMBLES, *READ_SCORES)
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**32:
