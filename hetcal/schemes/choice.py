@@ -116,6 +116,15 @@ class Choice:
         taken = _fitted(self.trial, number, why, start, self.candidates["allowed"].tolist())
         return replace(taken, seconds=self.seconds + taken.seconds)
 
+    def among(self, kinds: Sequence[Kind]) -> "Choice":
+        """Choose again among other kinds of schemes; nothing is tried a second time."""
+        if self.trial is None:
+            raise ValueError("what was saved cannot be chosen again")
+        start, allowed = time.perf_counter(), _allowed(self.trial, kinds)
+        chosen, why = _choose(self.trial, np.flatnonzero(allowed).tolist())
+        found = _fitted(self.trial, chosen, why, start, allowed)
+        return replace(found, seconds=self.seconds + found.seconds)
+
     @property
     def digest(self) -> str:
         """Equal for equal schemes."""
@@ -183,8 +192,8 @@ def choose_scheme(
             trial = _try_growing(growth, training, more, folds, progress)
         finally:
             growth.stop()
-    allowed = [each.candidate.kind in kinds for each in trial.tried]
-    chosen, why = _choose(trial, [i for i, may in enumerate(allowed) if may])
+    allowed = _allowed(trial, kinds)
+    chosen, why = _choose(trial, np.flatnonzero(allowed).tolist())
     progress(TRIED, f"Fitting: {trial.tried[chosen].candidate.name}")
     return _fitted(trial, chosen, why, start, allowed)
 
@@ -318,6 +327,10 @@ def _divided(
             "Leave such scores empty, or choose a partition with other maps.",
         )
     return rows, folds
+
+
+def _allowed(trial: Trial, kinds: Sequence[Kind]) -> list[bool]:
+    return [each.candidate.kind in kinds for each in trial.tried]
 
 
 def _choose(trial: Trial, allowed: Sequence[int]) -> tuple[int, str]:
