@@ -109,9 +109,9 @@ def test_the_size_of_the_tree_can_be_left_to_cross_validation(segments):
 
 def test_other_maps_and_their_shrinkage_change_the_results(segments):
     app = go(with_scores(segments), "pages/calibration.py")
-    before = table_with(app, "slope")["slope"].tolist()
+    before = table_with(app, "slope")["intercept"].tolist()
     app.selectbox(key="setting_shrinkage").select(float("inf")).run()
-    assert len(set(table_with(calm(app), "slope")["slope"])) == 1 < len(set(before))
+    assert len(set(table_with(calm(app), "slope")["intercept"])) == 1 < len(set(before))
     app.selectbox(key="setting_calibrator").select("isotonic").run()
     assert app.selectbox(key="setting_shrinkage").disabled
     assert table_with(calm(app), "map")["map"].str.len().min() > 0
