@@ -7,7 +7,7 @@ import pytest
 
 from hetcal.artifacts.artifact import artifact_bytes
 from hetcal.calibrators.shapes import tame
-from hetcal.data.demo import DEMO_NETWORK, demo_table
+from hetcal.data.demo import DEMO_NETWORKS, demo_table
 from hetcal.models.file import inspect_model
 from hetcal.models.inputs import suggest_inputs
 from hetcal.models.scoring import ColumnScoring, ModelScoring
@@ -90,7 +90,7 @@ def test_a_layer_needs_a_model(segments):
 
 
 def test_a_layer_that_is_not_chosen_yet_is_no_error():
-    table, model = demo_table(), inspect_model(DEMO_NETWORK)
+    table, model = demo_table(), inspect_model(DEMO_NETWORKS["random"].file)
     app = with_table(table)
     scoring = ModelScoring(model, suggest_inputs(model, list(table.columns)))
     app.session_state["workspace"] = replace(app.session_state["workspace"], scoring=scoring)
