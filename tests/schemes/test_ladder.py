@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from hetcal.choices import KINDS
@@ -275,15 +276,26 @@ def test_a_correction_by_30_columns_and_15_pairs_is_small():
     assert len(zlib.compress(scheme.to_json().encode())) < 120_000  # as in an artifact
 
 
-def test_a_score_that_is_reversed_gets_no_weight_in_a_correction():
+@pytest.mark.parametrize("sides", [(1, 1), (-1, 1), (1, -1), (-1, -1)])
+def test_neither_score_nor_terms_are_ever_reversed(sides):
     held = drawn(1_500, 1)
-    part = BesidePart(np.zeros(1_500), AdditiveStage)
-    found = []
-    for scores in (held.scores, -held.scores):
-        logits, _ = part.fit(scores, held, np.arange(1_500), float("nan"))
-        found.append(np.corrcoef(logits, held.scores)[0, 1] if np.ptp(logits) > 0 else 0.0)
-    assert found[0] == pytest.approx(1.0)
-    assert found[1] == 0.0
+    margin = 2 * held.X["a"].to_numpy()
+    weights = []
+    part = BesidePart(sides[1] * margin, lambda *found: weights.extend(found))
+    logits, make = part.fit(sides[0] * held.scores, held, np.arange(1_500), float("nan"))
+    make()
+    score, other, intercept = weights
+    assert (score > 0) == (sides[0] > 0)
+    assert (other > 0) == (sides[1] > 0)
+    assert min(score, other) >= 0
+    expected = score * sides[0] * held.scores + other * sides[1] * margin + intercept
+    assert logits == pytest.approx(expected)
+    used = [each for each, side in zip((held.scores, margin), sides, strict=True) if side > 0]
+    assert expit(logits).mean() == pytest.approx(held.y.mean(), abs=1e-3)
+    if used:
+        rival = LogisticRegression(C=np.inf).fit(np.column_stack(used), held.y)
+        kept = [each for each in (score, other) if each > 0]
+        assert kept == pytest.approx(rival.coef_[0], rel=0.02)
 
 
 @pytest.mark.parametrize(("positives", "weakest"), [(199, 5.0), (200, 0.3)])
