@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 
 import numpy as np
 import pandas as pd
@@ -83,7 +83,9 @@ def read_class_evaluation(metrics: Fields, classes: tuple[str, ...]) -> Evaluati
 
 def _lift(content: Fields) -> Lift:
     before, after = (content.number_or_nan(name, *SHARE) for name in ("before", "after"))
-    return lift_between(before, after, content.number_or_nan("se", 0))
+    lift = lift_between(before, after, content.number_or_nan("se", 0))
+    low, high = (content.number_or_nan(name) for name in ("low", "high"))
+    return replace(lift, p=content.number_or_nan("p", *SHARE), low=low, high=high)
 
 
 def _groups(content: Fields) -> int | None:

@@ -13,7 +13,14 @@ from scipy.special import logit
 from hetcal.arrays import Floats, Groups, Ints
 from hetcal.cells.cells import Cells
 from hetcal.metrics.curves import ReliabilityCurve, reliability_curve
-from hetcal.metrics.delong import Lift, error_of, lift_between, paired_delong, placements
+from hetcal.metrics.delong import (
+    Lift,
+    error_of,
+    lift_between,
+    paired_delong,
+    placements,
+    spread_of_parts,
+)
 from hetcal.metrics.metrics import auc, calibration_error
 from hetcal.metrics.ranking import mean_influence
 
@@ -147,8 +154,10 @@ def macro_lift_of(
         for side in (own, ~own):
             influence[side] += mean_influence(moved[side], w[side])
     before_area, after_area = areas / len(classes)
-    influence, group = influence[w > 0], None if group is None else group[w > 0]
-    return lift_between(before_area, after_area, error_of(influence, group) / len(classes))
+    used = w > 0
+    influence, group = influence[used] / len(classes), None if group is None else group[used]
+    se = error_of(influence, group)
+    return lift_between(before_area, after_area, se, spread_of_parts(influence, y[used], se, group))
 
 
 def class_table(names: tuple[str, ...], y: Ints, lifts: tuple[Lift, ...]) -> pd.DataFrame:

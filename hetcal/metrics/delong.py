@@ -1,17 +1,27 @@
-"""The lift in AUC and its interval: DeLong's test for two scores of the same rows."""
+"""The lift in AUC and its interval: DeLong's test for two scores of the same rows.
+
+With few rows of a class, the lift in units of its standard error is not normal: the standard error
+is itself an estimate, and few rows may make up the lift. `spread_of` allows for both;
+``python -m tests.metrics.interval_coverage`` prints how often intervals cover the truth.
+"""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, ndtri
+from scipy.special import stdtr, stdtrit
 
-from hetcal.arrays import Floats, Groups, Ints, Labels
+from hetcal.arrays import Bools, Floats, Groups, Ints, Labels
 from hetcal.cells.cells import ascending_order
 from hetcal.metrics.ranking import RankedClass, class_variance, mean_influence, weight_from
 
 CONFIDENCE = 0.95
+FEWEST = 10  # rows of a class; with fewer, there is no interval that covers 93 to 97 %
+MANY = 1000  # rows of a class to which a few more make no visible difference
+ADDED = 2.0  # rows that a class gets to be sure that none is too rare to have been seen
+NARROWEST = 0.5  # skewness shortens no side of an interval below this share
 
 
 @dataclass(frozen=True)
@@ -24,9 +34,43 @@ class Lift:
     percent: float  # `100 (after / before - 1)`, the paper's lift
     se: float  # standard error of `auc`
     z: float  # `auc / se`; 0 when the two scores rank all pairs alike
-    p: float  # its two-sided p-value
-    low: float  # 95 % confidence interval of `auc`
+    p: float  # two-sided p-value, below 5 % where the interval excludes 0
+    low: float  # 95 % confidence interval of `auc`; NaN with too few rows or groups
     high: float
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How an estimate varies from sample to sample, as far as its interval depends on it."""
+
+    se: float
+    freedom: float = math.inf  # degrees of freedom of the standard error
+    skewness: float = 0.0
+
+    def interval(self, estimate: float) -> tuple[float, float]:
+        """Return the 95 % interval.
+
+        An estimate with skewness g varies more where its mean is higher, by the factor 1 + g u if
+        that is u standard errors higher. As in Wilson's interval of a rate, the ends are where the
+        estimate lies a quantile of Student's t away, in the standard errors that hold there.
+        """
+        quantile = float(stdtrit(self.freedom, (1 + CONFIDENCE) / 2))
+        tilt = quantile * self.skewness / 2
+        even = math.hypot(1.0, tilt)
+        down, up = (max(even + each, NARROWEST) for each in (-tilt, tilt))
+        return estimate - quantile * self.se * down, estimate + quantile * self.se * up
+
+    def p_value(self, estimate: float) -> float:
+        """Return the two-sided p-value of the hypothesis that the truth is 0."""
+        if not self.se:
+            return float(estimate == 0)
+        distance = abs(estimate) / self.se
+        wider = 1 - math.copysign(distance, estimate) * self.skewness
+        distance /= math.sqrt(max(wider, NARROWEST**2))
+        return 2 * float(stdtr(self.freedom, -distance))
+
+
+NO_SPREAD = Spread(math.nan, math.nan, math.nan)
 
 
 def paired_delong(
@@ -41,10 +85,18 @@ def paired_delong(
     """Compare the AUC of two scores of the same rows, or of the same cells.
 
     All is NaN with one class only; the standard error is NaN with a single row of a class, or
-    with a single group.
+    with a single group. There is no interval with fewer than 10 rows of a class.
     """
     placed = placements(y, before, weight), placements(y, after, weight)
-    return lift_of(y, *placed, weight, squares, rows, group)
+    swapped = None
+    if group is None and _count_rarer(y, rows) < MANY:
+        swapped = swapped_placements(y, after, weight) - swapped_placements(y, before, weight)
+    return lift_of(y, *placed, weight, squares, rows, group, swapped)
+
+
+def _count_rarer(y: Labels, rows: Ints | None) -> float:
+    counts = np.bincount(np.asarray(y) == 1, rows, 2)
+    return float(counts.min())
 
 
 def placements(y: Labels, scores: Floats, weight: Floats | None = None) -> Floats:
@@ -52,16 +104,35 @@ def placements(y: Labels, scores: Floats, weight: Floats | None = None) -> Float
 
     The weighted mean over the positive rows is the AUC; so is that over the negative rows.
     """
-    positive, placed = np.asarray(y) == 1, np.full(scores.size, np.nan)
+    ones, zeros, upper, lower = _ranked(y, scores, weight)
+    placed = np.full(scores.size, np.nan)
+    if upper.total * lower.total:
+        placed[ones] = lower.below(upper.scores) / lower.total
+        placed[zeros] = 1 - upper.below(lower.scores) / upper.total
+    return placed
+
+
+def swapped_placements(y: Labels, scores: Floats, weight: Floats | None = None) -> Floats:
+    """Return the placements that rows would have with the other label, each on its own."""
+    ones, zeros, upper, lower = _ranked(y, scores, weight)
+    placed = np.full(scores.size, np.nan)
+    if upper.total * lower.total:
+        placed[zeros] = lower.below(lower.scores) / lower.total
+        placed[ones] = 1 - upper.below(upper.scores) / upper.total
+    return placed
+
+
+def _ranked(
+    y: Labels, scores: Floats, weight: Floats | None
+) -> tuple[Ints, Ints, RankedClass, RankedClass]:
+    """Return the numbers of the positive and of the negative rows in order, and both ranked."""
+    positive = np.asarray(y) == 1
     w = np.ones(scores.size) if weight is None else weight
     ones, zeros = (
         rows[ascending_order(scores[rows])] for rows in map(np.flatnonzero, (positive, ~positive))
     )
     upper, lower = (RankedClass(scores[each], weight_from(w[each])) for each in (ones, zeros))
-    if upper.total * lower.total:
-        placed[ones] = lower.below(upper.scores) / lower.total
-        placed[zeros] = 1 - upper.below(lower.scores) / upper.total
-    return placed
+    return ones, zeros, upper, lower
 
 
 def lift_of(
@@ -72,6 +143,7 @@ def lift_of(
     squares: Floats | None = None,
     rows: Ints | None = None,
     group: Groups | None = None,
+    swapped: Floats | None = None,
 ) -> Lift:
     """Compare two scores by the `placements` they give to the same rows.
 
@@ -79,7 +151,8 @@ def lift_of(
     difference in placement and `n` the rows with a weight.
 
     For cells of several rows, `squares` and `rows` are the sums of the squared weights and the
-    numbers of rows. Rows of one `group` are not independent, see `error_of`.
+    numbers of rows. Rows of one `group` are not independent, see `error_of`. `swapped` are the
+    differences in `swapped_placements`, see `spread_of`.
     """
     positive = np.asarray(y) == 1
     if positive.all() or not positive.any() or np.isnan(before).any():
@@ -90,16 +163,75 @@ def lift_of(
     area_before = float(np.average(before[positive], weights=w[positive]))
     area_after = float(np.average(after[positive], weights=w[positive]))
     difference, counted = after - before, np.where(w > 0, rows, 0)
+    sides = [np.flatnonzero(positive), np.flatnonzero(~positive)]
     if group is not None:
         influence = np.empty(w.size)
-        for side in (positive, ~positive):
+        for side in sides:
             influence[side] = mean_influence(difference[side], w[side])
-        return lift_between(area_before, area_after, error_of(influence[w > 0], group[w > 0]))
-    variance = sum(
-        class_variance(difference[side], w[side], squares[side], float(counted[side].sum()))
-        for side in map(np.flatnonzero, (positive, ~positive))
-    )
-    return lift_between(area_before, area_after, float(np.sqrt(variance)))
+        used = w > 0
+        se = error_of(influence[used], group[used])
+        spread = spread_of_parts(influence[used], positive[used], se, group[used])
+        return lift_between(area_before, area_after, se, spread)
+    classes = [
+        _class_of(difference[each], w[each], squares[each], float(counted[each].sum()))
+        for each in sides
+    ]
+    se = math.sqrt(sum(each.variance for each in classes))
+    if swapped is not None:
+        others = ((swapped[each], w[each]) for each in reversed(sides))
+        classes = [one.with_added(*other) for one, other in zip(classes, others, strict=True)]
+    return lift_between(area_before, area_after, se, spread_of(classes))
+
+
+@dataclass(frozen=True)
+class _Class:
+    """The mean difference in placement of one class, and how it varies from sample to sample."""
+
+    mean: float
+    variance: float
+    third: float  # third cumulant
+    rows: float  # that would vary as much without weights
+    counted: float  # rows with a weight
+
+    def with_added(self, moved: Floats, weight: Floats) -> "_Class":
+        """Add two rows that move as those of the other class do, if there are few.
+
+        Where rows of this kind moved far but none of this class was drawn, the variance would
+        else be far too small. The mean stays.
+        """
+        if not FEWEST <= self.counted < MANY:
+            return self
+        away, n = moved - self.mean, self.rows
+        second, third = (float(np.average(away**k, weights=weight)) for k in (2, 3))
+        return replace(
+            self,
+            variance=((n - 1) * self.variance + ADDED * second / n) / (n + ADDED - 1),
+            third=(n * self.third + ADDED * third / n**2) / (n + ADDED),
+        )
+
+
+def _class_of(difference: Floats, weight: Floats, squares: Floats, counted: float) -> _Class:
+    total = weight.sum()
+    mean = float(np.sum(weight * difference) / total)
+    rows = float(total**2 / squares.sum())
+    third = float(np.sum(squares * (difference - mean) ** 3) / total**2 / rows)
+    return _Class(mean, class_variance(difference, weight, squares, counted), third, rows, counted)
+
+
+def spread_of(classes: Sequence[_Class]) -> Spread:
+    """Return how the lift varies, given the two classes; unknown with few rows of one of them.
+
+    The degrees of freedom are those of Welch and Satterthwaite.
+    """
+    if min(each.counted for each in classes) < FEWEST:
+        return NO_SPREAD
+    variances = np.array([each.variance for each in classes])
+    se = math.sqrt(variances.sum())
+    if not se:
+        return Spread(0.0)
+    third = sum(each.third for each in classes)
+    freedom = welch_freedom(variances, np.array([each.rows for each in classes]))
+    return Spread(se, freedom, third / se**3)
 
 
 def error_of(influence: Floats, group: Groups | None = None) -> float:
@@ -115,13 +247,45 @@ def error_of(influence: Floats, group: Groups | None = None) -> float:
     return float(np.sqrt(groups / (groups - 1) * np.sum(together**2))) if groups > 1 else math.nan
 
 
-def lift_between(before: float, after: float, se: float) -> Lift:
-    """Return the lift between two AUCs, given the standard error of their difference."""
+def spread_of_parts(
+    influence: Floats, part: Ints | Bools, se: float, group: Groups | None = None
+) -> Spread:
+    """Return how an estimate varies whose rows are of several classes, given its standard error.
+
+    Groups are counted class by class. There is no spread if a class is in a single group.
+    """
+    variances, counts = [], []
+    for each in np.unique(part):
+        inside = part == each
+        own = influence[inside]
+        if group is not None:
+            own = np.bincount(pd.factorize(group[inside])[0], own)
+        variances.append(float(np.sum(own**2)))
+        counts.append(own.size)
+    if group is not None and min(counts) < 2:
+        return NO_SPREAD
+    return Spread(se, welch_freedom(np.array(variances), np.array(counts)))
+
+
+def welch_freedom(variances: Floats, counts: Floats | Ints) -> float:
+    """Return the degrees of freedom of a sum of variances (Welch and Satterthwaite).
+
+    Each is estimated from so many independent rows or groups; one of 0 does not matter.
+    """
+    known = variances > 0
+    parts = variances[known] ** 2 / np.maximum(counts[known] - 1, 1)
+    return float(variances.sum() ** 2 / parts.sum()) if known.any() else math.inf
+
+
+def lift_between(before: float, after: float, se: float, spread: Spread | None = None) -> Lift:
+    """Return the lift between two AUCs, given the standard error of their difference.
+
+    The interval is normal unless a `spread` says otherwise.
+    """
     gain = after - before
     certain = math.copysign(math.inf, gain) if gain else 0.0
     z = gain / se if se else certain
-    half = ndtri((1 + CONFIDENCE) / 2) * se
-    percent = 100 * gain / before if before else np.nan
-    low, high = gain - half, gain + half
-    numbers = before, after, gain, percent, se, z, 2 * ndtr(-abs(z)), low, high
+    percent = 100 * gain / before if before else math.nan
+    spread = Spread(se) if spread is None else spread
+    numbers = before, after, gain, percent, se, z, spread.p_value(gain), *spread.interval(gain)
     return Lift(*map(float, numbers))

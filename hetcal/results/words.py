@@ -115,7 +115,7 @@ def verdict(
         "harm": f"Leave your model as it is: this calibration makes its ranking worse. {measured}.",
         "unclear": "Leave your model as it is, unless you need calibrated probabilities: "
         f"the change in ranking is not significant. {measured}"
-        f"{'' if math.isnan(lift.se) else ', which includes zero'}.",
+        f"{'' if math.isnan(lift.low) else ', which includes zero'}.",
     }
     return advice[outcome(lift)]
 
@@ -144,6 +144,6 @@ def p_in_words(p: float) -> str:
 
 
 def _interval(lift: Lift) -> str:
-    if math.isnan(lift.se):
+    if math.isnan(lift.low):
         return "without an interval, because there are too few rows or groups"
     return f"95 % interval {lift.low:+.4f} to {lift.high:+.4f}"

@@ -12,7 +12,8 @@ from hetcal.arrays import Floats, Groups, Ints
 from hetcal.data.splits import draw_group_folds
 from hetcal.errors import CalibrationError
 from hetcal.metrics.classes import class_placements, macro_lift_of
-from hetcal.metrics.delong import CONFIDENCE, Lift, error_of, lift_of, placements
+from hetcal.metrics.delong import CONFIDENCE, Lift, lift_of, placements
+from hetcal.metrics.losses import mean_fall
 from hetcal.progress import Progress, silent
 from hetcal.schemes.candidates import Candidate, made
 from hetcal.schemes.rows import SchemeRows
@@ -225,12 +226,10 @@ def mean_gain(lifts: Sequence[Lift]) -> Gain:
 
 def loss_gain(before: CrossFit, after: CrossFit, folds: Folds) -> tuple[float, float]:
     """Return by how much the mean of the rows' log-losses fell, and its standard error."""
-    fall, held, judged = before.losses - after.losses, folds.held, folds.judged
-    w = np.ones(fall.size) if held.weight is None else held.weight[judged]
-    mean = float(np.average(fall, weights=w))
-    if held.group is not None:
-        return mean, error_of(w * (fall - mean) / w.sum(), held.group[judged])
-    return mean, float(np.sqrt((w**2) @ (fall - mean) ** 2) / w.sum())
+    held, judged = folds.held, folds.judged
+    group = None if held.group is None else held.group[judged]
+    change = mean_fall(before.losses - after.losses, held.weights(judged), group=group)
+    return change.fall, change.se
 
 
 def simplest_near(

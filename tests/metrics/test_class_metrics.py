@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from scipy.special import log_softmax, logit
+from scipy.stats import ttest_ind
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 from hetcal.metrics.classes import (
@@ -13,7 +14,7 @@ from hetcal.metrics.classes import (
     one_against_rest,
     top_label_curve,
 )
-from hetcal.metrics.delong import paired_delong
+from hetcal.metrics.delong import paired_delong, placements
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +116,19 @@ def test_two_classes_have_the_macro_lift_of_one(drawn):
     same = paired_delong(y[two], one[:, 1] - one[:, 0], other[:, 1] - other[:, 0])
     assert found.auc == pytest.approx(same.auc)
     assert found.se == pytest.approx(same.se, rel=1e-12)
+
+
+def test_the_macro_lift_has_the_interval_of_welch(drawn):
+    y, before, after = drawn
+    two = np.flatnonzero(y < 2)[:60]
+    one, other = (log_softmax(logs[two][:, :2], axis=1) for logs in (before, after))
+    found = macro_lift(y[two], one, other)
+    was, now = (placements(y[two], logs[:, 1] - logs[:, 0]) for logs in (one, other))
+    up, down = ((now - was)[y[two] == each] for each in (1, 0))
+    welch = ttest_ind(up, found.auc - down, equal_var=False)
+    expected = welch.confidence_interval(0.95)
+    assert [found.low, found.high] == pytest.approx([expected.low, expected.high], abs=1e-9)
+    assert found.p == pytest.approx(welch.pvalue)
 
 
 def test_one_class_with_weight_has_no_lift():

@@ -2,9 +2,16 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.optimize import brentq
+from scipy.stats import norm, t, ttest_ind
 
-from hetcal.metrics.delong import lift_of, paired_delong, placements
+from hetcal.metrics.delong import (
+    Spread,
+    lift_of,
+    paired_delong,
+    placements,
+    swapped_placements,
+)
 from hetcal.metrics.metrics import auc
 
 
@@ -42,8 +49,107 @@ def test_lift_equals_the_definition_over_all_pairs(decimals):
     assert lift.auc == pytest.approx(gain, abs=1e-12)
     assert lift.percent == pytest.approx(100 * (area_after / area_before - 1), abs=1e-9)
     assert lift.z == pytest.approx(gain / se, abs=1e-9)
-    assert lift.p == pytest.approx(2 * norm.sf(abs(gain / se)), abs=1e-9)
-    assert [lift.low, lift.high] == pytest.approx(norm.interval(0.95, gain, se), abs=1e-9)
+
+
+def kernel(ones, zeros):
+    gap = ones[:, None] - zeros[None, :]
+    return (gap > 0) + 0.5 * (gap == 0)
+
+
+def cumulants_with_two_more(own, others):
+    """Variance and third cumulant of the mean of a class with two rows of the others' kind."""
+    values = np.append(own, others) - own.mean()
+    weight = np.append(np.ones(own.size), np.full(others.size, 2 / others.size))
+    variance = weight @ values**2 / (own.size + 1) / own.size
+    return variance, weight @ values**3 / (own.size + 2) / own.size**2
+
+
+@pytest.mark.parametrize("decimals", [0, 8])
+@pytest.mark.parametrize("rows", [60, 120])
+def test_at_the_ends_of_the_interval_the_lift_is_a_quantile_away(rows, decimals):
+    # The variance there grows with the distance as that of a tilted distribution does.
+    y, before, after, _ = paired_sample(rows, decimals)
+    one, zero = y == 1, y == 0
+
+    def changes(ones, zeros):
+        return kernel(after[ones], after[zeros]) - kernel(before[ones], before[zeros])
+
+    gain = changes(one, zero).mean()
+    ups, downs = changes(one, zero).mean(axis=1), changes(one, zero).mean(axis=0)
+    as_ones, as_zeros = changes(zero, zero).mean(axis=1), changes(one, one).mean(axis=0)
+    parts = [cumulants_with_two_more(ups, as_ones), cumulants_with_two_more(downs, as_zeros)]
+    variance, third = np.sum(parts, axis=0)
+    freedom = variance**2 / sum(
+        part[0] ** 2 / (size - 1) for part, size in zip(parts, (ups.size, downs.size), strict=True)
+    )
+
+    def distance(truth):
+        there = max(variance + third / variance * (truth - gain), variance / 4)
+        return abs(gain - truth) / math.sqrt(there)
+
+    quantile = t.ppf(0.975, freedom)
+    low, high = (
+        brentq(lambda truth: distance(truth) - quantile, gain, gain + side) for side in (-1, 1)
+    )
+    lift = paired_delong(y, before, after)
+    assert [lift.low, lift.high] == pytest.approx([low, high], abs=1e-9)
+    assert lift.p == pytest.approx(2 * t.sf(distance(0.0), freedom), abs=1e-9)
+
+
+def test_symmetric_changes_have_the_interval_and_p_value_of_welch():
+    up, down = 0.02 + 0.01 * np.linspace(-1, 1, 12) ** 3, 0.02 + 0.03 * np.linspace(-1, 1, 40)
+    y = np.repeat([1, 0], [up.size, down.size])
+    before = np.full(y.size, 0.5)
+    lift = lift_of(y, before, before + np.append(up, down))
+    welch = ttest_ind(up, 0.02 - down, equal_var=False)
+    assert lift.p == pytest.approx(welch.pvalue, rel=1e-9)
+    expected = welch.confidence_interval(0.95)
+    assert [lift.low, lift.high] == pytest.approx([expected.low, expected.high], abs=1e-12)
+
+
+def test_many_rows_have_the_normal_interval():
+    y, before, after, _ = paired_sample(200_000, decimals=8)
+    lift = paired_delong(y, before, after)
+    low, high = norm.interval(0.95, lift.auc, lift.se)
+    assert [lift.low, lift.high] == pytest.approx([low, high], abs=0.01 * lift.se)
+
+
+@pytest.mark.parametrize("freedom", [1.0, 12.0, math.inf])
+@pytest.mark.parametrize("skewness", [-2.0, -0.3, 0.0, 0.3, 2.0])
+def test_p_is_below_five_percent_where_the_interval_excludes_zero(freedom, skewness):
+    spread = Spread(0.01, freedom, skewness)
+    ends = spread.interval(0.0)
+    for end in ends:
+        assert spread.p_value(-0.999 * end) > 0.05 > spread.p_value(-1.001 * end)
+        assert spread.p_value(-end) == pytest.approx(0.05)
+
+
+def test_twenty_positive_rows_have_an_interval_that_covers_a_leaf_which_few_are_in():
+    # 5 % of the negative and 28 % of the positive rows are in the leaf, and move up by two.
+    # 600 trials of coverage 0.95 stay within 0.92 to 0.98 with probability above 0.998.
+    rng, shares = np.random.default_rng(5), np.array([0.95, 0.05 * math.exp(2)])
+    shares /= shares.sum()
+    pairs = np.outer(shares, [0.95, 0.05])
+    moved = np.array([0.0, 2.0])
+    after_areas = norm.cdf((1.5 + moved[:, None] - moved) / math.sqrt(2))
+    truth = np.sum(pairs * after_areas) - norm.cdf(1.5 / math.sqrt(2))
+    y, covered, normal = np.repeat([1, 0], [20, 1000]), 0, 0
+    for _ in range(600):
+        inside = rng.random(y.size) < np.where(y == 1, shares[1], 0.05)
+        before = 1.5 * y + rng.normal(size=y.size)
+        lift = paired_delong(y, before, before + 2 * inside)
+        covered += lift.low <= truth <= lift.high
+        normal += abs(lift.auc - truth) <= 1.96 * lift.se
+    assert 552 <= covered <= 588
+    assert normal < 520
+
+
+def test_nine_positive_rows_have_a_standard_error_but_no_interval():
+    y, before, after, _ = paired_sample()
+    kept = np.append(np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:9])
+    lift = paired_delong(y[kept], before[kept], after[kept])
+    assert lift.se > 0
+    assert np.isnan([lift.p, lift.low, lift.high]).all()
 
 
 def test_unit_weights_are_no_weights():
@@ -94,11 +200,13 @@ def test_an_increasing_map_has_no_lift_and_no_doubt(weighted):
     assert (lift.low, lift.high) == (0, 0)
 
 
-def test_a_perfect_reversal_is_certain():
-    y, before = np.array([0, 0, 1, 1]), np.array([3.0, 4.0, 1.0, 2.0])
+def test_a_perfect_reversal_of_few_rows_is_not_certain():
+    y, before = np.repeat([1, 0], [12, 15]), np.arange(27.0)
     lift = paired_delong(y, before, -before)
-    assert (lift.before, lift.after, lift.se, lift.z, lift.p) == (0, 1, 0, math.inf, 0)
+    assert (lift.before, lift.after, lift.se, lift.z) == (0, 1, 0, math.inf)
     assert math.isnan(lift.percent)
+    assert 0.001 < lift.p < 0.05
+    assert 0.1 < lift.low < 0.9  # each class might have rows that are not reversed
 
 
 @pytest.mark.parametrize("y", [[1, 1, 1], [0, 0, 0], []])
@@ -138,8 +246,19 @@ def test_the_interval_covers_the_true_lift_as_often_as_it_says():
 
 def test_lift_from_placements_is_the_lift_from_scores():
     y, before, after, weight = paired_sample()
-    given = lift_of(y, placements(y, before, weight), placements(y, after, weight), weight)
+    placed = placements(y, before, weight), placements(y, after, weight)
+    swapped = swapped_placements(y, after, weight) - swapped_placements(y, before, weight)
+    given = lift_of(y, *placed, weight, swapped=swapped)
     assert given == paired_delong(y, before, after, weight)
+
+
+@pytest.mark.parametrize("row", [0, 1, 2, 3, 4])
+def test_a_swapped_row_is_placed_as_with_the_other_label(row):
+    # Half a tie with itself remains of the row with its own label.
+    y, scores, _, weight = paired_sample(40)
+    other = np.append(1 - y[row], y)
+    repeated = placements(other, np.append(scores[row], scores), np.append(weight[row], weight))
+    assert swapped_placements(y, scores, weight)[row] == pytest.approx(repeated[0])
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -208,3 +327,25 @@ def test_a_single_group_has_no_standard_error():
     lift = paired_delong(y, before, after, group=np.zeros(y.size))
     assert np.isnan([lift.se, lift.low, lift.high]).all()
     assert lift.auc == paired_delong(y, before, after).auc
+
+
+def test_positive_rows_of_a_single_group_leave_no_interval():
+    y, before, after, _ = paired_sample()
+    group = np.where(y == 1, 0, np.arange(y.size))
+    assert np.isnan([paired_delong(y, before, after, group=group).low]).all()
+
+
+def test_the_freedom_of_groups_is_counted_class_by_class():
+    # Each class has one row a group: groups are then the rows of Welch's formula.
+    y, before, after, _ = paired_sample()
+    group = np.arange(y.size)
+    lift = paired_delong(y, before, after, group=group)
+    moved = placements(y, after) - placements(y, before)
+    parts = [moved[y == 1], moved[y == 0]]
+    variances = [np.var(each, ddof=1) / each.size for each in parts]
+    freedom = sum(variances) ** 2 / sum(
+        v**2 / (each.size - 1) for v, each in zip(variances, parts, strict=True)
+    )
+    expected = t.interval(0.95, freedom, lift.auc, lift.se)
+    assert [lift.low, lift.high] == pytest.approx(expected, abs=1e-9)
+    assert lift.p == pytest.approx(2 * t.sf(abs(lift.z), freedom))

@@ -67,7 +67,7 @@ def test_the_verdict_names_the_groups_that_the_interval_counts():
 
 
 def test_without_an_interval_there_is_none_to_read():
-    unknown = replace(lift(0.001, 0.021), se=math.nan, low=math.nan, high=math.nan)
+    unknown = replace(lift(0.001, 0.021), low=math.nan, high=math.nan)
     advice = verdict(unknown, 500, groups=1)
     assert advice.startswith("Leave your model as it is, unless")
     assert advice.endswith(
