@@ -162,6 +162,15 @@ Line = Affine | Tamed
 Shape = Line | Beta | Steps | Knots
 
 
+def count_numbers(shape: Shape) -> int:
+    """Return how many numbers of a map decide, apart from where its steps and points are."""
+    if isinstance(shape, Beta):
+        return 3
+    if isinstance(shape, Steps | Knots):
+        return len(shape.logits if isinstance(shape, Steps) else shape.probabilities)
+    return 2
+
+
 def tame(scores: Floats, low: float, high: float) -> Floats:
     """Let scores beyond the limits grow by their logarithm only; the order stays.
 
