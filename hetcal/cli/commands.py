@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from hetcal.choices import CALIBRATORS, CLASS_CALIBRATORS
-from hetcal.cli.options import names
+from hetcal.cli.options import NO_GROUP, names
 from hetcal.cli.output import progress_line, say, say_notes
 from hetcal.data.checks import Finding
 from hetcal.data.columns import Kinds, row_count
@@ -279,13 +279,20 @@ def roles_of(options: argparse.Namespace, source: Source, many_classes: bool) ->
         positive=options.positive,
         features=options.features,
         ignore=options.ignore,
-        group=options.group,
+        group=None if _no_group(options, source) else options.group,
+        assume_group=not _no_group(options, source),
         weight=options.weight,
         split=options.split or source.split_column,
+        time=options.split_by_time,
         score=None if many_classes else options.score,
         class_scores=score_columns(options, True) if many_classes else (),
         drop_unlabelled=options.drop_unlabelled,
     )
+
+
+def _no_group(options: argparse.Namespace, source: Source) -> bool:
+    """Whether --group says that there are no groups; a column may have that name, too."""
+    return options.group == NO_GROUP and NO_GROUP not in source.frame
 
 
 def score_columns(options: argparse.Namespace, many_classes: bool) -> tuple[str, ...]:
@@ -395,6 +402,8 @@ def refuse_unused(
         ("min_rows", kind in ENSEMBLES and not many_classes, f"{kind} has maps of its own"),
         ("fractions", rows_have_roles, "the files say which role their rows have"),
         ("split", rows_have_roles, "the files say which role their rows have"),
+        ("split_by_time", rows_have_roles, "the files say which role their rows have"),
+        ("split_by_time", options.split is not None, "--split says which role the rows have"),
     ):
         if useless and getattr(options, given) is not None:
             raise HetcalError(
