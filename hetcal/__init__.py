@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from hetcal.models.file import inspect_model
     from hetcal.models.inputs import InputColumns
     from hetcal.models.scoring import score_model
+    from hetcal.partitions.additive import AdditiveTerms
     from hetcal.partitions.auc_gain import AucGainPartition
     from hetcal.partitions.boosted import BoostedPartition
     from hetcal.partitions.columns import ColumnsPartition
@@ -125,6 +126,7 @@ _NAMES = {
     "models.file": "inspect_model",
     "models.inputs": "InputColumns",
     "models.scoring": "score_model",
+    "partitions.additive": "AdditiveTerms",
     "partitions.auc_gain": "AucGainPartition",
     "partitions.boosted": "BoostedPartition",
     "partitions.columns": "ColumnsPartition",
@@ -148,6 +150,7 @@ _NAMES = {
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
+    "AdditiveTerms",
     "Artifact",
     "AucGainPartition",
     "BayesianBinningCalibrator",

@@ -12,7 +12,7 @@ from pages.shared.display.tables import leaf_rows
 from pages.shared.display.widgets import chart, definitions, leaf_picker
 from pages.shared.frame import need_results, open_page
 
-BARS = "Bars: 95 % intervals. Hollow points: leaves that use the pooled map. "
+BARS = "Bars: 95 % intervals. Hollow points: leaves with the pooled slope. "
 NO_BARS = "Maps of a scheme have no intervals. "
 
 open_page(
@@ -38,7 +38,7 @@ for note in calibrator.notes_:
     st.warning(plain(note), icon=":material/warning:")
 fallbacks = fallback_words(calibrator.maps_)
 if fallbacks:
-    st.warning(f"Uses the pooled map: {fallbacks}.", icon=":material/flag:")
+    st.warning(f"Pooled slope, own intercept: {fallbacks}.", icon=":material/flag:")
 
 left, right = st.columns(2, gap="medium")
 with left:

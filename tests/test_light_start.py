@@ -17,7 +17,7 @@ from tests.walk import write_table
 
 ROOT = Path(__file__).parents[1]
 OPTIONAL = ("keras", "tensorflow", "plotly", "streamlit", "numba")
-HEAVY = {*OPTIONAL, "numpy", "pandas", "pyarrow", "scipy", "sklearn", "h5py"}
+HEAVY = {*OPTIONAL, "numpy", "pandas", "pyarrow", "scipy", "sklearn", "h5py", "lightgbm"}
 WITHOUT = f"""
 import sys
 from importlib.machinery import PathFinder

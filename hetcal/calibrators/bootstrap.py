@@ -10,6 +10,7 @@ from scipy.special import expit, ndtri, pdtr
 
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
+from hetcal.calibrators.methods import LEVEL_STRENGTH
 from hetcal.calibrators.newton import TINY, step_of_sums
 from hetcal.calibrators.platt import fit_platt
 from hetcal.cells.cells import Cells, leaf_positions
@@ -20,6 +21,7 @@ CONFIDENCE = 0.95
 AT_ONCE = 2**18  # cells times replicates in one step: bounds the memory
 SMALL_STEP = 0.02  # in standard errors; what is left after it is a small part of its square
 MOST_STEPS = 3
+HEIGHT_STEPS = 10  # of at most one logit each
 FEW = 0.02  # share of maps that is cheaper to fit one by one than by a step of all
 MANY_ROWS = 25  # from here on Poisson's distribution is approximated by the normal one
 LEVELS = 2**16  # equally likely random numbers, one for each quantile
@@ -53,8 +55,8 @@ def bootstrap_lift(
     calibration, test : Cells
         Raw scores of the rows that fit the maps, and of those that the lift is measured on.
     calibrator : LeafCalibrator
-        Fitted Platt maps without shrinkage, or linear maps if there is no refit. Leaves with
-        a fallback share the map of all rows.
+        Fitted Platt maps without shrinkage, or linear maps if there is no refit. Which leaves
+        have a slope of their own stays as it is.
     replicates, seed : int
         How often rows are drawn, and the seed of that.
     refit : bool
@@ -94,24 +96,27 @@ def _require_linear(calibrator: LeafCalibrator, refit: bool) -> None:
 
 
 class _Maps:
-    """The maps of the groups of leaves: one for each leaf with its own, the last for the rest."""
+    """The maps of all leaves with rows: first those with a slope of their own, last the pooled."""
 
     def __init__(self, cells: Cells, calibrator: LeafCalibrator) -> None:
         there = set(np.unique(cells.leaf).tolist())
-        own = [each for each in calibrator.maps_ if not each.fallback and each.leaf in there]
-        self.leaves = [each.leaf for each in own]
-        self.slope = np.array([each.slope for each in (*own, calibrator.pooled_)])
-        self.intercept = np.array([each.intercept for each in (*own, calibrator.pooled_)])
+        maps = [each for each in calibrator.maps_ if each.leaf in there]
+        maps.sort(key=lambda each: each.fallback is not None)
+        self.leaves = [each.leaf for each in maps]
+        self.slope = np.array([each.slope for each in (*maps, calibrator.pooled_)])
+        self.intercept = np.array([each.intercept for each in (*maps, calibrator.pooled_)])
         group = self.group_of(cells.leaf)
         cells = _in_rows(cells.chosen(np.argsort(group, kind="stable")))
         self.amounts = Amounts(cells.weight, cells.squares)
-        self.shared = bool((group == len(own)).any())
-        self.inside = np.count_nonzero(group < len(own))
-        starts = np.searchsorted(np.sort(group), np.arange(len(own)))
-        score, positive, first = cells.score, cells.y == 1, np.zeros(1, dtype=np.int64)
-        own_rows = score[: self.inside], positive[: self.inside], starts
-        self.own = Refits(*own_rows, self.slope[:-1], self.intercept[:-1])
-        self.all = Refits(score, positive, first, self.slope[-1:], self.intercept[-1:])
+        self.bounds = np.searchsorted(np.sort(group), np.arange(len(maps) + 1))
+        self.sloped = sum(each.fallback is None for each in maps)
+        inside = slice(0, self.bounds[self.sloped])
+        self.score, self.positive = cells.score, cells.y == 1
+        own_rows = self.score[inside], self.positive[inside], self.bounds[: self.sloped]
+        self.own = Refits(*own_rows, self.slope[: self.sloped], self.intercept[: self.sloped])
+        first = np.zeros(1, dtype=np.int64)
+        of_all = self.slope[-1:], self.intercept[-1:]
+        self.all = Refits(self.score, self.positive, first, *of_all)
 
     def group_of(self, leaf: Ints) -> Ints:
         """Return the group of each leaf."""
@@ -124,18 +129,41 @@ class _Maps:
         return np.broadcast_to(self.slope, shape), np.broadcast_to(self.intercept, shape)
 
     def draw(self, replicates: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return maps that are fitted to drawn rows; a leaf without one has that of all rows."""
+        """Return maps that are fitted to drawn rows.
+
+        A leaf without a slope has that of all rows, and an intercept of its own.
+        """
         weight = self.amounts.draw(replicates, rng)
-        own = self.own.refit(weight[:, : self.inside])
-        lost = np.isnan(own[0])
-        pooled = self.given(replicates)
-        if self.shared or lost.any():
-            pooled = self.all.refit(weight)
-        slope, intercept = (
-            np.hstack([np.where(lost, shared[:, -1:], each), shared[:, -1:]])
-            for each, shared in zip(own, pooled, strict=True)
-        )
+        shape = replicates, self.slope.size
+        slope, intercept = np.full(shape, np.nan), np.full(shape, np.nan)
+        own = slice(0, self.sloped)
+        inside = weight[:, : self.bounds[self.sloped]]
+        slope[:, own], intercept[:, own] = self.own.refit(inside)
+        lost = np.isnan(slope)
+        pooled = np.hstack(self.all.refit(weight)).T
+        slope[:, -1], intercept[:, -1] = pooled
+        for group in np.flatnonzero(lost[:, :-1].any(axis=0)):
+            which = np.flatnonzero(lost[:, group])
+            cells = slice(*self.bounds[group : group + 2])
+            logits = pooled[0, which, None] * self.score[cells] + pooled[1, which, None]
+            height = best_heights(weight[which, cells], logits, self.positive[cells])
+            slope[which, group] = pooled[0, which]
+            intercept[which, group] = pooled[1, which] + height
         return slope, intercept
+
+
+def best_heights(weight: Floats, logits: Floats, positive: Bools) -> Floats:
+    """Return by replicate what is best added to the logits, shrunk as in a leaf without a slope.
+
+    Weights and logits are by replicate and cell.
+    """
+    height = np.zeros(len(weight))
+    for _ in range(HEIGHT_STEPS):
+        p = expit(logits + height[:, None])
+        gradient = np.sum(weight * (positive - p), axis=1) - LEVEL_STRENGTH * height
+        step = gradient / (np.sum(weight * p * (1 - p), axis=1) + LEVEL_STRENGTH)
+        height += step.clip(-1.0, 1.0)  # longer steps may overshoot more and more
+    return height
 
 
 def _in_rows(cells: Cells) -> Cells:

@@ -60,21 +60,23 @@ def fit_family(
     parameters in units of features that have mean 0 and deviation 1 over all these rows. With a
     penalty a leaf of one class, of one score or without rows has such a map, too; without one
     it may have none, and then its parameters mean nothing. A penalty needs the parameters of the
-    pooled map, and its strength counts rows: weights are scaled to their effective number.
+    pooled map, and its strength counts rows: weights are scaled to their effective number. If the
+    pooled map does not fall, no map that is shrunk towards it does.
     """
     family, rows = FAMILIES[name], group_cells(cells, leaves).in_rows(together=strength > 0)
     features = family.features(rows.scores)
     centre, scale, back = _units(family, features, rows.weight)
     standardised = (features - centre[:, None]) / scale[:, None]
     columns = [*standardised, *[np.ones(rows.scores.size)] * family.constant]
-    target = np.zeros(len(columns))
+    target, rising = np.zeros(len(columns)), family.rising
     if pooled is not None and strength:
         target = np.array(pooled, dtype=np.float64)
         if family.constant:
             target[-1] += target[:-1] @ centre
         target[: scale.size] *= scale
+        rising = bool((target[: scale.size] >= 0).all())
     strengths = np.full(target.size, strength)
-    bounded = np.array([family.rising] * scale.size + [False] * family.constant, np.bool_)
+    bounded = np.array([rising] * scale.size + [False] * family.constant, np.bool_)
     offset = rows.scores if family.shifted else np.zeros(len(rows.scores))
     losses = PenalisedLosses(rows, columns, offset, target, strengths, bounded)
     found = _shrunk(losses, len(leaves)) if strength else _plain(losses, len(leaves), family)

@@ -14,8 +14,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from hetcal.arrays import Floats, Groups, Ints, Labels
 from hetcal.calibrators.methods import (
+    LEVEL_STRENGTH,
     fit_leaves,
+    fit_level,
     given_strength,
+    level_leaves,
     require_method,
     shrink_leaves,
 )
@@ -29,16 +32,11 @@ from hetcal.errors import CalibrationError
 from hetcal.strict_json import Fields, JsonError, parse_object
 
 KIND = "hetcal calibrators"
-FORMAT = 2  # format 1 had linear maps only
+FORMAT = 3  # format 1 had linear maps only, format 2 no levels
 BLOCK = 1 << 14  # rows at a time, so that they stay in the cache
-FALLBACKS = (
-    "few rows",
-    "one class",
-    "constant scores",
-    "separated",
-    "not converged",
-    "slope not positive",
-)
+FEW = "few of the rarer class"
+FALLBACKS = ("one class", "constant scores", "separated", "not converged", "slope not positive")
+KNOWN = (FEW, *FALLBACKS, "few rows")  # the last was written until format 2
 Shrinkage = float | Literal["cv"]
 
 
@@ -47,10 +45,19 @@ class LeafMap:
     """The map of one leaf."""
 
     leaf: int  # id of the leaf; 0 for all rows together
-    shape: Shape  # from logit to calibrated logit; the pooled map if there is a fallback
+    shape: Shape  # from logit to calibrated logit
     rows: int  # calibration rows of the leaf
     positives: int  # how many of them have label 1
-    fallback: str | None = None  # why the leaf has the pooled map, one of `FALLBACKS`
+    fallback: str | None = None  # why the leaf has no slope of its own, one of `KNOWN`
+    level: Shape | None = None  # the pooled map at the height of the leaf, used if it is a fallback
+
+    @property
+    def enough(self) -> int:
+        """The largest `min_rows` with which the leaf has a slope of its own.
+
+        That is the number of rows of the rarer class; formats without levels counted all rows.
+        """
+        return self.rows if self.level is None else min(self.positives, self.rows - self.positives)
 
     def logit(self, scores: Floats) -> Floats:
         """Return the calibrated logits; NaN where a score is not finite."""
@@ -136,15 +143,18 @@ def _read_strength(fields: Fields, key: str) -> float:
     return math.inf if fields.is_null(key) else fields.number(key, 0.0, math.inf)
 
 
-def _read_map(fields: Fields, *, old: bool) -> LeafMap:
-    linear = ("slope", "intercept", "slope_se", "intercept_se")
-    fields.only("leaf", "rows", "positives", "fallback", *(linear if old else ["shape"]))
+def _read_map(fields: Fields, form: int) -> LeafMap:
+    numbers = ("slope", "intercept", "slope_se", "intercept_se")
+    shapes = numbers if form == 1 else ("shape",) if form == 2 else ("shape", "level")
+    fields.only("leaf", "rows", "positives", "fallback", *shapes)
     fallback = None if fields.is_null("fallback") else fields.text("fallback")
-    if fallback is not None and fallback not in FALLBACKS:
+    if fallback is not None and fallback not in KNOWN:
         raise JsonError("a reason for a fallback is not known")
     leaf, rows = fields.integer("leaf", 0, 2**31), fields.integer("rows", 0, 2**53)
-    shape = read_affine(fields) if old else read_shape(fields.fields("shape"))
-    return LeafMap(leaf, shape, rows, fields.integer("positives", 0, rows), fallback)
+    shape = read_affine(fields) if form == 1 else read_shape(fields.fields("shape"))
+    known = "level" in shapes and not fields.is_null("level")
+    level = read_shape(fields.fields("level")) if known else None
+    return LeafMap(leaf, shape, rows, fields.integer("positives", 0, rows), fallback, level)
 
 
 def broken_maps(problem: str) -> CalibrationError:
@@ -159,13 +169,16 @@ def broken_maps(problem: str) -> CalibrationError:
 class LeafCalibrator(BaseEstimator):
     """Calibrate the scores of each leaf on its own, by Platt scaling or another method.
 
-    A leaf whose own map cannot be trusted, and a leaf first met in `predict`, has
-    the map fitted on all calibration rows, so that all rows stay on one scale.
+    A leaf whose own slope cannot be trusted has that of all calibration rows with an intercept of
+    its own, weakly shrunk towards theirs (`hetcal.calibrators.methods.LEVEL_STRENGTH`). A leaf
+    without rows, and one first met in `predict`, has the map of all rows. Where all scores are
+    equal, every map is an intercept.
 
     Parameters
     ----------
-    min_rows : int, default=50
-        Fewest calibration rows for a leaf to have a map of its own, if there is no shrinkage.
+    min_rows : int, default=100
+        Fewest calibration rows of the rarer class for a leaf to have a slope of its own, if there
+        is no shrinkage.
     method : str, default="platt"
         One of `hetcal.choices.CALIBRATORS`.
     shrinkage : float or "cv", default=0.0
@@ -189,8 +202,8 @@ class LeafCalibrator(BaseEstimator):
         What was fitted in each leaf, whether or not it can be trusted; a calibrator that was
         read back has neither this nor the table.
     trusted_ : tuple of LeafMap
-        The map of each leaf whatever its number of rows; that of all rows where the leaf's own
-        cannot be trusted for another reason.
+        The map of each leaf whatever its number of rows; that with the slope of all rows where the
+        leaf's own cannot be trusted for another reason.
     notes_ : tuple of str
         Warnings about the fit, as sentences.
     """
@@ -198,7 +211,7 @@ class LeafCalibrator(BaseEstimator):
     def __init__(
         self,
         *,
-        min_rows: int = 50,
+        min_rows: int = 100,
         method: str = "platt",
         shrinkage: Shrinkage = 0.0,
         random_state: int = 0,
@@ -252,7 +265,8 @@ class LeafCalibrator(BaseEstimator):
             Ids that get a map even if no row is in them.
         polish_with : Cells, optional
             The rows that the cells were made of. One pass over them gives the Platt maps
-            that a fit on the rows gives; other maps are those of the cells.
+            that a fit on the rows gives; other maps, and intercepts of leaves without a slope,
+            are those of the cells.
         folds : sequence of Cells, optional
             The same rows in the folds of cross-validation; drawn at random if there are none.
         """
@@ -269,7 +283,8 @@ class LeafCalibrator(BaseEstimator):
 
     def _fit_pooled(self, cells: Cells, polish_with: Cells | None = None) -> None:
         together = _in_one_leaf(cells), [0], polish_with and _in_one_leaf(polish_with)
-        shape = fit_leaves(self.method, *together).first_map()
+        fit = fit_leaves(self.method, *together)
+        shape = fit_level(together[0]) if fit.constant[0] else fit.first_map()
         rows, positives = int(cells.rows.sum()), int(cells.rows[cells.y == 1].sum())
         self.pooled_ = LeafMap(0, shape, rows, positives)
 
@@ -277,8 +292,10 @@ class LeafCalibrator(BaseEstimator):
         self, cells: Cells, ids: Sequence[int], strength: float, polish_with: Cells | None = None
     ) -> Self:
         """Fit the map of every leaf, after that of all rows."""
-        if strength:
-            self.fit_ = shrink_leaves(self.method, cells, ids, self.pooled_.shape, strength)
+        pooled = self.pooled_.shape
+        constant = isinstance(pooled, Affine) and pooled.slope == 0
+        if strength and not constant:
+            self.fit_ = shrink_leaves(self.method, cells, ids, pooled, strength)
         else:
             self.fit_ = fit_leaves(self.method, cells, ids, polish_with)
         self.shrinkage_ = strength
@@ -287,8 +304,9 @@ class LeafCalibrator(BaseEstimator):
             np.bincount(group[side], cells.rows[side], len(ids)).astype(np.int64)
             for side in (group >= 0, (group >= 0) & one)
         )
-        counts = zip(ids, rows.tolist(), positives.tolist(), strict=True)
-        self.trusted_ = tuple(self._trusted(i, *each) for i, each in enumerate(counts))
+        levels = level_leaves(cells, ids, pooled, (constant and strength) or LEVEL_STRENGTH)
+        each_leaf = zip(ids, rows.tolist(), positives.tolist(), levels, strict=True)
+        self.trusted_ = tuple(self._trusted(i, *each) for i, each in enumerate(each_leaf))
         self._choose()
         return self
 
@@ -324,28 +342,30 @@ class LeafCalibrator(BaseEstimator):
         return other
 
     def _choose(self) -> None:
-        """Give leaves with few rows the map of all rows, if nothing shrinks their own."""
+        """Give leaves with few of the rarer class the slope of all, if nothing shrinks theirs."""
         self.maps_ = tuple(
             own
-            if own.rows >= self.min_rows or self.shrinkage_
-            else replace(own, shape=self.pooled_.shape, fallback=FALLBACKS[0])
+            if own.fallback or own.enough >= self.min_rows or self.shrinkage_
+            else replace(own, shape=own.level or self.pooled_.shape, fallback=FEW)
             for own in self.trusted_
         )
 
-    def _trusted(self, position: int, leaf: int, rows: int, positives: int) -> LeafMap:
+    def _trusted(
+        self, position: int, leaf: int, rows: int, positives: int, level: Shape
+    ) -> LeafMap:
         own, fit = self.fit_.shapes[position], self.fit_
+        may_be_flat = self.shrinkage_ > 0 and self.pooled_.shape.rises  # the best that is allowed
         reasons = (
             fit.one_class[position],
             fit.constant[position],
             fit.separated[position],
             own is None,
-            own is not None and not own.rises,
+            own is not None and not own.rises and not may_be_flat,
         )
-        applying = (name for name, applies in zip(FALLBACKS[1:], reasons, strict=True) if applies)
-        reason = next(applying, None)
-        if reason is not None or own is None:
-            return LeafMap(leaf, self.pooled_.shape, rows, positives, reason)
-        return LeafMap(leaf, own, rows, positives)
+        applying = (name for name, applies in zip(FALLBACKS, reasons, strict=True) if applies)
+        reason = next(applying, None) if rows else FEW
+        shape = level if reason is not None or own is None else own
+        return LeafMap(leaf, shape, rows, positives, reason, level)
 
     @property
     def notes_(self) -> tuple[str, ...]:
@@ -353,6 +373,8 @@ class LeafCalibrator(BaseEstimator):
         shape = self.pooled_.shape
         if shape.rises:
             return ()
+        if isinstance(shape, Affine) and shape.slope == 0:
+            return ("All calibration rows have the same score: maps have an intercept only.",)
         of = f"slope of all calibration rows together is {self.pooled_.slope:.3g}"
         if not isinstance(shape, Affine):
             of = "map of all calibration rows together does not rise"
@@ -394,6 +416,7 @@ class LeafCalibrator(BaseEstimator):
                     "positives": each.positives,
                     "fallback": each.fallback,
                     "shape": shape_document(each.shape),
+                    "level": None if each.level is None else shape_document(each.level),
                 }
                 for each in (self.pooled_, *self.maps_)
             ],
@@ -404,15 +427,15 @@ class LeafCalibrator(BaseEstimator):
     def from_json(cls, text: str | bytes) -> Self:
         """Read a fitted calibrator back; its predictions are the same bit for bit.
 
-        Text that `to_json` did not write, in this format or the first, is a `CalibrationError`.
+        Text that `to_json` did not write, in this format or before, is a `CalibrationError`.
         """
         try:
             fields = parse_object(text)
             if fields.text("kind") != KIND:
                 raise broken_maps(f"it is not of the kind {KIND!r}")
-            old = fields.integer("format", 1, FORMAT) == 1
-            calibrator = cls._read_settings(fields, old=old)
-            maps = tuple(_read_map(each, old=old) for each in fields.objects("maps"))
+            form = fields.integer("format", 1, FORMAT)
+            calibrator = cls._read_settings(fields, old=form == 1)
+            maps = tuple(_read_map(each, form) for each in fields.objects("maps"))
         except JsonError as problem:
             raise broken_maps(str(problem)) from problem
         ids = [each.leaf for each in maps]

@@ -5,7 +5,7 @@ get higher logits at all.
 """
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
 
 import numpy as np
@@ -156,6 +156,7 @@ class Knots:
         return f"{len(self.scores)} points from {low:.2g} to {high:.2g}"
 
 
+INSIDE = float(np.finfo(np.float64).tiny), 1 - 2.0**-53  # probabilities that have a logit
 Line = Affine | Tamed
 """Shapes with a slope and an intercept."""
 
@@ -169,6 +170,20 @@ def count_numbers(shape: Shape) -> int:
     if isinstance(shape, Steps | Knots):
         return len(shape.logits if isinstance(shape, Steps) else shape.probabilities)
     return 2
+
+
+def moved(shape: Shape, by: float, se: float) -> Shape:
+    """Return the map whose logits are higher by a number, with the standard error of its height."""
+    if isinstance(shape, Affine):
+        return replace(shape, intercept=shape.intercept + by, intercept_se=se)
+    if isinstance(shape, Tamed):
+        return replace(shape, intercept=shape.intercept + by)
+    if isinstance(shape, Beta):
+        return replace(shape, c=shape.c + by, c_se=se)
+    if isinstance(shape, Steps):
+        return replace(shape, logits=tuple(each + by for each in shape.logits))
+    higher = expit(to_logit(shape.probabilities) + by).clip(*INSIDE)
+    return replace(shape, probabilities=tuple(higher.tolist()))
 
 
 def tame(scores: Floats, low: float, high: float) -> Floats:

@@ -273,7 +273,8 @@ def _add_scheme(parser: argparse.ArgumentParser) -> None:
         "--min-rows",
         type=int,
         metavar="N",
-        help="fewest calibration rows for a leaf to have a map of its own; default: "
+        help="fewest calibration rows of the rarer class for a leaf to have a slope of its own; "
+        "with fewer it has the slope of all rows and an intercept of its own; default: "
         f"{Settings.min_rows}",
     )
 

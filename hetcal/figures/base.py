@@ -87,8 +87,8 @@ def bars(**trace: Any) -> dict[str, Any]:
     return {"type": "bar", **trace}
 
 
-def on_hover(words: Sequence[str]) -> dict[str, Any]:
-    """Return what a trace has that shows these words on hover."""
+def on_hover(words: Sequence[str] | Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Return what a trace has that shows these words on hover; those of a grid row by row."""
     return {"hovertext": words, "hovertemplate": "%{hovertext}<extra></extra>"}
 
 

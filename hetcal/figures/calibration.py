@@ -92,7 +92,7 @@ def map_words(leaf_map: LeafMap, name: str | None = None) -> str:
         f"<br>{shape}"
     )
     if leaf_map.fallback is not None:
-        words += f"<br>uses the pooled map: {leaf_map.fallback}"
+        words += f"<br>pooled slope: {leaf_map.fallback}"
     return words
 
 
@@ -194,8 +194,7 @@ def _overlap(boxes: Floats, others: Floats) -> Bools:
 
 
 NORMAL_95 = 1.96  # standard errors to each side of a 95 % interval
-FEW = 5  # leaves that one hover box describes
-CROSS, DIAMOND, HOLLOW = 12, 13, 22  # pixels of the markers of the model, all rows and fallbacks
+CROSS, DIAMOND = 12, 13  # pixels of the markers of the model and of all rows
 
 Places = Mapping[int, str | None]
 """Where the label of each leaf is; None where there is no room for it."""
@@ -206,16 +205,16 @@ def slope_intercept_figure(
 ) -> go.Figure:
     """Draw slope against intercept of each leaf with 95 % intervals.
 
-    A leaf without a map of its own has a hollow marker; the uncalibrated model is at slope 1
-    and intercept 0. Non-linear maps are not drawn. A leaf whose label has no room is named on
+    A leaf with the pooled slope has a hollow marker; the uncalibrated model is at slope 1 and
+    intercept 0. Non-linear maps are not drawn. A leaf whose label has no room is named on
     hover only.
     """
     maps = [each for each in maps if isinstance(each.shape, Line)]
     own = [each for each in maps if each.fallback is None]
     fallback = [each for each in maps if each.fallback is not None]
     linear = [pooled] if isinstance(pooled.shape, Line) else []
-    sizes = _sizes(own)
-    labelled = _labelled(own, fallback, selected, sizes)
+    sizes = _sizes(maps)
+    labelled = _labelled(maps, selected, sizes)
     drawn = [*labelled.values(), Mark(1, 0, CROSS), *(_mark(each, DIAMOND) for each in linear)]
     x, y = axis_ranges(drawn)
     places = dict(zip(labelled, label_places(drawn, x, y), strict=False))
@@ -228,7 +227,7 @@ def slope_intercept_figure(
         hovertemplate="uncalibrated: slope 1, intercept 0<extra></extra>",
     )
     own_markers = [_own_markers(own, selected, sizes, places)] if own else []
-    fallbacks = [_fallback_markers(fallback, selected, places)] if fallback else []
+    fallbacks = [_fallback_markers(fallback, selected, sizes, places)] if fallback else []
     return draw(
         [uncalibrated, *own_markers, *fallbacks, *map(_pooled_marker, linear)],
         440,
@@ -244,25 +243,16 @@ def _sizes(maps: Sequence[LeafMap]) -> dict[int, float]:
 
 
 def _labelled(
-    own: Sequence[LeafMap],
-    fallback: Sequence[LeafMap],
-    selected: int | None,
-    sizes: Mapping[int, float],
+    maps: Sequence[LeafMap], selected: int | None, sizes: Mapping[int, float]
 ) -> dict[int, Mark]:
-    """Return the markers with a label: the selected leaf first, then leaves by their rows.
-
-    Of the leaves that share the pooled map the first has the label of all.
-    """
-    in_order = sorted(own, key=lambda each: (each.leaf != selected, -each.rows))
-    marks = {each.leaf: _mark(each, sizes[each.leaf], str(each.leaf)) for each in in_order}
-    if fallback:
-        marks[fallback[0].leaf] = _mark(fallback[0], HOLLOW, _together(fallback, None))
-    return marks
+    """Return the markers with a label: the selected leaf first, then leaves by their rows."""
+    in_order = sorted(maps, key=lambda each: (each.leaf != selected, -each.rows))
+    return {each.leaf: _mark(each, sizes[each.leaf], str(each.leaf)) for each in in_order}
 
 
 def _mark(leaf_map: LeafMap, size: float, label: str = "") -> Mark:
-    # A leaf with the pooled map has no bars of its own.
-    errors = (0.0, 0.0) if leaf_map.fallback else (leaf_map.slope_se, leaf_map.intercept_se)
+    # The pooled slope has its bar at the pooled map.
+    errors = 0.0 if leaf_map.fallback else leaf_map.slope_se, leaf_map.intercept_se
     across, upright = (0.0 if math.isnan(each) else NORMAL_95 * each for each in errors)
     return Mark(leaf_map.slope, leaf_map.intercept, size, across, upright, label)
 
@@ -270,60 +260,49 @@ def _mark(leaf_map: LeafMap, size: float, label: str = "") -> Mark:
 def _own_markers(
     maps: Sequence[LeafMap], selected: int | None, sizes: Mapping[int, float], places: Places
 ) -> Part:
-    trace = _markers(maps, selected)
     known = any(not math.isnan(each.slope_se) for each in maps)
-    return trace | {
+    return _markers(maps, selected, sizes, places, translucent("after", 0.75)) | {
         "name": "leaf, 95 % interval" if known else "leaf",
-        "text": [_number(each, selected) if places[each.leaf] else "" for each in maps],
-        "textposition": [places[each.leaf] or "top right" for each in maps],
-        "marker": trace["marker"]
-        | {"color": translucent("after", 0.75), "size": [sizes[each.leaf] for each in maps]},
         "error_x": _interval([each.slope_se for each in maps]),
-        "error_y": _interval([each.intercept_se for each in maps]),
     }
 
 
-def _fallback_markers(maps: Sequence[LeafMap], selected: int | None, places: Places) -> Part:
-    """Draw hollow markers; all lie on the pooled map, so they share one label and hover box."""
-    trace = _markers(maps, selected)
-    place = places[maps[0].leaf]
-    words = "<br>".join(map_words(each) for each in maps[:FEW])
-    return trace | {
-        "name": "leaf with the pooled map",
-        "text": [_together(maps, selected) if place else "", *[""] * (len(maps) - 1)],
-        "textposition": place or "top right",
-        "hovertext": [words + _more(maps)] * len(maps),
-        "marker": trace["marker"] | {"color": "rgba(0,0,0,0)", "size": HOLLOW},
-    }
+def _fallback_markers(
+    maps: Sequence[LeafMap], selected: int | None, sizes: Mapping[int, float], places: Places
+) -> Part:
+    hollow = _markers(maps, selected, sizes, places, "rgba(0,0,0,0)")
+    return hollow | {"name": "leaf with the pooled slope"}
 
 
-def _markers(maps: Sequence[LeafMap], selected: int | None) -> dict[str, Any]:
+def _markers(
+    maps: Sequence[LeafMap],
+    selected: int | None,
+    sizes: Mapping[int, float],
+    places: Places,
+    fill: str,
+) -> dict[str, Any]:
     chosen = [each.leaf == selected for each in maps]
     return scatter(
         x=[each.slope for each in maps],
         y=[each.intercept for each in maps],
         mode="markers+text",
+        text=[_number(each, selected) if places[each.leaf] else "" for each in maps],
+        textposition=[places[each.leaf] or "top right" for each in maps],
         marker={
+            "color": fill,
+            "size": [sizes[each.leaf] for each in maps],
             "line": {
                 "width": [4 if is_chosen else 1.5 for is_chosen in chosen],
                 "color": [colour("selected" if is_chosen else "after") for is_chosen in chosen],
             },
         },
+        error_y=_interval([each.intercept_se for each in maps]),
         **leaf_marks([each.leaf for each in maps], [map_words(each) for each in maps]),
     )
 
 
 def _number(leaf_map: LeafMap, selected: int | None) -> str:
     return f"<b>{leaf_map.leaf}</b>" if leaf_map.leaf == selected else str(leaf_map.leaf)
-
-
-def _together(maps: Sequence[LeafMap], selected: int | None) -> str:
-    """Name the first few leaves that use the pooled map."""
-    return ", ".join(_number(each, selected) for each in maps[:FEW]) + _more(maps)
-
-
-def _more(maps: Sequence[LeafMap]) -> str:
-    return ", …" if len(maps) > FEW else ""
 
 
 def _pooled_marker(pooled: LeafMap) -> Part:

@@ -11,7 +11,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from hetcal.arrays import Bools, Floats, Ints, Labels
 from hetcal.data.columns import feature_kind, fewest_category_rows
 from hetcal.errors import PartitionError
-from hetcal.partitions.boosting import FIXED, BoostingRows, Part, boost_members, member_parts
+from hetcal.partitions.boosting import (
+    FIXED,
+    BoostingRows,
+    Part,
+    boost_members,
+    member_parts,
+    stopping_rows,
+)
 from hetcal.partitions.encoding import TrainingRows, completed, encode_column, encode_names
 from hetcal.partitions.terms import Axis, Curve, Pair, Term, Terms
 from hetcal.partitions.tree import FrameEstimator
@@ -86,8 +93,12 @@ class AdditiveTerms(FrameEstimator):
         times: Any = None,
         progress: Progress = silent,
     ) -> Self:
-        """Fit the terms on rows with labels of two classes; parameters as in `BoostedPartition`."""
-        self._require_counts("curves", "members", "max_iter")
+        """Fit the terms on rows with labels of two classes; parameters as in `BoostedPartition`.
+
+        Labels of `ranked` rows also find the pairs, and drop terms that do not help.
+        """
+        counts = ("pairs",) if self.pairs != 0 else ()
+        self._require_counts("curves", "members", "max_iter", *counts)
         rows = self._training_rows(X, y, sample_weight)
         check_consistent_length(X, groups, times)
         self._check(rows.y)
@@ -98,9 +109,9 @@ class AdditiveTerms(FrameEstimator):
         )
         parts = member_parts(rows.y, self.members, self.random_state, group, time, chosen)
         columns = [_Column.of(column, rows, chosen) for _, column in rows.frame.items()]
-        fits = self._fits(columns, rows, parts, progress)
+        fits = self._fits(columns, rows, parts, chosen, progress)
         progress(PAIRS, "Choosing the terms")
-        self._keep(columns, fits, rows, parts)
+        self._keep(columns, fits, rows, parts, chosen)
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -109,30 +120,37 @@ class AdditiveTerms(FrameEstimator):
         return self.baseline_ + self.terms_.total(self._frame(X, reset=False))
 
     def _fits(
-        self, columns: Sequence["_Column"], rows: TrainingRows, parts: list[Part], done: Progress
+        self,
+        columns: Sequence["_Column"],
+        rows: TrainingRows,
+        parts: list[Part],
+        read: Bools,
+        done: Progress,
     ) -> list["_Fit"]:
         """Fit curves, then pairs to what they leave, for each member."""
         sides = _sides(columns, self.increasing, self.decreasing)
+        stops = stopping_rows(parts, read, rows.y)
         fine = np.column_stack([each.codes[each.entry] for each in columns])
         options = _options(len(rows.y), [[i] for i in range(len(columns))], sides)
-        grown = self._boost(fine, rows, None, parts, options, between(done, 0.0, CURVES))
+        grown = self._boost(fine, rows, None, (parts, stops), options, between(done, 0.0, CURVES))
         fits = [_curve_fit(each, columns) for each in grown]
         if not self.pairs or len(columns) < 2:
             return fits
         sums = [each.total(columns) for each in fits]
         done(CURVES, "Looking for pairs of columns")
         coarse = np.column_stack([each.coarse_codes[each.coarse_entry] for each in columns])
-        left_out = np.full(len(rows.y), np.nan)
+        left_out = np.mean(sums, axis=0)  # of rows that all members have seen
         for known, (_, out) in zip(sums, parts, strict=True):
             left_out[out] = known[out]
-        pairs = _find_pairs(coarse, rows, left_out, self.pairs, self.random_state)
+        start = np.where(read, left_out, np.nan)
+        pairs = _find_pairs(coarse, rows, start, self.pairs, self.random_state)
         if not pairs:
             return fits
         used = sorted({i for pair in pairs for i in pair})
         places = [[used.index(i) for i in pair] for pair in pairs]
         options = _options(len(rows.y), places, [sides[i] for i in used])
         parted = between(done, FOUND, PAIRS)
-        grown = self._boost(coarse[:, used], rows, sums, parts, options, parted)
+        grown = self._boost(coarse[:, used], rows, sums, (parts, stops), options, parted)
         both = zip(fits, grown, strict=True)
         return [_with_pairs(fit, each, columns, used, pairs) for fit, each in both]
 
@@ -141,7 +159,7 @@ class AdditiveTerms(FrameEstimator):
         codes: Floats,
         rows: TrainingRows,
         starts: Sequence[Floats] | None,
-        parts: list[Part],
+        members: tuple[list[Part], list[Ints]],
         options: dict[str, Any],
         done: Progress,
     ) -> list["Booster"]:
@@ -151,7 +169,9 @@ class AdditiveTerms(FrameEstimator):
         ]
         given = own[0] if starts is None else own
         doing = "Fitting curves" if starts is None else "Fitting pairs of columns"
-        return boost_members(given, parts, options, self.max_iter, self.random_state, doing, done)
+        return boost_members(
+            given, *members, options, self.max_iter, self.random_state, doing, done
+        )
 
     def _keep(
         self,
@@ -159,19 +179,27 @@ class AdditiveTerms(FrameEstimator):
         fits: Sequence["_Fit"],
         rows: TrainingRows,
         parts: list[Part],
+        read: Bools,
     ) -> None:
-        """Average the members, and keep the terms that help on rows that were left out."""
+        """Average the members, and keep the terms that help on rows that were left out.
+
+        Where none of the rows whose labels are `read` was left out, all terms are kept; and so are
+        those of columns with which the logit may only rise, or fall: it does so for their sum.
+        """
         places = [(i,) for i in range(len(columns))] + list(fits[0].pairs)
         fold = np.full(len(rows.y), -1)
         for number, (_, out) in enumerate(parts):
             fold[out] = number
-        judged = np.flatnonzero(fold >= 0)
+        judged = np.flatnonzero(read & (fold >= 0))
         if judged.size > MOST_JUDGED:
             rng = np.random.default_rng(self.random_state)
             judged = np.sort(rng.choice(judged, MOST_JUDGED, replace=False))
         weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
         helps = _helping(columns, fits, places, fold, judged, rows.y, weight)
-        kept = [place for place, good in zip(places, helps, strict=True) if good]
+        one_way = (*self.increasing, *self.decreasing)
+        bound = {i for i, each in enumerate(columns) if each.axis.feature.name in one_way}
+        both = zip(places, helps, strict=True)
+        kept = [place for place, good in both if good or bound & {*place}]
         terms = [_term(place, columns, fits) for place in kept]
         order = np.argsort([-each for each in Terms(tuple(terms)).importance], kind="stable")
         self.terms_ = Terms(tuple(terms[i] for i in order))
@@ -486,7 +514,7 @@ def _helping(
     losses, helps = np.logaddexp(0.0, side * total), []
     for place in places:
         fall = np.logaddexp(0.0, side * (total - added(place))) - losses
-        helps.append(bool(w @ fall > 0))
+        helps.append(bool(w @ fall > 0) or not judged.size)
     return helps
 
 

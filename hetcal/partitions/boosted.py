@@ -13,10 +13,13 @@ from hetcal.partitions.boosting import (
     grown_trees,
     margin_of,
     member_parts,
+    stopping_rows,
 )
 from hetcal.partitions.ensemble import TreeColumns, TreeEnsemble
 from hetcal.partitions.forest import EnsembleEstimator
 from hetcal.progress import Progress, silent
+
+FEW_ROWS = 20_000  # of which fewer and smaller trees learn as much
 
 
 class BoostedPartition(EnsembleEstimator):
@@ -32,12 +35,12 @@ class BoostedPartition(EnsembleEstimator):
     ----------
     members : int, default=5
         Sequences of trees, at least 2.
-    learning_rate : float, default=0.05
-        Share of each tree's values that is kept.
+    learning_rate : float or None, default=None
+        Share of each tree's values that is kept; None means 0.05, or 0.1 under 20,000 rows.
     max_iter : int, default=500
         Most trees of a member.
-    max_leaf_nodes : int, default=31
-        Most leaves of a tree.
+    max_leaf_nodes : int or None, default=None
+        Most leaves of a tree; None means 31, or 15 under 20,000 rows.
     random_state : int, default=0
         Decides the folds, and the rows and columns that a tree may read.
 
@@ -55,9 +58,9 @@ class BoostedPartition(EnsembleEstimator):
         self,
         members: int = 5,
         *,
-        learning_rate: float = 0.05,
+        learning_rate: float | None = None,
         max_iter: int = 500,
-        max_leaf_nodes: int = 31,
+        max_leaf_nodes: int | None = None,
         random_state: int = 0,
     ) -> None:
         self.members = members
@@ -84,17 +87,18 @@ class BoostedPartition(EnsembleEstimator):
         X, y, sample_weight : table, labels, weights
             The rows.
         ranked : array of bool, optional
-            Rows whose labels order the categories; by default all. Margins of the others do not
-            depend on their own labels.
+            Rows whose labels order the categories and say when to stop; by default all. Margins
+            of the others do not depend on their own labels.
         groups : array, optional
             Group of each row.
         times : array, optional
             Order of the rows in time: margins of rows that are not `ranked` come from trees that
-            were grown on earlier rows.
+            were grown on earlier rows; they say when to stop themselves.
         progress : callable, optional
             Receives the share of the most trees that are grown; what it raises ends the growth.
         """
-        self._require_counts("boosted trees", "members", "max_iter", "max_leaf_nodes")
+        counts = ("max_leaf_nodes",) if self.max_leaf_nodes is not None else ()
+        self._require_counts("boosted trees", "members", "max_iter", *counts)
         rows = self._training_rows(X, y, sample_weight)
         check_consistent_length(X, groups, times)
         self._check(rows.y)
@@ -109,6 +113,7 @@ class BoostedPartition(EnsembleEstimator):
         models = boost_members(
             BoostingRows(matrix, rows.y, rows.weight),
             parts,
+            stopping_rows(parts, chosen, rows.y),
             self._options(len(matrix), matrix.shape[1]),
             self.max_iter,
             self.random_state,
@@ -125,9 +130,10 @@ class BoostedPartition(EnsembleEstimator):
         return self
 
     def _options(self, rows: int, columns: int) -> dict[str, Any]:
+        rate, leaves = (0.05, 31) if rows >= FEW_ROWS else (0.1, 15)
         return {
-            "learning_rate": self.learning_rate,
-            "num_leaves": self.max_leaf_nodes,
+            "learning_rate": rate if self.learning_rate is None else self.learning_rate,
+            "num_leaves": leaves if self.max_leaf_nodes is None else self.max_leaf_nodes,
             "min_data_in_leaf": min(40, max(5, rows // 100)),
             "lambda_l2": 5.0,
             "feature_fraction": max(0.2, min(0.6, 12 / columns)),

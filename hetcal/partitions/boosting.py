@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Part = tuple[Ints, Ints]
 """Rows that a member is grown on, and rows that it leaves out."""
 
-PATIENCE = 30  # trees without an improvement on the rows left out, after which a member stops
+PATIENCE = 30  # trees without an improvement on rows left out, after which a member stops
 FIXED = {
     "objective": "binary",
     "num_threads": 1,  # a member per core: its trees are too small to be divided among cores
@@ -50,7 +50,13 @@ class BoostingRows:
         """Bin the columns once for all members."""
         import lightgbm
 
-        options = {"max_bin": most_bins, "num_threads": 1, "verbosity": -1}
+        # The columns are binned before it is known how small a leaf may be.
+        options = {
+            "max_bin": most_bins,
+            "feature_pre_filter": False,
+            "num_threads": 1,
+            "verbosity": -1,
+        }
         weight = None if self.weight is None else self.weight / self.weight.mean()
         data = lightgbm.Dataset(
             self.matrix,
@@ -99,9 +105,21 @@ def member_parts(
     return [(np.flatnonzero(~here), np.flatnonzero(here)) for here in inside]
 
 
+def stopping_rows(parts: Sequence[Part], read: Bools, y: Labels) -> list[Ints]:
+    """Return the rows on which each member sees when to stop.
+
+    They are those left out whose labels may be `read`, so that what a member says of the others
+    does not depend on their labels; all that are left out where these are of one class.
+    """
+    chosen = [left_out[read[left_out]] for _, left_out in parts]
+    both = zip(chosen, parts, strict=True)
+    return [own if np.unique(y[own]).size == 2 else left_out for own, (_, left_out) in both]
+
+
 def boost_members(
     rows: Sequence[BoostingRows] | BoostingRows,
     parts: Sequence[Part],
+    stops: Sequence[Ints],
     options: Mapping[str, Any],
     trees: int,
     seed: int,
@@ -109,7 +127,7 @@ def boost_members(
     progress: Progress = silent,
     most_bins: int = 255,
 ) -> list["Booster"]:
-    """Grow a sequence of trees for each part; it stops when the rows left out gain no more.
+    """Grow a sequence of trees for each part; it stops when its rows of `stops` gain no more.
 
     `rows` are those of all members, or those of each. What `progress` raises ends the growth.
     """
@@ -118,24 +136,24 @@ def boost_members(
     shared = {id(each): each for each in rows}
     data = {key: each.dataset(most_bins) for key, each in shared.items()}
     works = [
-        partial(_grow_member, data[id(own)], part, {**options, "seed": seed + number}, trees)
-        for number, (own, part) in enumerate(zip(rows, parts, strict=True))
+        partial(_grow_member, data[id(own)], grown, stop, {**options, "seed": seed + number}, trees)
+        for number, (own, (grown, _), stop) in enumerate(zip(rows, parts, stops, strict=True))
     ]
     return side_by_side(works, doing, progress)
 
 
 def _grow_member(
-    data: Any, part: Part, options: Mapping[str, Any], trees: int, report: Report
+    data: Any, rows: Ints, stop: Ints, options: Mapping[str, Any], trees: int, report: Report
 ) -> "Booster":
     import lightgbm
 
-    grown, left_out = (data.subset(np.sort(each)) for each in part)
+    grown, judged = (data.subset(np.sort(each)) for each in (rows, stop))
     callbacks = [
         lightgbm.early_stopping(PATIENCE, verbose=False),
         lambda done: report((done.iteration + 1) / trees),
     ]
     return lightgbm.train(
-        {**FIXED, **options}, grown, trees, valid_sets=[left_out], callbacks=callbacks
+        {**FIXED, **options}, grown, trees, valid_sets=[judged], callbacks=callbacks
     )
 
 

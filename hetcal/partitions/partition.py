@@ -340,7 +340,7 @@ def maps_table(calibrator: LeafCalibrator, partition: Partition) -> pd.DataFrame
 
     Columns: `leaf`, `rule`, `rows`, `positives`, `map` (in words), `slope`, `slope_se`,
     `intercept`, `intercept_se` (NaN for a map that is not linear), `fallback` (text, empty for a
-    leaf with a map of its own).
+    leaf with a slope of its own).
     """
     rules = {0: ALL_ROWS} | {leaf.id: leaf.rule for leaf in partition.leaves}
     maps = (calibrator.pooled_, *calibrator.maps_)
@@ -359,7 +359,7 @@ def maps_table(calibrator: LeafCalibrator, partition: Partition) -> pd.DataFrame
 
 
 def fallback_words(maps: Sequence[LeafMap]) -> str:
-    """Name the leaves that have the map of all rows, by the reason; empty if there are none."""
+    """Name the leaves that have the slope of all rows, by the reason; empty if there are none."""
     leaves: dict[str, list[str]] = {}
     for each in maps:
         if each.fallback is not None:

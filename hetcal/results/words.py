@@ -18,7 +18,8 @@ DEFINITIONS = {
     "than a random negative one, where a tie counts one half. 0.5 is random ranking, 1 is perfect. "
     "Higher is better.",
     "Lift": "AUC after minus AUC before on the same test rows, with DeLong's 95 % confidence "
-    "interval for paired scores. In percent: 100 · (AUC after / AUC before − 1).",
+    "interval for paired scores, which allows for few rows; fewer than 12 rows of a class have "
+    "none. In percent: 100 · (AUC after / AUC before − 1).",
     "Without the model": "The same scheme fitted and applied with a constant score: what the "
     "columns reach on their own. For maps of leaves it is the tree alone, where every row has the "
     "rate of its leaf.",
@@ -282,7 +283,7 @@ def _measured(evaluation: Evaluation) -> str:
     lift, where = evaluation.lift, measured_on(evaluation.rows, evaluation.groups)
     return (
         f"{_measure(evaluation)} {lift.before:.4f} before and {lift.after:.4f} after on {where}: "
-        f"{lift.auc:+.4f}, {_interval(lift)}."
+        f"{lift.auc:+.4f}, {interval_in_words(lift)}."
     )
 
 
@@ -315,7 +316,8 @@ def p_in_words(p: float) -> str:
     return f"{p:.2g}" if p >= LEAST_P else f"< {LEAST_P:g}"
 
 
-def _interval(lift: Lift) -> str:
+def interval_in_words(lift: Lift) -> str:
+    """Write the 95 % interval of a lift, or why there is none."""
     if math.isnan(lift.low):
         return "without an interval, because there are too few rows or groups"
     return f"95 % interval {lift.low:+.4f} to {lift.high:+.4f}"

@@ -40,23 +40,16 @@ def _by_instability(X: pd.DataFrame, y: Ints, scores: Floats, weight: Floats | N
     return InstabilityPartition().fit(X, y, scores, weight).partition_
 
 
-SCORE_TREES = (
-    Candidate(
-        "auc-gain",
-        "a tree that splits where AUC is gained",
-        "calibration",
-        (PooledPart(), GrownLeavesPart(_by_gain)),
-        STRENGTHS[1:2],
-    ),
-    Candidate(
-        "instability",
-        "a tree that splits where the map differs",
-        "calibration",
-        (PooledPart(), GrownLeavesPart(_by_instability)),
-        STRENGTHS[1:2],
-    ),
-)
-"""Candidates that read scores, so that each fit grows them on rows of its own."""
+def score_trees() -> list[Candidate]:
+    """Return candidates whose trees read scores, so that each fit grows them on its own rows."""
+    grown = {
+        "auc-gain": ("a tree that splits where AUC is gained", _by_gain),
+        "instability": ("a tree that splits where the map differs", _by_instability),
+    }
+    return [
+        Candidate(name, words, "calibration", (PooledPart(), GrownLeavesPart(grow)), STRENGTHS[1:2])
+        for name, (words, grow) in grown.items()
+    ]
 
 
 def fit_ensemble(
@@ -132,7 +125,7 @@ def fit_roles(
     choice = choose_scheme(
         *roles,
         tree=tree,
-        more=SCORE_TREES,
+        more=score_trees(),
         kinds=allowed_kinds(settings),
         settings=growing,
         progress=progress,

@@ -66,7 +66,8 @@ class Settings:
     shrinkage : float or "cv"
         How strongly the map of a leaf is shrunk towards that of all rows; "cv" chooses.
     min_rows : int
-        Fewest calibration rows for a leaf to have a map of its own, if there is no shrinkage.
+        Fewest calibration rows of the rarer class for a leaf to have a slope of its own, if there
+        is no shrinkage; with fewer it has the slope of all rows and an intercept of its own.
     only : "calibration" or None
         Restricts what `auto` and `best` may choose to maps of the score.
     take : str or None
@@ -87,7 +88,7 @@ class Settings:
     bins: int = 4
     calibrator: str = "platt"
     shrinkage: float | Literal["cv"] = 0.0
-    min_rows: int = 50
+    min_rows: int = 100
     only: Literal["calibration"] | None = None
     take: str | None = None
     pairs: int = 15

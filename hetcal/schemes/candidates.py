@@ -34,18 +34,19 @@ from hetcal.schemes.rows import SchemeRows, joined
 from hetcal.schemes.scheme import Scheme
 from hetcal.schemes.stages import AdditiveStage, Stage, stacked_stage
 
-STRENGTHS = (0.3, 5.0, 80.0)
+STRENGTHS = (80.0, 5.0, 0.3)  # the strongest shrinkage first
 FEW_POSITIVES = 200  # rows of the rarer class under which maps are never left nearly unshrunk
 NESTED = (200.0,)  # where every map follows on another
 PLAIN = (0.0,)
 NOTHING_SHRUNK = (float("nan"),)
+FOREST = 40  # trees
 DEEP = 5  # splits on a path of the tree whose maps are shrunk: at most 32 leaves
 CLASS_MAPS: tuple[tuple[ClassMethod, str, str], ...] = (
     ("temperature", "temperature", "a temperature"),
     ("vector", "vector", "a weight and a bias per class"),
     ("dirichlet", "Dirichlet", "weights from class to class"),
 )
-CLASS_STRENGTHS = (1.0, 10.0, 100.0, 1000.0)
+CLASS_STRENGTHS = (1000.0, 100.0, 10.0, 1.0)
 MOST_DIRICHLET = 20  # classes: its weights grow with their square, and the time with that
 MANY_TREES = ("forest", "boosted", "additive", "stacked")
 """Schemes that can be requested by name, beside those of one partition."""
@@ -99,7 +100,7 @@ POOLED = Candidate("pooled", "one map for all rows", "calibration", (PooledPart(
 def strengths_for(held: SchemeRows) -> tuple[float, ...]:
     """Return how strongly maps of leaves may be shrunk: few positives leave no free choice."""
     fewest = min(int(held.y.sum()), int((1 - held.y).sum()))
-    return STRENGTHS if fewest >= FEW_POSITIVES else STRENGTHS[1:]
+    return STRENGTHS if fewest >= FEW_POSITIVES else STRENGTHS[:-1]
 
 
 def in_words(name: str) -> str:
@@ -195,7 +196,7 @@ def forest_candidate(
 ) -> Candidate:
     """Grow a forest on the training rows."""
     start = time.perf_counter()
-    grower = ForestPartition(random_state=settings.seed)
+    grower = ForestPartition(FOREST, random_state=settings.seed)
     forest = grower.fit(training.X, training.y, training.weight, progress=progress).ensemble_
     part = ForestPart(forest, forest.apply(held.X))
     return Candidate(

@@ -155,7 +155,8 @@ def cross_fit(
 ) -> CrossFit:
     """Fit a candidate on all folds but one, and evaluate it there, for each shrinkage in turn.
 
-    `start` are the scores that it maps: those of the model, or constant ones.
+    The strongest comes first; once a weaker one is worse, the others are not tried. `start` are
+    the scores that it maps: those of the model, or constant ones.
     """
     best: CrossFit | None = None
     held, parts, judged = folds.held, folds.parts, folds.judged
@@ -169,10 +170,10 @@ def cross_fit(
             logits[here] = fitted[here]
         losses = row_losses(held.y[judged], logits[judged])
         log_loss = float(np.average(losses, weights=held.weights(judged)))
-        if best is None or log_loss < best.log_loss:
-            placed, numbers = place_rows(logits, folds), made(makers).numbers
-            found = strength, logits, placed, losses, log_loss, numbers
-            best = CrossFit(candidate, *found)
+        if best is not None and log_loss >= best.log_loss:
+            break  # weaker shrinkage is worse still
+        placed, numbers = place_rows(logits, folds), made(makers).numbers
+        best = CrossFit(candidate, strength, logits, placed, losses, log_loss, numbers)
     if best is None:
         raise ValueError(f"the candidate {candidate.name!r} has no strengths")
     return replace(best, seconds=time.perf_counter() - began)

@@ -39,7 +39,6 @@ from hetcal.schemes.stages import (
 OUTSIDE = 0.005  # share of the rows on each side whose scores are tamed
 WEAK = 1.0  # penalty in rows: it matters only where the rows have no information
 NESTED_TREES = 15  # of nested calibration
-MIN_ROWS = 50  # fewest rows for a leaf to have a map of its own where nothing shrinks it
 
 Fitted = tuple[Floats, Callable[[], Stage]]
 
@@ -102,13 +101,13 @@ class PlainLeavesPart:
     leaf: Ints  # leaf id of each row
 
     def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
-        """Fit Platt's map in each leaf; without a pooled map, the logits do not change."""
+        """Fit Platt's map in each leaf; where scores separate the classes, logits do not change."""
         ids = [leaf.id for leaf in self.partition.leaves]
-        calibrator = LeafCalibrator(min_rows=MIN_ROWS)
+        calibrator = LeafCalibrator()
         slope, shift = np.ones(len(ids)), np.zeros(len(ids))
         try:
             calibrator.fit(logits[rows], held.y[rows], self.leaf[rows], held.weights(rows), ids)
-        except CalibrationError:  # scores that separate the classes, or are all equal
+        except CalibrationError:  # no pooled map has the highest likelihood
             return logits, lambda: LeafMapsStage(self.partition, slope, shift)
         slope = np.array([each.slope for each in calibrator.maps_])
         shift = np.array([each.intercept for each in calibrator.maps_])
@@ -201,13 +200,18 @@ class GrownLeavesPart:
     """Leaves of a partition that reads scores, grown on one half and calibrated on the other."""
 
     grow: Callable[[pd.DataFrame, Ints, Floats, Floats | None], Partition]
+    _grown: dict[bytes, Partition] = field(default_factory=dict, init=False, repr=False)
 
     def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
         """Grow on every other row, or on half of the groups, and fit shrunken maps on the rest."""
         group = None if held.group is None else np.asarray(held.group)[rows]
         first, second = (rows[half] for half in halves(held.y[rows], group))
-        X, y, scores = held.X.iloc[first], held.y[first], held.known_scores[first]
-        partition = self.grow(X, y, scores, held.weights(first))
+        scores = held.known_scores[first]
+        key = scores.tobytes() + first.tobytes()
+        if key not in self._grown:  # with and without the model the tree is the same
+            X, y, weight = held.X.iloc[first], held.y[first], held.weights(first)
+            self._grown[key] = self.grow(X, y, scores, weight)
+        partition = self._grown[key]
         part = ShrunkenLeavesPart(partition, partition.apply(held.X))
         return part.fit(logits, held, second, strength)
 

@@ -1,12 +1,11 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 from scipy.special import expit
 from scipy.stats import poisson
 
-from hetcal.calibrators.bootstrap import Amounts, Refits, areas, bootstrap_lift
-from hetcal.calibrators.leaf_calibrator import LeafCalibrator
+from hetcal.calibrators.bootstrap import Amounts, Refits, areas, best_heights, bootstrap_lift
+from hetcal.calibrators.leaf_calibrator import FEW, LeafCalibrator
 from hetcal.calibrators.platt import fit_platt
 from hetcal.cells.cells import Cells
 from hetcal.cells.sketch import Grid, sketch_rows
@@ -75,13 +74,31 @@ def test_refits_give_the_spread_of_a_naive_bootstrap_of_rows():
     assert found.se > bootstrap_lift(calibration, test, calibrator, refit=False).se
 
 
-def test_a_leaf_with_a_fallback_and_an_unknown_one_share_the_map_of_all_rows():
-    calibration, test, calibrator = fitted(3_000, small=30)
-    assert calibrator.maps_[3].fallback == "few rows"
+def test_a_leaf_without_a_slope_has_an_intercept_in_every_replicate():
+    calibration, test = (Cells.of_rows(*sample(3_000, seed, small=150)) for seed in (0, 1))
+    parts = calibration.score, calibration.y, calibration.leaf
+    calibrator = LeafCalibrator().fit(*parts)
+    assert [each.fallback for each in calibrator.maps_] == [None, None, None, FEW]
     found = bootstrap_lift(calibration, test, calibrator, replicates=1_000)
-    assert found.se == pytest.approx(delong(test, calibrator).se, rel=0.5)
-    moved = replace(test, leaf=np.where(test.leaf == 4, 99, test.leaf))
-    assert bootstrap_lift(calibration, moved, calibrator, replicates=1_000) == found
+    rng, naive = np.random.default_rng(5), []
+    for _ in range(400):
+        a, b = (each.chosen(rng.integers(0, 3_000, 3_000)) for each in (calibration, test))
+        again = LeafCalibrator().fit(a.score, a.y, a.leaf)
+        naive.append(auc(b.y, again.predict_logit(b.score, b.leaf)) - auc(b.y, b.score))
+    assert found.se == pytest.approx(np.std(naive), rel=0.15)
+
+
+def test_heights_minimise_the_penalised_loss():
+    rng = np.random.default_rng(0)
+    weight, logits = rng.uniform(0, 3, (4, 30)), rng.normal(-3, 2, (4, 30))
+    positive = np.arange(30) < 25
+    for w, z, found in zip(weight, logits, best_heights(weight, logits, positive), strict=True):
+
+        def loss(height, w=w, z=z):
+            wrong = np.where(positive, -z - height, z + height)
+            return w @ np.logaddexp(0, wrong) + height**2 / 2
+
+        assert found == pytest.approx(minimize_scalar(loss, tol=1e-12).x, abs=1e-6)
 
 
 def test_equal_seeds_give_equal_intervals_and_other_seeds_others():

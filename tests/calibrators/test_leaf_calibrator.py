@@ -3,13 +3,14 @@ import random
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from hetcal.calibrators.families import FAMILIES
-from hetcal.calibrators.leaf_calibrator import LeafCalibrator, LeafMap, map_leaves
+from hetcal.calibrators.leaf_calibrator import FEW, LeafCalibrator, LeafMap, map_leaves
 from hetcal.calibrators.platt import fit_platt
 from hetcal.calibrators.shapes import Affine
 from hetcal.calibrators.single import (
@@ -93,33 +94,114 @@ def with_leaf(scores, y, *, rows=4_000):
     return np.concatenate([healthy, scores]), np.concatenate([labels, y]), leaf
 
 
+def best_height(offset, y, weight=1.0):
+    """What is best added to logits, with a standard normal prior, by a general minimiser."""
+
+    def loss(height):
+        logits = offset + height
+        return np.sum(weight * (np.logaddexp(0, logits) - y * logits)) + height**2 / 2
+
+    return minimize_scalar(loss, bracket=(-1, 1), tol=1e-12).x
+
+
 @pytest.mark.parametrize(
     ("scores", "y", "reason"),
     [
-        (np.linspace(-1, 1, 49), np.arange(49) % 2, "few rows"),
-        (np.linspace(-1, 1, 100), np.ones(100, int), "one class"),
-        (np.full(100, 0.5), np.arange(100) % 2, "constant scores"),
-        (np.linspace(-1, 1, 100), np.repeat([0, 1], 50), "separated"),
-        (np.linspace(-1, 1, 100), np.repeat([1, 0, 1, 0], [45, 5, 5, 45]), "slope not positive"),
+        (np.linspace(-1, 1, 198), np.arange(198) % 2, FEW),
+        (np.linspace(1, -1, 3_000), (np.arange(3_000) % 31 == 0).astype(int), FEW),
+        (np.linspace(-1, 1, 400), np.ones(400, int), "one class"),
+        (np.full(400, 0.5), np.arange(400) % 2, "constant scores"),
+        (np.linspace(-1, 1, 400), np.repeat([0, 1], 200), "separated"),
+        (
+            np.linspace(-1, 1, 400),
+            np.repeat([1, 0, 1, 0], [180, 20, 20, 180]),
+            "slope not positive",
+        ),
     ],
 )
-def test_a_leaf_that_cannot_be_trusted_has_the_pooled_map(scores, y, reason):
+def test_a_leaf_without_a_slope_has_the_pooled_one_and_its_own_intercept(scores, y, reason):
     fitted = LeafCalibrator().fit(*with_leaf(scores, y))
     own, troubled = fitted.maps_
     assert own.fallback is None
     assert troubled.fallback == reason
-    assert (troubled.slope, troubled.intercept) == (
-        fitted.pooled_.slope,
-        fitted.pooled_.intercept,
-    )
+    assert troubled.slope == fitted.pooled_.slope
+    expected = best_height(fitted.pooled_.logit(scores), y)
+    assert troubled.intercept == pytest.approx(fitted.pooled_.intercept + expected, abs=1e-6)
     assert (troubled.rows, troubled.positives) == (len(y), y.sum())
 
 
-def test_fifty_rows_are_enough():
-    scores = np.linspace(-1, 1, 50)
-    y = (np.arange(50) % 3 > 0).astype(int)
-    y[-5:], y[:5] = 1, 0
-    assert LeafCalibrator().fit(*with_leaf(scores, y)).maps_[1].fallback is None
+def test_a_small_leaf_of_many_positives_is_not_given_the_rate_of_all():
+    rng = np.random.default_rng(2)
+    scores, y = rng.normal(size=20_000), rng.binomial(1, 0.26, 20_000)
+    leaf = np.repeat([1, 2], [19_850, 150])
+    y[leaf == 2] = np.arange(150) < 98  # 65 %
+    fitted = LeafCalibrator().fit(scores, y, leaf)
+    assert fitted.maps_[1].fallback == FEW
+    assert fitted.predict(scores, leaf)[leaf == 2].mean() == pytest.approx(0.65, abs=0.02)
+
+
+def test_the_prior_of_an_intercept_counts_rows_whatever_the_unit_of_the_weights():
+    scores, y, leaf = with_leaf(np.linspace(-1, 1, 30), np.repeat([1, 0], [24, 6]))
+    weight = np.random.default_rng(0).uniform(0.2, 3, len(y))
+    fitted, scaled = (LeafCalibrator().fit(scores, y, leaf, f * weight) for f in (1, 50))
+    inside, rows = leaf == 2, weight * weight.sum() / np.sum(weight**2)
+    expected = best_height(fitted.pooled_.logit(scores[inside]), y[inside], rows[inside])
+    found = fitted.maps_[1].intercept - fitted.pooled_.intercept
+    assert found == pytest.approx(expected, abs=1e-6)
+    assert scaled.maps_[1].intercept == pytest.approx(fitted.maps_[1].intercept, abs=1e-9)
+
+
+def test_a_hundred_rows_of_the_rarer_class_are_enough():
+    rng = np.random.default_rng(0)
+    scores, y = rng.permutation(np.linspace(-1, 1, 3_000)), np.zeros(3_000, int)
+    y[np.argsort(-scores - rng.normal(size=3_000))[:100]] = 1
+    fitted = LeafCalibrator().fit(*with_leaf(scores, y))
+    assert fitted.maps_[1].fallback is None
+    assert fitted.with_min_rows(101).maps_[1].fallback == FEW
+    other = LeafCalibrator().fit(*with_leaf(-scores, 1 - y))
+    assert other.maps_[1].fallback is None
+    assert other.with_min_rows(101).maps_[1].fallback == FEW
+
+
+@pytest.mark.parametrize("method", CALIBRATORS)
+@pytest.mark.parametrize("shrinkage", [0.0, 7.0, "cv"])
+def test_equal_scores_get_the_rates_of_the_leaves(method, shrinkage):
+    if shrinkage and method not in FAMILIES:
+        pytest.skip("cannot be shrunk")
+    leaf = np.repeat([1, 2, 3], [400, 300, 5])
+    y = np.concatenate([np.arange(400) < 100, np.arange(300) < 225, np.zeros(5)]).astype(int)
+    fitted = LeafCalibrator(method=method, shrinkage=shrinkage).fit(
+        np.zeros(705), y, leaf, leaves=[1, 2, 3, 4]
+    )
+    found = fitted.predict(np.zeros(5), np.array([1, 2, 3, 4, 99]))
+    near = 0.03 if shrinkage == 7.0 else 0.01
+    assert found[:2] == pytest.approx([0.25, 0.75], abs=near)
+    assert 0 < found[2] < y.mean()
+    assert found[3:] == pytest.approx([y.mean()] * 2, abs=2e-3)
+
+
+def test_equal_scores_are_noted():
+    (note,) = LeafCalibrator().fit(np.ones(9), np.arange(9) % 2, np.ones(9, int)).notes_
+    assert "the same score" in note
+
+
+def test_a_shrunken_slope_is_never_negative():
+    """A leaf whose scores are reversed gets the best map with slope 0."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=300)
+    parts = with_leaf(scores, rng.binomial(1, expit(-2 * scores + 1)))
+    fitted = LeafCalibrator(shrinkage=2.0).fit(*parts)
+    own, y = fitted.maps_[1], parts[1][parts[2] == 2]
+    mean, scale = parts[0].mean(), parts[0].std()
+    a, b = fitted.pooled_.slope * scale, fitted.pooled_.intercept + fitted.pooled_.slope * mean
+
+    def loss(place):
+        logits = place[0] * (scores - mean) / scale + place[1]
+        return np.sum(np.logaddexp(0, logits) - y * logits) + np.sum((place - [a, b]) ** 2)
+
+    best = minimize(loss, [a, b], bounds=[(0, None), (None, None)], tol=1e-12).x
+    assert (own.fallback, own.slope) == (None, 0.0)
+    assert own.intercept == pytest.approx(best[1], abs=1e-5)
 
 
 def test_leaves_without_rows_are_listed(two_leaves):
@@ -127,8 +209,9 @@ def test_leaves_without_rows_are_listed(two_leaves):
     assert [(each.leaf, each.rows, each.fallback) for each in fitted.maps_] == [
         (1, 20_000, None),
         (2, 20_000, None),
-        (3, 0, "few rows"),
+        (3, 0, FEW),
     ]
+    assert fitted.maps_[2].shape == fitted.pooled_.shape
 
 
 def test_without_weights_the_errors_are_those_of_the_fisher_information(two_leaves):
@@ -157,7 +240,6 @@ def test_scores_that_are_not_finite_and_weights_of_zero_are_left_out(two_leaves)
         ([], [], "no rows"),
         ([np.nan, np.nan], [0, 1], "no rows"),
         ([0, 1, 2], [0, 0, 0], "one class only"),
-        ([1, 1, 1], [0, 1, 0], "the same score"),
         ([0, 1, 2], [0, 1, 1], "separate the two classes"),
         ([0, 1, 2], [0, 1, 2], "other than 0 and 1"),
     ],
@@ -238,8 +320,9 @@ def test_the_table_lists_all_rows_and_then_the_leaves(two_leaves):
     shown = maps_table(fitted, Partition((x,), nodes))
     assert shown["rule"].tolist() == ["all rows", "x ≤ 0.5", "x > 0.5"]
     assert shown["leaf"].tolist() == [0, 1, 2]
-    assert shown["fallback"].tolist() == ["", "few rows", "few rows"]
+    assert shown["fallback"].tolist() == ["", FEW, FEW]
     assert shown["slope"].tolist() == [fitted.pooled_.slope] * 3
+    assert shown["intercept"].nunique() == 3
 
 
 @pytest.fixture(scope="module")
@@ -256,9 +339,9 @@ def test_cells_polished_with_their_rows_have_the_maps_of_the_rows(many_rows, wei
     weight = np.random.default_rng(4).exponential(size=50_070) if weighted else None
     cells = sketch_rows(*many_rows, [1, 2, 3], Grid(16.0, 256), weight).cells()
     rows = Cells.of_rows(*many_rows, weight)
-    exact = LeafCalibrator().fit(*many_rows, weight)
-    polished = LeafCalibrator().fit_cells(cells, [1, 2, 3], polish_with=rows)
-    rough = LeafCalibrator().fit_cells(cells, [1, 2, 3])
+    exact = LeafCalibrator(min_rows=0).fit(*many_rows, weight)
+    polished = LeafCalibrator(min_rows=0).fit_cells(cells, [1, 2, 3], polish_with=rows)
+    rough = LeafCalibrator(min_rows=0).fit_cells(cells, [1, 2, 3])
     pairs = zip((polished.pooled_, *polished.maps_), (exact.pooled_, *exact.maps_), strict=True)
     for found, expected in pairs:
         assert (found.rows, found.positives) == (expected.rows, expected.positives)
@@ -272,18 +355,21 @@ def test_the_rows_of_a_cell_count_and_not_the_cell(many_rows):
     cells = sketch_rows(*many_rows, [1, 2, 3], Grid(16.0, 256)).cells()
     assert np.count_nonzero(cells.leaf == 1) < 1_000
     few = LeafCalibrator(min_rows=1_000).fit_cells(cells, [1, 2, 3])
-    assert [each.fallback for each in few.maps_] == [None, None, "few rows"]
+    assert [each.fallback for each in few.maps_] == [None, None, FEW]
 
 
 def test_another_min_rows_chooses_other_maps_without_a_fit(many_rows, monkeypatch):
-    fitted = LeafCalibrator().fit(*many_rows)
-    expected = LeafCalibrator(min_rows=71).fit(*many_rows)
-    monkeypatch.setattr("hetcal.calibrators.leaf_calibrator.fit_leaves", None)
-    stricter = fitted.with_min_rows(71)
-    assert (stricter.min_rows, stricter.maps_) == (71, expected.maps_)
-    assert fitted.min_rows == 50
-    assert fitted.maps_[2].fallback is None
-    assert stricter.with_min_rows(50).maps_ == fitted.maps_
+    rarer = min(many_rows[1][many_rows[2] == 3].sum(), 70 - many_rows[1][many_rows[2] == 3].sum())
+    fitted = LeafCalibrator(min_rows=rarer).fit(*many_rows)
+    expected = LeafCalibrator(min_rows=rarer + 1).fit(*many_rows)
+    for name in ("fit_leaves", "level_leaves"):
+        monkeypatch.setattr(f"hetcal.calibrators.leaf_calibrator.{name}", None)
+    stricter = fitted.with_min_rows(rarer + 1)
+    assert (stricter.min_rows, stricter.maps_) == (rarer + 1, expected.maps_)
+    assert (fitted.min_rows, fitted.maps_[2].fallback) == (rarer, None)
+    assert stricter.with_min_rows(rarer).maps_ == fitted.maps_
+    again = LeafCalibrator.from_json(fitted.with_min_rows(0).to_json())
+    assert again.with_min_rows(rarer + 1).maps_ == expected.maps_
 
 
 def test_maps_of_the_first_format_are_read():
@@ -317,7 +403,7 @@ def test_maps_of_any_shape_are_read_back_bit_for_bit(two_leaves, method):
     fitted = LeafCalibrator(method=method).fit(scores, y, leaf, leaves=[1, 2, 9])
     again = LeafCalibrator.from_json(fitted.to_json())
     assert again.to_json() == fitted.to_json()
-    assert (again.method, again.maps_[2].fallback) == (method, "few rows")
+    assert (again.method, again.maps_[2].fallback) == (method, FEW)
     assert np.array_equal(again.predict_logit(scores, leaf), fitted.predict_logit(scores, leaf))
     assert np.isnan(again.predict_logit(np.array([np.nan, -np.inf]), np.array([1, 2]))).all()
 
@@ -356,9 +442,12 @@ def test_spoiled_shapes_raise_nothing_but_calibration_errors(two_leaves, method)
 )
 def test_every_method_has_fallbacks_of_its_own(method, scores, reason):
     y = np.repeat([0, 1], 50) if np.ptp(scores) else np.arange(100) % 2
-    fitted = LeafCalibrator(method=method).fit(*with_leaf(scores, y))
-    assert fitted.maps_[1].fallback == reason
-    assert (fitted.maps_[1].shape == fitted.pooled_.shape) == (reason is not None)
+    fitted = LeafCalibrator(method=method, min_rows=50).fit(*with_leaf(scores, y))
+    own, pooled = fitted.maps_[1], fitted.pooled_
+    assert own.fallback == reason
+    apart = own.logit(scores) - pooled.logit(scores)
+    expected = best_height(pooled.logit(scores), y)
+    assert (apart == pytest.approx(np.full(100, expected), abs=1e-5)) == (reason is not None)
 
 
 def test_non_linear_maps_have_words_and_no_slope(two_leaves):
@@ -445,7 +534,7 @@ def test_maps_of_cells_are_close_to_those_of_their_rows(many_rows, method):
     assert np.mean(off) < (1e-5 if method in FAMILIES else 2e-3)
 
 
-def test_maps_of_extreme_scores_are_numbers_or_those_of_all_rows():
+def test_maps_of_extreme_scores_have_the_slope_of_all_rows():
     rng = np.random.default_rng(0)
     scores, leaf = rng.normal(size=600), np.arange(600) % 2 + 1
     y = rng.binomial(1, expit(scores))
@@ -453,8 +542,11 @@ def test_maps_of_extreme_scores_are_numbers_or_those_of_all_rows():
     again = LeafCalibrator.from_json(fitted.to_json())
     assert np.array_equal(again.predict(1e200 * scores, leaf), fitted.predict(1e200 * scores, leaf))
     together = LogisticRegression(C=np.inf).fit(scores[:, None], y)
-    expected = together.predict_proba(scores[:, None])[:, 1]
-    assert fitted.predict(1e200 * scores, leaf) == pytest.approx(expected, abs=1e-4)
+    expected = together.decision_function(scores[:, None])
+    for each in (1, 2):
+        inside = leaf == each
+        expected[inside] += best_height(expected[inside], y[inside])
+    assert fitted.predict(1e200 * scores, leaf) == pytest.approx(expit(expected), abs=1e-4)
 
 
 @pytest.mark.parametrize("shrinkage", [-1, np.nan, "some", None])

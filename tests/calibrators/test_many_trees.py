@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit
 
 from hetcal.calibrators import many_trees
-from hetcal.calibrators.many_trees import fit_shrunken_maps
+from hetcal.calibrators.many_trees import fit_nested_maps, fit_shrunken_maps
 from hetcal.calibrators.platt import fit_platt
 
 
@@ -25,7 +25,8 @@ def best_by_scipy(logits, y, penalty, weight):
         fit = w[inside] @ (np.logaddexp(0, mapped[inside]) - y[inside] * mapped[inside])
         return fit + penalty / 2 * (place @ place)
 
-    c, d = minimize(loss, np.zeros(2), tol=1e-12).x
+    bounds = [(-scale, None), (None, None)]  # the slope is not below 0
+    c, d = minimize(loss, np.zeros(2), bounds=bounds, tol=1e-12).x
     return 1 + c / scale, d - c * centre / scale
 
 
@@ -88,3 +89,55 @@ def test_rows_taken_in_parts_give_the_maps_of_all_at_once(monkeypatch):
     parts = fit_shrunken_maps(logits, y, leaf, leaves, 5.0, weight)
     assert np.allclose(parts.slope, whole.slope, rtol=0, atol=1e-12)
     assert np.allclose(parts.intercept, whole.intercept, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("penalty", [0.3, 5.0, 80.0])
+def test_a_leaf_of_reversed_scores_has_the_best_map_of_slope_0(penalty):
+    logits, y, leaf, leaves, weight = rows()
+    inside = leaf[:, 0] == 1
+    y[inside] = np.random.default_rng(1).random(inside.sum()) < expit(0.6 - 3 * logits[inside])
+    w = weight * weight.sum() / (weight**2).sum()
+    centre = np.average(logits, weights=w)
+    scale = np.sqrt(np.average((logits - centre) ** 2, weights=w))
+    maps = fit_shrunken_maps(logits, y, leaf, leaves, penalty, weight)
+    for number in range(leaves):
+        here = (leaf == number).any(axis=1)
+        expected = best_by_scipy(logits, y, penalty, (here, w, centre, scale))
+        assert (maps.slope[number], maps.intercept[number]) == pytest.approx(expected, abs=1e-4)
+    assert (maps.slope >= 0).all()
+    assert maps.slope[1] == 0
+
+
+def test_equal_logits_get_shrunken_rates_of_the_leaves():
+    _, y, leaf, leaves, _ = rows()
+    same = np.full(len(y), 0.3)
+    maps = fit_shrunken_maps(same, y, leaf, leaves + 1, 2.0)
+    for number in range(leaves):
+        ones = y[(leaf == number).any(axis=1)]
+
+        def loss(d, ones=ones):
+            return np.sum(np.logaddexp(0, 0.3 + d) - ones * (0.3 + d)) + d**2
+
+        found = maps.slope[number] * 0.3 + maps.intercept[number]
+        assert found == pytest.approx(0.3 + minimize_scalar(loss, tol=1e-12).x, abs=1e-5)
+    assert (maps.slope[-1], maps.intercept[-1]) == (1.0, 0.0)
+
+
+def test_nested_maps_of_equal_logits_follow_the_leaves():
+    rng = np.random.default_rng(0)
+    leaf = np.column_stack([rng.integers(0, 2, 4_000), 2 + rng.integers(0, 2, 4_000)])
+    truth = np.array([-1.0, 1.0])[leaf[:, 0]] + np.array([-0.5, 0.5])[leaf[:, 1] - 2]
+    y = (rng.random(4_000) < expit(truth)).astype(int)
+    same = np.zeros(4_000)
+    maps = fit_nested_maps(same, y, np.array([0, 2, 4]), leaf, 1.0)
+    assert maps.nested_logit(same, leaf) == pytest.approx(truth, abs=0.3)
+    assert (maps.slope >= 0).all()
+
+
+def test_saturated_logits_have_finite_maps():
+    logits, y, leaf, leaves, _ = rows()
+    maps = fit_shrunken_maps(1_000 * logits, y, leaf, leaves, 0.3)
+    assert np.isfinite([maps.slope, maps.intercept]).all()
+    plain = fit_platt(1_000 * logits, y, leaf[:, 0], [0, 1, 2])
+    weak = fit_shrunken_maps(1_000 * logits, y, leaf, leaves, 1e-9)
+    assert 1_000 * weak.slope[:3] == pytest.approx(1_000 * plain.slope, rel=1e-2)

@@ -47,7 +47,7 @@ def test_other_leaves_are_thin_and_share_one_legend_entry():
 def test_hover_tells_n_and_why_a_leaf_has_no_map_of_its_own():
     figure = maps_figure(POOLED, MAPS, 3, (-4, 4))
     assert "n = 12 calibration rows" in trace(figure, "Leaf 3").hovertemplate
-    assert "uses the pooled map: few rows" in trace(figure, "Leaf 3").hovertemplate
+    assert "pooled slope: few rows" in trace(figure, "Leaf 3").hovertemplate
     assert "n = 5,000 calibration rows" in trace(figure, "pooled map").hovertemplate
 
 

@@ -10,8 +10,8 @@ POOLED = LeafMap(0, Affine(0.8, 0.1, 0.05, 0.02), 5000, 1000, None)
 MAPS = (
     LeafMap(1, Affine(0.5, 0.65, 0.1, 0.2), 4000, 900, None),
     LeafMap(2, Affine(2.0, -0.65, 0.3, 0.4), 1000, 100, None),
-    LeafMap(3, Affine(0.8, 0.1, 0.05, 0.02), 12, 3, "few rows"),
-    LeafMap(4, Affine(0.8, 0.1, 0.05, 0.02), 60, 0, "one class"),
+    LeafMap(3, Affine(0.8, 1.1, 0.05, 0.6), 12, 3, "few of the rarer class"),
+    LeafMap(4, Affine(0.8, -2.9, 0.05, 0.8), 60, 0, "one class"),
 )
 NON_LINEAR = LeafMap(5, Steps((0.0,), (-1.0, 1.0)), 100, 40)
 
@@ -29,13 +29,16 @@ def test_leaves_lie_at_slope_and_intercept_with_intervals():
     assert own.marker.size[0] > own.marker.size[1]
 
 
-def test_fallbacks_are_hollow_and_share_a_label():
+def test_leaves_with_the_pooled_slope_are_hollow_and_have_an_interval_of_their_intercept():
     figure = slope_intercept_figure(POOLED, MAPS, selected=4)
-    hollow = trace(figure, "leaf with the pooled map")
+    hollow = trace(figure, "leaf with the pooled slope")
     assert hollow.marker.color == "rgba(0,0,0,0)"
-    assert (list(hollow.text), list(hollow.customdata)) == (["3, <b>4</b>", ""], [3, 4])
-    assert "few rows" in hollow.hovertext[1]
-    assert "n = 60 calibration rows" in hollow.hovertext[0]
+    assert (list(hollow.x), list(hollow.y)) == ([0.8, 0.8], [1.1, -2.9])
+    assert hollow.error_x.array is None
+    assert list(hollow.error_y.array) == pytest.approx([1.176, 1.568])
+    assert (list(hollow.text), list(hollow.customdata)) == (["3", "<b>4</b>"], [3, 4])
+    assert "few of the rarer class" in hollow.hovertext[0]
+    assert "n = 60 calibration rows" in hollow.hovertext[1]
 
 
 def test_the_model_and_the_pooled_map_are_marked():

@@ -1,17 +1,16 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hetcal import parallel as side_by_side
 from hetcal.errors import PartitionError
+from hetcal.partitions import boosted
 from hetcal.partitions.boosted import BoostedPartition
 from hetcal.partitions.forest import ForestPartition
-from hetcal.partitions.sklearn_internals import ReportingLoss
-from hetcal.schemes.stages import NestedStage, boosted_stage
+from hetcal.schemes.stages import NestedStage, stacked_stage
 
 FOLDS = "rows are divided into folds, where a weight of 2 is not two rows"
 
@@ -35,32 +34,37 @@ def rows(seed, size=2_000):
 
 @pytest.fixture(scope="module")
 def caught():
-    """A fitted estimator, and the models of scikit-learn it was made of."""
-    models = {}
-    member = BoostedPartition._member
+    """A fitted estimator, and the models of LightGBM it was made of."""
+    models, grow = [], boosted.boost_members
 
-    def watched(self, matrix, weighed, grown, left_out, number, tell):
-        models[number] = member(self, matrix, weighed, grown, left_out, number, tell)
-        return models[number]
+    def watched(*args):
+        models.extend(grow(*args))
+        return models
 
     X, y = rows(0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BoostedPartition, "_member", watched)
+        patch.setattr(boosted, "boost_members", watched)
         fitted = BoostedPartition(3, max_iter=40).fit(X, y)
-    return fitted, [models[number] for number in range(3)]
+    return fitted, models
 
 
-def test_members_are_models_of_scikit_learn_on_all_folds_but_one(caught):
+def margins(models, matrix):
+    """What LightGBM itself says: one row for each model."""
+    return np.array([model.predict(matrix, raw_score=True) for model in models])
+
+
+def test_members_are_grown_on_all_folds_but_one_which_they_judge(caught):
     fitted, models = caught
     X, y = rows(0)
     matrix = fitted.ensemble_.columns.matrix(X)
     folds = StratifiedKFold(3, shuffle=True, random_state=0).split(matrix, y)
-    for model, (grown, left_out) in zip(models, folds, strict=True):
-        plain = HistGradientBoostingClassifier(**{**model.get_params(), "loss": "log_loss"})
-        plain.fit(matrix[grown], y[grown], X_val=matrix[left_out], y_val=y[left_out])
-        margin = plain.decision_function(matrix)
-        assert np.array_equal(model.decision_function(matrix), margin)
+    for margin, model, (grown, left_out) in zip(
+        margins(models, matrix), models, folds, strict=True
+    ):
+        root = model.dump_model()["tree_info"][0]["tree_structure"]
+        assert root["internal_count"] == pytest.approx(0.8 * grown.size, rel=0.05)  # drawn rows
         assert np.array_equal(fitted.held_out_[left_out], margin[left_out])
+        assert roc_auc_score(y[grown], margin[grown]) > roc_auc_score(y[left_out], margin[left_out])
 
 
 def test_progress_tells_how_many_trees_are_grown(monkeypatch):
@@ -78,20 +82,21 @@ def test_progress_tells_how_many_trees_are_grown(monkeypatch):
 
 
 def test_what_progress_raises_ends_the_growth_of_all_members(monkeypatch):
+    from lightgbm import Booster
+
     monkeypatch.setattr(side_by_side, "PAUSE", 0.001)
     X, y = rows(0, 400)
-    grown = []
-    loss = ReportingLoss.gradient_hessian
+    grown, update = [], Booster.update
 
     def counted(self, *args, **kwargs):
         grown.append(1)
-        return loss(self, *args, **kwargs)
+        return update(self, *args, **kwargs)
 
     def stop(done, doing):
         if done > 0.005:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(ReportingLoss, "gradient_hessian", counted)
+    monkeypatch.setattr(Booster, "update", counted)
     estimator = BoostedPartition(4, max_iter=5_000, learning_rate=1e-4)
     with pytest.raises(KeyboardInterrupt):
         estimator.fit(X, y, progress=stop)
@@ -99,11 +104,11 @@ def test_what_progress_raises_ends_the_growth_of_all_members(monkeypatch):
     assert not hasattr(estimator, "ensemble_")
 
 
-def test_margin_is_the_mean_of_scikit_learns_decision_functions(caught):
+def test_margin_is_the_mean_of_what_lightgbm_predicts(caught):
     fitted, models = caught
     X, _ = rows(1)
     matrix = fitted.ensemble_.columns.matrix(X)
-    expected = np.mean([model.decision_function(matrix) for model in models], axis=0)
+    expected = margins(models, matrix).mean(axis=0)
     assert np.abs(fitted.decision_function(X) - expected).max() < 1e-12
 
 
@@ -111,7 +116,7 @@ def test_nested_maps_with_first_slope_0_are_the_boosted_model_whatever_the_score
     fitted, _ = caught
     X, _ = rows(1)
     scores = np.random.default_rng(2).normal(size=len(X))
-    stage = boosted_stage(fitted, 0.0, 1.0, 0.0)
+    stage = stacked_stage(fitted, 0.0, 1.0, 0.0)
     assert np.abs(stage.logit(scores, X) - fitted.decision_function(X)).max() < 1e-12
 
 
@@ -119,7 +124,7 @@ def test_nested_maps_at_identity_are_the_network(caught):
     fitted, _ = caught
     X, _ = rows(1)
     scores = np.random.default_rng(2).normal(size=len(X))
-    assert np.array_equal(boosted_stage(fitted, 1.0, 0.0, 0.0).logit(scores, X), scores)
+    assert np.array_equal(stacked_stage(fitted, 1.0, 0.0, 0.0).logit(scores, X), scores)
 
 
 def test_stage_is_a_weighted_sum_of_score_and_margin(caught):
@@ -127,7 +132,7 @@ def test_stage_is_a_weighted_sum_of_score_and_margin(caught):
     X, _ = rows(1)
     scores = np.random.default_rng(2).normal(size=len(X))
     expected = 0.4 * scores + 0.7 * fitted.decision_function(X) - 0.3
-    assert np.abs(boosted_stage(fitted, 0.4, 0.7, -0.3).logit(scores, X) - expected).max() < 1e-12
+    assert np.abs(stacked_stage(fitted, 0.4, 0.7, -0.3).logit(scores, X) - expected).max() < 1e-12
 
 
 def test_two_rounds_are_nested_as_in_the_paper():
@@ -146,8 +151,7 @@ def test_held_out_margin_is_that_of_the_member_without_the_row(caught):
     fitted, models = caught
     X, _ = rows(0)
     matrix = fitted.ensemble_.columns.matrix(X)
-    each = np.array([model.decision_function(matrix) for model in models])
-    close = np.isclose(each, fitted.held_out_)
+    close = np.isclose(margins(models, matrix), fitted.held_out_)
     assert close.any(axis=0).all()
     share = close.mean(axis=1)  # a third of the rows each
     assert np.abs(share - 1 / 3).max() < 0.01
@@ -229,3 +233,16 @@ def test_groups_of_other_rows_are_refused():
     X, y = rows(0, 200)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         BoostedPartition(2, max_iter=3).fit(X, y, groups=np.arange(199))
+
+
+def test_with_times_margins_come_from_trees_on_earlier_rows_only():
+    X, y = rows(0, 900)
+    earlier, times = np.arange(900) < 300, np.random.default_rng(4).permutation(900)
+    later = np.flatnonzero(~earlier)[np.argsort(times[300:])]  # from the earliest to the latest
+    changed = y.copy()
+    changed[later[400:]] = 1 - y[later[400:]]
+    small = BoostedPartition(3, max_iter=5)
+    one, two = (small.fit(X, each, None, earlier, times=times).held_out_ for each in (y, changed))
+    assert np.isnan(one[earlier]).all()
+    assert np.isfinite(one[later]).all()
+    assert np.array_equal(one[later[:200]], two[later[:200]])

@@ -44,7 +44,7 @@ UNUSED = (
 
 
 def map_controls(flow: Flow) -> None:
-    """Let the user choose the kind of map, its shrinkage and the minimum rows of a leaf."""
+    """Let the user choose the kind of map, its shrinkage and the minimum of the rarer class."""
     saved = flow.saved is not None
     if flow.choice is not None:
         _say_scheme(flow, saved)
@@ -70,13 +70,14 @@ def map_controls(flow: Flow) -> None:
                 **setting("shrinkage"),
             )
         st.number_input(
-            "Minimum rows for an own map",
+            "Minimum of the rarer class",
             *LEAST_ROWS,
             step=10,
             width=240,
             disabled=scheme or settings.shrinkage != 0,
-            help="A leaf with fewer calibration rows, one class, separated classes or a slope that "
-            "is not positive uses the pooled map, never the raw score.",
+            help="Calibration rows of the rarer class that a leaf needs for a slope of its own. "
+            "With fewer, with separated classes or a slope that is not positive, it has the pooled "
+            "slope and an intercept of its own.",
             **setting("min_rows"),
         )
 

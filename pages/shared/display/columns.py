@@ -116,7 +116,7 @@ MAPS: Columns = {
     "slope_se": _measure("± s.e.", "Standard error", "%.3f"),
     "intercept": _measure("intercept", "Slope and intercept", "%+.3f"),
     "intercept_se": _measure("± s.e. ", "Standard error", "%.3f"),
-    "fallback": _text("pooled map because"),
+    "fallback": _text("pooled slope because"),
 }
 
 
@@ -128,8 +128,8 @@ def errors_known(calibrator: LeafCalibrator) -> bool:
 def map_columns(calibrator: LeafCalibrator) -> Columns:
     """Name the columns of maps: slope and intercept if all are linear, otherwise in words.
 
-    Standard errors are columns only if they are known, and reasons for the pooled map only if a
-    leaf uses it.
+    Standard errors are columns only if they are known, and reasons for the pooled slope only if
+    a leaf has it.
     """
     maps = (calibrator.pooled_, *calibrator.maps_)
     linear = all(isinstance(each.shape, Line) for each in maps)
