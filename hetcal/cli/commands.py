@@ -35,7 +35,14 @@ from hetcal.models.file import ModelFile, inspect_model
 from hetcal.models.inputs import InputColumns, matrix_input, suggest_inputs
 from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring, guess_kind_of, start_rows
 from hetcal.progress import Progress, between, silent
-from hetcal.runs.settings import CHOOSING, ENSEMBLES, FOR_CLASSES, PARTITIONS, Settings
+from hetcal.runs.settings import (
+    CHOOSING,
+    ENSEMBLES,
+    FOR_CLASSES,
+    PARTITIONS,
+    READ_SCORES,
+    Settings,
+)
 
 if TYPE_CHECKING:
     from hetcal.partitions.partition import Partition
@@ -305,6 +312,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
     """Return the settings of a run."""
     return Settings(
         seed=options.seed,
+        use_validation=not options.no_validation,
         **given(
             partition=options.partition if options.partition in PARTITIONS else None,
             fractions=options.fractions,
@@ -414,6 +422,7 @@ def refuse_unused(
             (each, options.only is not None, "only maps of the score may be chosen")
             for each in TERMS
         ),
+        ("no_validation", kind not in (*ENSEMBLES, *READ_SCORES), f"{other}, which reads none"),
         ("fractions", rows_have_roles, "the files say which role their rows have"),
         ("split", rows_have_roles, "the files say which role their rows have"),
         ("split_by_time", rows_have_roles, "the files say which role their rows have"),

@@ -187,6 +187,13 @@ def _add_split(parser: argparse.ArgumentParser) -> None:
         f"column that repeats like an id, if there is one; {NO_GROUP} for no groups",
     )
     group.add_argument(
+        "--no-validation",
+        action="store_true",
+        default=None,
+        help="do not use validation rows to fit or compare schemes: they chose the network's "
+        "epoch; default: use them",
+    )
+    group.add_argument(
         "--seed",
         type=int,
         default=Settings.seed,

@@ -12,7 +12,8 @@ from hetcal.data.scores import Scores
 from hetcal.data.splits import Split
 from hetcal.data.table import Roles, Table, positive_rate
 from hetcal.metrics.classes import macro_lift, top_label
-from hetcal.metrics.delong import Lift, paired_delong
+from hetcal.metrics.delong import Lift, error_of, paired_delong
+from hetcal.metrics.metrics import loss_of_rows
 
 MAX_ROWS = 100_000
 """More rows are sampled: an AUC of 0.51 differs from 0.5 on far fewer."""
@@ -23,6 +24,7 @@ NEGLIGIBLE = 1e-3  # difference of two logits
 RANKING = 0.55  # least AUC of a score that ranks, however few its values
 SATURATED = 10.0  # logit of a probability of 0.99995
 SATURATED_SHARE = 0.9
+BETTER = 2.24  # standard errors: one of two comparisons is beyond it by chance in 2.5 %
 CLEAR_AUC = 0.6  # an interval that reaches it does not show that the score is noise
 
 
@@ -31,16 +33,11 @@ def check_scores(table: Table, scores: Scores, split: Split) -> tuple[Finding, .
 
     They are judged by validation, calibration and test rows: a model knows its training rows.
     """
-    rows = np.concatenate([split.validation, split.calibration, split.test])
-    rows = rows[scores.usable[rows]]
-    if rows.size > MAX_ROWS:
-        rows = np.random.default_rng(0).choice(rows, MAX_ROWS, replace=False)
+    rows = _sample(scores, np.concatenate([split.validation, split.calibration, split.test]))
     if not rows.size:
         return ()
     logits, y = scores.logit[rows], np.asarray(table.y[rows], dtype=np.int64)
-    compare = macro_lift if table.classes else paired_delong
-    parts = table.weight_of(rows), table.group(rows)
-    ranking = compare(y, np.zeros_like(logits), logits, weight=parts[0], group=parts[1])
+    ranking = _ranking(table, scores, rows)
     known = table.roles.split is not None
     where = f"on {row_count(rows.size)} "
     where += "the model was not trained on" if known else "of validation, calibration and test"
@@ -48,6 +45,22 @@ def check_scores(table: Table, scores: Scores, split: Split) -> tuple[Finding, .
     if not any(each.code == "constant-score" for each in found):
         found = *found, *_no_ranking(table, ranking, where)
     return *found, *_percentages(table, scores)
+
+
+def _sample(scores: Scores, rows: Ints) -> Ints:
+    """Draw rows with a score."""
+    rows = rows[scores.usable[rows]]
+    if rows.size <= MAX_ROWS:
+        return rows
+    return np.random.default_rng(0).choice(rows, MAX_ROWS, replace=False)
+
+
+def _ranking(table: Table, scores: Scores, rows: Ints) -> Lift:
+    """Compare the AUC of the scores with that of a constant, 0.5."""
+    logits, y = scores.logit[rows], np.asarray(table.y[rows], dtype=np.int64)
+    compare = macro_lift if table.classes else paired_delong
+    weight, group = table.weight_of(rows), table.group(rows)
+    return compare(y, np.zeros_like(logits), logits, weight=weight, group=group)
 
 
 def _constant(table: Table, logits: Floats, ranking: Lift, where: str) -> Iterator[Finding]:
@@ -146,6 +159,56 @@ def _percentages(table: Table, scores: Scores) -> Iterator[Finding]:
             "warning",
             "percent-score",
         )
+
+
+def check_validation(table: Table, scores: Scores, split: Split) -> tuple[Finding, ...]:
+    """Say that schemes read validation rows; warn if the model looks better on them.
+
+    They may have chosen the epoch of the network. Its AUC and its log-loss there are compared
+    with those on calibration rows.
+    """
+    roles = [_sample(scores, rows) for rows in (split.validation, split.calibration)]
+    if min(each.size for each in roles) < 2:
+        return ()
+    what = "macro AUC" if table.classes else "AUC"
+    areas = [_ranking(table, scores, rows) for rows in roles]
+    losses = [_loss(table, scores, rows) for rows in roles]
+    more = (areas[0].after - areas[1].after) / np.hypot(areas[0].se, areas[1].se)
+    less = (losses[1][0] - losses[0][0]) / np.hypot(losses[0][1], losses[1][1])
+    better = bool(more > BETTER or less > BETTER)
+    measured = (
+        f"its {what} is {areas[0].after:.4f} on them and {areas[1].after:.4f} on calibration rows, "
+        f"its log-loss {losses[0][0]:.4f} and {losses[1][0]:.4f}"
+    )
+    return (
+        Finding(
+            None,
+            (
+                f"The model looks better on validation rows than on others: {measured}. They "
+                "probably chose its epoch, and schemes that are fitted on them trust it too much. "
+                "Fit the schemes without them (--no-validation)."
+            )
+            if better
+            else (
+                f"Schemes are fitted and compared on the {split.validation.size:,} validation "
+                "rows, too. If these chose the network's epoch, it looks better on them than on "
+                f"new rows, but not significantly so here: {measured}. --no-validation leaves "
+                "them out."
+            ),
+            "warning" if better else "note",
+            "validation-reused",
+        ),
+    )
+
+
+def _loss(table: Table, scores: Scores, rows: Ints) -> tuple[float, float]:
+    """Return the log-loss of some rows and its standard error."""
+    logits, y = scores.logit[rows], np.asarray(table.y[rows], dtype=np.int64)
+    losses = -logits[np.arange(y.size), y] if table.classes else loss_of_rows(y, logits)
+    weight, group = table.weight_of(rows), table.group(rows)
+    w = np.ones(y.size) if weight is None else weight
+    mean = float(np.average(losses, weights=w))
+    return mean, error_of(w * (losses - mean) / w.sum(), group)
 
 
 def check_training(roles: Roles) -> tuple[Finding, ...]:

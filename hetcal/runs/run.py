@@ -16,7 +16,7 @@ from hetcal.cells.sketch import computed_on
 from hetcal.choices import CLASS_CALIBRATORS, ClassMethod, Kind
 from hetcal.data.checks import Finding, check_table
 from hetcal.data.columns import row_count
-from hetcal.data.score_checks import check_scores, check_training
+from hetcal.data.score_checks import check_scores, check_training, check_validation
 from hetcal.data.scores import Scores, require_ranking
 from hetcal.data.splits import (
     NEEDED_ROLES,
@@ -288,7 +288,7 @@ class Run:
             few = ", ".join(self.classes[each] for each in self.choice.uncounted)
             notes.append(f"Not used in the choice, because they have too few rows: {few}.")
         if self.choice is not None and not self.classes:
-            drawn = sample_note(self.table, self.split)
+            drawn = sample_note(self.table, self.split, self.settings)
             notes += [] if drawn is None else [drawn]
         several = isinstance(maps, ClassCalibrator)
         about_maps = [maps_in_words(maps, self.divided)] if several else maps.notes_
@@ -444,6 +444,8 @@ def run(
             progress = between(progress, SCORED, 1.0)
         scored = scored_rows(table, scores, split)
         about_scores = *check_scores(table, scores, split), *check_training(table.roles)
+        if partition is None and settings.reuses_validation:
+            about_scores = *about_scores, *check_validation(table, scores, split)
         findings = *about_scores, *about_table
         tell(about_scores if waiting else findings)
         if partition is None:
@@ -579,10 +581,12 @@ def split_table(table: Table, settings: Settings) -> Split:
     elif roles.time is not None:
         split = split_by_time(time_numbers(table.frame[roles.time]), settings.fractions)
     else:
-        group = None if roles.group is None else table.frame[roles.group]
-        split = split_by_fraction(table.y, settings.fractions, settings.seed, group)
+        groups = None if roles.group is None else table.frame[roles.group]
+        split = split_by_fraction(table.y, settings.fractions, settings.seed, groups)
     if settings.partition in READ_SCORES:
-        split = lend_rows(split, table.y, settings.seed, table.group(split.calibration))
+        group = table.group(split.calibration)
+        used = settings.use_validation
+        split = lend_rows(split, table.y, settings.seed, group, use_validation=used)
     require_both_classes(split, table.y)
     require_weight(table, split)
     return split

@@ -343,6 +343,7 @@ def test_every_partition_can_be_asked_for(table, tmp_path, options, partition):
     ("options", "message"),
     [
         (("--partition", "auto", "--max-depth", "2"), "--max-depth has no effect"),
+        (("--partition", "tree", "--no-validation"), "--no-validation has no effect"),
         (("--partition", "forest", "--calibrator", "beta"), "--calibrator has no effect"),
         (("--partition", "tree", "--columns", "segment"), "--columns has no effect"),
         (("--partition", "layer"), "Add --layer NAME"),

@@ -1,9 +1,9 @@
-"""What unnamed groups do to `auto`: ``python -m tests.data.simulated_groups [tables, by default 25]``.
+"""What unnamed groups do to `auto`: ``python -m tests.data.simulated_groups [tables]``.
 
 Rows come in groups of ten, with an effect of the group on the label and columns that are constant
 in it; whole groups are train or test rows. Printed is the lift of every table where the group is
 found by hetcal and where it is told that there are none, then how many tables without groups
-raise an alarm.
+raise an alarm. By default there are 25 tables with groups.
 """
 
 import sys

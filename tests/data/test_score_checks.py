@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 from scipy.stats import mannwhitneyu
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import log_loss, roc_auc_score
 
 from hetcal.data import score_checks
-from hetcal.data.score_checks import check_scores, check_training
+from hetcal.data.score_checks import check_scores, check_training, check_validation
 from hetcal.data.scores import make_scores
 from hetcal.data.splits import Split
 from hetcal.data.table import Roles, make_table
@@ -200,3 +200,38 @@ def test_a_random_division_leaves_open_what_the_model_was_trained_on():
     assert finding.level == "warning"
     assert "unknown which of them the model was trained" in finding.message
     assert check_training(Roles("y", split="part")) == ()
+
+
+def reused(rng, sharper, rows=ROWS):
+    """Return what is said of validation rows, half of all, and their labels and logits."""
+    scores, y = informative(rng, rows)
+    logits = 2 * scores
+    logits[: rows // 2] += sharper * (2 * y[: rows // 2] - 1)
+    frame = pd.DataFrame({"y": y, "x": 1})
+    half = np.arange(rows // 2)
+    split = Split(half[:0], half, half + rows // 2, half[:0])
+    given = make_scores(logits, "", digest="")
+    (finding,) = check_validation(make_table(frame, Roles("y"), ""), given, split)
+    return finding, y, logits
+
+
+def test_a_model_that_looks_better_on_validation_rows_is_warned_of(rng):
+    finding, y, logits = reused(rng, 0.5)
+    assert (finding.code, finding.level) == ("validation-reused", "warning")
+    for part in (slice(0, ROWS // 2), slice(ROWS // 2, None)):
+        assert f"{roc_auc_score(y[part], logits[part]):.4f} on" in finding.message
+        assert f"{log_loss(y[part], expit(logits[part])):.4f}" in finding.message
+
+
+def test_validation_rows_like_all_others_are_a_note(rng):
+    levels = [reused(rng, 0.0, 400)[0].level for _ in range(200)]
+    assert set(levels) == {"note", "warning"}
+    assert levels.count("warning") <= 12  # 2.5 % or so, by chance
+
+
+def test_nothing_is_said_of_validation_rows_that_are_not_there(rng):
+    scores, y = informative(rng)
+    rows = np.arange(ROWS)
+    table = make_table(pd.DataFrame({"y": y, "x": 1}), Roles("y"), "")
+    split = Split(rows[:0], rows[:0], rows, rows[:0])
+    assert check_validation(table, make_scores(scores, "", digest=""), split) == ()

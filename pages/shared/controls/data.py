@@ -181,6 +181,11 @@ def split_controls(source: Source) -> None:
         "of dates splits by time: earlier rows train, later rows test.",
         **_split(source.frame),
     )
+    st.checkbox(
+        "Fit and compare schemes on validation rows, too",
+        help="If they chose the network's epoch, it looks better on them than on new rows.",
+        **setting("use_validation"),
+    )
     if workspace().roles.split is not None:
         return
     if workspace().roles.time is None:
