@@ -46,9 +46,8 @@ with st.spinner("Evaluating the test rows"):
     evaluation, curves = flow.run.evaluation, flow.curves
 lift = evaluation.lift
 chosen = None if flow.choice is None else in_words(flow.choice.chosen)
-one_map = bool(flow.classes) and not flow.whole.divided
 
-show_verdict(evaluation, one_map)
+show_verdict(flow)
 if flow.run.choice is not None:
     show_scheme(flow.choice.chosen, flow.choice.why)
 say_computed_on(flow.run.computed_on)
@@ -71,7 +70,7 @@ definitions(
     "Calibration error, debiased",
     "Share of the lift",
 )
-show_lift(evaluation, "results_lift", one_map)
+show_lift(flow, "results_lift")
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     rate = st.number_input(
