@@ -7,6 +7,7 @@ was chosen, which is measured on many fresh rows.
 """
 
 import argparse
+import sys
 
 import numpy as np
 import pandas as pd
@@ -61,14 +62,17 @@ def main():
     options.add_argument("--partition", default="auto")
     given = options.parse_args()
     found = pd.DataFrame(one_table(seed, given.partition) for seed in range(given.tables))
-    print(found["chosen"].value_counts().to_string())
-    print(f"says that it helps: {found['helps'].mean():.1%} of {len(found)} tables")
-    print(f"ranks significantly worse: {found['harm'].sum()}")
+    lines = [
+        found["chosen"].value_counts().to_string(),
+        f"says that it helps: {found['helps'].mean():.1%} of {len(found)} tables",
+        f"ranks significantly worse: {found['harm'].sum()}",
+    ]
     for name, part in (("all", found), ("at most 30 positive test rows", found[found["few"]])):
         moved = part[part["moved"]]
         if len(moved):
             share = moved["covered"].mean()
-            print(f"interval holds the true lift, {name}: {share:.1%} of {len(moved)} that moved")
+            lines.append(f"interval holds the true lift, {name}: {share:.1%} of {len(moved)}")
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
