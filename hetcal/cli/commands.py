@@ -161,7 +161,7 @@ def speed_command(options: argparse.Namespace) -> None:
 def benchmark_command(options: argparse.Namespace) -> None:
     """Compare all schemes with their rivals on networks of five public data sets."""
     from hetcal.benchmarks.benchmark import Plan, run_benchmark
-    from hetcal.benchmarks.tables import model_table, summary_table
+    from hetcal.benchmarks.tables import data_set_table, model_table, summary_table
 
     require_file(options.save)
     plan = Plan(
@@ -173,6 +173,7 @@ def benchmark_command(options: argparse.Namespace) -> None:
         sys.stdout.flush()
         results.append(result)
     say(summary_table(results))
+    say(data_set_table(results))
 
 
 def require_artifact(path: Path) -> None:
