@@ -416,6 +416,7 @@ def refuse_unused(
         ("min_rows", kind in ENSEMBLES and not many_classes, f"{kind} has maps of its own"),
         ("only", kind not in CHOOSING, other),
         ("take", kind not in CHOOSING, other),
+        ("only", many_classes, "with more than two classes all schemes are maps of the score"),
         ("only", options.take is not None, "--take says which scheme is used"),
         *((each, kind not in WITH_TERMS, other) for each in TERMS),
         *((each, many_classes, "curves and pairs are for two classes") for each in TERMS),
