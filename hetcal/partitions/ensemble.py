@@ -304,8 +304,8 @@ class TreeEnsemble:
         # Rows are in single precision, so that thresholds can be, too, without a change.
         limit = single_limits(self.threshold)
         arrays = self.feature, limit, self.missing_left, self.right, place, width
-        trees = zip(*(np.split(each, ends) for each in arrays), strict=True)
-        return [FlatTree(*tree, words=words) for tree in trees]
+        parts = [*(np.split(each, ends) for each in arrays), [words] * self.trees]
+        return [FlatTree(*tree) for tree in zip(*parts, strict=True)]
 
     def _packed_sets(self) -> tuple[Ints, Ints, Words]:
         """Return the first word of each node's set, how many it has, and the words."""

@@ -129,7 +129,7 @@ def test_categories_are_divided_into_sets_that_need_not_follow_their_rates():
     assert np.array_equal(trees.sets.node, np.flatnonzero(trees.feature == 2))
     nodes = [node for tree in range(trees.trees) for node in trees.partition(tree).nodes]
     left = {node.categories for node in nodes if node.feature == "letter"}
-    assert left & {("p", "r", "t"), ("q", "s", "u")}
+    assert any("".join(letters) not in "pqrstu" for letters in left)
 
 
 @pytest.mark.parametrize("compiled", ["0", "1"])
