@@ -10,7 +10,6 @@ import plotly.graph_objects as go
 from hetcal.calibrators.class_calibrator import ClassCalibrator
 from hetcal.data.columns import counted
 from hetcal.figures.base import (
-    PALETTE,
     Part,
     bars,
     colour,
@@ -25,7 +24,6 @@ from hetcal.figures.base import (
     short_text,
     translucent,
     unmoved,
-    wrapped_text,
     zero_line,
 )
 from hetcal.metrics.curves import OperatingPoint, PrecisionRecallCurve, ReliabilityCurve, RocCurve
@@ -35,51 +33,6 @@ from hetcal.results.evaluation import ByClass, Evaluation
 from hetcal.results.words import p_in_words
 
 ALL = "all classes"
-LINE = 44  # characters that fit below a name in a narrow window
-LINE_HEIGHT = 13  # pixels
-
-
-def candidate_figure(candidates: pd.DataFrame, measure: str = "AUC") -> go.Figure:
-    """Draw the lift in `measure` of every candidate with its interval, the simplest at the top.
-
-    `candidates` is the table of `hetcal.schemes.choice.Choice`.
-    """
-    traces = []
-    for chosen, name in ((False, "not chosen"), (True, "chosen")):
-        shown = candidates[candidates["chosen"] == chosen]
-        trace = scatter(
-            x=shown["lift"],
-            y=shown["name"],
-            error_x={"array": shown["high"] - shown["lift"], "thickness": 2},
-            customdata=shown[["words", "low", "high", "rows"]],
-            mode="markers",
-            name=name,
-            marker={
-                "size": 11,
-                "color": PALETTE["after" if chosen else "quiet"],
-                "symbol": "diamond" if chosen else "circle",
-            },
-            hovertemplate="%{customdata[0]}<br>lift %{x:+.4f} "
-            + measure
-            + "<br>95 % interval %{customdata[1]:+.4f} to %{customdata[2]:+.4f}"
-            "<br>n = %{customdata[3]:,}<extra>%{y}</extra>",
-        )
-        traces.append(trace)
-    names = candidates["name"].tolist()
-    words = [wrapped_text(each, LINE) for each in candidates["words"]]
-    row = 27 + LINE_HEIGHT * max(1 + each.count("<br>") for each in words)
-    labels = [
-        f'{name}<br><span style="font-size:10px">{each}</span>'
-        for name, each in zip(names, words, strict=True)
-    ]
-    order = {"categoryorder": "array", "categoryarray": names[::-1]}
-    return draw(
-        traces,
-        110 + row * len(names),
-        x={"title": f"lift in {measure}, cross-fitted", "tickformat": ".6~f"},
-        y={**order, "tickvals": names, "ticktext": labels},
-        shapes=[zero_line()],
-    )
 
 
 _RATES = (

@@ -55,7 +55,7 @@ def _show(artifact: Artifact) -> None:
         + (f" Classes in the order of the scores: {order}." if several else "")
     )
     if artifact.choice is not None:
-        show_scheme(artifact.choice.chosen, artifact.choice.why)
+        show_scheme(artifact.choice)
     if not artifact.applied:
         st.caption(
             "The tree below is for diagnosis: its maps show where the score is wrong, but the "

@@ -1,25 +1,40 @@
 """What pages show of a run: verdict, lift and scheme, and the results of all classes together."""
 
+from functools import partial
+
 import streamlit as st
 
+from hetcal.artifacts.archive import SavedScheme
 from hetcal.artifacts.saved_run import SavedRun
+from hetcal.figures.ladder import LADDER_HOW, ladder_figure
 from hetcal.figures.results import class_lift_figure, lift_figure, top_label_figure
 from hetcal.metrics.delong import Lift
 from hetcal.results.evaluation import Evaluation, metrics_table
+from hetcal.results.ladder import ladder_table, price_in_words
 from hetcal.results.words import DEFINITIONS, outcome, same_order, verdict
 from hetcal.runs.run import Run
 from hetcal.schemes.candidates import IDENTITY, in_words
+from hetcal.schemes.choice import Choice
 from pages.shared.display.columns import (
     ACCURACY,
     CLASS_METRICS,
     CLASSES,
     MACRO_AUC,
+    NO_CONTROL,
     ONE_LABEL,
+    ladder_columns,
 )
 from pages.shared.display.messages import plain, unbroken
 from pages.shared.display.tables import draw_table
-from pages.shared.display.widgets import cards, chart, how_to_read
+from pages.shared.display.widgets import cards, chart, how_to_read, rung_chart
 from pages.shared.flow.flow import Flow
+from pages.shared.state import bound, change_settings
+
+CROSS_FITTED = (
+    "Cross-fitted on validation and calibration rows; the test rows are not used. Of the schemes "
+    "that may be chosen and are significantly better than your model in both AUC and log-loss, "
+    "the simplest within one standard error of the best is recommended."
+)
 
 
 def show_verdict(evaluation: Evaluation, one_map: bool = False) -> None:
@@ -40,13 +55,78 @@ def show_lift(evaluation: Evaluation, key: str, one_map: bool = False) -> None:
         )
 
 
-def show_scheme(chosen: str, why: str, *, at_length: bool = True) -> None:
-    """Name the scheme that calibrates, and say why it does: at length, or on hover."""
-    named, reason = f"Scheme: **{plain(in_words(chosen))}**.", plain(why)
+def show_scheme(choice: Choice | SavedScheme, *, at_length: bool = True) -> None:
+    """Name the scheme in use and its kind, and say why it is used: at length, or on hover."""
+    named, reason = f"In use: **{plain(scheme_in_words(choice))}**.", plain(choice.why)
     if at_length:
         st.markdown(f"{named} {reason}")
     else:
         st.markdown(named, help=reason)
+
+
+def scheme_in_words(choice: Choice | SavedScheme) -> str:
+    """Say what the scheme in use does, and of which kind it is."""
+    if not isinstance(choice, Choice):
+        return in_words(choice.chosen)
+    rung = choice.candidates.set_index("name").loc[choice.chosen]
+    return rung["words"] if rung["kind"] == "none" else f"{rung['words']} ({rung['kind']})"
+
+
+def show_ladder(flow: Flow, key: str) -> None:
+    """Draw what every scheme gives, with the price of the one in use, and let another be taken."""
+    choice = flow.choice
+    if not isinstance(choice, Choice):
+        return
+    rungs, measure = choice.candidates, choice.measure
+    st.markdown(unbroken(price_in_words(rungs, choice.more, measure)))
+    alt = f"{measure} of every scheme on rows that it was not fitted on, with and without the model"
+    figure = ladder_figure(rungs, measure)
+    if flow.climbable:
+        # Another key for every rung in use, so that no mark stays selected.
+        rung_chart(figure, f"{key}_{choice.chosen}", alt, LADDER_HOW, take=partial(_take, flow))
+        _rung_buttons(flow, key)
+    else:
+        chart(figure, key=f"{key}_{choice.chosen}", alt=alt, how=LADDER_HOW)
+    with st.expander("Table of the ladder"):
+        draw_table(ladder_table(rungs, measure), ladder_columns(measure), NO_CONTROL)
+        st.caption(CROSS_FITTED)
+
+
+def _rung_buttons(flow: Flow, key: str) -> None:
+    """Offer every rung that may be taken, and the way back to the recommended one."""
+    rungs, used, recommended = flow.choice.candidates, flow.choice.chosen, flow.recommended
+    free = rungs["allowed"] if flow.settings.only else rungs["allowed"] | True
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.pills(
+            "Use another rung",
+            rungs.loc[free, "name"].tolist(),
+            required=True,
+            format_func=lambda name: (
+                rung_name(name) + (" (recommended)" if name == recommended else "")
+            ),
+            help="The schemes are not compared again.",
+            **bound(f"{key}_rung", used, partial(_take, flow)),
+        )
+        if used != recommended:
+            st.button(
+                "Back to the recommended one",
+                key=f"{key}_back",
+                icon=":material/undo:",
+                on_click=change_settings,
+                kwargs={"take": None},
+            )
+
+
+def _take(flow: Flow, name: str) -> None:
+    """Take a rung, unless the settings rule it out."""
+    rungs = flow.choice.candidates.set_index("name")
+    if flow.settings.only is None or rungs.at[name, "allowed"]:
+        change_settings(take=None if name == flow.recommended else name)
+
+
+def rung_name(name: str) -> str:
+    """Name a rung in a few letters."""
+    return {"identity": "leave it", "pooled": "one map", "additive": "curves"}.get(name, name)
 
 
 def ranking_words(flow: Flow) -> str:
@@ -80,7 +160,7 @@ def show_class_verdict(run: Run | SavedRun) -> None:
     found, choice = run.evaluation, run.choice
     _say_outcome(found.lift, _verdict(run))
     if choice is not None:
-        show_scheme(choice.chosen, choice.why)
+        show_scheme(choice)
     before, after = found.before, found.after
     cards(
         ("Macro AUC before", f"{before.macro_auc:.4f}", MACRO_AUC),

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -30,13 +31,13 @@ from hetcal.progress import Progress, between, silent
 from hetcal.results.curves import Curves, result_curves
 from hetcal.results.histograms import ScoreHistograms, score_histograms
 from hetcal.results.overconfidence import diagnose
-from hetcal.runs.fitting import fit_ensemble, grow_partition
+from hetcal.runs.fitting import allowed_kinds, fit_ensemble, grow_partition
 from hetcal.runs.role_cells import SKETCHED_FROM, RoleCells
 from hetcal.runs.run import FirstPass, Run, finish_run, first_pass, fit_maps, readable, split_table
-from hetcal.runs.settings import Settings
+from hetcal.runs.settings import CHOOSING, Settings
 from hetcal.schemes.choice import Choice
 from pages.shared.flow.cache import cached
-from pages.shared.flow.settings import division, maps
+from pages.shared.flow.settings import division, maps, trial
 from pages.shared.state import TableFile
 
 
@@ -91,6 +92,19 @@ def ranking_scores_of(scores: Scores) -> Scores:
 
 
 @cached
+def trial_of(
+    table: Table,
+    scores: Scores,
+    settings: Settings,
+    tree: Partition | None,
+    _progress: Progress = silent,
+) -> Choice:
+    """Compare all schemes, or fit the one that the settings name."""
+    split = split_of(table, division(settings))
+    return fit_ensemble(table, scores, split, settings, _progress, tree)
+
+
+@cached
 def choice_of(
     table: Table,
     scores: Scores,
@@ -98,8 +112,16 @@ def choice_of(
     tree: Partition | None,
     _progress: Progress = silent,
 ) -> Choice:
-    split = split_of(table, division(settings))
-    return fit_ensemble(table, scores, split, settings, _progress, tree)
+    """Choose among the schemes, or take the rung that the user chose; they are tried once."""
+    found = trial_of(table, scores, trial(settings), tree, _progress)
+    if settings.partition not in CHOOSING:
+        return found
+    if settings.take is None:
+        return found.among(allowed_kinds(settings))
+    found = choice_of(table, scores, replace(settings, take=None), tree, _progress)
+    # The rung may have been taken for another label, with other rungs.
+    known = settings.take in found.candidates["name"].tolist()
+    return found.take(settings.take) if known else found
 
 
 @cached

@@ -1,6 +1,6 @@
 """What follows from a workspace, from the table to the curves of its results."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from hetcal.results.curves import Curves
 from hetcal.results.histograms import ScoreHistograms
 from hetcal.runs.role_cells import RoleCells
 from hetcal.runs.run import Run
-from hetcal.runs.settings import ENSEMBLES, Settings
+from hetcal.runs.settings import CHOOSING, ENSEMBLES, Settings
 from hetcal.schemes.choice import Choice
 from pages.shared.flow import compute
 from pages.shared.flow.settings import NEED_SCORES, division, ensemble, for_classes, growth
@@ -140,9 +140,20 @@ class Flow:
         """The scheme that was fitted or chosen, if the settings ask for one."""
         if self.saved is not None:
             return self.whole.choice
-        if not self.choosing:
-            return None
-        parts = self.table, self.scores, ensemble(self.settings)
+        return self._chosen(self.settings) if self.choosing else None
+
+    @property
+    def climbable(self) -> bool:
+        """Whether schemes were compared, so that another rung of the ladder can be taken."""
+        return self.saved is None and self.choosing and self.settings.partition in CHOOSING
+
+    @cached_property
+    def recommended(self) -> str:
+        """Name of the scheme that was chosen, whichever the user has taken instead."""
+        return self._chosen(replace(self.settings, take=None)).chosen
+
+    def _chosen(self, settings: Settings) -> Choice:
+        parts = self.table, self.scores, ensemble(settings)
         return compute.choice_of(*parts, self._grown if self.classes else None, self.progress)
 
     @cached_property
