@@ -345,7 +345,7 @@ class LeafCalibrator(BaseEstimator):
         """Give leaves with few of the rarer class the slope of all, if nothing shrinks theirs."""
         self.maps_ = tuple(
             own
-            if own.enough >= self.min_rows or self.shrinkage_
+            if own.fallback or own.enough >= self.min_rows or self.shrinkage_
             else replace(own, shape=own.level or self.pooled_.shape, fallback=FEW)
             for own in self.trusted_
         )
@@ -363,7 +363,7 @@ class LeafCalibrator(BaseEstimator):
             own is not None and not own.rises and not may_be_flat,
         )
         applying = (name for name, applies in zip(FALLBACKS, reasons, strict=True) if applies)
-        reason = next(applying, None)
+        reason = next(applying, None) if rows else FEW
         shape = level if reason is not None or own is None else own
         return LeafMap(leaf, shape, rows, positives, reason, level)
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from html import escape
-from textwrap import shorten
+from textwrap import wrap
 from typing import Any
 
 import pandas as pd
@@ -53,7 +53,7 @@ def ladder_figure(candidates: pd.DataFrame, measure: str = "AUC") -> go.Figure:
     shift = rungs["auc"] - rungs["lift"]  # from a lift to the value of the measure
     rungs = rungs.assign(alone=shift + rungs["without"])
     ends = _range(rungs, shift)
-    edge = ends[0] + 0.05 * (ends[1] - ends[0])  # of values far to the left
+    edge = ends[0] + 0.04 * (ends[1] - ends[0])  # where values far to the left are
     words = [_hover(rung, measure) for rung in rungs.to_dict("records")]
     labels = [_label(rung) for rung in rungs.to_dict("records")]
     row = 12 + LINE_HEIGHT * max(1 + each.count("<br>") for each in labels)
@@ -78,7 +78,8 @@ def _range(rungs: pd.DataFrame, shift: pd.Series) -> list[float]:
     near = alone[alone > low - span]
     left, right = min([low, *near]), max([high, *near])
     room = 0.08 * max(right - left, span)
-    return [left - room, right + room]
+    arrows = len(alone) > len(near)
+    return [left - (3 if arrows else 1) * room, right + room]
 
 
 def _lines(rungs: pd.DataFrame, left: float) -> Part:
@@ -148,7 +149,7 @@ def _hollow(rungs: pd.DataFrame, left: float, words: Sequence[str]) -> Part:
         cliponaxis=False,
         marker={
             "symbol": ["triangle-left-open" if each else "circle-open" for each in beyond],
-            "size": 10,
+            "size": 14,
             "color": colour("quiet"),
             "line": {"width": 2},
         },
@@ -166,7 +167,7 @@ def _as_it_is(value: float) -> Part:
 
 
 def _label(rung: dict[str, Any]) -> str:
-    name = wrapped_text(shorten(rung["words"], 2 * LINE - 4, placeholder="…"), LINE)
+    name = "<br>".join(map(escape, wrap(rung["words"], LINE, max_lines=2, placeholder="…")))
     notes = [rung["kind"]] if rung["kind"] != "none" else []
     if rung["chosen"]:
         name, notes = f"<b>{name}</b>", [*notes, "<b>in use</b>"]

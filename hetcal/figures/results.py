@@ -1,5 +1,6 @@
 """Figures and tables of the result on test rows: before and after calibration on the same axes."""
 
+import math
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -30,7 +31,7 @@ from hetcal.metrics.curves import OperatingPoint, PrecisionRecallCurve, Reliabil
 from hetcal.metrics.delong import Lift
 from hetcal.partitions.partition import Partition
 from hetcal.results.evaluation import ByClass, Evaluation
-from hetcal.results.words import p_in_words
+from hetcal.results.words import interval_in_words, p_in_words
 
 ALL = "all classes"
 
@@ -124,6 +125,7 @@ def reliability_figure(curves: Sequence[ReliabilityCurve]) -> go.Figure:
 
 def lift_figure(lift: Lift, rows: int) -> go.Figure:
     """Draw the lift in AUC on so many test rows with its 95 % interval."""
+    ends = (lift.auc, lift.auc) if math.isnan(lift.low) else (lift.low, lift.high)
     mark = scatter(
         x=[lift.auc],
         y=[0],
@@ -133,7 +135,7 @@ def lift_figure(lift: Lift, rows: int) -> go.Figure:
         error_x=interval([lift.low], [lift.auc], [lift.high], thickness=3, width=9),
         hovertemplate=f"AUC {number(lift.before)} before, {number(lift.after)} after"
         "<br>%{x:+.4f}" + f" ({lift.percent:+.2f} %)"
-        f"<br>95 % interval {lift.low:+.4f} to {lift.high:+.4f}"
+        f"<br>{interval_in_words(lift)}"
         f", p-value {escape(p_in_words(lift.p))}"
         f"<br>n = {counted(rows, 'test row')}<extra></extra>",
     )
@@ -144,7 +146,7 @@ def lift_figure(lift: Lift, rows: int) -> go.Figure:
         x={
             "title": "AUC after − AUC before (right of zero: better)",
             "tickformat": ".6~f",
-            **_around_zero(lift.low, lift.high),
+            **_around_zero(*ends),
         },
         y={"visible": False, "fixedrange": True, "range": [-1, 1]},
         shapes=[zero_line()],

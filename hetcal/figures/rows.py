@@ -33,7 +33,8 @@ APPLIED_HOW = (
     "holds 80 % of them; a band without width is one map. Dotted: unchanged."
 )
 MOST_STEPS = 12
-PROBABILITIES = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
+RARE = (0.0001, 0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
+PROBABILITIES = (*RARE, 0.5, *(1 - each for each in RARE[::-1]))
 
 
 def waterfall_figure(steps: pd.DataFrame, most: int = MOST_STEPS) -> go.Figure:
@@ -81,7 +82,7 @@ def waterfall_figure(steps: pd.DataFrame, most: int = MOST_STEPS) -> go.Figure:
     )
     labels = [_step_label(step) for step in shown.to_dict("records")]
     labels[0], labels[-1] = f"<b>{labels[0]}</b>", f"<b>{labels[-1]}</b>"
-    ticks = [each for each in PROBABILITIES if ends[0] <= logit(each) <= ends[1]]
+    ticks = _probabilities(ends)
     return draw(
         [_connectors(passed), bars, tips, *_ends(shown, words)],
         105 + 30 * len(shown),
@@ -126,6 +127,17 @@ def _range(steps: pd.DataFrame) -> list[float]:
     low, high = float(steps["logit"].min()), float(steps["logit"].max())
     room = max(0.2 * (high - low), 0.25)
     return [low - room, high + room]
+
+
+def _probabilities(ends: Sequence[float]) -> list[float]:
+    """Return round probabilities inside the axis that have room beside each other."""
+    found: list[float] = []
+    for each in PROBABILITIES:
+        place = logit(each)
+        clear = not found or place - logit(found[-1]) >= (ends[1] - ends[0]) / 6
+        if clear and ends[0] <= place <= ends[1]:
+            found.append(each)
+    return found
 
 
 def _connectors(passed: Sequence[float]) -> Part:

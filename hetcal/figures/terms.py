@@ -147,7 +147,7 @@ def _most_important(terms: Terms, most: int) -> list[tuple[float, "_Drawn"]]:
 def pair_figure(pair: Pair, span: Span) -> go.Figure:
     """Draw what two columns add together as a heat map; grey is zero.
 
-    The colours reach as far as the ends of `span`.
+    The colours reach as far as the ends of `span`, such as `logit_span` of all pairs.
     """
     reach = max(abs(each) for each in span)
     kept = [_kept_entries(axis, pair.rows.sum(axis=1 - i)) for i, axis in enumerate(pair.axes)]

@@ -75,6 +75,13 @@ class RankedClass:
         """Weight of the class that scores less than this, ties counting half."""
         return self.total - (self.at_or_above(scores) + self.above(scores)) / 2
 
+    def below_own(self) -> Floats:
+        """Weight of the class that scores less than each of its rows, ties counting half."""
+        first = first_of_ties(self.scores)
+        tied = np.diff(first, append=self.scores.size)
+        middle = (self.weight_from[first] + self.weight_from[first + tied]) / 2
+        return self.total - np.repeat(middle, tied)
+
 
 def rank_class(scores: Floats, weight: Floats | None = None) -> RankedClass:
     """Sort the scores of one class and accumulate their weight from the top."""

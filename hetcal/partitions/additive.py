@@ -97,7 +97,8 @@ class AdditiveTerms(FrameEstimator):
 
         Labels of `ranked` rows also find the pairs, and drop terms that do not help.
         """
-        self._require_counts("curves", "members", "max_iter")
+        counts = ("pairs",) if self.pairs != 0 else ()
+        self._require_counts("curves", "members", "max_iter", *counts)
         rows = self._training_rows(X, y, sample_weight)
         check_consistent_length(X, groups, times)
         self._check(rows.y)
@@ -182,7 +183,8 @@ class AdditiveTerms(FrameEstimator):
     ) -> None:
         """Average the members, and keep the terms that help on rows that were left out.
 
-        Where none of the rows whose labels are `read` was left out, all terms are kept.
+        Where none of the rows whose labels are `read` was left out, all terms are kept; and so are
+        those of columns with which the logit may only rise, or fall: it does so for their sum.
         """
         places = [(i,) for i in range(len(columns))] + list(fits[0].pairs)
         fold = np.full(len(rows.y), -1)
@@ -194,7 +196,10 @@ class AdditiveTerms(FrameEstimator):
             judged = np.sort(rng.choice(judged, MOST_JUDGED, replace=False))
         weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
         helps = _helping(columns, fits, places, fold, judged, rows.y, weight)
-        kept = [place for place, good in zip(places, helps, strict=True) if good]
+        one_way = (*self.increasing, *self.decreasing)
+        bound = {i for i, each in enumerate(columns) if each.axis.feature.name in one_way}
+        both = zip(places, helps, strict=True)
+        kept = [place for place, good in both if good or bound & {*place}]
         terms = [_term(place, columns, fits) for place in kept]
         order = np.argsort([-each for each in Terms(tuple(terms)).importance], kind="stable")
         self.terms_ = Terms(tuple(terms[i] for i in order))

@@ -57,7 +57,9 @@ def exports_of(name: str) -> str:
 
 
 def price_in_words(candidates: pd.DataFrame, more: Gain | None = None, measure: str = "AUC") -> str:
-    """Say what the rung in use gives up against the best one, and spares against simpler ones.
+    """Say what the rung in use gives up against the best, and gives beyond simpler ones.
+
+    A simpler rung stands before it and has fewer numbers.
 
     Parameters
     ----------
@@ -80,7 +82,8 @@ def price_in_words(candidates: pd.DataFrame, more: Gain | None = None, measure: 
         said.append(_dearer(best, best["lift"] - used["lift"], more))
     else:
         said.append("No other rung gives more.")
-    simpler = rungs[(rungs.index < in_use) & (rungs["kind"] != "none")]
+    fewer = (rungs.index < in_use) & (rungs["numbers"] < used["numbers"])
+    simpler = rungs[fewer & (rungs["kind"] != "none")]
     if len(simpler):
         said.append(_simpler(simpler.loc[simpler["lift"].idxmax()], used["lift"]))
     return " ".join(said)

@@ -18,11 +18,10 @@ from hetcal.schemes.stages import (
     ForestStage,
     LeafMapsStage,
     NestedStage,
-    PooledStage,
     Stage,
 )
 
-BEFORE, TYPICAL, AFTER = "score before", "a typical row", "after"
+BEFORE, TYPICAL, AFTER = "score before", "the trees, for a typical row", "after"
 
 Step = tuple[str, str, float]
 """Name, value in words, and what is added to the logit."""
@@ -74,7 +73,12 @@ def why_row(scheme: Scheme, score: float, row: pd.DataFrame, typical: pd.DataFra
         result and changes nothing. The changes add up to the logit after.
     """
     row, typical = named_columns(row), named_columns(typical)
-    _check(scheme, score, row)
+    if len(row) != 1 or not np.isfinite(score):
+        raise CalibrationError(
+            f"There are {len(row):,} rows and the score {score}.",
+            "Steps are those of one row with a finite score.",
+            "Choose another row.",
+        )
     steps: list[Step] = [(BEFORE, "", float(score))]
     logit = np.array([float(score)])
     for stage in scheme.stages:
@@ -87,24 +91,15 @@ def why_row(scheme: Scheme, score: float, row: pd.DataFrame, typical: pd.DataFra
     return table
 
 
-def _check(scheme: Scheme, score: float, row: pd.DataFrame) -> None:
-    if len(row) != 1 or not np.isfinite(score):
-        raise CalibrationError(
-            f"There are {len(row):,} rows and the score {score}.",
-            "Steps are those of one row with a finite score.",
-            "Choose another row.",
-        )
-    if any(isinstance(each, ClassMapsStage) for each in scheme.stages):
+def _stage_steps(
+    stage: Stage, logit: Floats, row: pd.DataFrame, typical: pd.DataFrame
+) -> list[Step]:
+    if isinstance(stage, ClassMapsStage):
         raise CalibrationError(
             "The scheme is for more than two classes.",
             "Steps of one logit exist for two classes only.",
             "Look at the maps of the row's leaf on Calibration.",
         )
-
-
-def _stage_steps(
-    stage: Stage, logit: Floats, row: pd.DataFrame, typical: pd.DataFrame
-) -> list[Step]:
     if isinstance(stage, AdditiveStage):
         return list(_term_steps(stage, float(logit[0]), row))
     if isinstance(stage, ForestStage | NestedStage):
@@ -115,9 +110,7 @@ def _stage_steps(
         rule = stage.partition.leaves[leaf - 1].rule
         shape = _line_words(stage.slope[leaf - 1], stage.intercept[leaf - 1])
         return [(f"map of leaf {leaf}", f"{rule}: {shape}", change)]
-    if isinstance(stage, PooledStage):
-        return [("one map for all rows", _line_words(stage.slope, stage.intercept), change)]
-    raise TypeError("a map of several classes has no steps of one logit")
+    return [("one map for all rows", _line_words(stage.slope, stage.intercept), change)]
 
 
 def _line_words(slope: float, intercept: float) -> str:
@@ -139,8 +132,7 @@ def _column_steps(
 ) -> list[Step]:
     names = list(dict.fromkeys(each.name for each in stage.trees.columns.features))
     both = pd.concat([typical[names], row[names]], ignore_index=True)
-    words = {name: [_words(value) for value in both[name]] for name in names}
-    differ = [name for name in names if words[name][0] != words[name][1]]
+    differ = [name for name in names if not both[name].duplicated().iloc[1]]
     count = len(differ)
 
     def logits(own: Bools) -> Floats:
@@ -155,7 +147,7 @@ def _column_steps(
     changed = np.zeros((count + 1, count), bool)
     changed[:, order] = np.tri(count + 1, count, -1, dtype=bool)
     changes = np.diff(logits(changed), prepend=logit).tolist()
-    columns = [(differ[i], words[differ[i]][1]) for i in order]
+    columns = [(differ[i], _words(both[differ[i]].iloc[1])) for i in order]
     return [
         (name, value, change)
         for (name, value), change in zip([(TYPICAL, ""), *columns], changes, strict=True)
@@ -163,5 +155,7 @@ def _column_steps(
 
 
 def _words(value: object) -> str:
-    """Write a value of a column so that different values differ."""
-    return MISSING if pd.isna(value) else value_text(value)
+    if pd.isna(value):
+        return MISSING
+    fraction = isinstance(value, float | np.floating) and not value.is_integer()
+    return f"{value:.6g}" if fraction else value_text(value)

@@ -150,6 +150,13 @@ def test_a_lift_without_width_can_be_drawn(value, reach):
     assert figure.layout.xaxis.range == reach
 
 
+def test_a_lift_without_an_interval_is_drawn_beside_zero():
+    none = dict.fromkeys(("p", "low", "high"), float("nan"))
+    figure = lift_figure(replace(LIFT, **none), 10)
+    assert figure.layout.xaxis.range == pytest.approx((-0.003, 0.023))
+    assert "<br>without an interval, because there are too few" in figure.data[0].hovertemplate
+
+
 def test_leaves_show_what_they_contribute():
     figure = leaf_lift_figure(LEAVES, selected=2)
     bars = figure.data[0]

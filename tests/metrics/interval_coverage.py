@@ -17,7 +17,7 @@ from hetcal.metrics.classes import macro_lift
 from hetcal.metrics.delong import paired_delong
 
 POPULATION = 100_000  # rows of each class
-SIZES = [(10, 1000), (20, 200), (20, 1000), (20, 5000), (30, 1000), (50, 1000), (200, 1000)]
+SIZES = [(12, 1000), (20, 200), (20, 1000), (20, 5000), (30, 1000), (50, 1000), (200, 1000)]
 
 
 def two_normal(rng, y, start, end, alike):

@@ -1,4 +1,4 @@
-"""Calibration: one Platt map per leaf, or the pooled map with its reason."""
+"""Calibration: one Platt map per leaf, or the pooled slope with its reason."""
 
 import numpy as np
 import pytest
@@ -27,6 +27,12 @@ def maps(app):
     return table_with(app, "slope_se").set_index("leaf")
 
 
+def least(app, rows):
+    """Ask for so many rows of the rarer class."""
+    app.number_input(key="setting_min_rows").set_value(rows).run()
+    return calm(app)
+
+
 def fitted(rows):
     rows = rows[rows["split"] == "calibration"]
     platt = LogisticRegression(C=np.inf, tol=1e-10).fit(rows[["score"]], rows["label"])
@@ -34,7 +40,7 @@ def fitted(rows):
 
 
 def test_the_maps_are_those_of_scikit_learn_on_calibration_rows(segments):
-    app = calm(calibration_page(segments))
+    app = least(calibration_page(segments), 50)
     inside = segments["segment"] == "a"
     for leaf, rows in enumerate((segments, segments[~inside], segments[inside])):
         shown = maps(app).loc[leaf]
@@ -44,21 +50,26 @@ def test_the_maps_are_those_of_scikit_learn_on_calibration_rows(segments):
     assert not app.warning
 
 
-def test_a_leaf_with_few_rows_uses_the_pooled_map_and_is_flagged(segments):
+def test_a_leaf_with_few_of_the_rarer_class_has_the_pooled_slope_and_is_flagged(segments):
     app = calibration_page(segments)
-    own = maps(app).loc[[1, 2], "rows"]
-    app.number_input(key="setting_min_rows").set_value(int(own.min()) + 1).run()
-    small, large = own.idxmin(), own.idxmax()
-    assert said(calm(app).warning) == [f"Uses the pooled map: leaf {small} (few rows)."]
+    own = segments[segments["split"] == "calibration"]
+    counts = own.groupby(["segment", "label"]).size().unstack().min(axis=1)
+    rarer = counts.set_axis([2, 1])  # segment a is leaf 2
+    small, large = rarer.idxmin(), rarer.idxmax()
+    app = least(app, int(rarer.min()) + 1)
+    reason = "few of the rarer class"
+    assert said(app.warning) == [f"Pooled slope, own intercept: leaf {small} ({reason})."]
     assert maps(app).at[small, "slope"] == maps(app).at[0, "slope"]
-    assert maps(app).at[small, "fallback"] == "few rows"
+    assert maps(app).at[small, "intercept"] != maps(app).at[0, "intercept"]
+    assert maps(app).at[small, "fallback"] == reason
     assert maps(app).at[large, "slope"] != maps(app).at[0, "slope"]
 
 
-def test_a_leaf_with_one_class_uses_the_pooled_map_and_is_flagged(segments):
+def test_a_leaf_with_one_class_has_the_pooled_slope_and_is_flagged(segments):
     inside = (segments["segment"] == "a") & (segments["split"] == "calibration")
-    app = calm(calibration_page(segments.assign(label=segments["label"].mask(inside, "yes"))))
-    assert said(app.warning) == ["Uses the pooled map: leaf 2 (one class)."]
+    app = calibration_page(segments.assign(label=segments["label"].mask(inside, "yes")))
+    app = least(app, 50)
+    assert said(app.warning) == ["Pooled slope, own intercept: leaf 2 (one class)."]
 
 
 def test_scores_that_point_the_wrong_way_are_warned_of(segments):

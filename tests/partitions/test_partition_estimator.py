@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from hetcal.errors import PartitionError
+from hetcal.partitions.additive import AdditiveTerms
 from hetcal.partitions.auc_gain import AucGainPartition
 from hetcal.partitions.boosted import BoostedPartition
 from hetcal.partitions.columns import ColumnsPartition
@@ -17,6 +18,7 @@ from hetcal.partitions.tree import TreePartition
 ROWS = 60
 Y = np.arange(ROWS) % 2
 ESTIMATORS = [
+    AdditiveTerms(2, max_iter=3),
     AucGainPartition(),
     BoostedPartition(2, max_iter=3),
     ColumnsPartition("a"),
@@ -85,16 +87,19 @@ def test_missing_labels_are_refused(estimator):
 )
 def test_columns_that_tell_nothing_leave_all_rows_together(estimator, column):
     X = pd.DataFrame({"a": column, "b": column})
-    assert np.unique(fit(estimator, X, Y).apply(X)).size == 1
+    fitted = fit(estimator, X, Y)
+    told = fitted.apply(X) if hasattr(fitted, "apply") else fitted.decision_function(X)
+    assert np.unique(told, axis=0).shape[0] == 1
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2.5, True, "3", None])
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
+        (AdditiveTerms, "max_iter"),
+        (AdditiveTerms, "members"),
         (AucGainPartition, "max_depth"),
         (BoostedPartition, "max_iter"),
-        (BoostedPartition, "max_leaf_nodes"),
         (BoostedPartition, "members"),
         (ForestPartition, "max_rows"),
         (ForestPartition, "trees"),
@@ -102,5 +107,14 @@ def test_columns_that_tell_nothing_leave_all_rows_together(estimator, column):
     ],
 )
 def test_a_number_of_things_that_is_none_is_refused(kind, name, wrong):
+    with pytest.raises(PartitionError, match=f"The parameter '{name}' of the .* is {wrong!r}"):
+        fit(kind(**{name: wrong}), numbers("a", "b"), Y)
+
+
+@pytest.mark.parametrize("wrong", [-1, 2.5, True, "3"])
+@pytest.mark.parametrize(
+    ("kind", "name"), [(AdditiveTerms, "pairs"), (BoostedPartition, "max_leaf_nodes")]
+)
+def test_a_number_that_may_be_left_open_is_refused_where_it_is_none(kind, name, wrong):
     with pytest.raises(PartitionError, match=f"The parameter '{name}' of the .* is {wrong!r}"):
         fit(kind(**{name: wrong}), numbers("a", "b"), Y)

@@ -118,7 +118,7 @@ def test_terms_are_steps_with_their_entries_in_words_the_largest_first():
 def test_many_trees_go_from_the_typical_row_to_this_one_column_by_column():
     stage, one = forest(), X.iloc[[7]]
     steps = why_row(Scheme((stage,)), 0.4, one, TYPICAL)
-    assert steps["name"].iloc[1] == "a typical row"
+    assert steps["name"].iloc[1] == "the trees, for a typical row"
     case, score = TYPICAL.copy(), np.array([0.4])
     assert steps["logit"].iloc[1] == pytest.approx(stage.logit(score, case)[0], abs=1e-12)
     alone = []
@@ -133,7 +133,7 @@ def test_many_trees_go_from_the_typical_row_to_this_one_column_by_column():
 
 def test_the_typical_row_itself_has_no_column_to_change():
     steps = why_row(Scheme((forest(),)), 0.0, TYPICAL, TYPICAL)
-    assert steps["name"].tolist() == ["score before", "a typical row", "after"]
+    assert steps["name"].tolist() == ["score before", "the trees, for a typical row", "after"]
 
 
 def test_a_missing_value_is_named_so():

@@ -47,7 +47,9 @@ def test_is_algorithm_1_step_by_step():
     X_calibration, y_calibration = rows(4_000, 1)
     X_test, y_test = rows(4_000, 2)
     fitted = HeterogeneousCalibrator(
-        LogisticRegression(), partition=TreePartition(2, min_samples_leaf=200)
+        LogisticRegression(),
+        partition=TreePartition(2, min_samples_leaf=200),
+        calibrator=LeafCalibrator(min_rows=0),
     ).fit(X, y, X_calibration=X_calibration, y_calibration=y_calibration)
 
     network = LogisticRegression().fit(X, y)
@@ -96,9 +98,8 @@ def test_a_partition_is_taken_as_it_is():
 
 def test_probabilities_are_turned_into_logits():
     X, y = rows(1_000, 0)
-    fitted = HeterogeneousCalibrator(GaussianNB(), calibrator=LeafCalibrator(min_rows=10**6)).fit(
-        X, y
-    )
+    one_map = LeafCalibrator(shrinkage=np.inf)
+    fitted = HeterogeneousCalibrator(GaussianNB(), calibrator=one_map).fit(X, y)
     scores = logit(fitted.estimator_.predict_proba(X)[:, 1])
     pooled = fitted.calibrator_.pooled_
     assert fitted.decision_function(X) == pytest.approx(pooled.slope * scores + pooled.intercept)
@@ -125,7 +126,7 @@ def test_the_second_label_is_the_positive_one():
 
 
 def test_text_columns_reach_estimator_and_partition():
-    X, y = rows(2_000, 0)
+    X, y = rows(8_000, 0)
     frame = pd.DataFrame({"x": X[:, 1], "side": np.where(X[:, 0] > 0, "east", "west")})
     model = make_pipeline(
         make_column_transformer((OneHotEncoder(), ["side"]), remainder="passthrough"),
@@ -160,7 +161,7 @@ def test_scores_that_part_the_classes_stay_as_they_are():
 
 
 def test_weights_reach_every_part():
-    X, y = rows(2_000, 0)
+    X, y = rows(8_000, 0)
     weight = np.where(y == 1, 5.0, 1.0)
     plain = HeterogeneousCalibrator().fit(X, y)
     weighted = HeterogeneousCalibrator().fit(X, y, sample_weight=weight)

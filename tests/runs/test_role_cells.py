@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
+from hetcal.calibrators.leaf_calibrator import FEW
 from hetcal.cells.cells import Cells
 from hetcal.data.scores import scores_from_column
 from hetcal.data.splits import split_by_fraction
@@ -165,7 +166,7 @@ def test_another_least_number_of_rows_does_not_touch_the_rows(many_rows):
         for fewest in (50, 10**6)
     )
     assert {each.fallback for each in few.calibrator.maps_} == {None}
-    assert {each.fallback for each in many.calibrator.maps_} == {"few rows"}
+    assert {each.fallback for each in many.calibrator.maps_} == {FEW}
     assert few.comparison.after.score.size == passed.cells.test.score.size
 
 

@@ -1,10 +1,13 @@
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from hetcal.calibrators.platt import fit_platt
-from hetcal.schemes.parts import fit_pooled, fit_weights
+from hetcal.partitions.tree import TreePartition
+from hetcal.schemes.parts import PlainLeavesPart, ShrunkenLeavesPart, fit_pooled, fit_weights
+from hetcal.schemes.rows import SchemeRows
 
 
 def rows(seed=0, size=2_000):
@@ -68,3 +71,17 @@ def test_one_huge_score_does_not_flatten_the_pooled_map():
     y = (rng.random(3_000) < expit(scores)).astype(np.int64)
     scores[0] = 1e5
     assert fit_pooled(scores, y).slope == pytest.approx(1.0, abs=0.15)
+
+
+@pytest.mark.parametrize("kind", [PlainLeavesPart, ShrunkenLeavesPart])
+def test_equal_scores_become_the_rates_of_the_leaves(kind):
+    """This is what a tree gives without the network."""
+    columns, y, _ = rows()
+    X, same = pd.DataFrame(columns, columns=["a", "b"]), np.zeros(len(y))
+    tree = TreePartition(2, min_samples_leaf=200).fit(X, y).partition_
+    leaf = tree.apply(X)
+    every = np.arange(len(y))
+    mapped, stage = kind(tree, leaf).fit(same, SchemeRows(X, y, same), every, 1.0)
+    for each in np.unique(leaf):
+        assert expit(mapped[leaf == each]) == pytest.approx(y[leaf == each].mean(), abs=0.02)
+    assert stage().logit(same, X) == pytest.approx(mapped)

@@ -11,21 +11,23 @@ NEED_SCORES = (*READ_SCORES, "layer")
 
 def division(settings: Settings) -> Settings:
     """Keep what the roles of the rows depend on."""
-    kind = ("partition",) if settings.partition in READ_SCORES else ()
+    kind = ("partition", "use_validation") if settings.partition in READ_SCORES else ()
     return _only(settings, "fractions", "seed", *kind)
 
 
 def growth(settings: Settings) -> Settings:
     """Keep what one partition depends on."""
     size = ("max_depth", "min_leaf", "tree_size")
-    return _only(settings, "fractions", "seed", "partition", *size, "segments", "bins")
+    others = "partition", "use_validation", "segments", "bins"
+    return _only(settings, "fractions", "seed", *others, *size)
 
 
 def ensemble(settings: Settings) -> Settings:
     """Keep what a scheme depends on."""
     terms = ("pairs", "increasing", "decreasing")
     named = {"additive": terms, **dict.fromkeys(CHOOSING, (*terms, "only", "take"))}
-    return _only(settings, "fractions", "seed", "partition", *named.get(settings.partition, ()))
+    kept = "partition", "use_validation", *named.get(settings.partition, ())
+    return _only(settings, "fractions", "seed", *kept)
 
 
 def trial(settings: Settings) -> Settings:
@@ -50,7 +52,7 @@ def for_classes(settings: Settings, method: ClassMethod) -> Settings:
         "columns": ("segments", "bins"),
         "tree": ("max_depth", "min_leaf"),
     }[kind]
-    chosen = _only(settings, "fractions", "seed", *kept)
+    chosen = _only(settings, "fractions", "seed", "use_validation", *kept)
     return replace(chosen, partition=kind, calibrator=method)
 
 
