@@ -12,7 +12,7 @@ from pages.shared.controls.partition import (
 from pages.shared.display.columns import NO_ROWS, leaf_columns
 from pages.shared.display.messages import plain
 from pages.shared.display.progress import shown_progress
-from pages.shared.display.results import scheme_in_words, show_ladder
+from pages.shared.display.results import draw_ladder, offer_comparison, scheme_in_words
 from pages.shared.display.tables import leaf_rows
 from pages.shared.display.widgets import leaf_chart, leaf_picker
 from pages.shared.flow.flow import current_flow
@@ -41,8 +41,9 @@ if choice is not None:
     in_use = "Taken" if flow.settings.take == choice.chosen else "Recommended"
     title = f"{in_use}: {scheme_in_words(choice)}" if flow.climbable else "The scheme"
     st.subheader(title, anchor=False)
-    st.markdown(choice.why)
-    show_ladder(flow, "partition_ladder")
+    st.markdown(plain(choice.why))
+    draw_ladder(flow, "partition_ladder")
+    offer_comparison(flow, "partition_ladder")
     show_tree_words(choice)
 grown = grown_words(partition, leaves, None if choice is None else choice.chosen)
 leaf_chart(

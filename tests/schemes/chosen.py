@@ -4,9 +4,9 @@ import numpy as np
 
 from hetcal.partitions.tree import TreePartition
 from hetcal.progress import silent
-from hetcal.runs.fitting import SCORE_TREES
-from hetcal.schemes.candidates import IDENTITY, POOLED, Candidate, named_candidate
-from hetcal.schemes.choice import Choice, candidate_table, try_candidates
+from hetcal.runs.fitting import score_trees
+from hetcal.schemes.candidates import IDENTITY, POOLED, Candidate, GrowthSettings, named_candidate
+from hetcal.schemes.choice import ALLOWED, Choice, candidate_table, try_candidates
 from hetcal.schemes.cross_fitting import divide_rows
 from hetcal.schemes.parts import PlainLeavesPart, PooledPart, ShrunkenLeavesPart
 from hetcal.schemes.rows import SchemeRows
@@ -26,8 +26,11 @@ def chosen(name):
         found = _candidate(name, training, held)
         candidates = [IDENTITY, POOLED] + [found] * (found not in (IDENTITY, POOLED))
         trial, at = try_candidates(candidates, divide_rows(held, 2, 0)), candidates.index(found)
-        scheme = found.scheme(held, trial.tried[at].strength)
-        return Choice(scheme, name, f"Told to take {name}.", candidate_table(trial, at), 0)
+        scheme = found.scheme(held.known_scores, held, trial.tried[at].strength)
+        without = found.scheme(held.constant_scores, held, trial.without[at].strength)
+        rungs = candidate_table(trial, at, [each.kind in ALLOWED for each in candidates])
+        why = f"Told to take {name}."
+        return Choice(scheme, name, why, rungs, 0, without=without, trial=trial)
 
     return fit
 
@@ -38,9 +41,15 @@ def _candidate(name, training, held):
     known = (
         IDENTITY,
         POOLED,
-        Candidate("tree", "", (PlainLeavesPart(*parts),)),
-        Candidate("shrunken tree", "", (PooledPart(), ShrunkenLeavesPart(*parts)), (5.0,)),
-        *SCORE_TREES,
+        Candidate("tree", "one tree", "calibration", (PlainLeavesPart(*parts),)),
+        Candidate(
+            "shrunken tree",
+            "a larger tree",
+            "calibration",
+            (PooledPart(), ShrunkenLeavesPart(*parts)),
+            (5.0,),
+        ),
+        *score_trees(),
     )
     found = (each for each in known if each.name == name)
-    return next(found, None) or named_candidate(name, training, held, 0)
+    return next(found, None) or named_candidate(name, training, held, GrowthSettings())

@@ -10,10 +10,10 @@ from hetcal.data.columns import column_kind
 from hetcal.models.scoring import ModelScoring
 from hetcal.partitions.partition import Partition
 from hetcal.partitions.tree import default_min_leaf
+from hetcal.results.words import DEFINITIONS
 from hetcal.runs.settings import CHOOSING, FOR_CLASSES, TREE_SIZES
 from hetcal.schemes.choice import Choice
 from pages.shared.controls.uploads import loaded_partition
-from pages.shared.display.columns import KINDS_IN_WORDS
 from pages.shared.flow.flow import Flow, current_flow
 from pages.shared.jobs import job_running, start_scoring_job
 from pages.shared.state import bound, change_settings, setting, update, workspace
@@ -84,17 +84,16 @@ DIVIDES = {
 ONLY_SHOWS = "This tree only shows where the model is over-confident, and what is applied there."
 OF_TRAIN_ROWS = ("tree", "shrunken tree")
 WITH_DEPTH = ("tree", "auc-gain", "instability", "layer")
-WITH_TERMS = (*CHOOSING, "additive")
 MOST_PAIRS = 100
 
 
 def partition_controls(flow: Flow) -> None:
     """Let the user choose the kind of partition and its details, or load one."""
     kind, several = flow.settings.partition, bool(flow.classes)
-    if not _offered(OF_CLASSES if several else NAMES, kind, CLASS_WORDS if several else WORDS):
+    if not _offered(flow, OF_CLASSES if several else NAMES, CLASS_WORDS if several else WORDS):
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        if kind in WITH_TERMS and not several:
+        if kind == "additive":
             _term_controls(flow)
         if kind in WITH_DEPTH:
             _tree_controls(flow, kind)
@@ -145,8 +144,9 @@ def grown_words(partition: Partition, leaves: pd.DataFrame, chosen: str | None) 
     return f" The chart counts the {grown:,} rows that the tree was grown on; the table counts all."
 
 
-def _offered(kinds: Iterable[str], kind: str, words: dict[str, str]) -> bool:
+def _offered(flow: Flow, kinds: Iterable[str], words: dict[str, str]) -> bool:
     """Offer the kinds of partition; False if a loaded one takes their place."""
+    kind = flow.settings.partition
     if workspace().partition is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.info("A loaded partition is in use.", icon=":material/upload_file:")
@@ -162,11 +162,13 @@ def _offered(kinds: Iterable[str], kind: str, words: dict[str, str]) -> bool:
             list(kinds),
             format_func=NAMES.__getitem__,
             width=260,
-            help=KINDS_IN_WORDS,
+            help=DEFINITIONS["Kinds of schemes"],
             **bound("setting_partition", kind, store),
         )
-        if kind in CHOOSING and "best" in kinds:
+        if kind in CHOOSING and not flow.classes:
             _only_maps()
+            with st.popover("Curves", icon=":material/ssid_chart:"):
+                _term_controls(flow)
         with st.popover("Load a partition", icon=":material/upload_file:"):
             loaded_partition()
     st.markdown(words[kind])
@@ -191,31 +193,25 @@ def _term_controls(flow: Flow) -> None:
     """Offer how many pairs of columns the curves may have, and which curves only rise or fall."""
     table, settings = flow.table, flow.settings
     numbers = [name for name in table.X if column_kind(table.X[name]) == "number"]
-    inline = settings.partition == "additive"
-    with (
-        st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
-        if inline
-        else st.popover("Curves", icon=":material/ssid_chart:")
+    st.number_input(
+        "Most pairs of columns",
+        0,
+        MOST_PAIRS,
+        width=200,
+        help="A pair is kept only if it helps. With 0 there is one curve per column.",
+        **setting("pairs"),
+    )
+    for name, other, words in (
+        ("increasing", settings.decreasing, "rise"),
+        ("decreasing", settings.increasing, "fall"),
     ):
-        st.number_input(
-            "Most pairs of columns",
-            0,
-            MOST_PAIRS,
-            width=200,
-            help="A pair is kept only if it helps. With 0 there is one curve per column.",
-            **setting("pairs"),
+        st.multiselect(
+            f"Columns whose curves only {words}",
+            [each for each in numbers if each not in other],
+            placeholder="none",
+            width=320,
+            **setting(name),
         )
-        for name, other, words in (
-            ("increasing", settings.decreasing, "rise"),
-            ("decreasing", settings.increasing, "fall"),
-        ):
-            st.multiselect(
-                f"Columns whose curves only {words}",
-                [each for each in numbers if each not in other],
-                placeholder="none",
-                width=320,
-                **setting(name),
-            )
 
 
 def _tree_controls(flow: Flow, kind: str) -> None:

@@ -53,13 +53,6 @@ NO_ROWS = "no rows of this role"
 ONE_LABEL = "not defined: AUC and slope need rows of both labels, the other numbers need rows"
 NO_SCORE = "the row has no finite score"
 NO_CONTROL = "not known without the network"
-KINDS_IN_WORDS = (
-    "Calibration: within a leaf, only an increasing map of the score decides. Correction: the "
-    "score plus terms of the columns that one can read. Second model: the score beside boosted "
-    "trees."
-)
-WITHOUT = "of the same scheme fitted with a constant score, on the same rows"
-ADDS = "With the network minus without it, on the same rows, with its paired 95 % interval"
 
 
 def scored_columns(scored: pd.DataFrame) -> Columns:
@@ -185,16 +178,16 @@ def ladder_columns(measure: str) -> Columns:
     """Name the columns of the rungs of the ladder, whose lifts are in this measure."""
     return {
         "rung": _text("rung", width=280),
-        "kind": _text("kind", help=KINDS_IN_WORDS),
+        "kind": _text("kind", help=DEFINITIONS["Kinds of schemes"]),
         measure: _number(measure, format="%.4f", help="Cross-fitted"),
         "lift": _number(
             "lift", format="%+.4f", help=f"{measure} minus that of your model, cross-fitted"
         ),
         "interval": _text("95 % interval"),
         f"{measure} without the network": _number(
-            "without the network", format="%.4f", help=f"{measure} {WITHOUT}"
+            "without the network", format="%.4f", help=DEFINITIONS["Without the network"]
         ),
-        "network adds": _number("network adds", format="%+.4f", help=ADDS),
+        "network adds": _number("network adds", format="%+.4f", help=DEFINITIONS["Network adds"]),
         "interval of that": _text("95 % interval "),
         "log-loss": _measure("log-loss", "Log-loss"),
         "numbers": _number("numbers", format="localized", help="How many numbers decide"),

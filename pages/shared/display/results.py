@@ -1,5 +1,6 @@
 """What pages show of a run: verdict, lift and scheme, and the results of all classes together."""
 
+import math
 from functools import partial
 
 import streamlit as st
@@ -7,11 +8,10 @@ import streamlit as st
 from hetcal.artifacts.archive import SavedScheme
 from hetcal.artifacts.saved_run import SavedRun
 from hetcal.figures.ladder import LADDER_HOW, ladder_figure
-from hetcal.figures.results import class_lift_figure, lift_figure, top_label_figure
-from hetcal.metrics.delong import Lift
+from hetcal.figures.results import change_figure, class_lift_figure, top_label_figure
 from hetcal.results.evaluation import Evaluation, metrics_table
 from hetcal.results.ladder import ladder_table, price_in_words
-from hetcal.results.words import DEFINITIONS, outcome, same_order, verdict
+from hetcal.results.words import DEFINITIONS, measured_on, outcome, same_order, verdict
 from hetcal.runs.run import Run
 from hetcal.schemes.candidates import IDENTITY, in_words
 from hetcal.schemes.choice import Choice
@@ -28,7 +28,7 @@ from pages.shared.display.messages import plain, unbroken
 from pages.shared.display.tables import draw_table
 from pages.shared.display.widgets import cards, chart, how_to_read, rung_chart
 from pages.shared.flow.flow import Flow
-from pages.shared.state import bound, change_settings
+from pages.shared.state import bound, change_settings, update
 
 CROSS_FITTED = (
     "Cross-fitted on validation and calibration rows; the test rows are not used. Of the schemes "
@@ -37,26 +37,81 @@ CROSS_FITTED = (
 )
 
 
-def show_verdict(evaluation: Evaluation, one_map: bool = False) -> None:
-    """Show the verdict, in the colour of its outcome."""
-    lift, rows, groups = evaluation.lift, evaluation.rows, evaluation.groups
-    _say_outcome(lift, verdict(lift, rows, one_map, groups))
+def show_verdict(flow: Flow) -> None:
+    """Show the verdict, in the colour of its outcome: its first sentence, then the rest."""
+    _say_verdict(flow.run.evaluation, _verdict(flow))
 
 
-def show_lift(evaluation: Evaluation, key: str, one_map: bool = False) -> None:
-    """Draw the lift with its interval, unless the ranking is unchanged."""
-    lift, rows, groups = evaluation.lift, evaluation.rows, evaluation.groups
-    if not same_order(lift):
-        chart(
-            lift_figure(lift, rows),
-            key=key,
-            alt=verdict(lift, rows, one_map, groups),
-            how="Bar: 95 % interval of the lift. A gain is significant if it lies right of zero.",
+def show_numbers(found: Evaluation) -> None:
+    """Show what the scheme reaches on the test rows, without the network, and what that adds."""
+    lift, loss, adds = found.lift, found.loss, found.network_adds
+    measure, meaning = ("AUC", DEFINITIONS["AUC"])
+    if found.by_class is not None:
+        measure, meaning = "Macro AUC", MACRO_AUC
+    before, after = found.before.log_loss, found.after.log_loss
+    more = ()
+    if adds is not None:
+        more = (
+            (
+                f"{measure} without the network",
+                f"{adds.before:.4f}",
+                DEFINITIONS["Without the network"],
+            ),
+            (
+                "Network adds",
+                f"{adds.auc:+.4f}",
+                DEFINITIONS["Network adds"],
+                _between(adds.low, adds.high),
+            ),
+        )
+    cards(
+        (f"{measure} before", f"{lift.before:.4f}", meaning),
+        (
+            f"{measure} after",
+            f"{lift.after:.4f}",
+            meaning,
+            f"{lift.auc:+.4f} {_between(lift.low, lift.high)}".strip(),
+        ),
+        (
+            "Log-loss",
+            f"{before:.4f} → {after:.4f}",
+            DEFINITIONS["Log-loss"],
+            f"{after - before:+.4f} {_between(-loss.high, -loss.low)}".strip(),
+        ),
+        *more,
+    )
+
+
+def _between(low: float, high: float) -> str:
+    return "" if math.isnan(low) else f"({low:+.4f} to {high:+.4f})"
+
+
+def show_change(flow: Flow, key: str) -> None:
+    """Draw ranking and probabilities before and after, unless nothing was changed."""
+    found = flow.run.evaluation
+    if same_order(found.lift) and not found.loss.fall:
+        return
+    chart(
+        change_figure(found),
+        key=key,
+        alt=_verdict(flow),
+        how="Bars: 95 % intervals of the change. It is significant if its bar does not reach back "
+        "to the blue mark. The closer the hollow mark, the less the network adds.",
+    )
+
+
+def show_scheme(flow: Flow, *, at_length: bool = True) -> None:
+    """Name the scheme in use and its kind, and say why it is used: at length, or on hover."""
+    if flow.choice is not None:
+        show_choice(flow.choice, at_length=at_length)
+    else:
+        st.markdown(
+            f"In use: **a map in each of {len(flow.partition.leaves)} leaves** (calibration)."
         )
 
 
-def show_scheme(choice: Choice | SavedScheme, *, at_length: bool = True) -> None:
-    """Name the scheme in use and its kind, and say why it is used: at length, or on hover."""
+def show_choice(choice: Choice | SavedScheme, *, at_length: bool = True) -> None:
+    """Name a scheme and its kind, and say why it is used."""
     named, reason = f"In use: **{plain(scheme_in_words(choice))}**.", plain(choice.why)
     if at_length:
         st.markdown(f"{named} {reason}")
@@ -66,7 +121,7 @@ def show_scheme(choice: Choice | SavedScheme, *, at_length: bool = True) -> None
 
 def scheme_in_words(choice: Choice | SavedScheme) -> str:
     """Say what the scheme in use does, and of which kind it is."""
-    if not isinstance(choice, Choice):
+    if choice.candidates is None:
         return in_words(choice.chosen)
     rung = choice.candidates.set_index("name").loc[choice.chosen]
     return rung["words"] if rung["kind"] == "none" else f"{rung['words']} ({rung['kind']})"
@@ -74,22 +129,49 @@ def scheme_in_words(choice: Choice | SavedScheme) -> str:
 
 def show_ladder(flow: Flow, key: str) -> None:
     """Draw what every scheme gives, with the price of the one in use, and let another be taken."""
+    if flow.choice is not None and flow.choice.candidates is not None:
+        st.subheader("What would help how much", anchor=False)
+        found = flow.whole.evaluation
+        where, lift = measured_on(found.rows, found.groups), found.lift
+        reached = f"On {where}: {lift.auc:+.4f} {_between(lift.low, lift.high)}".strip()
+        draw_ladder(flow, key, f"{reached}.")
+    offer_comparison(flow, key)
+
+
+def offer_comparison(flow: Flow, key: str) -> None:
+    """Offer to compare all schemes, where one was chosen by name."""
+    if flow.saved is None and not flow.climbable:
+        st.button(
+            "Compare all schemes",
+            key=f"{key}_compare",
+            icon=":material/stairs:",
+            help="Fits every scheme, with and without your network, and recommends one.",
+            on_click=_compare,
+        )
+
+
+def draw_ladder(flow: Flow, key: str, reached: str = "") -> None:
+    """Draw the ladder, with the price of the rung in use and what it `reached` on test rows."""
     choice = flow.choice
-    if not isinstance(choice, Choice):
-        return
     rungs, measure = choice.candidates, choice.measure
-    st.markdown(unbroken(price_in_words(rungs, choice.more, measure)))
+    more = choice.more if isinstance(choice, Choice) else None
+    st.markdown(unbroken(f"{price_in_words(rungs, more, measure)} {reached}"))
     alt = f"{measure} of every scheme on rows that it was not fitted on, with and without the model"
-    figure = ladder_figure(rungs, measure)
+    figure, key_now = ladder_figure(rungs, measure), f"{key}_{choice.chosen}"
     if flow.climbable:
         # Another key for every rung in use, so that no mark stays selected.
-        rung_chart(figure, f"{key}_{choice.chosen}", alt, LADDER_HOW, take=partial(_take, flow))
+        rung_chart(figure, key_now, alt, LADDER_HOW, take=partial(_take, flow))
         _rung_buttons(flow, key)
     else:
-        chart(figure, key=f"{key}_{choice.chosen}", alt=alt, how=LADDER_HOW)
+        chart(figure, key_now, alt, LADDER_HOW)
     with st.expander("Table of the ladder"):
         draw_table(ladder_table(rungs, measure), ladder_columns(measure), NO_CONTROL)
         st.caption(CROSS_FITTED)
+
+
+def _compare() -> None:
+    update(partition=None)
+    change_settings(partition="auto", take=None)
 
 
 def _rung_buttons(flow: Flow, key: str) -> None:
@@ -157,16 +239,14 @@ def _ranking_inside(flow: Flow) -> str:
 
 def show_class_verdict(run: Run | SavedRun) -> None:
     """Say what to do with the model and why, and the numbers of all classes together."""
-    found, choice = run.evaluation, run.choice
-    _say_outcome(found.lift, _verdict(run))
-    if choice is not None:
-        show_scheme(choice)
-    before, after = found.before, found.after
-    cards(
-        ("Macro AUC before", f"{before.macro_auc:.4f}", MACRO_AUC),
-        ("Macro AUC after", f"{after.macro_auc:.4f}", MACRO_AUC),
-        ("Log-loss", f"{before.log_loss:.4f} → {after.log_loss:.4f}", DEFINITIONS["Log-loss"]),
-        ("Accuracy", f"{before.accuracy:.1%} → {after.accuracy:.1%}", ACCURACY),
+    found = run.evaluation
+    _say_verdict(found, run.verdict)
+    if run.choice is not None:
+        show_choice(run.choice)
+    show_numbers(found)
+    st.caption(
+        f"Accuracy {found.before.accuracy:.1%} before and {found.after.accuracy:.1%} after.",
+        help=ACCURACY,
     )
 
 
@@ -176,7 +256,7 @@ def show_class_lifts(flow: Flow) -> None:
     chart(
         class_lift_figure(found, flow.shown),
         key="classes_lift",
-        alt=_verdict(flow.whole),
+        alt=flow.whole.verdict,
         how="Bars: 95 % intervals of the lift, of all classes together and of each class against "
         "all others. A gain is significant if its bar lies right of zero.",
     )
@@ -218,14 +298,22 @@ def show_shown_class(flow: Flow) -> None:
     )
 
 
-def _say_outcome(lift: Lift, text: str) -> None:
-    """Show a message about a lift, in the colour of its outcome."""
-    bad = dict.fromkeys(("harm", "backwards"), st.error)
-    show = {"gain": st.success, "unclear": st.info, "same": st.info, **bad}
-    show[outcome(lift)](unbroken(text))
+def _say_verdict(found: Evaluation, text: str) -> None:
+    """Show a verdict in the colour of its outcome, its first sentence as the answer."""
+    show = {
+        "gain": st.success,
+        "columns": st.warning,
+        "ranking": st.warning,
+        "harm": st.error,
+        "backwards": st.error,
+    }.get(outcome(found), st.info)
+    first, _, rest = text.partition(". ")
+    show(unbroken(f"**{plain(first.rstrip('.'))}.**\n\n{plain(rest)}"))
 
 
-def _verdict(run: Run | SavedRun) -> str:
-    found = run.evaluation
-    parts = found.lift, found.rows, not run.divided, found.groups
-    return verdict(*parts, several_classes=True)
+def _verdict(flow: Flow) -> str:
+    """Return the verdict on what is shown: two classes, or one class against all others."""
+    if not flow.classes:
+        return flow.run.verdict
+    whole = flow.whole
+    return verdict(flow.run.evaluation, whole.kind, one_map=not whole.divided)

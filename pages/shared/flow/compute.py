@@ -22,6 +22,7 @@ from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.data.checks import Finding, check_table
 from hetcal.data.columns import describe_columns
 from hetcal.data.reading import Source, file_per_role, from_path, one_file, read_file
+from hetcal.data.score_checks import check_scores, check_training, check_validation
 from hetcal.data.scores import Scores, require_ranking
 from hetcal.data.splits import Split
 from hetcal.data.table import Roles, Table, make_table
@@ -78,6 +79,18 @@ def findings_of(
     table: Table, settings: Settings, _progress: Progress = silent
 ) -> tuple[Finding, ...]:
     return check_table(table, split_of(table, settings), _progress)
+
+
+@cached
+def score_findings_of(
+    table: Table, scores: Scores, settings: Settings, trained_here: bool, reused: bool
+) -> tuple[Finding, ...]:
+    """Look for problems of the scores; `reused` are validation rows that schemes read, too."""
+    split = split_of(table, settings)
+    found = () if trained_here else check_training(table.roles)
+    if reused:
+        found = *found, *check_validation(table, scores, split)
+    return *check_scores(table, scores, split), *found
 
 
 @cached
@@ -189,6 +202,7 @@ def run_of(
     partition: Partition,
     choice: Choice | None,
     exact: bool,
+    findings: tuple[Finding, ...] = (),
     _progress: Progress = silent,
 ) -> Run:
     passed = first_pass_of(table, scores, division(settings), partition, exact, _progress)
@@ -197,7 +211,8 @@ def run_of(
     calibrator = maps_of(table, scores, maps(settings), partition, chosen, exact)
     if isinstance(calibrator, LeafCalibrator):
         calibrator = calibrator.with_min_rows(settings.min_rows)
-    return finish_run(passed, settings, partition, calibrator, choice)
+    finished = finish_run(passed, settings, partition, calibrator, choice)
+    return replace(finished, findings=findings)
 
 
 @cached

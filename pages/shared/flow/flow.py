@@ -11,7 +11,6 @@ from hetcal.artifacts.saved_run import FROM_SKETCH, SavedRun
 from hetcal.cells.sketch import computed_on
 from hetcal.data.checks import Finding
 from hetcal.data.reading import Source
-from hetcal.data.score_checks import check_scores, check_training, check_validation
 from hetcal.data.scores import Scores
 from hetcal.data.splits import Split
 from hetcal.data.table import Table, class_balance
@@ -122,10 +121,9 @@ class Flow:
         """Possible problems of the scores."""
         here = self.workspace
         trained = here.network is not None and isinstance(here.scoring, ModelScoring)
-        found = () if trained else check_training(here.roles)
-        if here.partition is None and self.settings.reuses_validation:
-            found = *found, *check_validation(self.table, self.scores, self.split)
-        return *check_scores(self.table, self.scores, self.split), *found
+        reused = here.partition is None and self.settings.reuses_validation
+        parts = self.table, self.scores, division(self.settings)
+        return compute.score_findings_of(*parts, trained, reused)
 
     @property
     def choosing(self) -> bool:
@@ -202,7 +200,8 @@ class Flow:
         parts = self.table, self.scores, self.settings, self._divided_by
         # The logits of a scheme of many trees are those of rows, not of cells.
         exact = self.workspace.all_rows or self.choice is not None
-        return compute.run_of(*parts, self.choice, exact, self.progress)
+        findings = *self.score_findings, *self.findings
+        return compute.run_of(*parts, self.choice, exact, findings, self.progress)
 
     @cached_property
     def run(self) -> Run | SavedRun:
