@@ -40,7 +40,7 @@ if not workspace().files and workspace().saved is None:
 
 flow = need_results()
 if flow.classes:
-    show_class_verdict(flow.whole)
+    show_class_verdict(flow)
     show_class_lifts(flow)
 else:
     show_verdict(flow)

@@ -150,7 +150,7 @@ def change_figure(found: Evaluation) -> go.Figure:
         (0.53, f"<b>Probabilities</b>: {fell}"),
     )
     return draw(
-        [*left, *alone, *({**each, "xaxis": "x2", "showlegend": False} for each in right)],
+        [*alone, *left, *({**each, "xaxis": "x2", "showlegend": False} for each in right)],
         185,
         x={**axis, "domain": [0.0, 0.47], "title": f"{measure} (higher is better)"},
         y={"visible": False, "fixedrange": True, "range": [-1, 1]},
@@ -190,8 +190,9 @@ def _hollow(value: float, words: str) -> Part:
         y=[0],
         name="after, without the network",
         mode="markers",
+        legendrank=1001,  # drawn first, so that it hides neither of the others
         marker={
-            "size": 14,
+            "size": 20,
             "symbol": "circle-open",
             "color": colour("quiet"),
             "line": {"width": 2},

@@ -255,21 +255,22 @@ def loss_in_words(evaluation: Evaluation) -> str:
 def other_kinds(ladder: pd.DataFrame, evaluation: Evaluation, kind: Kind) -> list[str]:
     """Say what the best schemes of other kinds would reach, if they are better than the model.
 
-    Their lifts were found by cross-fitting; here they are added to the AUC of the test rows.
+    How much more or less they lift than the scheme was found by cross-fitting; here it is added to
+    the AUC of the test rows.
     """
-    before, said = evaluation.lift.before, []
-    own = ladder.loc[ladder["chosen"], "lift"].max()
+    own, said = ladder.loc[ladder["chosen"], "lift"].max(), []
+    start = evaluation.lift.after - own
     for each, name in REACHED.items():
         of_kind = ladder[(ladder["kind"] == each) & (ladder["low"] > 0)]
         if each == kind or of_kind.empty:
             continue
         best = of_kind.loc[of_kind["lift"].idxmax()]
-        reached = f"{name} ('{best['name']}') would reach about {before + best['lift']:.4f}"
+        reached = f"{name} ('{best['name']}') would reach about {start + best['lift']:.4f}"
         price = float(own - best["lift"])
         if each == "second model":
             useless = not best["adds_low"] > 0 and outcome(evaluation) != "columns"
             advice = ": consider replacing it." if useless else "."
-            said.append(f"{reached}, and {_second_model(best, before)}{advice}")
+            said.append(f"{reached}, and {_second_model(best, start)}{advice}")
         elif price > 0 and KINDS.index(each) < KINDS.index(kind):
             said.append(f"{reached}: the price of the simpler one is {price:.4f}.")
         else:
@@ -277,9 +278,9 @@ def other_kinds(ladder: pd.DataFrame, evaluation: Evaluation, kind: Kind) -> lis
     return said
 
 
-def _second_model(best: "pd.Series[Any]", before: float) -> str:
+def _second_model(best: "pd.Series[Any]", start: float) -> str:
     interval = f"{best['adds']:+.4f} ({best['adds_low']:+.4f} to {best['adds_high']:+.4f})"
-    return f"{before + best['without']:.4f} without your model, which adds {interval}"
+    return f"{start + best['without']:.4f} without your model, which adds {interval}"
 
 
 def _measure(evaluation: Evaluation) -> str:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.calibrators.class_calibrator import ClassCalibrator
+from hetcal.calibrators.class_map import count_numbers as numbers_of_class_map
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.calibrators.shapes import count_numbers
 from hetcal.cells.cells import Cells
@@ -187,8 +188,8 @@ class Run:
         if self.choice is not None:
             return self.choice.scheme.numbers
         if isinstance(self.calibrator, ClassCalibrator):
-            maps = self.calibrator.maps_.values()
-            return sum(each.weights.size + each.bias.size for each in maps)
+            one = numbers_of_class_map(self.calibrator.method, len(self.classes))
+            return one * len(self.calibrator.maps_)
         return sum(count_numbers(each.shape) for each in self.calibrator.maps_)
 
     @property

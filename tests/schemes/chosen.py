@@ -38,17 +38,12 @@ def chosen(name):
 def _candidate(name, training, held):
     tree = TreePartition(2, min_samples_leaf=100).fit(training.X, training.y).partition_
     parts = tree, tree.apply(held.X)
+    shrunken = PooledPart(), ShrunkenLeavesPart(*parts)
     known = (
         IDENTITY,
         POOLED,
         Candidate("tree", "one tree", "calibration", (PlainLeavesPart(*parts),)),
-        Candidate(
-            "shrunken tree",
-            "a larger tree",
-            "calibration",
-            (PooledPart(), ShrunkenLeavesPart(*parts)),
-            (5.0,),
-        ),
+        Candidate("shrunken tree", "a larger tree", "calibration", shrunken, (5.0,)),
         *score_trees(),
     )
     found = (each for each in known if each.name == name)

@@ -6,13 +6,11 @@ from functools import partial
 import streamlit as st
 
 from hetcal.artifacts.archive import SavedScheme
-from hetcal.artifacts.saved_run import SavedRun
 from hetcal.figures.ladder import LADDER_HOW, ladder_figure
 from hetcal.figures.results import change_figure, class_lift_figure, top_label_figure
 from hetcal.results.evaluation import Evaluation, metrics_table
 from hetcal.results.ladder import ladder_table, price_in_words
 from hetcal.results.words import DEFINITIONS, measured_on, outcome, same_order, verdict
-from hetcal.runs.run import Run
 from hetcal.schemes.candidates import IDENTITY, in_words
 from hetcal.schemes.choice import Choice
 from pages.shared.display.columns import (
@@ -183,6 +181,7 @@ def _rung_buttons(flow: Flow, key: str) -> None:
             "Use another rung",
             rungs.loc[free, "name"].tolist(),
             required=True,
+            wrap=True,
             format_func=lambda name: (
                 rung_name(name) + (" (recommended)" if name == recommended else "")
             ),
@@ -237,8 +236,9 @@ def _ranking_inside(flow: Flow) -> str:
     return "A decreasing map reverses the ranking inside its leaf; an increasing one keeps it."
 
 
-def show_class_verdict(run: Run | SavedRun) -> None:
+def show_class_verdict(flow: Flow) -> None:
     """Say what to do with the model and why, and the numbers of all classes together."""
+    run = flow.whole
     found = run.evaluation
     _say_verdict(found, run.verdict)
     if run.choice is not None:
@@ -266,7 +266,7 @@ def show_class_results(flow: Flow) -> None:
     """Show what calibration changed for all classes together."""
     run = flow.whole
     found, choice = run.evaluation, run.choice
-    show_class_verdict(run)
+    show_class_verdict(flow)
     left, right = st.columns(2, gap="medium")
     with left:
         st.subheader("Class by class", anchor=False)
