@@ -109,15 +109,6 @@ class Choice:
         used, best = (int(self.candidates[by].argmax()) for by in ("chosen", "lift"))
         return gain_between(self.trial.tried[used], self.trial.tried[best], self.trial.folds)
 
-    def among(self, kinds: Sequence[Kind]) -> "Choice":
-        """Choose again, among schemes of these kinds; nothing is tried a second time."""
-        allowed = [each in kinds for each in self.candidates["kind"]]
-        if self.trial is None or allowed == self.candidates["allowed"].tolist():
-            return self
-        start = time.perf_counter() - self.seconds
-        chosen, why = _choose(self.trial, [i for i, may in enumerate(allowed) if may])
-        return _fitted(self.trial, chosen, why, start, allowed)
-
     def take(self, name: str) -> "Choice":
         """Fit another rung of the ladder in place of the chosen one."""
         names = self.candidates["name"].tolist()

@@ -126,11 +126,12 @@ def choice_of(
     _progress: Progress = silent,
 ) -> Choice:
     """Choose among the schemes, or take the rung that the user chose; they are tried once."""
-    found = trial_of(table, scores, trial(settings), tree, _progress)
+    tried = trial(settings)
+    found, kinds = trial_of(table, scores, tried, tree, _progress), allowed_kinds(settings)
     if settings.partition not in CHOOSING:
         return found
     if settings.take is None:
-        return found.among(allowed_kinds(settings))
+        return found if kinds == allowed_kinds(tried) else found.among(kinds)
     found = choice_of(table, scores, replace(settings, take=None), tree, _progress)
     # The rung may have been taken for another label, with other rungs.
     known = settings.take in found.candidates["name"].tolist()
