@@ -11,6 +11,7 @@ from hetcal.models.scoring import start_scoring
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
 from pages.shared import jobs
+from pages.shared.flow import compute
 from tests.pages.visit import (
     calm,
     defined,
