@@ -1,6 +1,8 @@
 """The curves of the test rows before and after calibration, and points on them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+import numpy as np
 
 from hetcal.cells.cells import Cells
 from hetcal.metrics.classes import ClassMetrics
@@ -13,7 +15,7 @@ from hetcal.metrics.curves import (
     reliability_curve,
     threshold_curves,
 )
-from hetcal.metrics.metrics import Metrics
+from hetcal.metrics.metrics import Metrics, measure_cells
 from hetcal.results.evaluation import Comparison, Evaluation
 
 
@@ -32,6 +34,33 @@ def result_curves(comparison: Comparison, evaluation: Evaluation) -> Curves:
         raise TypeError("curves of more than two classes are drawn one by one")
     before = comparison.before.cached(_CurvesOf("before", evaluation.before))
     after = comparison.after.cached(_CurvesOf("after", evaluation.after))
+    return _together(before, after)
+
+
+def inside_leaf(comparison: Comparison, leaf: int) -> Comparison:
+    """Return the rows of one leaf."""
+    inside = comparison.before.leaf == leaf
+    return Comparison(
+        *(getattr(comparison, each.name).chosen(inside) for each in fields(Comparison))
+    )
+
+
+def leaf_curves(comparison: Comparison, leaf: int) -> Curves:
+    """Compute the curves of the rows of one leaf.
+
+    Rows of one class have no curves of thresholds, and a leaf without rows has no curves.
+    """
+    own = inside_leaf(comparison, leaf)
+    named = {"before": own.before, "after": own.after}
+    if not own.before.weight.any():
+        return Curves((), (), ())
+    if np.unique(own.before.y[own.before.weight > 0]).size < 2:
+        return Curves((), (), tuple(reliability_curve(*each) for each in named.items()))
+    before, after = (_CurvesOf(name, measure_cells(each))(each) for name, each in named.items())
+    return _together(before, after)
+
+
+def _together(before: Curves, after: Curves) -> Curves:
     return Curves(
         roc=before.roc + after.roc,
         precision_recall=before.precision_recall + after.precision_recall,

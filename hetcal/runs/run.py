@@ -125,7 +125,7 @@ class Run:
         if self.calibrated is None and self.choice is None:
             return compared
         rows, table = self.split.test, self.table
-        parts = self._calibrate(rows), table.y[rows], self.leaf[rows], table.weight_of(rows)
+        parts = self.after_of(rows), table.y[rows], self.leaf[rows], table.weight_of(rows)
         return replace(compared, after=Cells.of_rows(*parts))
 
     @cached_property
@@ -171,12 +171,12 @@ class Run:
             for begin in range(0, rows, CALIBRATED):
                 end = min(begin + CALIBRATED, rows)
                 part = between(progress, begin / rows, end / rows)
-                logits[begin:end] = self._calibrate(np.arange(begin, end), part)
+                logits[begin:end] = self.after_of(np.arange(begin, end), part)
             vars(self)["_after"] = logits
         return vars(self)["_after"]
 
-    def _calibrate(self, rows: Ints, progress: Progress = silent) -> Floats:
-        """Return the calibrated logits of some rows."""
+    def after_of(self, rows: Ints, progress: Progress = silent) -> Floats:
+        """Return the calibrated logits of some rows of the table."""
         if self.calibrated is not None:
             return self.calibrated[rows]
         scores = self.scores.logit[rows]
