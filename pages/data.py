@@ -2,7 +2,12 @@
 
 import streamlit as st
 
-from pages.shared.controls.data import dialect_controls, role_controls, split_controls
+from pages.shared.controls.data import (
+    dialect_controls,
+    group_controls,
+    role_controls,
+    split_controls,
+)
 from pages.shared.controls.uploads import choose_table
 from pages.shared.display.columns import DESCRIBED, NO_ROWS, balance_columns
 from pages.shared.display.messages import plain, show_finding
@@ -56,6 +61,8 @@ how_to_read(
 )
 for finding in findings:
     show_finding(finding)
+    if finding.code == "unnamed-group":
+        group_controls(flow.table.assumed_group)
 if not findings:
     st.success(
         "No sign of label leakage, no duplicate rows, enough rows to train, calibrate and test.",

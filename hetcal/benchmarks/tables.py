@@ -13,9 +13,9 @@ from hetcal.benchmarks.speed import Measured
 HARM = -1.96
 AS_GOOD = 0.0005
 HEADINGS = ("scheme", "AUC", "lift", "z", "log loss", "time")
-WIDTHS = (17, 8, 9, 7, 9, 9)
+WIDTHS = (30, 8, 9, 7, 9, 9)
 SUMMARY_HEADINGS = ("scheme", "models", "median lift", "harmed", "helped", "auto as good", "time")
-SUMMARY_WIDTHS = (17, 7, 12, 7, 7, 13, 9)
+SUMMARY_WIDTHS = (30, 7, 12, 7, 7, 13, 9)
 NOTES = (
     "AUC, log loss: on the test rows. lift: AUC minus AUC of the network; z: paired DeLong test.",
     f"harmed, helped: models with z below {HARM} and above {-HARM}.",
@@ -42,6 +42,33 @@ def summary_table(results: Sequence[ModelResult]) -> str:
     counted = "1 model" if len(results) == 1 else f"{len(results):,} models"
     lines = [table_row(_summary(name, results), SUMMARY_WIDTHS) for name in names]
     return "\n".join([f"\n{counted}", table_row(SUMMARY_HEADINGS, SUMMARY_WIDTHS), *lines, *NOTES])
+
+
+def data_set_table(results: Sequence[ModelResult]) -> str:
+    """Return the median lift of each contender by data set, and the median of these.
+
+    Networks of one data set share their rows, so the data sets are the sample.
+    """
+    of_sets: dict[str, list[ModelResult]] = {}
+    for result in results:
+        of_sets.setdefault(result.model.split("-")[0], []).append(result)
+    names = list(dict.fromkeys(each.name for result in results for each in result.contenders))
+    widths = (30, *(max(len(name), 8) for name in of_sets), 8)
+    lines = [table_row(("median lift", *of_sets, "median"), widths)]
+    for name in names:
+        if name == NETWORK:
+            continue
+        medians = [_median_lift(name, each) for each in of_sets.values()]
+        known = [each for each in medians if each is not None]
+        shown = ["" if each is None else f"{each:+.4f}" for each in medians]
+        lines.append(table_row((name, *shown, f"{np.median(known):+.4f}"), widths))
+    return "\n".join(["", *lines])
+
+
+def _median_lift(name: str, results: Sequence[ModelResult]) -> float | None:
+    both = [(each.contender(name), each.contender(NETWORK)) for each in results]
+    lifts = [one.auc - net.auc for one, net in both if one is not None and net is not None]
+    return float(np.median(lifts)) if lifts else None
 
 
 def _cells(one: ContenderResult, result: ModelResult) -> tuple[str, ...]:

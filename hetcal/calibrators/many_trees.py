@@ -28,12 +28,6 @@ class ShrunkenMaps:
         """Return the mean over the trees of the mapped logits; `leaf` is rows by trees."""
         return self.slope[leaf].mean(axis=1) * logits + self.intercept[leaf].mean(axis=1)
 
-    def nested_logit(self, logits: Floats, leaf: NDArray[np.integer]) -> Floats:
-        """Return the logits mapped by one tree after the other."""
-        for inside in leaf.T:
-            logits = self.slope[inside] * logits + self.intercept[inside]
-        return logits
-
 
 def fit_shrunken_maps(
     logits: Floats,
@@ -169,26 +163,3 @@ class _Point:
     place: Floats
     loss: Floats
     totals: Floats
-
-
-def fit_nested_maps(
-    logits: Floats,
-    y: Ints,
-    bounds: Ints,
-    leaf: NDArray[np.integer],
-    penalty: float,
-    weight: Floats | None = None,
-) -> ShrunkenMaps:
-    """Fit the maps of the first tree, then those of the second to the logits of the first, ….
-
-    `bounds` are the numbers of the first leaf of each tree, and the number of all leaves; the
-    rest is as in `fit_shrunken_maps`.
-    """
-    slope, intercept = np.ones(bounds[-1]), np.zeros(bounds[-1])
-    for tree, inside in enumerate(leaf.T):
-        begin, end = bounds[tree], bounds[tree + 1]
-        own = (inside - begin)[:, None]
-        maps = fit_shrunken_maps(logits, y, own, int(end - begin), penalty, weight)
-        slope[begin:end], intercept[begin:end] = maps.slope, maps.intercept
-        logits = maps.mean_logit(logits, own)
-    return ShrunkenMaps(slope, intercept)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from hetcal.choices import CALIBRATORS, CLASS_CALIBRATORS
-from hetcal.cli.options import names
+from hetcal.cli.options import NO_GROUP, names
 from hetcal.cli.output import progress_line, say, say_notes
 from hetcal.data.checks import Finding
 from hetcal.data.columns import Kinds, row_count
@@ -35,7 +35,7 @@ from hetcal.models.file import ModelFile, inspect_model
 from hetcal.models.inputs import InputColumns, matrix_input, suggest_inputs
 from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring, guess_kind_of, start_rows
 from hetcal.progress import Progress, between, silent
-from hetcal.runs.settings import ENSEMBLES, FOR_CLASSES, PARTITIONS, Settings
+from hetcal.runs.settings import ENSEMBLES, FOR_CLASSES, PARTITIONS, READ_SCORES, Settings
 
 if TYPE_CHECKING:
     from hetcal.partitions.partition import Partition
@@ -279,13 +279,20 @@ def roles_of(options: argparse.Namespace, source: Source, many_classes: bool) ->
         positive=options.positive,
         features=options.features,
         ignore=options.ignore,
-        group=options.group,
+        group=None if _no_group(options, source) else options.group,
+        assume_group=not _no_group(options, source),
         weight=options.weight,
         split=options.split or source.split_column,
+        time=options.split_by_time,
         score=None if many_classes else options.score,
         class_scores=score_columns(options, True) if many_classes else (),
         drop_unlabelled=options.drop_unlabelled,
     )
+
+
+def _no_group(options: argparse.Namespace, source: Source) -> bool:
+    """Whether --group says that there are no groups; a column may have that name, too."""
+    return options.group == NO_GROUP and NO_GROUP not in source.frame
 
 
 def score_columns(options: argparse.Namespace, many_classes: bool) -> tuple[str, ...]:
@@ -299,6 +306,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
     """Return the settings of a run."""
     return Settings(
         seed=options.seed,
+        use_validation=not options.no_validation,
         **given(
             partition=options.partition if options.partition in PARTITIONS else None,
             fractions=options.fractions,
@@ -393,8 +401,11 @@ def refuse_unused(
         ("calibrator", kind in ENSEMBLES, f"{kind} has maps of its own"),
         ("shrinkage", kind in ENSEMBLES and not many_classes, f"{kind} has maps of its own"),
         ("min_rows", kind in ENSEMBLES and not many_classes, f"{kind} has maps of its own"),
+        ("no_validation", kind not in (*ENSEMBLES, *READ_SCORES), f"{other}, which reads none"),
         ("fractions", rows_have_roles, "the files say which role their rows have"),
         ("split", rows_have_roles, "the files say which role their rows have"),
+        ("split_by_time", rows_have_roles, "the files say which role their rows have"),
+        ("split_by_time", options.split is not None, "--split says which role the rows have"),
     ):
         if useless and getattr(options, given) is not None:
             raise HetcalError(

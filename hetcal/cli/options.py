@@ -8,6 +8,7 @@ from typing import NoReturn
 from hetcal.choices import CALIBRATORS, CLASS_CALIBRATORS, PAPER_FRACTIONS
 from hetcal.runs.settings import PARTITIONS, TREE_SIZES, Settings
 
+NO_GROUP = "none"
 FEWEST_ROWS, MOST_ROWS = 2_000, 1_000_000_000  # of the speed test
 OF_A_TREE = ("max_depth", "min_leaf", "tree_size", "calibrator", "shrinkage", "min_rows")
 
@@ -167,6 +168,12 @@ def _add_split(parser: argparse.ArgumentParser) -> None:
         "rows are split at random",
     )
     shares = ",".join(f"{each:g}" for each in PAPER_FRACTIONS)
+    group.add_argument(
+        "--split-by-time",
+        metavar="COL",
+        help="column of dates or numbers: earlier rows train, later rows test, by --fractions; "
+        "default: none",
+    )
     rows.add_argument(
         "--fractions",
         type=_fractions,
@@ -176,8 +183,15 @@ def _add_split(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--group",
         metavar="COL",
-        help="column of groups: rows of one group get the same role and count as one; default: "
-        "none",
+        help="column of groups: rows of one group get the same role and count as one; default: a "
+        f"column that repeats like an id, if there is one; {NO_GROUP} for no groups",
+    )
+    group.add_argument(
+        "--no-validation",
+        action="store_true",
+        default=None,
+        help="do not use validation rows to fit or compare schemes: they chose the network's "
+        "epoch; default: use them",
     )
     group.add_argument(
         "--seed",

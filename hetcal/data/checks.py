@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from pandas.api import types
 
 from hetcal.arrays import Floats, Ints
-from hetcal.compiled import sigmoid
 from hetcal.data.columns import (
     column_kind,
     counted,
@@ -20,9 +19,8 @@ from hetcal.data.columns import (
     row_count,
     value_codes,
 )
-from hetcal.data.scores import Scores
 from hetcal.data.splits import ROLES, Split, count_groups, halves
-from hetcal.data.table import Roles, Table, alike_values, positive_rate
+from hetcal.data.table import Table, alike_values
 from hetcal.metrics.metrics import auc
 from hetcal.progress import Progress, silent
 
@@ -33,7 +31,8 @@ class Finding:
 
     column: str | None  # the column it is about
     message: str  # full sentences that name the column and say what to do
-    level: Literal["warning", "note"] = "warning"
+    level: Literal["warning", "note"]
+    code: str  # what was found, in words that a script can rely on
 
 
 def label_findings(table: Table) -> Iterator[Finding]:
@@ -55,6 +54,7 @@ def label_findings(table: Table) -> Iterator[Finding]:
             f"The label column '{table.roles.label}' has values that differ only in case or "
             f"spaces: {counts}. {used} If they mean the same, use one spelling in the file.",
             "warning" if positive is None or positive in alike else "note",
+            "similar-labels",
         )
 
 
@@ -108,6 +108,7 @@ _RUNNING_NUMBER_ROWS = 1000  # in a short table whole numbers may all differ at 
 def check_table(table: Table, split: Split, progress: Progress = silent) -> tuple[Finding, ...]:
     """Check labels, role sizes, leaks, repeated rows, groups and features; warnings come first."""
     found = (
+        *_unnamed_group(table),
         *label_findings(table),
         *_small_roles(table, split),
         *_leaks(table, split),
@@ -118,6 +119,31 @@ def check_table(table: Table, split: Split, progress: Progress = silent) -> tupl
         *_unused(table, split),
     )
     return tuple(sorted(found, key=lambda finding: finding.level != "warning"))
+
+
+def _unnamed_group(table: Table) -> Iterator[Finding]:
+    """Say which column was taken as the group though nobody named it."""
+    found = table.assumed_group
+    if found is None:
+        return
+    why = f"labels of equal values agree more than those of neighbouring ones (z {found.z:.1f})"
+    if found.constant:
+        listed = ", ".join(f"'{name}'" for name in found.constant[:3])
+        more = f" and {len(found.constant) - 3} more" if len(found.constant) > 3 else ""
+        why = f"rows of equal value agree in {listed}{more}"
+    left_out = ", ".join(f"'{name}'" for name in (found.column, *found.same))
+    ignored = f" --ignore {','.join(found.same)}" if found.same else ""
+    yield Finding(
+        found.column,
+        f"Column '{found.column}' repeats like an id: {found.groups:,} values in {table.rows:,} "
+        f"rows, and {why}. Rows of one value are not independent, so it is taken as the group: "
+        "they stay together in splits by fractions and in folds, intervals count groups, and "
+        f"{left_out} {'are no features' if found.same else 'is no feature'}. If this is right, "
+        f"name it as the group (--group {found.column}{ignored}); if not, name it among the "
+        "features, or say that there are no groups (--group none).",
+        "warning",
+        "unnamed-group",
+    )
 
 
 def _small_roles(table: Table, split: Split) -> Iterator[Finding]:
@@ -134,6 +160,8 @@ def _small_roles(table: Table, split: Split) -> Iterator[Finding]:
                 f"{of_class[fewest]:,} of them of the class '{names[fewest]}'. At least {MIN_ROWS} "
                 f"rows and {MIN_CLASS_ROWS} of each class are needed for stable results. Give "
                 f"{role} more rows{', or join rare classes' if table.classes else ''}.",
+                "warning",
+                "small-role",
             )
 
 
@@ -153,6 +181,8 @@ def _leaks(table: Table, split: Split) -> Iterator[Finding]:
                     f"Column '{name}' alone almost separates {what} (AUC {auc:.3f} on train rows). "
                     "It may contain the answer, or be known only afterwards. If so, ignore this "
                     "column.",
+                    "warning",
+                    "label-leak",
                 )
 
 
@@ -183,6 +213,8 @@ def _repeated_rows(table: Table, split: Split, progress: Progress) -> Iterator[F
             f"Rows repeat across roles, equal in every column: {', '.join(repeats)}. "
             "Results on rows that were seen before look too good. "
             "Remove the repeats, or name the column they share as the group.",
+            "warning",
+            "repeated-rows",
         )
 
 
@@ -225,6 +257,8 @@ def _divided_groups(table: Table, split: Split) -> Iterator[Finding]:
             f"for instance '{groups[int(divided.argmax())]}'. "
             "Rows of one group resemble each other, so results look too good. "
             "Split by fractions to keep groups whole.",
+            "warning",
+            "divided-groups",
         )
 
 
@@ -236,6 +270,8 @@ def _few_groups(table: Table, split: Split) -> Iterator[Finding]:
             f"The test rows belong to {counted(groups, 'group')} of column "
             f"'{table.roles.group}'. Intervals count groups, not rows, and those of fewer than "
             f"{MIN_GROUPS} groups come out too short. Give test more groups.",
+            "warning",
+            "few-groups",
         )
 
 
@@ -248,13 +284,17 @@ def _odd_features(table: Table, split: Split) -> Iterator[Finding]:
             continue
         distinct = distinct_count(column) + bool(column.hasnans)
         if distinct <= 1:
-            yield Finding(name, f"Column '{name}' has the same value in every row.", "note")
+            yield Finding(
+                name, f"Column '{name}' has the same value in every row.", "note", "constant-column"
+            )
         elif _is_identifier(column, distinct):
             yield Finding(
                 name,
                 f"Column '{name}' has {distinct:,} distinct values in {table.rows:,} rows and "
                 "looks like an identifier, which carries no information about new rows. "
                 "Ignore this column.",
+                "warning",
+                "identifier",
             )
         elif column_kind(column) == "category":
             yield from _small_categories(column.iloc[split.train])
@@ -279,6 +319,8 @@ def _small_categories(column: pd.Series) -> Iterator[Finding]:
             f"{rows / distinct:.3g} rows each. The tree treats categories with fewer than "
             f"{fewest} rows like missing values, because their rates are mostly noise. "
             "Group similar categories, or ignore this column.",
+            "warning",
+            "small-categories",
         )
 
 
@@ -296,6 +338,8 @@ def _infinite(column: pd.Series) -> Iterator[Finding]:
             str(column.name),
             f"Column '{column.name}' holds {counted(count, 'infinite value')}. "
             "If infinite values mean missing values, leave those cells empty.",
+            "warning",
+            "infinite-values",
         )
 
 
@@ -303,50 +347,17 @@ def _unused(table: Table, split: Split) -> Iterator[Finding]:
     rows = table.rows - sum(split.counts.values())
     if rows:
         unused = "1 row has" if rows == 1 else f"{rows:,} rows have"
-        yield Finding(None, f"{unused} no role in the split: not used.", "note")
+        yield Finding(None, f"{unused} no role in the split: not used.", "note", "unused-rows")
     roles = table.roles
     known = {*(roles.features or ()), *roles.ignore, *(column for _, column in roles.special)}
     for name in table.frame.columns:
         kind = column_kind(table.frame[name]) if name not in known else "number"
         if kind in ("date", "other"):
             what = "dates" if kind == "date" else "values that are neither numbers nor text"
-            yield Finding(name, f"Column '{name}' holds {what} and is not a feature.", "note")
-
-
-LARGEST_PERCENTAGE = 100
-
-
-def check_scores(table: Table, scores: Scores) -> tuple[Finding, ...]:
-    """Look for percentages that were mistaken for the logits of two classes."""
-    if table.classes:
-        return ()
-    rows = scores.usable
-    logits, rate = scores.logit[rows], positive_rate(table.y[rows])
-    if not logits.size or logits.min() < 0 or logits.max() > LARGEST_PERCENTAGE:
-        return ()
-    if float(np.mean(sigmoid(logits))) <= rate:
-        return ()
-    return (
-        Finding(
-            table.roles.score,
-            f"No logit is below 0: the model would call all {logits.size:,} rows more likely "
-            f"positive than not, of which {rate:.1%} are. The scores go from {logits.min():.3g} "
-            f"to {logits.max():.3g}; if they are percentages, divide them by 100 and say that "
-            "they are probabilities.",
-        ),
-    )
-
-
-def check_training(roles: Roles) -> tuple[Finding, ...]:
-    """Warn where no split column says which rows the model was trained on."""
-    if roles.split is not None:
-        return ()
-    return (
-        Finding(
-            None,
-            "The rows were split at random, and it is unknown which of them the model was trained "
-            "on. If it was trained on test or calibration rows, it looks better there than it is, "
-            "and the lift is not that of new rows. Name a split column that says which rows it was "
-            "trained on.",
-        ),
-    )
+            sentence = f"Column '{name}' holds {what} and is not a feature."
+            if kind == "date" and roles.split is None and roles.time is None:
+                sentence += (
+                    " As split column it would let earlier rows train and later rows test "
+                    f"(--split-by-time {name})."
+                )
+            yield Finding(name, sentence, "note", "unused-column")

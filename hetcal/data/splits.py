@@ -227,6 +227,27 @@ def split_by_fraction(
     return split
 
 
+def split_by_time(time: Floats, fractions: Sequence[float]) -> Split:
+    """Split the rows by time: the earliest train, then validation, calibration, the latest test.
+
+    Rows of one time get the same role, that in which the middle of them lies; the fractions are
+    met as closely as that allows. Rows without a time (NaN) get none.
+    """
+    shares = _checked_fractions(fractions)
+    known = np.flatnonzero(~np.isnan(time))
+    _, moment, rows = np.unique(time[known], return_inverse=True, return_counts=True)
+    middle = (np.cumsum(rows) - rows / 2) / max(known.size, 1)
+    role = np.full(time.size, -1, dtype=np.int8)
+    role[known] = np.searchsorted(np.cumsum(shares)[:-1], middle, side="right")[moment]
+    split = _from_codes(role)
+    _require_rows(
+        split,
+        "The split by time",
+        "Give {} a larger fraction, or choose a column in which fewer rows share a time.",
+    )
+    return split
+
+
 def _checked_fractions(fractions: Sequence[float]) -> Floats:
     shares = np.asarray(fractions, dtype=np.float64)
     written = ", ".join(f"{value:g}" for value in np.atleast_1d(shares))

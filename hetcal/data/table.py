@@ -19,6 +19,7 @@ from hetcal.data.columns import (
     value_codes,
     value_text,
 )
+from hetcal.data.groups import FoundGroup, find_group
 from hetcal.data.splits import ROLES, Split
 from hetcal.digests import frame_digest, text_digest
 from hetcal.errors import TableError
@@ -237,10 +238,16 @@ class Roles:
         Columns that are not features.
     group : str, optional
         Rows with the same value here stay on one side of a split, and of every fold.
+    assume_group : bool
+        Take a column that repeats like an id as the group, unless one is named or it is named
+        among the features.
     weight : str, optional
         Importance of each row.
     split : str, optional
         Column that names each row's role in the split.
+    time : str, optional
+        Column of dates or numbers that says when each row was; without `split` earlier rows
+        train and later ones test.
     score : str, optional
         Column with a model's scores.
     drop_unlabelled : bool
@@ -259,6 +266,8 @@ class Roles:
     score: str | None = None
     drop_unlabelled: bool = False
     class_scores: tuple[str, ...] = ()
+    assume_group: bool = True
+    time: str | None = None
 
     @property
     def special(self) -> tuple[tuple[str, str], ...]:
@@ -268,6 +277,7 @@ class Roles:
             ("group", self.group),
             ("weight", self.weight),
             ("split", self.split),
+            ("time", self.time),
             *(("score", column) for column in (self.score, *self.class_scores)),
         )
         return tuple((role, column) for role, column in named if column is not None)
@@ -360,6 +370,8 @@ class Table:
     classes : tuple of str
         The values of the label in the order of the model's outputs, where there are more than
         two; empty where one value is positive and all others are negative.
+    assumed_group : FoundGroup or None
+        How the group column of the roles was found, where nobody named it.
     """
 
     frame: pd.DataFrame
@@ -369,6 +381,7 @@ class Table:
     digest: str
     labelled: Bools
     classes: tuple[str, ...] = ()
+    assumed_group: FoundGroup | None = None
 
     @property
     def X(self) -> pd.DataFrame:  # noqa: N802
@@ -385,6 +398,14 @@ class Table:
         """Return the groups of some rows; None if there is no such column."""
         name = self.roles.group
         return None if name is None else self.frame[name].iloc[rows].to_numpy()
+
+    def time(self, rows: Ints) -> Floats | None:
+        """Return when some rows were, in microseconds or as given; None if there is no such column.
+
+        NaN where it is unknown.
+        """
+        name = self.roles.time
+        return None if name is None else time_numbers(self.frame[name].iloc[rows])
 
     def weight_of(self, rows: Ints) -> Floats | None:
         """Return the weights of some rows; None if they have none."""
@@ -442,13 +463,41 @@ def make_table(
     y = label.y
     if not label.labelled.all():
         frame, y = frame[label.labelled].reset_index(drop=True), y[label.labelled]
-    resolved = replace(roles, positive=label.positive, features=feature_names(frame, roles))
+    features = feature_names(frame, roles)
     if roles.group is not None:
         _check_group(frame[roles.group])
+    if roles.time is not None:
+        time_numbers(frame[roles.time].iloc[:0])
+    found = _unnamed_group(frame, y, roles, features)
+    if found is not None:
+        roles = replace(roles, group=found.column)
+        features = tuple(name for name in features if name not in (found.column, *found.same))
+    resolved = replace(roles, positive=label.positive, features=features)
     weight = None if roles.weight is None else _weight(frame[roles.weight])
     named = f"\n{label.classes}" if label.classes else ""
     fingerprint = text_digest(f"{digest}\n{resolved!r}{named}")
-    return Table(frame, resolved, y, weight, fingerprint, label.labelled, label.classes)
+    return Table(frame, resolved, y, weight, fingerprint, label.labelled, label.classes, found)
+
+
+def _unnamed_group(
+    frame: pd.DataFrame, y: Ints, roles: Roles, features: tuple[str, ...]
+) -> FoundGroup | None:
+    """Look for a column of groups if none is named; its rows are then kept together.
+
+    Columns that are named as features are not asked about.
+    """
+    if roles.group is not None or not roles.assume_group:
+        return None
+    special = {column for _, column in roles.special}
+    others = [name for name in frame.columns if name not in special]
+    candidates = [name for name in others if name not in (roles.features or ())]
+    found = find_group(frame, y, candidates, others)
+    if found is None or set(features) <= {found.column}:
+        return None
+    named = roles.features or ()
+    same = tuple(name for name in found.same if name in features and name not in named)
+    # Something must be left to describe the rows.
+    return replace(found, same=() if set(features) <= {found.column, *same} else same)
 
 
 def has_many_classes(frame: pd.DataFrame, roles: Roles) -> bool:
@@ -467,6 +516,26 @@ def _check_group(column: pd.Series) -> None:
             "Every row must belong to a group.",
             "Fill the missing groups in, or choose another group column.",
         )
+
+
+def time_numbers(column: pd.Series) -> Floats:
+    """Return dates as microseconds, or numbers as they are, or refuse the column.
+
+    >>> time_numbers(pd.Series(pd.to_datetime(["1970-01-01 00:00:01", None]))).tolist()
+    [1000000.0, nan]
+    """
+    kind = column_kind(column)
+    if kind == "date":
+        moments = column.dt.tz_convert(None) if column.dt.tz is not None else column
+        numbers = moments.astype("datetime64[us]").to_numpy().astype(np.float64)
+        return np.where(column.isna(), np.nan, numbers)
+    if kind == "number":
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    raise TableError(
+        f"The time column '{column.name}' holds neither dates nor numbers.",
+        "Rows are put in the order of time by dates such as 2024-05-31, or by numbers.",
+        "Write the dates in this form, or choose another column.",
+    )
 
 
 def _weight(column: pd.Series) -> Floats:

@@ -21,6 +21,9 @@ CONFIDENCE = 0.95
 FEWEST = 12  # rows of a class; with fewer, an interval is so wide that it covers nearly always
 MANY = 1000  # rows of a class to which a few more make no visible difference
 ADDED = 2.0  # rows that a class gets to be sure that none is too rare to have been seen
+# How far intervals follow the skewness: (2 q² + 1) / (3 q²) with the quantile q of 95 %, by the
+# expansion of Cornish and Fisher.
+LEANING = 0.75
 NARROWEST = 0.5  # skewness shortens no side of an interval below this share
 
 
@@ -50,12 +53,13 @@ class Spread:
     def interval(self, estimate: float) -> tuple[float, float]:
         """Return the 95 % interval.
 
-        An estimate with skewness g varies more where its mean is higher, by the factor 1 + g u if
-        that is u standard errors higher. As in Wilson's interval of a rate, the ends are where the
-        estimate lies a quantile of Student's t away, in the standard errors that hold there.
+        An estimate with skewness g varies more where its mean is higher: its variance by the factor
+        1 + 0.75 g u where that is u standard errors higher. As in Wilson's interval of a rate, the
+        ends are where the estimate lies a quantile of Student's t away, in the standard errors
+        that hold there.
         """
         quantile = float(stdtrit(self.freedom, (1 + CONFIDENCE) / 2))
-        tilt = quantile * self.skewness / 2
+        tilt = quantile * LEANING * self.skewness / 2
         even = math.hypot(1.0, tilt)
         down, up = (max(even + each, NARROWEST) for each in (-tilt, tilt))
         return estimate - quantile * self.se * down, estimate + quantile * self.se * up
@@ -65,7 +69,7 @@ class Spread:
         if not self.se:
             return float(estimate == 0)
         distance = abs(estimate) / self.se
-        wider = 1 - math.copysign(distance, estimate) * self.skewness
+        wider = 1 - math.copysign(distance, estimate) * LEANING * self.skewness
         distance /= math.sqrt(max(wider, NARROWEST**2))
         return 2 * float(stdtr(self.freedom, -distance))
 

@@ -218,7 +218,7 @@ def settle(path: Path) -> None:
     members["config.json"] = json.dumps(config).encode()
     with zipfile.ZipFile(path, "w") as archive:
         for name in sorted(members):
-            archive.writestr(zipfile.ZipInfo(name, _EPOCH), members[name])
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), members[name], zipfile.ZIP_DEFLATED)
 
 
 def _number_shared_objects(value: Any, known: dict[int, int]) -> None:

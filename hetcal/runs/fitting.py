@@ -1,5 +1,7 @@
 """Grow the one partition that the settings ask for, each on the rows that it may read."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -74,26 +76,31 @@ def fit_ensemble(
     growth : Growth, optional
         From `start_growth`; it is of no use if rows without a score were among its rows.
     """
-    held = np.concatenate([split.calibration, split.validation])
+    held = held_out(split, settings)
     if growth is not None and not (scores.usable[split.train].all() and scores.usable[held].all()):
         growth.stop()
         growth = None
     most = held.size if table.classes else MAX_HELD  # maps of classes are fitted on all rows
     grown_on = split.train if tree is None else split.train[:0]
     training = _rows(table, scores, grown_on, MAX_TRAINING, settings.seed)
-    held_out = _rows(table, scores, held, most, settings.seed)
-    roles = training, held_out, None
+    roles = training, _rows(table, scores, held, most, settings.seed), None
     return fit_roles(settings, *roles, progress, tree, growth)
+
+
+def held_out(split: Split, settings: Settings) -> Ints:
+    """Return the rows on which schemes are fitted and compared."""
+    if not settings.use_validation:
+        return split.calibration
+    return np.concatenate([split.calibration, split.validation])
 
 
 def start_growth(table: Table, split: Split, settings: Settings) -> Growth | None:
     """Begin to grow what needs no scores, as if every row had one; None if that is little work."""
     if settings.partition not in CHOOSING or table.classes:
         return None
-    held = np.concatenate([split.calibration, split.validation])
     training = _rows(table, None, split.train, MAX_TRAINING, settings.seed)
-    held_out = _rows(table, None, held, MAX_HELD, settings.seed)
-    return Growth(training, held_out, None, growth_settings(settings))
+    held = _rows(table, None, held_out(split, settings), MAX_HELD, settings.seed)
+    return Growth(training, held, None, growth_settings(settings))
 
 
 def growth_settings(settings: Settings) -> GrowthSettings:
@@ -134,13 +141,13 @@ def fit_roles(
     return choice if settings.take is None else choice.take(settings.take)
 
 
-def sample_note(table: Table, split: Split) -> str | None:
+def sample_note(table: Table, split: Split, settings: Settings) -> str | None:
     """Say how many rows of a large table the scheme was fitted on; None if it was on all."""
-    held = np.concatenate([split.calibration, split.validation])
-    parts = []
+    held, parts = held_out(split, settings), []
+    role_names = f"{'validation and ' if settings.use_validation else ''}calibration"
     for rows, most, role in (
         (split.train, MAX_TRAINING, "train"),
-        (held, MAX_HELD, "validation and calibration"),
+        (held, MAX_HELD, role_names),
     ):
         weight = table.weight_of(rows)
         count = rows.size if weight is None else int((weight > 0).sum())
@@ -158,7 +165,8 @@ def _rows(table: Table, scores: Scores | None, rows: Ints, most: int, seed: int)
     weight = table.weight_of(rows)
     y = np.asarray(table.y[rows], dtype=np.int64)
     logits = None if scores is None else scores.logit[rows]
-    return SchemeRows(table.X.iloc[rows], y, logits, weight, table.group(rows))
+    group, time = table.group(rows), table.time(rows)
+    return SchemeRows(table.X.iloc[rows], y, logits, weight, group, time)
 
 
 def grow_partition(
@@ -208,14 +216,19 @@ def _refuse_for_classes(table: Table, settings: Settings) -> None:
         )
 
 
-def lend_rows(split: Split, y: Labels, seed: int, group: Groups | None = None) -> Split:
+def lend_rows(
+    split: Split, y: Labels, seed: int, group: Groups | None = None, *, use_validation: bool = True
+) -> Split:
     """Give half of the calibration rows to validation, unless it has half as many already.
 
     A partition that reads scores is grown on validation rows: the model fits its
     training rows too well, and the maps need calibration rows that the partition has not seen.
     Rows of one `group`, which is that of each calibration row, stay together where they can.
+    Without `use_validation` the validation rows get no role, and half of the others take theirs.
     """
     rows = split.calibration
+    if not use_validation:
+        split = replace(split, validation=split.validation[:0])
     if 2 * split.validation.size >= rows.size:
         return split
     half = draw_folds(y[rows], 2, seed, group)

@@ -13,8 +13,9 @@ from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.cells.cells import Cells
 from hetcal.cells.sketch import computed_on
 from hetcal.choices import CLASS_CALIBRATORS, ClassMethod
-from hetcal.data.checks import Finding, check_scores, check_table, check_training
+from hetcal.data.checks import Finding, check_table
 from hetcal.data.columns import row_count
+from hetcal.data.score_checks import check_scores, check_training, check_validation
 from hetcal.data.scores import Scores, require_ranking
 from hetcal.data.splits import (
     NEEDED_ROLES,
@@ -23,8 +24,9 @@ from hetcal.data.splits import (
     require_both_classes,
     split_by_column,
     split_by_fraction,
+    split_by_time,
 )
-from hetcal.data.table import Table
+from hetcal.data.table import Table, time_numbers
 from hetcal.digests import text_digest
 from hetcal.errors import PartitionError, ScoreError, SplitError
 from hetcal.metrics.classes import one_against_rest
@@ -208,7 +210,7 @@ class Run:
             few = ", ".join(self.classes[each] for each in self.choice.uncounted)
             notes.append(f"Not used in the choice, because they have too few rows: {few}.")
         if self.choice is not None and not self.classes:
-            drawn = sample_note(self.table, self.split)
+            drawn = sample_note(self.table, self.split, self.settings)
             notes += [] if drawn is None else [drawn]
         several = isinstance(maps, ClassCalibrator)
         about_maps = [maps_in_words(maps, self.divided)] if several else maps.notes_
@@ -357,7 +359,9 @@ def run(
             scores = scores(between(progress, 0.0, SCORED))
             progress = between(progress, SCORED, 1.0)
         scored = scored_rows(table, scores, split)
-        about_scores = *check_training(table.roles), *check_scores(table, scores)
+        about_scores = *check_scores(table, scores, split), *check_training(table.roles)
+        if partition is None and settings.reuses_validation:
+            about_scores = *about_scores, *check_validation(table, scores, split)
         findings = *about_scores, *about_table
         tell(about_scores if waiting else findings)
         if partition is None:
@@ -486,15 +490,19 @@ def finish_run(
 
 
 def split_table(table: Table, settings: Settings) -> Split:
-    """Split the rows by the split column, or else by seeded fractions."""
+    """Split the rows by the split column, or else by fractions: by time, or at random."""
     roles = table.roles
     if roles.split is not None:
         split = split_by_column(table.frame[roles.split])
+    elif roles.time is not None:
+        split = split_by_time(time_numbers(table.frame[roles.time]), settings.fractions)
     else:
-        group = None if roles.group is None else table.frame[roles.group]
-        split = split_by_fraction(table.y, settings.fractions, settings.seed, group)
+        groups = None if roles.group is None else table.frame[roles.group]
+        split = split_by_fraction(table.y, settings.fractions, settings.seed, groups)
     if settings.partition in READ_SCORES:
-        split = lend_rows(split, table.y, settings.seed, table.group(split.calibration))
+        group = table.group(split.calibration)
+        used = settings.use_validation
+        split = lend_rows(split, table.y, settings.seed, group, use_validation=used)
     require_both_classes(split, table.y)
     require_weight(table, split)
     return split

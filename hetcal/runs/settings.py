@@ -76,6 +76,9 @@ class Settings:
         Most pairs of columns of the scheme `additive`.
     increasing, decreasing : tuple of str
         Columns of numbers with which its terms may only rise, or only fall.
+    use_validation : bool
+        Whether schemes are fitted and compared on validation rows, too. If these chose the
+        network's epoch, it looks better on them than on new rows.
     """
 
     fractions: tuple[float, ...] = PAPER_FRACTIONS
@@ -94,6 +97,12 @@ class Settings:
     pairs: int = 15
     increasing: tuple[str, ...] = ()
     decreasing: tuple[str, ...] = ()
+    use_validation: bool = True
+
+    @property
+    def reuses_validation(self) -> bool:
+        """Whether the partition or scheme reads validation rows."""
+        return self.use_validation and self.partition in (*ENSEMBLES, *READ_SCORES)
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**32:

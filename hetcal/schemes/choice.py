@@ -116,6 +116,15 @@ class Choice:
         taken = _fitted(self.trial, number, why, start, self.candidates["allowed"].tolist())
         return replace(taken, seconds=self.seconds + taken.seconds)
 
+    def among(self, kinds: Sequence[Kind]) -> "Choice":
+        """Choose again among other kinds of schemes; nothing is tried a second time."""
+        if self.trial is None:
+            raise ValueError("what was saved cannot be chosen again")
+        start, allowed = time.perf_counter(), _allowed(self.trial, kinds)
+        chosen, why = _choose(self.trial, np.flatnonzero(allowed).tolist())
+        found = _fitted(self.trial, chosen, why, start, allowed)
+        return replace(found, seconds=self.seconds + found.seconds)
+
     @property
     def digest(self) -> str:
         """Equal for equal schemes."""
@@ -183,8 +192,8 @@ def choose_scheme(
             trial = _try_growing(growth, training, more, folds, progress)
         finally:
             growth.stop()
-    allowed = [each.candidate.kind in kinds for each in trial.tried]
-    chosen, why = _choose(trial, [i for i, may in enumerate(allowed) if may])
+    allowed = _allowed(trial, kinds)
+    chosen, why = _choose(trial, np.flatnonzero(allowed).tolist())
     progress(TRIED, f"Fitting: {trial.tried[chosen].candidate.name}")
     return _fitted(trial, chosen, why, start, allowed)
 
@@ -320,6 +329,10 @@ def _divided(
     return rows, folds
 
 
+def _allowed(trial: Trial, kinds: Sequence[Kind]) -> list[bool]:
+    return [each.candidate.kind in kinds for each in trial.tried]
+
+
 def _choose(trial: Trial, allowed: Sequence[int]) -> tuple[int, str]:
     """Return the position of what is chosen among those allowed, and why."""
     falls = {i: trial.loss_fall(0, i) for i in allowed}
@@ -386,7 +399,7 @@ def no_lift_reason(trial: Trial, chosen: int, allowed: Sequence[int]) -> str:
             f"{tried[0].log_loss:.4f} before and {tried[chosen].log_loss:.4f} after. No candidate "
             f"is significantly better in {measure}, too."
         )
-    best = max(allowed[1:], key=lambda i: trial.gains[i].auc)
+    best = max((i for i in allowed if i), key=lambda i: trial.gains[i].auc, default=0)
     if trial.gains[best].auc < LEAST_SHOWN:
         return f"{said} None has a higher {measure}."
     largest = f"{_shown(trial.gains[best], measure)} ({tried[best].candidate.name})"

@@ -183,13 +183,14 @@ class BesidePart:
     stage: Callable[[float, float, float], Stage]  # given both weights and the intercept
 
     def fit(self, logits: Floats, held: SchemeRows, rows: Ints, strength: float) -> Fitted:
-        """Fit the weights; a negative one of the logit becomes 0."""
+        """Fit the weights; a negative one becomes 0, the smaller one first."""
         y, weight = held.y[rows], held.weights(rows)
-        columns = np.column_stack([logits, self.margin])
-        found = fit_weights(columns[rows], y, weight, np.array([0.0, 1.0]))
-        if found[1] < 0:
-            short = fit_weights(columns[rows, 1:], y, weight, np.ones(1))
-            found = np.array([short[0], 0.0, short[1]])
+        columns, prior = np.column_stack([logits, self.margin]), np.array([0.0, 1.0])
+        found, kept = fit_weights(columns[rows], y, weight, prior), np.ones(2)
+        while (found[1:] < 0).any():
+            kept[found[1:].argmin()] = 0.0
+            found = fit_weights(columns[rows] * kept, y, weight, prior)
+            found[1:] *= kept
         intercept, score_weight, margin_weight = found.tolist()
         mapped = intercept + columns @ found[1:]
         return mapped, lambda: self.stage(score_weight, margin_weight, intercept)

@@ -157,7 +157,7 @@ def press_radio(visitor: Visitor, name: str) -> None:
 
 
 def type_least_rows(visitor: Visitor, rows: str) -> None:
-    type_number(visitor, "Minimum rows for an own map", rows)
+    type_number(visitor, "Minimum rows of the rarer class", rows)
 
 
 def type_rate(visitor: Visitor, rate: str) -> None:

@@ -148,7 +148,7 @@ def test_the_app_the_command_line_and_the_reopened_artifact_agree_bit_for_bit(
 def test_named_inputs_find_their_columns_and_results_come_where_they_are_waited_for(
     visitor, tmp_path
 ):
-    table, model, _ = write_demo(tmp_path / "demo")
+    table, model, *_ = write_demo(tmp_path / "demo")
     upload(visitor, table, model)
     expect(visitor.page.get_by_text("inputs has the name of a column")).to_be_visible()
     visitor.press("Score the rows")

@@ -4,7 +4,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit
 
 from hetcal.calibrators import many_trees
-from hetcal.calibrators.many_trees import fit_nested_maps, fit_shrunken_maps
+from hetcal.calibrators.many_trees import fit_shrunken_maps
 from hetcal.calibrators.platt import fit_platt
 
 
@@ -121,17 +121,6 @@ def test_equal_logits_get_shrunken_rates_of_the_leaves():
         found = maps.slope[number] * 0.3 + maps.intercept[number]
         assert found == pytest.approx(0.3 + minimize_scalar(loss, tol=1e-12).x, abs=1e-5)
     assert (maps.slope[-1], maps.intercept[-1]) == (1.0, 0.0)
-
-
-def test_nested_maps_of_equal_logits_follow_the_leaves():
-    rng = np.random.default_rng(0)
-    leaf = np.column_stack([rng.integers(0, 2, 4_000), 2 + rng.integers(0, 2, 4_000)])
-    truth = np.array([-1.0, 1.0])[leaf[:, 0]] + np.array([-0.5, 0.5])[leaf[:, 1] - 2]
-    y = (rng.random(4_000) < expit(truth)).astype(int)
-    same = np.zeros(4_000)
-    maps = fit_nested_maps(same, y, np.array([0, 2, 4]), leaf, 1.0)
-    assert maps.nested_logit(same, leaf) == pytest.approx(truth, abs=0.3)
-    assert (maps.slope >= 0).all()
 
 
 def test_saturated_logits_have_finite_maps():

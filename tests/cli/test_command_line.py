@@ -157,6 +157,7 @@ def test_a_leaf_without_test_rows_has_no_test_rate(segments, tmp_path):
         (lambda f: f, (*SCORED, "--delimiter", "ab"), "--delimiter on the command line"),
         (lambda f: f, (*SCORED, "--encoding", "utf-16"), "--encoding on the command line"),
         (lambda f: f, (*SCORED, "--inputs", "size"), "--inputs has no effect"),
+        (lambda f: f, (*SCORED, "--split-by-time", "size"), "--split-by-time has no effect"),
         (lambda f: f, (*SCORED, "--partition", "p.json", "--max-depth", "2"), "--max-depth has no"),
     ],
 )
@@ -342,6 +343,7 @@ def test_every_partition_can_be_asked_for(table, tmp_path, options, partition):
     ("options", "message"),
     [
         (("--partition", "auto", "--max-depth", "2"), "--max-depth has no effect"),
+        (("--partition", "tree", "--no-validation"), "--no-validation has no effect"),
         (("--partition", "forest", "--calibrator", "beta"), "--calibrator has no effect"),
         (("--partition", "tree", "--columns", "segment"), "--columns has no effect"),
         (("--partition", "layer"), "Add --layer NAME"),
@@ -355,3 +357,17 @@ def test_every_partition_can_be_asked_for(table, tmp_path, options, partition):
 def test_options_that_do_not_go_together_are_refused(table, tmp_path, capsys, options, message):
     assert run_command(table, tmp_path / "out", *SCORED, *options) == 2
     assert message in capsys.readouterr().err
+
+
+def test_later_rows_test_where_the_rows_are_split_by_time(segments, tmp_path, capsys):
+    day = np.random.default_rng(0).permutation(len(segments))
+    frame = segments.drop(columns="split").assign(
+        day=(pd.Timestamp("2024-01-01") + pd.to_timedelta(day, "D")).strftime("%Y-%m-%d")
+    )
+    frame.to_csv(tmp_path / "dated.csv", index=False)
+    options = ("--label", "label", "--score", "score", "--split-by-time", "day", "--max-depth", "1")
+    shares = ("--fractions", "0.4,0.1,0.25,0.25")
+    assert run_command(tmp_path / "dated.csv", tmp_path / "out", *options, *shares) == 0
+    assert "were split by time, and it is unknown" in capsys.readouterr().err
+    tested = pd.read_parquet(tmp_path / "out" / "scored.parquet")["row"]
+    assert set(tested) == set(np.flatnonzero(day >= 0.75 * len(day)))

@@ -10,9 +10,8 @@ from sklearn.metrics import roc_auc_score
 from hetcal.choices import PAPER_FRACTIONS
 from hetcal.cli.main import main
 from hetcal.data import checks
-from hetcal.data.checks import check_scores, check_table, check_training, label_findings, separation
+from hetcal.data.checks import check_table, label_findings, separation
 from hetcal.data.demo import toy_table
-from hetcal.data.scores import make_scores
 from hetcal.data.splits import Split, split_by_column, split_by_fraction
 from hetcal.data.table import Roles, make_table
 from hetcal.runs.run import split_table
@@ -347,37 +346,3 @@ def test_a_leak_is_found_also_where_labels_alternate():
     y = np.arange(200) % 2
     column = pd.Series(np.where(y == 1, "late", "early"))
     assert separation(column, y) == 1.0
-
-
-def checked(scores, positives=0.2):
-    y = np.arange(len(scores)) < positives * len(scores)
-    frame = pd.DataFrame({"score": scores, "y": y.astype(int), "x": 0.0})
-    table = make_table(frame, Roles("y", score="score"), "")
-    return check_scores(table, make_scores(np.asarray(scores, float), "", digest=""))
-
-
-def test_percentages_that_were_taken_for_logits_are_pointed_out():
-    (finding,) = checked(np.linspace(0.4, 99.5, 100))
-    assert (finding.level, finding.column) == ("warning", "score")
-    assert "all 100 rows more likely positive than not, of which 20.0% are" in finding.message
-    assert "from 0.4 to 99.5; if they are percentages, divide them by 100" in finding.message
-
-
-@pytest.mark.parametrize(
-    ("scores", "positives"),
-    [
-        (np.linspace(-0.1, 60, 100), 0.2),  # a logit below 0
-        (np.linspace(0, 1e3, 100), 0.2),  # no percentages
-        (np.linspace(0, 0.5, 100), 0.9),  # as rare negatives would have it
-        (np.full(100, np.nan), 0.2),
-    ],
-)
-def test_other_scores_are_not(scores, positives):
-    assert checked(scores, positives) == ()
-
-
-def test_a_random_division_leaves_open_what_the_model_was_trained_on():
-    (finding,) = check_training(Roles("y"))
-    assert finding.level == "warning"
-    assert "unknown which of them the model was trained" in finding.message
-    assert check_training(Roles("y", split="part")) == ()

@@ -1,10 +1,20 @@
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
+from scipy.stats import kstest, norm
 from sklearn.metrics import roc_auc_score
 
-from hetcal.data.demo import CELL_LOG_ODDS, demo_probability, demo_table, toy_table, write_demo
+from hetcal.data.demo import (
+    CELL_LOG_ODDS,
+    USAGE,
+    demo_probability,
+    demo_table,
+    toy_table,
+    usage_balance,
+    write_demo,
+)
 
 
 def test_the_demo_is_the_same_each_time():
@@ -20,6 +30,21 @@ def test_the_demos_true_probability_is_calibrated_in_every_cell():
     for contract, is_new in CELL_LOG_ODDS:
         cell = (frame["contract"] == contract) & (new == is_new)
         assert y[cell].mean() == pytest.approx(probability[cell].mean(), abs=0.02)
+
+
+def test_a_single_column_says_next_to_nothing_about_the_wave_of_usage():
+    frame = demo_table(60_000)
+    balance = usage_balance(frame)
+    assert kstest(balance, "norm").pvalue > 0.01
+    wave = np.sin(2.5 * balance)
+    # Given one of eight columns the rest of the balance is normal with variance 7/8, and by hand
+    # the mean of sin(a + 2.5 r) over it is sin(a) exp(-2.5² · 7/8 / 2), at most 0.065.
+    for name, sign in zip(USAGE, itertools.cycle([1, -1]), strict=False):
+        expected = sign * np.exp(-(2.5**2) * 7 / 16) * np.sin(2.5 * frame[name] / np.sqrt(8))
+        deciles = (wave - expected).groupby(pd.qcut(frame[name], 10, labels=False))
+        assert deciles.mean().abs().max() < 4 * 0.71 / np.sqrt(6_000)
+    rates = (frame["churned"] == "yes").groupby(np.sign(wave)).mean()
+    assert rates[1] > rates[-1] + 0.2
 
 
 def test_the_toys_fresh_scores_have_the_papers_densities():
@@ -50,7 +75,12 @@ def test_the_added_feature_predicts_three_quarters_of_the_labels():
 
 
 def test_the_demo_is_written_as_files_to_upload(tmp_path):
-    customers, network, toy = write_demo(tmp_path)
+    customers, *networks, toy = write_demo(tmp_path / "demo")
     assert pd.read_csv(customers)["churned"].isin(["yes", "no"]).all()
-    assert network.read_bytes()[:2] == b"PK"
+    assert [path.name for path in networks] == [
+        "customers.keras",
+        "customers_well_trained.keras",
+        "customers_noise.keras",
+    ]
+    assert all(path.read_bytes()[:2] == b"PK" for path in networks)
     assert list(pd.read_csv(toy).columns) == ["x", "score", "y", "split"]

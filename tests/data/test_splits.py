@@ -15,6 +15,7 @@ from hetcal.data.splits import (
     role_names,
     split_by_column,
     split_by_fraction,
+    split_by_time,
 )
 from hetcal.errors import SplitError
 
@@ -243,3 +244,24 @@ def test_halves_keep_groups_together_where_they_can():
     assert abs(first.size - second.size) < 60
     for one, other in zip(halves(y, np.zeros(400)), halves(y), strict=True):
         assert np.array_equal(one, other)
+
+
+def test_earlier_rows_train_and_later_rows_test():
+    time = np.random.default_rng(0).permutation(1000).astype(float)
+    split = split_by_time(time, (0.4, 0.1, 0.25, 0.25))
+    assert split.counts == {"train": 400, "validation": 100, "calibration": 250, "test": 250}
+    latest = [time[split.of(role)].max() for role in ROLES]
+    earliest = [time[split.of(role)].min() for role in ROLES]
+    assert latest[:-1] == [each - 1 for each in earliest[1:]] == [399, 499, 749]
+
+
+def test_rows_of_one_time_stay_together_and_those_without_have_no_role():
+    time = np.array([1.0, 1, 1, 2, 2, 3, 3, 3, 4, np.nan])
+    split = split_by_time(time, (0.4, 0.0, 0.3, 0.3))
+    # Of nine rows with a time, the middles of the four times lie at 1.5, 4, 6.5 and 8.5 rows.
+    assert [split.of(role).tolist() for role in ROLES] == [[0, 1, 2], [], [3, 4], [5, 6, 7, 8]]
+
+
+def test_one_time_for_all_rows_cannot_be_split():
+    with pytest.raises(SplitError, match="The split by time gives no train rows"):
+        split_by_time(np.zeros(10), (0.4, 0.1, 0.25, 0.25))

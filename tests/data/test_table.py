@@ -237,3 +237,21 @@ def test_more_than_two_values_without_a_positive_one_are_many_classes():
     assert not has_many_classes(KINDS, Roles("kind", positive="a"))
     assert not has_many_classes(KINDS[KINDS["kind"] != "c"], Roles("kind"))
     assert not has_many_classes(KINDS, Roles("nothing"))
+
+
+def test_times_are_numbers_in_the_order_of_the_dates_and_no_feature():
+    days = pd.Series(["2024-03-01", "2023-12-31", None, "2024-02-29"]).astype("datetime64[s]")
+    frame = pd.DataFrame({"day": days, "x": range(4), "y": [0, 1, 0, 1]})
+    table = make_table(frame, Roles("y", time="day"))
+    assert table.roles.features == ("x",)
+    assert table.time(np.arange(4)) == pytest.approx(
+        days.map(lambda day: day.timestamp() * 1e6 if day is not pd.NaT else np.nan), nan_ok=True
+    )
+    assert table.time(np.array([3, 0])).argmax() == 1
+    assert make_table(frame, Roles("y")).time(np.arange(4)) is None
+
+
+def test_times_that_are_text_are_refused():
+    frame = pd.DataFrame({"day": ["Monday", "Tuesday"], "x": [1, 2], "y": [0, 1]})
+    with pytest.raises(TableError, match="The time column 'day' holds neither dates nor numbers"):
+        make_table(frame, Roles("y", time="day"))

@@ -26,6 +26,12 @@ def two_normal(rng, y, start, end, alike):
     return start * y + common, end * y + alike * common + np.sqrt(1 - alike**2) * own
 
 
+def heavy_tails(rng, y):
+    noise, change = rng.standard_t(3, (2, y.size))
+    before = 1.2 * y + noise
+    return before, before + 0.4 * y * rng.random(y.size) + 0.2 * change
+
+
 def leaf_offsets(rng, y, shares, odds, offsets, slopes=1.0, start=1.5):
     """Leaves with shares of the negative rows, log-odds of positive ones, and a map each."""
     of_positive = np.array(shares) * np.exp(odds)
@@ -80,6 +86,13 @@ POPULATIONS = {
     "four leaves, useless": partial(
         leaf_offsets, **FOUR, odds=[0, 0, 0, 0], offsets=[-0.1, 0, 0.1, 0.2]
     ),
+    "eight leaves": partial(
+        leaf_offsets,
+        shares=[20, 18, 15, 13, 12, 10, 8, 4],
+        odds=[-0.8, -0.5, -0.2, 0, 0.2, 0.4, 0.7, 1.1],
+        offsets=[-0.5, -0.5, 0, 0.1, 0.1, 0.5, 0.5, 1.3],
+    ),
+    "heavy tails": heavy_tails,
     "tiny offset": partial(leaf_offsets, shares=[0.5, 0.5], odds=[0, 0.5], offsets=[0, 0.02]),
     "a leaf of 10 % moves": partial(leaf_offsets, shares=[9, 1], odds=[0, 1], offsets=[0, 1]),
     "a leaf of 5 % moves": partial(leaf_offsets, shares=[95, 5], odds=[0, 2], offsets=[0, 2]),

@@ -14,6 +14,7 @@ from tests.pages.visit import (
     said,
     table_with,
     the_error,
+    with_least_rows,
     with_scores,
     with_segment_leaves,
 )
@@ -27,12 +28,6 @@ def maps(app):
     return table_with(app, "slope_se").set_index("leaf")
 
 
-def least(app, rows):
-    """Ask for so many rows of the rarer class."""
-    app.number_input(key="setting_min_rows").set_value(rows).run()
-    return calm(app)
-
-
 def fitted(rows):
     rows = rows[rows["split"] == "calibration"]
     platt = LogisticRegression(C=np.inf, tol=1e-10).fit(rows[["score"]], rows["label"])
@@ -40,7 +35,7 @@ def fitted(rows):
 
 
 def test_the_maps_are_those_of_scikit_learn_on_calibration_rows(segments):
-    app = least(calibration_page(segments), 50)
+    app = calm(with_least_rows(with_segment_leaves(segments), 50))
     inside = segments["segment"] == "a"
     for leaf, rows in enumerate((segments, segments[~inside], segments[inside])):
         shown = maps(app).loc[leaf]
@@ -51,12 +46,11 @@ def test_the_maps_are_those_of_scikit_learn_on_calibration_rows(segments):
 
 
 def test_a_leaf_with_few_of_the_rarer_class_has_the_pooled_slope_and_is_flagged(segments):
-    app = calibration_page(segments)
     own = segments[segments["split"] == "calibration"]
     counts = own.groupby(["segment", "label"]).size().unstack().min(axis=1)
     rarer = counts.set_axis([2, 1])  # segment a is leaf 2
     small, large = rarer.idxmin(), rarer.idxmax()
-    app = least(app, int(rarer.min()) + 1)
+    app = calm(with_least_rows(with_segment_leaves(segments), int(rarer.min()) + 1))
     reason = "few of the rarer class"
     assert said(app.warning) == [f"Pooled slope, own intercept: leaf {small} ({reason})."]
     assert maps(app).at[small, "slope"] == maps(app).at[0, "slope"]
@@ -67,8 +61,8 @@ def test_a_leaf_with_few_of_the_rarer_class_has_the_pooled_slope_and_is_flagged(
 
 def test_a_leaf_with_one_class_has_the_pooled_slope_and_is_flagged(segments):
     inside = (segments["segment"] == "a") & (segments["split"] == "calibration")
-    app = calibration_page(segments.assign(label=segments["label"].mask(inside, "yes")))
-    app = least(app, 50)
+    app = with_segment_leaves(segments.assign(label=segments["label"].mask(inside, "yes")))
+    app = calm(with_least_rows(app, 50))
     assert said(app.warning) == ["Pooled slope, own intercept: leaf 2 (one class)."]
 
 

@@ -10,6 +10,7 @@ from hetcal.choices import PAPER_FRACTIONS
 from hetcal.data.reading import read_file
 from hetcal.data.splits import ROLES, split_by_fraction
 from hetcal.errors import HetcalError
+from tests.data.simulated_groups import simulated
 from tests.pages.visit import (
     calm,
     go,
@@ -194,6 +195,39 @@ def test_groups_stay_whole_when_rows_are_divided(customers):
     expected = split_by_fraction(y, PAPER_FRACTIONS, 0, pd.Series(household))
     assert dict(balance(calm(app))["rows"]) == expected.counts
     assert not any("household" in text for text in said(app.warning))
+
+
+def with_repeating_ids():
+    """A table in which rows of one customer resemble each other, and no group is named."""
+    return with_table(simulated(np.arange(2000) // 10, 1.5, seed=1))
+
+
+def test_a_group_that_nobody_named_is_confirmed_with_one_click():
+    app = calm(with_repeating_ids())
+    assert any("'customer' repeats like an id" in text for text in said(app.warning))
+    app = calm(press(app, "Keep rows of 'customer' together"))
+    assert app.selectbox(key="role_group").value == "customer"
+    assert app.multiselect(key="role_ignore").value == ["own0", "own1", "own2", "own3"]
+    assert not any("repeats like an id" in text for text in said(app.warning))
+
+
+def test_a_group_that_nobody_named_is_declined_with_one_click():
+    app = calm(press(with_repeating_ids(), "Use it as a feature"))
+    assert app.selectbox(key="role_group").value is None
+    assert not any("repeats like an id" in text for text in said(app.warning))
+
+
+def test_a_column_of_dates_splits_the_rows_by_time(segments):
+    days = pd.date_range("2024-01-01", periods=len(segments)).strftime("%Y-%m-%d")
+    frame = segments.drop(columns="split").assign(day=days)
+    app = calm(with_table(frame))
+    assert any("earlier rows train and later rows test" in text for text in said(app.info))
+    app.selectbox(key="role_split").select("day").run()
+    shown = balance(calm(app))["rows"]
+    assert shown["train"] == pytest.approx(0.65 * len(frame), abs=1)
+    assert "setting_seed" not in [each.key for each in app.number_input]
+    app.selectbox(key="role_split").select(None).run()
+    assert "setting_seed" in [each.key for each in calm(app).number_input]
 
 
 @pytest.mark.parametrize(

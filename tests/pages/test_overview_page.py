@@ -5,13 +5,12 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from hetcal.data.demo import demo_table, toy_table
+from hetcal.data.demo import DEMO_NETWORKS, TOY_ROWS, demo_table, toy_table
 from hetcal.data.table import Roles, make_table
 from hetcal.models.scoring import start_scoring
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
 from pages.shared import jobs
-from pages.shared.controls.demo import TOY_ROWS
 from tests.pages.visit import (
     calm,
     defined,
@@ -36,8 +35,12 @@ def test_a_new_user_sees_what_is_needed_and_can_download_examples():
     assert [each.label for each in app.download_button] == [
         "customers.csv",
         "customers.keras",
+        "customers_well_trained.keras",
+        "customers_noise.keras",
         "toy.csv",
     ]
+    assert app.radio(key="demo_network").options == list(DEMO_NETWORKS)
+    assert app.radio(key="demo_network").value is None
     assert not app.metric
 
 
@@ -87,33 +90,65 @@ def test_another_table_takes_the_place_of_the_example(segments):
     assert app.session_state["workspace"].files[0].name == "toy.csv"
 
 
-@pytest.mark.network
-def test_one_click_scores_the_demo_in_a_child_and_shows_its_lift(monkeypatch):
-    started = []
+@pytest.fixture
+def started(monkeypatch):
+    """The scorings that the pages start."""
+    jobs_of_pages = []
 
     def start(*args, **kwargs):
-        started.append(start_scoring(*args, **kwargs))
-        return started[-1]
+        jobs_of_pages.append(start_scoring(*args, **kwargs))
+        return jobs_of_pages[-1]
 
     monkeypatch.setattr(jobs, "start_scoring", start)
+    return jobs_of_pages
+
+
+@pytest.mark.network
+def test_one_click_scores_the_demo_in_a_child_and_shows_its_lift(started):
     app = press(open_page("app.py"), "Run the demo")
     assert calm(app).get("progress")[0].text.startswith("Starting the model")
     assert not app.metric
     app = calm(wait_for_job(app))
+    assert app.radio(key="demo_network").value == "over-trained"
+    assert metrics(app) == demo_metrics(started[0].result())
+    press(app, "Run the demo")
+    assert len(started) == 1, "known scores are computed a second time"
 
-    scores, frame = started[0].result(), demo_table()
+
+def demo_metrics(scores):
+    """What the page says of the demo's customers with these scores."""
+    frame = demo_table()
     test = (frame["split"] == "test").to_numpy()
     y = (frame["churned"] == "yes").to_numpy()
     roles = Roles(label="churned", positive="yes", split="split")
     finished = run(make_table(frame, roles, ""), scores, Settings())
-    assert metrics(app) == {
+    return {
         "AUC before": f"{roc_auc_score(y[test], scores.logit[test]):.4f}",
         "AUC after": f"{roc_auc_score(y[test], finished.after[test]):.4f}",
         "Leaves": str(len(finished.partition.leaves)),
         "Test rows": f"{test.sum():,}",
     }
-    press(app, "Run the demo")
-    assert len(started) == 1, "known scores are computed a second time"
+
+
+@pytest.mark.network
+def test_one_click_each_tells_the_networks_of_the_demo_apart(started):
+    app, verdicts, before = open_page("app.py"), {}, {}
+    for name in ("random", "well trained", "over-trained"):
+        app = calm(wait_for_job(app.radio(key="demo_network").set_value(name).run()))
+        assert app.radio(key="demo_network").value == name
+        assert metrics(app) == demo_metrics(started[-1].result())
+        (verdicts[name],) = said([*app.success, *app.info, *app.warning])
+        before[name] = float(metrics(app)["AUC before"])
+    assert verdicts["over-trained"].startswith("Heterogeneous calibration helps.")
+    assert verdicts["well trained"].startswith("Leave your model as it is")
+    assert before["well trained"] > before["over-trained"] + 0.05
+    assert before["random"] == pytest.approx(0.5, abs=0.02)
+    assert len(started) == 3
+
+
+def test_an_own_table_is_not_asked_for_a_network_of_the_demo(segments):
+    app = calm(go(with_scores(segments), "app.py"))
+    assert not app.radio
 
 
 @pytest.mark.network

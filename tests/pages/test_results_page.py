@@ -26,6 +26,7 @@ from tests.pages.visit import (
     numbers,
     said,
     table_with,
+    with_least_rows,
     with_segment_leaves,
     with_table,
 )
@@ -33,7 +34,7 @@ from tests.pages.visit import (
 
 @pytest.fixture
 def app(segments):
-    return calm(go(with_segment_leaves(segments), "pages/results.py"))
+    return calm(go(with_least_rows(with_segment_leaves(segments), 50), "pages/results.py"))
 
 
 def platt(rows, test):
@@ -198,7 +199,8 @@ def test_a_sketched_table_has_nearly_the_same_results_and_on_demand_the_same(
 ):
     exact = metrics(app)
     monkeypatch.setattr("pages.shared.flow.compute.SKETCHED_FROM", 100)
-    sketched = go(with_segment_leaves(segments.assign(extra=1)), "pages/results.py")
+    sketched = with_least_rows(with_segment_leaves(segments.assign(extra=1)), 50)
+    sketched = go(sketched, "pages/results.py")
     assert any(each.startswith("From a sketch of ") for each in said(calm(sketched).caption))
     shown = metrics(sketched)
     for name in ("AUC before", "AUC after"):

@@ -7,7 +7,7 @@ import pytest
 
 from hetcal.artifacts.artifact import artifact_bytes
 from hetcal.calibrators.shapes import tame
-from hetcal.data.demo import DEMO_NETWORK, demo_table
+from hetcal.data.demo import DEMO_NETWORKS, demo_table
 from hetcal.models.file import inspect_model
 from hetcal.models.inputs import suggest_inputs
 from hetcal.models.scoring import ColumnScoring, ModelScoring
@@ -90,7 +90,7 @@ def test_a_layer_needs_a_model(segments):
 
 
 def test_a_layer_that_is_not_chosen_yet_is_no_error():
-    table, model = demo_table(), inspect_model(DEMO_NETWORK)
+    table, model = demo_table(), inspect_model(DEMO_NETWORKS["random"].file)
     app = with_table(table)
     scoring = ModelScoring(model, suggest_inputs(model, list(table.columns)))
     app.session_state["workspace"] = replace(app.session_state["workspace"], scoring=scoring)
@@ -109,9 +109,9 @@ def test_the_size_of_the_tree_can_be_left_to_cross_validation(segments):
 
 def test_other_maps_and_their_shrinkage_change_the_results(segments):
     app = go(with_scores(segments), "pages/calibration.py")
-    before = table_with(app, "slope")["slope"].tolist()
+    before = table_with(app, "slope")["intercept"].tolist()
     app.selectbox(key="setting_shrinkage").select(float("inf")).run()
-    assert len(set(table_with(calm(app), "slope")["slope"])) == 1 < len(set(before))
+    assert len(set(table_with(calm(app), "slope")["intercept"])) == 1 < len(set(before))
     app.selectbox(key="setting_calibrator").select("isotonic").run()
     assert app.selectbox(key="setting_shrinkage").disabled
     assert table_with(calm(app), "map")["map"].str.len().min() > 0

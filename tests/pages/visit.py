@@ -56,6 +56,12 @@ def with_segment_leaves(frame):
     return app.slider(key="setting_max_depth").set_value(1).run()
 
 
+def with_least_rows(app, rows):
+    """Ask for so many calibration rows of the rarer class in a leaf with a slope of its own."""
+    app = go(app, "pages/calibration.py")
+    return app.number_input(key="setting_min_rows").set_value(rows).run()
+
+
 def choose_leaf(app, leaf):
     return app.sidebar.selectbox(key="leaf").select(leaf).run()
 

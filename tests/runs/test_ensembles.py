@@ -79,6 +79,34 @@ def test_test_rows_do_not_change_the_scheme(chosen):
     assert again.choice.scheme.digest == chosen.choice.scheme.digest
 
 
+@pytest.mark.parametrize("name", ["forest", "auc-gain"])
+def test_validation_rows_that_are_not_used_change_nothing(name):
+    table, scores = drawn(blind=True)
+    role = np.repeat(["train", "validation", "calibration", "test"], 1_500)
+    shuffled = np.random.default_rng(1).permutation(table.y)
+    shuffled = np.where(role == "validation", shuffled, table.y)
+    found = {}
+    for used in (True, False):
+        for label, y in (("given", table.y), ("shuffled", shuffled)):
+            frame = table.frame.assign(y=y, role=role)
+            other = make_table(frame, Roles("y", score="score", split="role"), label)
+            finished = run(other, scores, Settings(partition=name, use_validation=used))
+            found[used, label] = finished.after
+            told = [each.code for each in finished.findings]
+            assert ("validation-reused" in told) == used
+    assert np.array_equal(found[False, "given"], found[False, "shuffled"])
+    assert not np.array_equal(found[True, "given"], found[True, "shuffled"])
+
+
+def test_what_needs_no_scores_grows_ahead_on_the_same_rows():
+    table, scores = drawn(blind=True)
+    role = np.repeat(["train", "validation", "calibration", "test"], 1_500)
+    table = make_table(table.frame.assign(role=role), replace(table.roles, split="role"), "")
+    settings = Settings(partition="auto", use_validation=False)
+    direct, ahead = (run(table, each, settings) for each in (scores, lambda _: scores))
+    assert np.array_equal(direct.after, ahead.after)
+
+
 def test_an_artifact_scores_new_rows_bit_for_bit(chosen, tmp_path):
     data = artifact_bytes(chosen, ColumnScoring(("score",), "logit"))
     artifact = open_artifact(data, tmp_path)
@@ -117,9 +145,9 @@ def test_rows_without_weight_are_not_counted_among_those_to_draw_from(monkeypatc
     split = split_table(weighted, Settings(fractions=SHARES))
     count = int((weighted.weight[split.train] > 0).sum())
     monkeypatch.setattr(ensembles, "MAX_TRAINING", count)
-    assert sample_note(weighted, split) is None
+    assert sample_note(weighted, split, Settings()) is None
     monkeypatch.setattr(ensembles, "MAX_TRAINING", count - 1)
-    assert f"{count - 1:,} of {count:,} train rows" in sample_note(weighted, split)
+    assert f"{count - 1:,} of {count:,} train rows" in sample_note(weighted, split, Settings())
 
 
 def test_rows_are_drawn_as_from_copies_of_all_roles(monkeypatch):

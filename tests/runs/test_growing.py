@@ -137,7 +137,7 @@ def test_trees_are_judged_on_groups_that_they_were_not_grown_on(size):
     frame = pd.DataFrame({"number": number[site], "site": site, "y": y, "split": split})
     leaves = []
     for group in (None, "site"):
-        roles = Roles("y", features=("number",), group=group, split="split")
+        roles = Roles("y", features=("number",), group=group, split="split", assume_group=False)
         table = make_table(frame, roles, "digest")
         settings = Settings(partition="tree", tree_size=size, min_leaf=50)
         leaves.append(grow_partition(table, split_table(table, settings), settings).leaves)

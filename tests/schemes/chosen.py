@@ -4,8 +4,8 @@ import numpy as np
 
 from hetcal.partitions.tree import TreePartition
 from hetcal.progress import silent
-from hetcal.runs.fitting import SCORE_TREES
-from hetcal.schemes.candidates import IDENTITY, POOLED, Candidate, named_candidate
+from hetcal.runs.fitting import score_trees
+from hetcal.schemes.candidates import IDENTITY, POOLED, Candidate, GrowthSettings, named_candidate
 from hetcal.schemes.choice import Choice, candidate_table, try_candidates
 from hetcal.schemes.cross_fitting import divide_rows
 from hetcal.schemes.parts import PlainLeavesPart, PooledPart, ShrunkenLeavesPart
@@ -26,8 +26,15 @@ def chosen(name):
         found = _candidate(name, training, held)
         candidates = [IDENTITY, POOLED] + [found] * (found not in (IDENTITY, POOLED))
         trial, at = try_candidates(candidates, divide_rows(held, 2, 0)), candidates.index(found)
-        scheme = found.scheme(held, trial.tried[at].strength)
-        return Choice(scheme, name, f"Told to take {name}.", candidate_table(trial, at), 0)
+        scheme, without = (
+            found.scheme(start, held, tried[at].strength)
+            for start, tried in (
+                (held.known_scores, trial.tried),
+                (held.constant_scores, trial.without),
+            )
+        )
+        table = candidate_table(trial, at, [True] * len(candidates))
+        return Choice(scheme, name, f"Told to take {name}.", table, 0, without=without)
 
     return fit
 
@@ -35,12 +42,13 @@ def chosen(name):
 def _candidate(name, training, held):
     tree = TreePartition(2, min_samples_leaf=100).fit(training.X, training.y).partition_
     parts = tree, tree.apply(held.X)
+    shrunken = PooledPart(), ShrunkenLeavesPart(*parts)
     known = (
         IDENTITY,
         POOLED,
-        Candidate("tree", "", (PlainLeavesPart(*parts),)),
-        Candidate("shrunken tree", "", (PooledPart(), ShrunkenLeavesPart(*parts)), (5.0,)),
-        *SCORE_TREES,
+        Candidate("tree", "", "calibration", (PlainLeavesPart(*parts),)),
+        Candidate("shrunken tree", "", "calibration", shrunken, (5.0,)),
+        *score_trees(),
     )
     found = (each for each in known if each.name == name)
-    return next(found, None) or named_candidate(name, training, held, 0)
+    return next(found, None) or named_candidate(name, training, held, GrowthSettings())

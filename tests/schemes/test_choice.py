@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,12 +10,14 @@ from sklearn.metrics import roc_auc_score
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.errors import CalibrationError
 from hetcal.metrics.delong import lift_between, paired_delong
+from hetcal.partitions.additive import AdditiveTerms
 from hetcal.partitions.boosted import BoostedPartition
 from hetcal.partitions.forest import ForestPartition
 from hetcal.partitions.tree import TreePartition
 from hetcal.schemes import candidates
 from hetcal.schemes import choice as choosing
-from hetcal.schemes.candidates import Candidate
+from hetcal.schemes import parts as part_module
+from hetcal.schemes.candidates import IDENTITY, Candidate
 from hetcal.schemes.choice import Trial, choose_scheme, no_lift_reason
 from hetcal.schemes.cross_fitting import (
     CrossFit,
@@ -30,15 +33,19 @@ from hetcal.schemes.cross_fitting import (
     simplest_near,
 )
 from hetcal.schemes.parts import (
+    BesidePart,
     BoostedPart,
     ForestPart,
     GrownLeavesPart,
-    NestedPart,
     PlainLeavesPart,
     PooledPart,
     ShrunkenLeavesPart,
 )
 from hetcal.schemes.rows import SchemeRows, joined, sampled
+from hetcal.schemes.stages import stacked_stage
+
+RUNGS = ["identity", "pooled", "tree", "shrunken tree"]
+RUNGS += ["forest", "boosted", "additive", "stacked"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -48,12 +55,17 @@ def _small():
     def boosted(members=5, **others):
         return BoostedPartition(members, **{"max_iter": 15, **others, "learning_rate": 0.2})
 
-    def forest(**others):
+    def terms(**others):
+        return AdditiveTerms(3, **{**others, "max_iter": 20})
+
+    def forest(trees, **others):
         return ForestPartition(5, **others)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(candidates, "BoostedPartition", boosted)
+        patch.setattr(candidates, "AdditiveTerms", terms)
         patch.setattr(candidates, "ForestPartition", forest)
+        patch.setattr(part_module, "NESTED_TREES", 4)
         yield
 
 
@@ -90,15 +102,17 @@ def test_a_perfect_model_is_left_as_it_is(seed):
     ],
 )
 def test_a_lift_of_nothing_is_not_called_the_largest(lifts, words):
-    candidates = [Candidate(name, "") for name in ("identity", "pooled", "tree")]
+    names = ("identity", "pooled", "tree")
+    candidates = tuple(Candidate(name, "", "calibration") for name in names)
     tried = tuple(CrossFit(each, 0.0, *[np.zeros(1)] * 3, 0.0) for each in candidates)
-    trial = Trial(Folds(drawn(10, 0), np.zeros(10)), tried)
+    held = drawn(10, 0)
+    trial = Trial(Folds(held, np.zeros(10)), tried, tried, held, candidates)
     trial.__dict__["gains"] = tuple(Gain(each, 0.01) for each in lifts)
-    assert no_lift_reason(trial, 0).endswith(f"both AUC and log-loss. {words}")
+    assert no_lift_reason(trial, 0, [0, 1, 2]).endswith(f"both AUC and log-loss. {words}")
 
 
 def test_a_model_that_misses_a_column_is_corrected_by_the_column(choice):
-    assert choice.chosen in ("forest", "nested", "boosted", "boosted forest")
+    assert choice.chosen in ("forest", "boosted", "additive")
     new = drawn(4_000, 2, blind=1.0)
     lift = paired_delong(new.y, new.scores, choice.scheme.logit(new.scores, new.X))
     table = choice.candidates.set_index("name")
@@ -127,12 +141,13 @@ def test_equal_inputs_give_equal_schemes_and_scores_of_training_rows_are_not_rea
     training, calibration = drawn(2_000, 0, blind=1.0), drawn(2_000, 1, blind=1.0)
     again = choose_scheme(replace(training, scores=None), calibration)
     assert again.scheme.digest == choice.scheme.digest
-    pd.testing.assert_frame_equal(again.candidates, choice.candidates)
+    tables = [each.candidates.drop(columns="seconds") for each in (again, choice)]
+    pd.testing.assert_frame_equal(*tables)
 
 
 def test_the_table_lists_lift_interval_and_choice(choice):
     table = choice.candidates
-    assert table.name.tolist()[:2] == ["identity", "pooled"]
+    assert table.name.tolist() == RUNGS
     assert table.name[table.chosen].tolist() == [choice.chosen]
     assert table.lift[:2].tolist() == pytest.approx([0.0, 0.0], abs=1e-12)
     assert np.allclose(table.high - table.low, 2 * 1.959964 * table.se, rtol=1e-5)
@@ -147,13 +162,11 @@ def test_progress_is_reported_from_the_first_tree_to_the_last_candidate():
     assert shares == sorted(shares)
     assert shares[0] < 0.2
     assert 0.95 < shares[-1] < 1.0
-    names = ["identity", "pooled", "tree", "shrunken tree", "forest", "nested"]
-    names += ["boosted", "boosted forest"]
-    tried = [done for done, doing in told if doing == "Trying: boosted forest"]
-    assert len(set(tried)) == 15  # five folds for each of three strengths
-    others = [doing for _, doing in told if not doing.startswith("Growing")]
+    tried = [done for done, doing in told if doing == "Trying: additive"]
+    assert len(set(tried)) == 10  # five folds with the model, and five without it
+    others = [doing for _, doing in told if doing.startswith(("Trying", "Fitting: "))]
     assert list(dict.fromkeys(others)) == [
-        *(f"Trying: {name}" for name in names),
+        *(f"Trying: {name}" for name in RUNGS),
         "Fitting: identity",
     ]
 
@@ -176,22 +189,23 @@ def test_more_candidates_take_part():
     def grow(X, y, scores, weight):
         return TreePartition(1).fit(X, y, weight).partition_
 
-    extra = Candidate("mine", "a tree of mine", (PooledPart(), GrownLeavesPart(grow)), (5.0,))
-    choice = choose_scheme(drawn(800, 0), drawn(800, 1), more=lambda held: [extra])
-    assert choice.candidates.name.tolist()[-3:] == ["mine", "boosted", "boosted forest"]
+    part = GrownLeavesPart(grow)
+    extra = Candidate("mine", "a tree of mine", "calibration", (PooledPart(), part), (5.0,))
+    choice = choose_scheme(drawn(800, 0), drawn(800, 1), more=[extra])
+    assert choice.candidates.name.tolist() == [*RUNGS[:4], "mine", *RUNGS[4:]]
 
 
 def test_rows_of_a_large_table_are_sampled(monkeypatch):
     sizes = []
     monkeypatch.setattr(choosing, "MAX_TRAINING", 1_000)
     monkeypatch.setattr(choosing, "MAX_HELD", 800)
-    boosted = candidates._boosted
+    stacked = candidates.stacked_candidate
 
     def watched(training, held, *others):
         sizes.append((len(training.y), len(held.y)))
-        return boosted(training, held, *others)
+        return stacked(training, held, *others)
 
-    monkeypatch.setattr(candidates, "_boosted", watched)
+    monkeypatch.setattr(candidates, "stacked_candidate", watched)
     choose_scheme(drawn(1_500, 0), drawn(900, 1), drawn(500, 2))
     assert sizes == [(1_000, 800)]
 
@@ -214,11 +228,17 @@ def test_too_few_rows_of_a_class_are_refused():
         )
 
 
+def one(*parts):
+    """A candidate of these parts."""
+    return Candidate("one", "", "calibration", parts, (3.0,))
+
+
 def parts():
     training, held = drawn(2_000, 0, blind=1.0), drawn(1_000, 1, blind=1.0)
     tree = TreePartition(2).fit(training.X, training.y).partition_
     forest = ForestPartition(4).fit(training.X, training.y).ensemble_
     boosted = BoostedPartition(3, max_iter=10).fit(training.X, training.y)
+    columns = boosted.ensemble_.columns
     return (
         training,
         held,
@@ -227,8 +247,8 @@ def parts():
             PlainLeavesPart(tree, tree.apply(held.X)),
             ShrunkenLeavesPart(tree, tree.apply(held.X)),
             ForestPart(forest, forest.apply(held.X)),
-            NestedPart(forest, forest.apply(held.X)),
-            BoostedPart(boosted, boosted.decision_function(held.X)),
+            BoostedPart(columns, columns.matrix(held.X)),
+            BesidePart(boosted.decision_function(held.X), partial(stacked_stage, boosted)),
         ],
     )
 
@@ -237,9 +257,10 @@ def test_the_scheme_of_each_part_gives_the_logits_that_were_tried():
     _, held, each = parts()
     everything = np.arange(len(held.y))
     for part in each:
-        candidate = Candidate("one", "", (part,))
-        expected = candidate.logits(held, everything, 3.0)
-        assert np.allclose(candidate.scheme(held, 3.0).logit(held.scores, held.X), expected)
+        candidate = one(part)
+        expected, _ = candidate.fit(held.scores, held, everything, 3.0)
+        scheme = candidate.scheme(held.scores, held, 3.0)
+        assert np.allclose(scheme.logit(held.scores, held.X), expected)
 
 
 def test_a_part_reads_no_score_or_label_beyond_its_rows():
@@ -247,9 +268,8 @@ def test_a_part_reads_no_score_or_label_beyond_its_rows():
     rows = np.arange(600)
     other = replace(held, y=np.r_[held.y[:600], 1 - held.y[600:]])
     for part in each:
-        candidate = Candidate("one", "", (part,))
-        one, two = (candidate.logits(rows_of, rows, 3.0) for rows_of in (held, other))
-        assert np.array_equal(one, two)
+        fits = (one(part).fit(held.scores, rows_of, rows, 3.0) for rows_of in (held, other))
+        assert np.array_equal(*(logits for logits, _ in fits))
 
 
 def test_algorithm_1_is_among_the_candidates():
@@ -257,7 +277,7 @@ def test_algorithm_1_is_among_the_candidates():
     plain = each[1]
     everything = np.arange(len(held.y))
     calibrator = LeafCalibrator().fit(held.scores, held.y, plain.leaf)
-    found = Candidate("tree", "", (plain,)).logits(held, everything, 0.0)
+    found, _ = one(plain).fit(held.scores, held, everything, 0.0)
     assert np.allclose(expit(found), calibrator.predict(held.scores, plain.leaf))
 
 
@@ -265,11 +285,11 @@ def test_gain_is_the_mean_of_the_folds_differences_in_auc():
     _, held, each = parts()
     folds = divide_rows(held, 4, 0)
     fold = folds.number
-    before = cross_fit(Candidate("identity", ""), folds)
-    after = cross_fit(Candidate("boosted", "", (each[5],)), folds)
+    before = cross_fit(IDENTITY, folds, held.scores)
+    after = cross_fit(one(each[5]), folds, held.scores)
     areas = [
-        [roc_auc_score(held.y[fold == k], one.logits[fold == k]) for k in range(4)]
-        for one in (before, after)
+        [roc_auc_score(held.y[fold == k], fit.logits[fold == k]) for k in range(4)]
+        for fit in (before, after)
     ]
     gain = gain_between(before, after, folds)
     assert gain.auc == pytest.approx(np.mean(areas[1]) - np.mean(areas[0]), abs=1e-12)
@@ -304,8 +324,8 @@ def test_the_unit_of_the_weights_does_not_matter():
     weighted = replace(held, weight=np.full(len(held.y), 2.0))
     gains = []
     for folds in (divide_rows(held, 4, 0), divide_rows(weighted, 4, 0)):
-        tried = cross_fit(Candidate("one", "", (each[4],), (1.0,)), folds)
-        gains.append(gain_between(cross_fit(Candidate("identity", ""), folds), tried, folds))
+        tried = cross_fit(one(each[4]), folds, held.scores)
+        gains.append(gain_between(cross_fit(IDENTITY, folds, held.scores), tried, folds))
     assert gains[0].auc == pytest.approx(gains[1].auc, abs=1e-6)
     assert gains[0].se == pytest.approx(gains[1].se, rel=1e-3)
 
@@ -325,7 +345,7 @@ def test_what_is_known_of_other_rows_of_a_group_does_not_count_as_a_lift():
     training, held = sites(2_000, 0, 50), sites(2_000, 1, 50)
     alone = [replace(each, group=None) for each in (training, held)]
     apart, mixed = choose_scheme(training, held), choose_scheme(*alone)
-    assert mixed.candidates.set_index("name").loc["boosted", "low"] > 0.05
+    assert mixed.candidates.set_index("name").loc["stacked", "low"] > 0.05
     assert apart.candidates["lift"].max() < 0.02
     assert apart.chosen in ("identity", "pooled")
 
@@ -369,8 +389,8 @@ def test_a_tree_on_scores_can_be_grown_on_labels_that_alternate():
         assert y.mean() == pytest.approx(0.5, abs=0.01)
         return TreePartition(1).fit(X, y).partition_
 
-    candidate = Candidate("grown", "", (PooledPart(), GrownLeavesPart(grow)), (1.0,))
-    logits = candidate.scheme(held, 1.0).logit(held.scores, held.X)
+    scheme = one(PooledPart(), GrownLeavesPart(grow)).scheme(held.scores, held, 1.0)
+    logits = scheme.logit(held.scores, held.X)
     assert roc_auc_score(held.y, logits) > roc_auc_score(held.y, held.scores)
 
 
@@ -409,12 +429,12 @@ def test_rows_that_repeat_in_groups_add_no_precision():
     gains, falls = [], []
     for held, number in ((once, fold), (fourfold, fold[rows])):
         folds = Folds(held, number)
-        before = cross_fit(Candidate("identity", ""), folds)
+        before = cross_fit(IDENTITY, folds, held.scores)
         logits = each[5].margin if held is once else each[5].margin[rows]
         losses = np.logaddexp(0.0, logits) - held.y * logits
         after = replace(before, placed=place_rows(logits, folds), losses=losses)
         gains.append(gain_between(before, after, folds))
-        falls.append(loss_gain(before, after, held))
+        falls.append(loss_gain(before, after, folds))
     assert gains[0].auc == pytest.approx(gains[1].auc, abs=1e-12)
     assert gains[0].se == pytest.approx(gains[1].se, rel=0.02)
     assert falls[0] == pytest.approx(falls[1], rel=0.02)

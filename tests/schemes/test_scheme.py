@@ -10,7 +10,7 @@ from hetcal.partitions.boosted import BoostedPartition
 from hetcal.partitions.forest import ForestPartition
 from hetcal.partitions.tree import TreePartition
 from hetcal.schemes.scheme import Scheme
-from hetcal.schemes.stages import ForestStage, LeafMapsStage, PooledStage, boosted_stage
+from hetcal.schemes.stages import ForestStage, LeafMapsStage, PooledStage, stacked_stage
 
 
 def rows(seed=0, size=1_200):
@@ -30,7 +30,7 @@ def scheme():
     return Scheme(
         (
             PooledStage(-2.0, 2.5, 0.9, 0.1),
-            boosted_stage(boosted, 0.3, 0.8, 0.05),
+            stacked_stage(boosted, 0.3, 0.8, 0.05),
             LeafMapsStage(tree, *rng.normal(1, 0.1, (2, len(tree.leaves)))),
             ForestStage(forest, *rng.normal(1, 0.1, (2, forest.leaves))),
         )

@@ -2,8 +2,11 @@
 
 from dataclasses import replace
 
+import pandas as pd
 import streamlit as st
 
+from hetcal.data.columns import column_kind
+from hetcal.data.groups import FoundGroup
 from hetcal.data.guess import guess_roles
 from hetcal.data.reading import Source
 from hetcal.data.scores import guess_kind
@@ -167,23 +170,55 @@ def _positive() -> dict[str, object]:
 
 
 def split_controls(source: Source) -> None:
-    """Let the user split the rows by a column, or at random."""
+    """Let the user split the rows by a column, by time, or at random."""
     column, seed, *shares = st.columns([2.5, 1, 1, 1.2, 1.3, 1], vertical_alignment="bottom")
     column.selectbox(
         "Split column",
         list(source.frame.columns),
         None,
         placeholder="none: random split",
-        help="Its values are train, validation (or val), calibration (or cal) and test.",
-        **role("split"),
+        help="Its values are train, validation (or val), calibration (or cal) and test. A column "
+        "of dates splits by time: earlier rows train, later rows test.",
+        **_split(source.frame),
+    )
+    st.checkbox(
+        "Fit and compare schemes on validation rows, too",
+        help="If they chose the network's epoch, it looks better on them than on new rows.",
+        **setting("use_validation"),
     )
     if workspace().roles.split is not None:
         return
-    seed.number_input("Seed", 0, 2**31 - 1, **setting("seed"))
+    if workspace().roles.time is None:
+        seed.number_input("Seed", 0, 2**31 - 1, **setting("seed"))
     for index, (box, name) in enumerate(zip(shares, ROLES, strict=True)):
         box.number_input(
             f"{name.capitalize()} %", 0.0, 100.0, step=1.0, format="%.2f", **_share(index)
         )
+
+
+def _split(frame: pd.DataFrame) -> dict[str, object]:
+    """Tie the box to the column of roles, or to that of dates."""
+    roles = workspace().roles
+
+    def store(name: str | None) -> None:
+        dates = name is not None and column_kind(frame[name]) == "date"
+        chosen = {"split": None, "time": name} if dates else {"split": name, "time": None}
+        update(roles=replace(workspace().roles, **chosen))
+
+    return bound("role_split", roles.split or roles.time, store)
+
+
+def group_controls(found: FoundGroup) -> None:
+    """Let the user confirm a group column that nobody named, or say that there are no groups."""
+    roles = workspace().roles
+    confirmed = replace(roles, group=found.column, ignore=(*roles.ignore, *found.same))
+    declined = replace(roles, assume_group=False)
+    with st.container(horizontal=True):
+        for label, chosen in (
+            (f"Keep rows of '{plain(found.column)}' together", confirmed),
+            ("Use it as a feature", declined),
+        ):
+            st.button(label, on_click=update, kwargs={"roles": chosen})
 
 
 def _share(index: int) -> dict[str, object]:

@@ -1,8 +1,8 @@
-"""The two built-in examples, and their files to download."""
+"""The built-in examples: the demo with one of its networks, the paper's toy; their files."""
 
 import streamlit as st
 
-from hetcal.data.demo import DEMO_NETWORK, demo_table, toy_table
+from hetcal.data.demo import DEMO_NETWORKS, TOY_ROWS, demo_table, toy_table
 from hetcal.data.table import Roles
 from hetcal.models.file import inspect_model
 from hetcal.models.inputs import suggest_inputs
@@ -10,19 +10,18 @@ from hetcal.models.scoring import ColumnScoring, ModelScoring
 from pages.shared.display.widgets import downloads
 from pages.shared.flow.flow import current_flow
 from pages.shared.jobs import start_scoring_job
-from pages.shared.state import TableFile, keep_file, start, update
-
-TOY_ROWS = 40_000
+from pages.shared.state import TableFile, bound, keep_file, start, update, workspace
 
 
 def demo_buttons() -> None:
-    """Offer the two examples, an own table and a saved artifact."""
+    """Offer the two examples, an own table and a saved artifact; then the demo's networks."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Run the demo",
             type="primary",
             icon=":material/play_circle:",
             on_click=_start_demo,
+            args=(next(iter(DEMO_NETWORKS)),),
             help="16,000 synthetic customers and a small network trained for too many epochs",
         )
         st.button(
@@ -33,6 +32,16 @@ def demo_buttons() -> None:
         )
         st.page_link("pages/data.py", label="Use my own table", icon=":material/upload_file:")
         st.page_link("pages/export.py", label="Reopen an artifact", icon=":material/folder_open:")
+    here = workspace()
+    if _network_in_use() or not (here.files or here.saved):
+        st.radio(
+            "The demo's customers, scored by a network that is",
+            list(DEMO_NETWORKS),
+            index=None,
+            captions=[each.words for each in DEMO_NETWORKS.values()],
+            horizontal=True,
+            **bound("demo_network", _network_in_use(), _start_demo),
+        )
 
 
 def demo_files() -> None:
@@ -47,7 +56,7 @@ def demo_files() -> None:
     downloads(
         {
             "customers.csv": _demo_csv,
-            "customers.keras": DEMO_NETWORK.read_bytes,
+            **{each.file.name: each.content for each in DEMO_NETWORKS.values()},
             "toy.csv": _toy_csv,
         }
     )
@@ -63,15 +72,22 @@ def _toy_csv() -> bytes:
     return toy_table(TOY_ROWS).to_csv(index=False).encode()
 
 
-def _start_demo() -> None:
+def _start_demo(name: str) -> None:
     path = keep_file(_demo_csv())
     start(TableFile(path, "customers.csv", path.name))
     update(roles=Roles(label="churned", positive="yes", split="split"))
-    model = inspect_model(DEMO_NETWORK)
+    model = inspect_model(DEMO_NETWORKS[name].file)
     inputs = suggest_inputs(model, list(current_flow().source.frame.columns))
     update(scoring=ModelScoring(model, inputs), model=model)
     flow = current_flow()
     start_scoring_job(flow.table, flow.rows_digest, flow.workspace.scoring)
+
+
+def _network_in_use() -> str | None:
+    """Return the name of the demo's network that scores the current table, if one does."""
+    scoring = workspace().scoring
+    used = scoring.model.path if isinstance(scoring, ModelScoring) else None
+    return next((name for name, each in DEMO_NETWORKS.items() if each.file == used), None)
 
 
 def _start_toy() -> None:

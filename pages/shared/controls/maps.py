@@ -74,7 +74,7 @@ def map_controls(flow: Flow) -> None:
                 **setting("shrinkage"),
             )
         st.number_input(
-            "Minimum of the rarer class",
+            "Minimum rows of the rarer class",
             *LEAST_ROWS,
             step=10,
             width=240,

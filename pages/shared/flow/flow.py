@@ -9,8 +9,9 @@ import pandas as pd
 from hetcal.artifacts.archive import SavedCells, SavedScheme
 from hetcal.artifacts.saved_run import FROM_SKETCH, SavedRun
 from hetcal.cells.sketch import computed_on
-from hetcal.data.checks import Finding, check_scores, check_training
+from hetcal.data.checks import Finding
 from hetcal.data.reading import Source
+from hetcal.data.score_checks import check_scores, check_training, check_validation
 from hetcal.data.scores import Scores
 from hetcal.data.splits import Split
 from hetcal.data.table import Table, class_balance
@@ -122,7 +123,9 @@ class Flow:
         here = self.workspace
         trained = here.network is not None and isinstance(here.scoring, ModelScoring)
         found = () if trained else check_training(here.roles)
-        return *found, *check_scores(self.table, self.scores)
+        if here.partition is None and self.settings.reuses_validation:
+            found = *found, *check_validation(self.table, self.scores, self.split)
+        return *check_scores(self.table, self.scores, self.split), *found
 
     @property
     def choosing(self) -> bool:

@@ -11,19 +11,20 @@ NEED_SCORES = (*READ_SCORES, "layer")
 
 def division(settings: Settings) -> Settings:
     """Keep what the roles of the rows depend on."""
-    kind = ("partition",) if settings.partition in READ_SCORES else ()
+    kind = ("partition", "use_validation") if settings.partition in READ_SCORES else ()
     return _only(settings, "fractions", "seed", *kind)
 
 
 def growth(settings: Settings) -> Settings:
     """Keep what one partition depends on."""
     size = ("max_depth", "min_leaf", "tree_size")
-    return _only(settings, "fractions", "seed", "partition", *size, "segments", "bins")
+    others = "partition", "use_validation", "segments", "bins"
+    return _only(settings, "fractions", "seed", *others, *size)
 
 
 def ensemble(settings: Settings) -> Settings:
     """Keep what a scheme depends on."""
-    return _only(settings, "fractions", "seed", "partition")
+    return _only(settings, "fractions", "seed", "partition", "use_validation")
 
 
 def maps(settings: Settings) -> Settings:
@@ -36,7 +37,7 @@ def for_classes(settings: Settings, method: ClassMethod) -> Settings:
     """Keep what a run on more than two classes depends on; `auto` takes the place of the rest."""
     kind = settings.partition if settings.partition in FOR_CLASSES else "auto"
     kept = {"columns": ("segments", "bins"), "tree": ("max_depth", "min_leaf")}.get(kind, ())
-    chosen = _only(settings, "fractions", "seed", *kept)
+    chosen = _only(settings, "fractions", "seed", "use_validation", *kept)
     return replace(chosen, partition=kind, calibrator=method)
 
 
