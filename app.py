@@ -39,12 +39,12 @@ if not workspace().files and workspace().saved is None:
 
 flow = need_results()
 if flow.classes:
-    show_class_verdict(flow.whole)
+    show_class_verdict(flow)
     show_class_lifts(flow)
 else:
     evaluation = flow.run.evaluation
     lift = evaluation.lift
-    show_verdict(evaluation)
+    show_verdict(flow)
     if flow.choice is not None:
         show_scheme(flow.choice.chosen, flow.choice.why, at_length=False)
     leaves = ("Leaves", f"{len(flow.partition.leaves)}")
@@ -54,7 +54,7 @@ else:
         *((leaves,) if flow.choice is None else ()),  # a scheme is more than the tree shown
         ("Test rows", f"{evaluation.rows:,}"),
     )
-    show_lift(evaluation, key="overview_lift")
+    show_lift(flow, key="overview_lift")
     definitions("AUC", "Lift", "p-value")
 for page, label in NEXT:
     st.page_link(page, label=label, icon=":material/arrow_forward:")

@@ -28,3 +28,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 Calibration: within a leaf only an increasing map of the score decides. Correction: the score plus
 terms of the columns that one can read. Second model: the score beside boosted trees.
 """
+
+RUNGS = (
+    *("identity", "pooled", "tree", "shrunken tree", "auc-gain", "instability", "forest"),
+    *("boosted", "additive", "stacked"),
+)
+"""The schemes that are compared for two classes, the simplest first."""

@@ -54,9 +54,8 @@ with st.spinner("Evaluating the test rows"):
     evaluation, curves = flow.run.evaluation, curves_inside(flow, leaf)
 lift = evaluation.lift
 chosen = None if flow.choice is None else in_words(flow.choice.chosen)
-one_map = bool(flow.classes) and not flow.whole.divided
 
-show_verdict(evaluation, one_map)
+show_verdict(flow)
 if flow.run.choice is not None:
     show_scheme(flow.choice.chosen, flow.choice.why)
 say_computed_on(flow.run.computed_on)
@@ -79,7 +78,7 @@ definitions(
     "Calibration error, debiased",
     "Share of the lift",
 )
-show_lift(evaluation, "results_lift", one_map)
+show_lift(flow, "results_lift")
 
 st.subheader(f"Before and after · {named_leaf(flow, leaf)}", anchor=False)
 with st.container(horizontal=True, vertical_alignment="bottom"):

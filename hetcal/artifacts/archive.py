@@ -7,17 +7,19 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from hetcal.artifacts.evaluation import evaluation_json, read_evaluation
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.cells.cells import Cells
 from hetcal.cells.joint import JointSketch, joint_sketch, joint_sketch_bytes, read_joint_sketch
 from hetcal.cells.sketch import MOST_CELLS, read_sketch, sketch_bytes
+from hetcal.choices import KINDS, Kind
 from hetcal.data.columns import FeatureKind
 from hetcal.errors import ArtifactError, CalibrationError, HetcalError
 from hetcal.models.file import ModelFile, inspect_model
@@ -128,6 +130,10 @@ def _refusal(why: str) -> ArtifactError:
     )
 
 
+LADDER_NUMBERS = (
+    *("auc", "lift", "se", "low", "high", "without", "adds", "adds_low", "adds_high", "adds_p"),
+    *("log_loss", "loss_fall", "loss_se", "strength"),
+)
 MAPS = "maps.json"
 JOINT = "joint.sketch"
 EVALUATION = "evaluation.json"
@@ -144,6 +150,31 @@ class SavedScheme:
     chosen: str
     why: str
     divided: bool = True  # whether leaves have maps of their own
+    kind: Kind = "calibration"  # what the scheme does to the score
+    measure: str = "AUC"  # what lifts are measured in
+    # The ladder, as in `hetcal.schemes.choice.candidate_table`; None if it was not saved.
+    candidates: pd.DataFrame | None = field(default=None, compare=False)
+
+
+OF_RUNGS = ("name", "words", "kind")
+FLAGS = ("allowed", "chosen")
+MOST_RUNGS = 64
+
+
+def read_ladder(rungs: list[Fields]) -> pd.DataFrame:
+    """Read the rungs of a ladder; how long they took is not saved."""
+    if len(rungs) > MOST_RUNGS:
+        raise JsonError(f"its ladder has more than {MOST_RUNGS} rungs")
+    found = []
+    for each in rungs:
+        numbers = {name: each.number_or_nan(name) for name in LADDER_NUMBERS}
+        counts = {name: each.integer(name, 0, 2**62) for name in ("numbers", "rows")}
+        texts = {name: each.text(name) for name in OF_RUNGS}
+        if texts["kind"] not in KINDS:
+            raise JsonError("a rung of its ladder is of a kind that is not known")
+        flags = {name: each.flag(name) for name in FLAGS}
+        found.append(texts | numbers | counts | {"seconds": float("nan")} | flags)
+    return pd.DataFrame(found)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from hetcal.artifacts.archive import (
     read_class_cells,
     read_entry,
     read_kinds,
+    read_ladder,
     read_model,
     read_saved_cells,
     require_both_labels,
@@ -27,10 +28,12 @@ from hetcal.artifacts.archive import (
     saved_entries,
     zipped,
 )
-from hetcal.artifacts.evaluation import SHARE, read_class_evaluation
+from hetcal.artifacts.evaluation import SHARE, SavedPart, read_class_evaluation, read_part
 from hetcal.artifacts.report import result_json, scored_rows, to_json
 from hetcal.calibrators.class_calibrator import ClassCalibrator
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
+from hetcal.choices import Kind
+from hetcal.data.checks import Finding
 from hetcal.data.columns import FeatureKind, category_names, column_kind, row_count
 from hetcal.data.table import MOST_CLASSES
 from hetcal.models.inputs import InputColumns
@@ -53,6 +56,12 @@ FORMAT = 2
 SEVERAL = "classes"
 SCHEME = "scheme.json"
 LEAF_MAPS, CLASS_MAPS = "calibrators.json", "class_calibrators.json"
+# Kinds of schemes under the names that they had before kinds were saved.
+OLD_KINDS: dict[str, Kind] = {
+    "identity": "none",
+    "boosted": "second model",
+    "boosted forest": "second model",
+}
 READ_SHARE = 0.3  # of scoring a file goes into reading it
 MODEL_SHARE = 0.8  # of the work with an artifact that holds a model
 SHOWN = 3  # categories that a note names
@@ -89,6 +98,10 @@ class Artifact:
         As measured then, for more than two classes.
     min_rows : int
         Fewest calibration rows for a leaf map in that run.
+    findings : tuple of Finding
+        What was found out about table, split and scores.
+    part : SavedPart or None
+        The part that the model has in what a scheme for two classes does.
     """
 
     version: str
@@ -105,6 +118,8 @@ class Artifact:
     choice: SavedScheme | None = None
     evaluation: Evaluation | None = None
     min_rows: int = 0
+    findings: tuple[Finding, ...] = ()
+    part: SavedPart | None = None
 
     @property
     def applied(self) -> bool:
@@ -119,7 +134,7 @@ def artifact_bytes(run: Run, scoring: Scoring) -> bytes:
         "manifest.json": to_json(_manifest(run, scoring, list(by_class))).encode(),
         "partition.json": run.partition.to_json().encode(),
         CLASS_MAPS if run.classes else LEAF_MAPS: run.calibrator.to_json().encode(),
-        "metrics.json": result_json(run).encode(),
+        "metrics.json": result_json(run, timed=False).encode(),
     }
     for each in by_class.values():
         entries |= each
@@ -221,10 +236,11 @@ def open_artifact(data: bytes, directory: Path) -> Artifact:
             test_rows=metrics.fields("rows").integer("test", 1, 2**62),
             kinds=read_kinds(manifest.fields("kinds")),
             classes=classes,
-            choice=_choice(manifest, SCHEME in archive.namelist()),
+            choice=_choice(manifest, metrics, SCHEME in archive.namelist()),
+            findings=_findings(metrics),
         )
         if isinstance(artifact.calibrator, LeafCalibrator):
-            return _with_scheme(artifact, artifact.calibrator, manifest, archive)
+            return _with_scheme(artifact, artifact.calibrator, manifest, metrics, archive)
         return _with_classes(artifact, manifest, metrics, archive)
 
 
@@ -257,20 +273,21 @@ def _maps(
 
 
 def _with_scheme(
-    artifact: Artifact, maps: LeafCalibrator, manifest: Fields, archive: zipfile.ZipFile
+    artifact: Artifact,
+    maps: LeafCalibrator,
+    manifest: Fields,
+    metrics: Fields,
+    archive: zipfile.ZipFile,
 ) -> Artifact:
     """Add what is saved of two classes beyond their maps."""
     cells = _cells(manifest, archive, artifact.partition)
     artifact = replace(artifact, cells=() if cells is None else (cells,), min_rows=maps.min_rows)
     if SCHEME not in archive.namelist():
         return artifact
-    if cells is not None:  # what can be explored says what was chosen
-        choice = SavedScheme(manifest.text("chosen"), manifest.text("why"))
-        artifact = replace(artifact, choice=choice)
     scheme = Scheme.from_json(read_entry(archive, SCHEME))
     # Older versions saved the maps of the leaves without the scheme.
     maps = with_scheme(maps, scheme, artifact.partition)
-    return replace(artifact, calibrator=maps, scheme=scheme)
+    return replace(artifact, calibrator=maps, scheme=scheme, part=read_part(metrics))
 
 
 def _cells(manifest: Fields, archive: zipfile.ZipFile, partition: Partition) -> SavedCells | None:
@@ -310,12 +327,34 @@ def _is_first_format(manifest: Fields) -> bool:
     return manifest.integer("format", 0, 2**31) == 1
 
 
-def _choice(manifest: Fields, scheme: bool) -> SavedScheme | None:
+def _findings(metrics: Fields) -> tuple[Finding, ...]:
+    """Read what was found out about table and scores; older artifacts do not say it."""
+    found = metrics.objects("findings") if "findings" in metrics else []
+    return tuple(
+        Finding(
+            None if each.is_null("column") else each.text("column"),
+            each.text("sentence"),
+            "warning" if each.text("level") == "warning" else "note",
+            each.text("code"),
+        )
+        for each in found
+    )
+
+
+def _choice(manifest: Fields, metrics: Fields, scheme: bool) -> SavedScheme | None:
     """Read what was chosen, which a scheme must say; older artifacts do not."""
     if "chosen" not in manifest or (manifest.is_null("chosen") and not scheme):
         return None
     unexplained = "why" not in manifest or manifest.is_null("why")
-    return SavedScheme(manifest.text("chosen"), "" if unexplained else manifest.text("why"))
+    choice = SavedScheme(manifest.text("chosen"), "" if unexplained else manifest.text("why"))
+    if "ladder" not in metrics:
+        return replace(choice, kind=OLD_KINDS.get(choice.chosen, "calibration"))
+    ladder = read_ladder(metrics.objects("ladder"))
+    kinds = ladder.loc[ladder["chosen"], "kind"].tolist()
+    if ladder.loc[ladder["chosen"], "name"].tolist() != [choice.chosen]:
+        raise JsonError("its ladder does not hold what was chosen")
+    measure = "macro AUC" if "kind" in manifest else "AUC"
+    return replace(choice, kind=kinds[0], measure=measure, candidates=ladder)
 
 
 def _scoring(manifest: Fields, archive: zipfile.ZipFile, directory: Path, classes: int) -> Scoring:

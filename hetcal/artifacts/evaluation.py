@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 
 import numpy as np
 import pandas as pd
 
-from hetcal.artifacts.report import to_json
+from hetcal.artifacts.report import network_document, to_json
 from hetcal.metrics.classes import ClassMetrics
 from hetcal.metrics.curves import ReliabilityCurve
 from hetcal.metrics.delong import Lift, lift_between
+from hetcal.metrics.losses import LossChange
 from hetcal.metrics.metrics import Metrics
 from hetcal.results.evaluation import ByClass, Evaluation
 from hetcal.strict_json import Fields, JsonError, parse_object
@@ -36,6 +37,7 @@ def evaluation_json(evaluation: Evaluation) -> str:
     document = {
         **{scheme: asdict(getattr(evaluation, scheme)) for scheme in SCHEMES},
         "lift": asdict(evaluation.lift),
+        **network_document(evaluation),
         "leaves": evaluation.leaves.to_dict("records"),
         "rows": evaluation.rows,
         "groups": evaluation.groups,
@@ -47,7 +49,7 @@ def read_evaluation(text: bytes, leaves: Sequence[int]) -> Evaluation:
     """Read what `evaluation_json` wrote of these leaves."""
     content = parse_object(text)
     before, pooled, tree, after = (_metrics(content.fields(scheme)) for scheme in SCHEMES)
-    return Evaluation(
+    read = Evaluation(
         before,
         pooled,
         tree,
@@ -57,6 +59,40 @@ def read_evaluation(text: bytes, leaves: Sequence[int]) -> Evaluation:
         rows=content.integer("rows", 1, 2**62),
         groups=_groups(content),
     )
+    part = read_part(content)
+    return read if part is None else part.added_to(read)
+
+
+@dataclass(frozen=True)
+class SavedPart:
+    """What is saved of the part that the model has in a result, see `Evaluation`."""
+
+    without: Metrics | ClassMetrics
+    network_adds: Lift
+    network_share: float
+    loss: LossChange
+
+    def added_to(self, evaluation: Evaluation) -> Evaluation:
+        """Return the evaluation with these numbers."""
+        return replace(evaluation, **vars(self))
+
+
+def read_part(content: Fields, *, several: bool = False) -> SavedPart | None:
+    """Read what `network_document` wrote; older artifacts do not say it."""
+    if "network_adds" not in content or content.is_null("network_adds"):
+        return None
+    read = _class_metrics if several else _metrics
+    return SavedPart(
+        without=read(content.fields("without_network")),
+        network_adds=_lift(content.fields("network_adds")),
+        network_share=content.number_or_nan("network_share", *SHARE),
+        loss=_loss(content.fields("loss")),
+    )
+
+
+def _loss(content: Fields) -> LossChange:
+    names = [each.name for each in fields(LossChange)]
+    return LossChange(**{name: content.number_or_nan(name) for name in names})
 
 
 def read_class_evaluation(metrics: Fields, classes: tuple[str, ...]) -> Evaluation:
@@ -68,7 +104,7 @@ def read_class_evaluation(metrics: Fields, classes: tuple[str, ...]) -> Evaluati
     if tuple(each.text("name") for each in curves) != CURVES:
         raise JsonError("its curves are not those before and after")
     per_class = _classes(metrics.objects("per_class"), classes)
-    return Evaluation(
+    read = Evaluation(
         before,
         pooled,
         None,
@@ -79,6 +115,8 @@ def read_class_evaluation(metrics: Fields, classes: tuple[str, ...]) -> Evaluati
         groups=_groups(metrics),
         by_class=ByClass(per_class, tuple(map(_curve, curves))),
     )
+    part = read_part(metrics, several=True)
+    return read if part is None else part.added_to(read)
 
 
 def _lift(content: Fields) -> Lift:

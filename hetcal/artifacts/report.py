@@ -19,15 +19,19 @@ from hetcal.data.splits import ROLES
 from hetcal.data.table import ALL_ROWS, class_shares
 from hetcal.errors import TableError
 from hetcal.partitions.partition import leaf_table
-from hetcal.results.evaluation import ByClass
+from hetcal.results.evaluation import ByClass, Evaluation
 from hetcal.runs.run import Run
 
 WRITTEN = 1 << 18  # rows that are turned into text at a time
 LIFT = ("auc", "percent", "se", "z", "p", "low", "high")
+ADDS = ("before", "after", "auc", "se", "p", "low", "high")
 
 
-def result_json(run: Run) -> str:
-    """Write the result of a run; numbers that are not defined become null."""
+def result_json(run: Run, *, timed: bool = True) -> str:
+    """Write the result of a run; numbers that are not defined become null.
+
+    Only the `seconds` of the ladder, which are there if it is `timed`, differ between equal runs.
+    """
     evaluation, scores = run.evaluation, run.scores
     by_class, lift, maps = evaluation.by_class, asdict(evaluation.lift), {}
     if isinstance(run.calibrator, ClassCalibrator):
@@ -47,14 +51,38 @@ def result_json(run: Run) -> str:
         **({} if by_class is None else {"classes": list(run.classes)}),
         **compared,
         "lift": lift if by_class is not None else {name: lift[name] for name in LIFT},
+        **network_document(evaluation),
         **({} if by_class is None else _by_class(by_class)),
+        "verdict": run.verdict,
         "scheme": _scheme(run),
+        "ladder": (run.ladder if timed else run.ladder.drop(columns="seconds")).to_dict("records"),
         **maps,
         "leaves": _leaves(run) if by_class is None else _class_leaves(run),
         "scores": about_scores,
+        "findings": [
+            {
+                "code": each.code,
+                "sentence": each.message,
+                "level": each.level,
+                "column": each.column,
+            }
+            for each in run.findings
+        ],
         "notes": [*run.notes, *([run.computed_on] if evaluation.sketched else [])],
     }
     return to_json(document)
+
+
+def network_document(evaluation: Evaluation) -> dict[str, object]:
+    """Return what is written of the part that the model has in a result."""
+    without, adds = evaluation.without, evaluation.network_adds
+    known = {} if adds is None else asdict(adds)
+    return {
+        "without_network": None if without is None else asdict(without),
+        "network_adds": {name: known[name] for name in ADDS} if known else None,
+        "network_share": evaluation.network_share,
+        "loss": asdict(evaluation.loss),
+    }
 
 
 def to_json(document: object) -> str:
@@ -138,14 +166,19 @@ def _by_class(found: ByClass) -> dict[str, object]:
 
 
 def _scheme(run: Run) -> dict[str, object]:
+    scheme = {
+        "name": run.scheme_name,
+        "kind": run.kind,
+        "numbers": run.numbers,
+        "partition": run.settings.partition,
+    }
     if run.choice is None:
         maps = {} if run.classes else {"calibrator": run.settings.calibrator}
-        return {"partition": run.settings.partition, **maps}
-    return {
-        "partition": run.settings.partition,
+        return scheme | maps
+    return scheme | {
         "chosen": run.choice.chosen,
         "why": run.choice.why,
-        "candidates": run.choice.candidates.to_dict("records"),
+        "candidates": run.choice.candidates.drop(columns="seconds").to_dict("records"),
     }
 
 

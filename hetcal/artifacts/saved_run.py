@@ -7,15 +7,19 @@ import numpy as np
 
 from hetcal.artifacts.archive import SavedCells, SavedScheme
 from hetcal.artifacts.artifact import Artifact
+from hetcal.artifacts.evaluation import SavedPart
 from hetcal.calibrators.class_calibrator import ClassCalibrator
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.cells.cells import Cells
+from hetcal.choices import Kind
+from hetcal.data.checks import Finding
 from hetcal.errors import ArtifactError
 from hetcal.metrics.curves import OperatingPoint
 from hetcal.metrics.ranking import rank_class
 from hetcal.partitions.partition import Partition
 from hetcal.results.curves import points_of_rate
 from hetcal.results.evaluation import Comparison, Evaluation, evaluate, score_four_schemes
+from hetcal.results.words import verdict
 from hetcal.schemes.scheme import with_scheme
 
 FROM_SKETCH = "From the sketch saved with the run; its rows are not here."
@@ -34,6 +38,8 @@ class SavedRun:
     applied: bool = True  # whether the maps of the leaves calibrate
     classes: tuple[str, ...] = ()
     measured: Evaluation | None = None  # computed on all rows before the run was saved
+    part: SavedPart | None = None  # that the model has in what a scheme for two classes does
+    findings: tuple[Finding, ...] = ()  # about table, split and scores
 
     @property
     def role_cells(self) -> SavedCells:
@@ -74,14 +80,28 @@ class SavedRun:
         if cells.joint is None:
             return score_four_schemes(cells.test, cells.calibration, self.leaf_maps)
         before, after = cells.joint.cells
-        return replace(score_four_schemes(before, cells.calibration, self.leaf_maps), after=after)
+        compared = score_four_schemes(before, cells.calibration, self.leaf_maps)
+        return replace(compared, after=after, without=None, centred=None)
 
     @cached_property
     def evaluation(self) -> Evaluation:
         """The metrics of the test rows before and after calibration, and the lift."""
         if self.measured is not None:
             return self.measured
-        return evaluate(self.comparison, [each.leaf for each in self.leaf_maps.maps_])
+        found = evaluate(self.comparison, [each.leaf for each in self.leaf_maps.maps_])
+        return found if self.part is None else self.part.added_to(found)
+
+    @property
+    def kind(self) -> Kind:
+        """What is done to the score."""
+        return "calibration" if self.choice is None else self.choice.kind
+
+    @property
+    def verdict(self) -> str:
+        """What to do with the model, in sentences, see `hetcal.results.words.verdict`."""
+        ladder = None if self.choice is None else self.choice.candidates
+        one_map = bool(self.classes) and not self.divided
+        return verdict(self.evaluation, self.kind, ladder, self.findings, one_map=one_map)
 
     def points(self, rate: float) -> tuple[OperatingPoint, OperatingPoint]:
         """Return the operating points before and after with this false positive rate."""
@@ -136,4 +156,5 @@ def saved_run(artifact: Artifact, min_rows: int) -> SavedRun:
         scheme = artifact.scheme
         maps = own if scheme is None else with_scheme(own, scheme, artifact.partition)
     parts = artifact.choice, artifact.applied, artifact.classes, artifact.evaluation
-    return SavedRun(artifact.partition, artifact.cells, maps, *parts)
+    of_model = artifact.part, artifact.findings
+    return SavedRun(artifact.partition, artifact.cells, maps, *parts, *of_model)

@@ -61,6 +61,12 @@ class ClassMap:
         return float(max(apart))
 
 
+def count_numbers(method: ClassMethod, classes: int) -> int:
+    """Return how many numbers decide in a map of this kind."""
+    numbers = {"temperature": 1, "vector": 2 * classes, "dirichlet": classes * (classes + 1)}
+    return numbers[method]
+
+
 def identity_map(classes: int) -> ClassMap:
     """Return the map that changes no probability."""
     return ClassMap(np.eye(classes), np.zeros(classes))

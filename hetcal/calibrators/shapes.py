@@ -163,6 +163,15 @@ Line = Affine | Tamed
 Shape = Line | Beta | Steps | Knots
 
 
+def count_numbers(shape: Shape) -> int:
+    """Return how many numbers of a map decide, apart from where its steps and points are."""
+    if isinstance(shape, Beta):
+        return 3
+    if isinstance(shape, Steps | Knots):
+        return len(shape.logits if isinstance(shape, Steps) else shape.probabilities)
+    return 2
+
+
 def moved(shape: Shape, by: float, se: float) -> Shape:
     """Return the map whose logits are higher by a number, with the standard error of its height."""
     if isinstance(shape, Affine):

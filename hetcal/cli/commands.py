@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from hetcal.choices import CALIBRATORS, CLASS_CALIBRATORS
+from hetcal.choices import CALIBRATORS, CLASS_CALIBRATORS, RUNGS
 from hetcal.cli.options import NO_GROUP, names
 from hetcal.cli.output import progress_line, say, say_notes
 from hetcal.data.checks import Finding
@@ -35,13 +35,22 @@ from hetcal.models.file import ModelFile, inspect_model
 from hetcal.models.inputs import InputColumns, matrix_input, suggest_inputs
 from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring, guess_kind_of, start_rows
 from hetcal.progress import Progress, between, silent
-from hetcal.runs.settings import ENSEMBLES, FOR_CLASSES, PARTITIONS, READ_SCORES, Settings
+from hetcal.runs.settings import (
+    CHOOSING,
+    ENSEMBLES,
+    FOR_CLASSES,
+    PARTITIONS,
+    READ_SCORES,
+    Settings,
+)
 
 if TYPE_CHECKING:
     from hetcal.partitions.partition import Partition
     from hetcal.runs.run import Run
 
 GROWN = ("tree", "auc-gain", "instability", "layer")  # partitions of one tree
+WITH_TERMS = (*CHOOSING, "additive")  # partitions with curves and pairs of columns
+TERMS = ("pairs", "increasing", "decreasing")  # options of these
 
 
 def run_command(options: argparse.Namespace) -> None:
@@ -88,12 +97,10 @@ def run_command(options: argparse.Namespace) -> None:
 
 
 def _say_result(finished: "Run") -> None:
-    from hetcal.results.words import verdict
     from hetcal.schemes.choice import candidate_lines
 
-    table, found, choice = finished.table, finished.evaluation, finished.choice
-    several = bool(finished.classes)
-    if not several:
+    table, choice = finished.table, finished.choice
+    if not finished.classes:
         say(
             f"The label '{table.roles.label}' is positive where it is '{table.roles.positive}': "
             f"{int(table.y.sum()):,} of {row_count(table.rows)}."
@@ -101,8 +108,7 @@ def _say_result(finished: "Run") -> None:
     if choice is not None:
         say(candidate_lines(choice))
         say(choice.why)
-    one_map = several and not finished.divided
-    say(verdict(found.lift, found.rows, one_map, found.groups, several_classes=several))
+    say(finished.verdict)
 
 
 def score_command(options: argparse.Namespace) -> None:
@@ -318,6 +324,11 @@ def settings_of(options: argparse.Namespace) -> Settings:
             calibrator=options.calibrator,
             shrinkage=options.shrinkage,
             min_rows=options.min_rows,
+            only=options.only,
+            take=options.take,
+            pairs=options.pairs,
+            increasing=options.increasing,
+            decreasing=options.decreasing,
         ),
     )
 
@@ -378,6 +389,7 @@ def refuse_unused(
     """Refuse options of `run` that another option makes useless: none is ignored in silence."""
     _require_counts(options)
     _require_names(options)
+    _require_rung(options, many_classes)
     no_model = options.model is None
     kind = options.partition
     tree, other = kind in GROWN, f"the partition is {kind}"
@@ -401,6 +413,15 @@ def refuse_unused(
         ("calibrator", kind in ENSEMBLES, f"{kind} has maps of its own"),
         ("shrinkage", kind in ENSEMBLES and not many_classes, f"{kind} has maps of its own"),
         ("min_rows", kind in ENSEMBLES and not many_classes, f"{kind} has maps of its own"),
+        ("only", kind not in CHOOSING, other),
+        ("take", kind not in CHOOSING, other),
+        ("only", options.take is not None, "--take says which scheme is used"),
+        *((each, kind not in WITH_TERMS, other) for each in TERMS),
+        *((each, many_classes, "curves and pairs are for two classes") for each in TERMS),
+        *(
+            (each, options.only is not None, "only maps of the score may be chosen")
+            for each in TERMS
+        ),
         ("no_validation", kind not in (*ENSEMBLES, *READ_SCORES), f"{other}, which reads none"),
         ("fractions", rows_have_roles, "the files say which role their rows have"),
         ("split", rows_have_roles, "the files say which role their rows have"),
@@ -430,7 +451,8 @@ def refuse_unused(
 
 
 def _require_counts(options: argparse.Namespace) -> None:
-    for name, least in (("max_depth", 1), ("min_leaf", 1), ("bins", 1), ("min_rows", 0)):
+    counts = ("max_depth", 1), ("min_leaf", 1), ("bins", 1), ("min_rows", 0), ("pairs", 0)
+    for name, least in counts:
         value = getattr(options, name)
         if value is not None and value < least:
             raise HetcalError(
@@ -452,6 +474,16 @@ def _require_names(options: argparse.Namespace) -> None:
                 f"It divides the rows by {what}.",
                 f"Add {needed}, or choose another partition.",
             )
+
+
+def _require_rung(options: argparse.Namespace, many_classes: bool) -> None:
+    """Refuse a rung that the ladder of two classes does not have, before any work is done."""
+    if options.take not in (None, *RUNGS) and not many_classes:
+        raise HetcalError(
+            f"There is no scheme called '{options.take}' to take.",
+            f"It has to be one of {', '.join(RUNGS)}.",
+            "Choose one of these, or leave --take out.",
+        )
 
 
 def refuse_several(options: argparse.Namespace, frame: pd.DataFrame) -> None:

@@ -5,7 +5,7 @@ import csv
 from pathlib import Path
 from typing import NoReturn
 
-from hetcal.choices import CALIBRATORS, CLASS_CALIBRATORS, PAPER_FRACTIONS
+from hetcal.choices import CALIBRATORS, CLASS_CALIBRATORS, PAPER_FRACTIONS, RUNGS
 from hetcal.runs.settings import PARTITIONS, TREE_SIZES, Settings
 
 NO_GROUP = "none"
@@ -206,9 +206,33 @@ def _add_scheme(parser: argparse.ArgumentParser) -> None:
     add(
         "--partition",
         metavar="NAME",
-        help=f"{', '.join(PARTITIONS)}, or a FILE.json; default: auto, which chooses among "
-        "schemes; columns with --columns, layer with --layer, tree with another option below",
+        help=f"{', '.join(PARTITIONS)}, or a FILE.json; default: auto, which chooses the simplest "
+        "good one among maps of the score and readable corrections of it; best may also choose a "
+        "second model beside it. columns with --columns, layer with --layer, tree with an option "
+        "of trees and maps",
     )
+    add(
+        "--only",
+        choices=("calibration",),
+        help="let auto and best choose among maps of the score only; default: they also choose "
+        "corrections",
+    )
+    add(
+        "--take",
+        metavar="NAME",
+        help=f"use this scheme in place of the one that auto or best chooses: {', '.join(RUNGS)}; "
+        "default: the chosen one",
+    )
+    add = parser.add_argument_group("curves and pairs of the scheme additive").add_argument
+    add("--pairs", type=int, metavar="N", help=f"most pairs of columns; default: {Settings.pairs}")
+    for side, way in (("increasing", "rise"), ("decreasing", "fall")):
+        add(
+            f"--{side}",
+            type=names,
+            metavar="c1,c2,…",
+            help=f"columns of numbers with which the probability may only {way}; default: none",
+        )
+    add = parser.add_argument_group("trees and maps of the other partitions").add_argument
     depth = Settings.max_depth
     add("--max-depth", type=int, metavar="N", help=f"depth of the tree; default: {depth}")
     add(

@@ -1,6 +1,6 @@
 """The curves of the test rows before and after calibration, and points on them."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def result_curves(comparison: Comparison, evaluation: Evaluation) -> Curves:
 
 
 def inside_leaf(comparison: Comparison, leaf: int) -> Comparison:
-    """Return the rows of one leaf."""
+    """Return the rows of one leaf with the logits of the four schemes."""
     inside = comparison.before.leaf == leaf
     return Comparison(
         *(getattr(comparison, each.name).chosen(inside) for each in fields(Comparison))

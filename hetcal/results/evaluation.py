@@ -1,12 +1,14 @@
 """What calibration changed on the test rows, overall and leaf by leaf."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
-from hetcal.arrays import Floats, Groups, Ints
+from hetcal.arrays import Floats, Groups, Ints, Labels
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator, LeafMap
 from hetcal.cells.cells import Cells, leaf_positions
 from hetcal.data.scores import to_logits
@@ -21,6 +23,7 @@ from hetcal.metrics.classes import (
 )
 from hetcal.metrics.curves import ReliabilityCurve
 from hetcal.metrics.delong import Lift, paired_delong
+from hetcal.metrics.losses import LossChange, loss_change, mean_fall
 from hetcal.metrics.metrics import Metrics, loss_of_rows, measure_cells
 from hetcal.results.contributions import lift_contributions
 
@@ -74,14 +77,19 @@ def _share(part: Floats, whole: Floats) -> Floats:
     return np.divide(part, whole, out=np.full(whole.size, np.nan), where=whole > 0)
 
 
+UNKNOWN_LOSS = LossChange(*[math.nan] * 4)
+
+
 @dataclass(frozen=True)
 class Comparison:
-    """The same cells with the logits of four schemes."""
+    """The same cells with the logits of four schemes, and what the model has to do with them."""
 
     before: Cells  # the uncalibrated model
     pooled: Cells  # one map for all rows
     tree: Cells  # the tree alone: every row has the rate of its leaf
     after: Cells  # heterogeneous calibration
+    without: Cells | None = None  # the same scheme without the model; None where it is not known
+    centred: Cells | None = None  # the scheme applied to the mean score in place of every own one
 
 
 def score_four_schemes(test: Cells, calibration: Cells, calibrator: LeafCalibrator) -> Comparison:
@@ -89,12 +97,20 @@ def score_four_schemes(test: Cells, calibration: Cells, calibrator: LeafCalibrat
 
     Only `after` depends on the maps of the leaves; the others are cached.
     """
+    tree, mean = test.cached(_TreeAlone(calibration)), test.cached(_mean_score)
     return Comparison(
         before=test,
         pooled=test.cached(_PooledScheme(calibrator.pooled_)),
-        tree=test.cached(_TreeAlone(calibration)),
+        tree=tree,
         after=test.mapped(calibrator.predict_logit),
+        without=tree,
+        centred=test.mapped(lambda _, leaf: calibrator.predict_logit(mean, leaf)),
     )
+
+
+def _mean_score(cells: Cells) -> Floats:
+    """Return the mean score of all rows, for every cell."""
+    return np.full(cells.score.size, np.average(cells.score, weights=cells.weight))
 
 
 @dataclass(frozen=True)
@@ -131,6 +147,46 @@ def tree_alone(calibration: Cells, leaf: Ints) -> Floats:
     return to_logits(np.clip(rate, half, 1 - half))[leaf]
 
 
+def class_rates(calibration: tuple[Ints, Ints, Floats | None], leaf: Ints, classes: int) -> Floats:
+    """Return the log-probabilities of the tree alone, for more than two classes.
+
+    `calibration` holds class numbers, leaves and weights. Rates are as in `tree_alone`: a class
+    without rows in a leaf counts half a row there.
+    """
+    y, inside, weight = calibration
+    size = 1 + max(int(leaf.max(initial=0)), int(inside.max(initial=0)))
+    place, cells = inside * classes + y, size * classes
+    mass = np.bincount(place, weight, cells).reshape(size, classes).astype(np.float64)
+    mass[mass.sum(axis=1) == 0] = mass.sum(axis=0)
+    rows = np.bincount(inside, minlength=size)[:, None]
+    rate = mass / mass.sum(axis=1, keepdims=True)
+    rate = np.maximum(rate, 0.5 / np.where(rows > 0, rows, y.size))
+    return np.log(rate / rate.sum(axis=1, keepdims=True))[leaf]
+
+
+def network_share(after: Floats, centred: Floats, weight: Floats | None = None) -> float:
+    """Return the share of the variance of the final logits that is the model's, from 0 to 1.
+
+    The model's part of a logit is what changes if the row gets the mean score in place of its own:
+    `after - centred`. Its share is `cov(part, after) / var(after)`; NaN if all logits are equal.
+    Log-probabilities of several classes are taken from their mean over the classes.
+
+    Examples
+    --------
+    >>> network_share(np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.0, 0.0, 2.0, 2.0]))
+    0.2
+    """
+    if after.ndim == 2:
+        after, centred = (each - each.mean(axis=1, keepdims=True) for each in (after, centred))
+    with np.errstate(over="ignore", invalid="ignore"):
+        part = after - centred
+        part, whole = (each - np.average(each, axis=0, weights=weight) for each in (part, after))
+        shared, total = (
+            float(np.average(each * whole, axis=0, weights=weight).sum()) for each in (part, whole)
+        )
+    return min(max(shared / total, 0.0), 1.0) if total > 0 else math.nan
+
+
 @dataclass(frozen=True)
 class ByClass:
     """What calibration changed for more than two classes."""
@@ -165,6 +221,15 @@ class Evaluation:
         Number of groups of the test rows, which intervals allow for; None if rows are independent.
     by_class : ByClass or None
         What changed class by class, where there are more than two.
+    without : Metrics, ClassMetrics or None
+        The same scheme without the model: fitted with a constant score, or the tree alone. None
+        where it is not known.
+    network_adds : Lift or None
+        AUC of `after` against `without`.
+    network_share : float
+        Share of the variance of the final logit that is the model's, see `network_share`.
+    loss : LossChange
+        How much lower the log-loss of `after` is than that of `before`.
     """
 
     before: Metrics | ClassMetrics
@@ -177,6 +242,10 @@ class Evaluation:
     sketched: bool = False
     groups: int | None = None
     by_class: ByClass | None = None
+    without: Metrics | ClassMetrics | None = None
+    network_adds: Lift | None = None
+    network_share: float = math.nan
+    loss: LossChange = UNKNOWN_LOSS
 
 
 def evaluate(
@@ -193,23 +262,40 @@ def evaluate(
     group : array, optional
         Group of each test row: those of one group are not independent.
     """
+    before, after, without = comparison.before, comparison.after, comparison.without
+    centred, share = comparison.centred, math.nan
+    if centred is not None:
+        share = network_share(after.score, centred.score, after.given_weight)
     return Evaluation(
-        before=comparison.before.cached(measure_cells),
+        before=before.cached(measure_cells),
         pooled=comparison.pooled.cached(measure_cells),
         tree=comparison.tree.cached(measure_cells),
-        after=measure_cells(comparison.after),
-        lift=lift_of_cells(comparison.before, comparison.after, group),
-        leaves=evaluate_leaves(comparison.before, comparison.after, leaves, group),
-        rows=int(comparison.before.rows.sum()),
-        sketched=comparison.before.sketched,
+        after=measure_cells(after),
+        lift=lift_of_cells(before, after, group),
+        leaves=evaluate_leaves(before, after, leaves, group),
+        rows=int(before.rows.sum()),
+        sketched=before.sketched,
         groups=count_groups(group),
+        without=None if without is None else without.cached(measure_cells),
+        network_adds=None if without is None else lift_of_cells(without, after, group),
+        network_share=share,
+        loss=loss_change(before, after, group),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Controls:
+    """What the test rows would get if the model did not know them."""
+
+    without: Floats  # logits, or log-probabilities, of the same scheme without the model
+    centred: Floats  # of the scheme applied to the mean score in place of every own one
 
 
 def evaluate_classes(
     names: tuple[str, ...],
     y: Ints,
     logs: tuple[Floats, Floats, Floats],
+    controls: Controls,
     weight: Floats | None = None,
     group: Groups | None = None,
 ) -> Evaluation:
@@ -219,6 +305,7 @@ def evaluate_classes(
     all rows, and after.
     """
     before, pooled, after = logs
+    own = np.arange(y.size), y
     lifts = class_lifts(y, before, after, weight, group)
     schemes = {"before": before, "after": after}
     curves = [top_label_curve(name, y, each, weight) for name, each in schemes.items()]
@@ -232,6 +319,10 @@ def evaluate_classes(
         rows=y.size,
         groups=count_groups(group),
         by_class=ByClass(class_table(names, y, lifts), tuple(curves)),
+        without=measure_classes(y, controls.without, weight),
+        network_adds=macro_lift(y, controls.without, after, weight, group),
+        network_share=network_share(after, controls.centred, weight),
+        loss=mean_fall(after[own] - before[own], weight, group=group),
     )
 
 
@@ -251,6 +342,7 @@ def metrics_table(evaluation: Evaluation, chosen: str | None = None) -> pd.DataF
         "the model as it is": evaluation.before,
         "one Platt map for all rows" if two else "one map for all rows": evaluation.pooled,
         "the tree alone": evaluation.tree,
+        "the same scheme without the model": evaluation.without if chosen else None,
         f"chosen: {chosen}" if chosen else "heterogeneous calibration": evaluation.after,
     }
     return pd.DataFrame(
@@ -288,3 +380,85 @@ def evaluate_leaves(
         }
     )
     return inside.join(lift_contributions(before, after, leaves, group))
+
+
+def measured_ladder(evaluation: Evaluation, name: str, words: str, numbers: int) -> pd.DataFrame:
+    """List the model as it is and one scheme of leaf maps, as measured on the test rows.
+
+    The columns are those of `hetcal.schemes.choice.candidate_table`; what is not known is NaN.
+    """
+    lift, adds, loss = evaluation.lift, evaluation.network_adds, evaluation.loss
+    first = {
+        "name": "identity",
+        "words": "leave the model as it is",
+        "kind": "none",
+        "auc": lift.before,
+        **dict.fromkeys(("lift", "se", "low", "high"), 0.0),
+        "without": 0.5 - lift.before,
+        "adds": lift.before - 0.5,
+        **dict.fromkeys(("adds_low", "adds_high", "adds_p"), math.nan),
+        "log_loss": evaluation.before.log_loss,
+        **dict.fromkeys(("loss_fall", "loss_se"), 0.0),
+        "strength": math.nan,
+        "numbers": 0,
+        "seconds": math.nan,
+        "rows": evaluation.rows,
+        "allowed": True,
+        "chosen": False,
+    }
+    second = first | {
+        "name": name,
+        "words": words,
+        "kind": "calibration",
+        "auc": lift.after,
+        "lift": lift.auc,
+        "se": lift.se,
+        "low": lift.low,
+        "high": lift.high,
+        "without": math.nan if adds is None else adds.before - lift.before,
+        "adds": math.nan if adds is None else adds.auc,
+        "adds_low": math.nan if adds is None else adds.low,
+        "adds_high": math.nan if adds is None else adds.high,
+        "adds_p": math.nan if adds is None else adds.p,
+        "log_loss": evaluation.after.log_loss,
+        "loss_fall": loss.fall,
+        "loss_se": loss.se,
+        "numbers": numbers,
+        "chosen": True,
+    }
+    return pd.DataFrame([first, second])
+
+
+def mean_probabilities(
+    roles: Sequence[str],
+    y: Sequence[Labels],
+    logits: Sequence[tuple[Floats, Floats]],
+    weights: Sequence[Floats | None],
+) -> pd.DataFrame:
+    """Compare the mean probability with the rate of positive rows, role by role.
+
+    Where they differ after calibration, the rows of that role are not like those that the maps
+    were fitted on.
+
+    Parameters
+    ----------
+    roles : sequence of str
+        Their names.
+    y, logits, weights : sequences
+        For each role the labels, the logits before and after, and the weights of its rows.
+
+    Returns
+    -------
+    DataFrame
+        `role`, `rows`, `rate`, `before` and `after` (mean probabilities); NaN without rows.
+    """
+    found = []
+    for role, label, (before, after), weight in zip(roles, y, logits, weights, strict=True):
+        w = np.ones(len(label)) if weight is None else weight
+        total = w.sum()
+        means = [
+            float(w @ each / total) if total else math.nan
+            for each in (label, expit(before), expit(after))
+        ]
+        found.append((role, len(label), *means))
+    return pd.DataFrame(found, columns=["role", "rows", "rate", "before", "after"])

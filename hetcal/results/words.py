@@ -1,10 +1,17 @@
 """What a lift means, in words."""
 
 import math
-from typing import Literal
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Literal
 
+import pandas as pd
+
+from hetcal.choices import KINDS, Kind
+from hetcal.data.checks import Finding
 from hetcal.data.columns import counted
 from hetcal.metrics.delong import Lift
+from hetcal.results.evaluation import Evaluation
 
 DEFINITIONS = {
     "AUC": "Area under the ROC curve: the probability that a random positive row scores higher "
@@ -13,6 +20,15 @@ DEFINITIONS = {
     "Lift": "AUC after minus AUC before on the same test rows, with DeLong's 95 % confidence "
     "interval for paired scores, which allows for few rows; fewer than 12 rows of a class have "
     "none. In percent: 100 · (AUC after / AUC before − 1).",
+    "Without the model": "The same scheme fitted and applied with a constant score: what the "
+    "columns reach on their own. For maps of leaves it is the tree alone, where every row has the "
+    "rate of its leaf.",
+    "What the model adds": "AUC of the scheme minus its AUC without the model, on the same test "
+    "rows, with the 95 % confidence interval for paired scores. If the interval includes zero, the "
+    "columns do the work.",
+    "Share of the model": "Share of the variance of the final logit that is the model's: the "
+    "covariance of the logit with what the row's own score, in place of the mean score, adds to "
+    "it. 1 where the score alone decides, 0 where the columns do.",
     "p-value": "The probability of a lift at least this far from zero if calibration did not "
     "change the AUC (DeLong's paired test, two-sided).",
     "Share of the lift": "The part of the lift that comes from a leaf: the pairs of a positive and "
@@ -53,19 +69,40 @@ DEFINITIONS = {
 
 
 BACKWARDS = 0.45  # an AUC between this and one half may be that of a random ranking
-Outcome = Literal["backwards", "gain", "harm", "same", "unclear"]
+Outcome = Literal["backwards", "gain", "columns", "ranking", "harm", "same", "unclear"]
 LEAST_P = 1e-300  # smaller p-values underflow
+SCORE_FINDINGS = ("constant-score", "noise-score", "saturated-score", "reversed-score")
+"""Codes of findings that say what a score is, before any lift is told."""
+
+WHAT_HELPS: dict[Kind, str] = {
+    "none": "Heterogeneous calibration",
+    "calibration": "Heterogeneous calibration",
+    "correction": "A correction by readable terms of the columns",
+    "second model": "A second model beside yours",
+}
+REACHED: dict[Kind, str] = {
+    "calibration": "Calibration alone",
+    "correction": "Readable corrections",
+    "second model": "Boosted trees on the same columns",
+}
 
 
-def outcome(lift: Lift) -> Outcome:
-    """Say whether the 95 % interval of the lift lies above, below or across zero.
+def outcome(evaluation: Evaluation) -> Outcome:
+    """Say what calibration did, where something is significant if its 95 % interval excludes zero.
 
-    A model whose AUC is well below one half ranks backwards: reversing it is no lift.
+    `gain`: the ranking is better, the probabilities are not worse, and the model has a part in it.
+    `columns`: the ranking is better, but the same scheme is as good without the model. `ranking`:
+    it is better, and the probabilities are worse. `harm`: it is worse. `same`: no pair of rows
+    changed its order. `unclear`: neither better nor worse. `backwards`: the AUC of the model is
+    well below one half, and reversing it is no lift.
     """
+    lift, adds = evaluation.lift, evaluation.network_adds
     if lift.before < BACKWARDS:
         return "backwards"
     if lift.low > 0:
-        return "gain"
+        if adds is not None and not adds.low > 0:
+            return "columns"
+        return "ranking" if evaluation.loss.high < 0 else "gain"
     if same_order(lift):
         return "same"
     return "harm" if lift.high < 0 else "unclear"
@@ -77,48 +114,184 @@ def same_order(lift: Lift) -> bool:
 
 
 def verdict(
-    lift: Lift,
-    rows: int,
-    one_map: bool = False,
-    groups: int | None = None,
+    evaluation: Evaluation,
+    kind: Kind = "calibration",
+    ladder: pd.DataFrame | None = None,
+    findings: Sequence[Finding] = (),
     *,
-    several_classes: bool = False,
+    one_map: bool = False,
 ) -> str:
     """Advise the user what to do with their model, and say how certain that is.
 
+    A score that is noise, constant, reversed or saturated is named first. Then comes what the
+    scheme did to the ranking and to the probabilities of the test rows, what the model has to do
+    with it, and what schemes of other kinds would reach.
+
     Parameters
     ----------
-    lift : Lift
-        AUC after minus AUC before, with its interval.
-    rows : int
-        Number of test rows that it was measured on.
+    evaluation : Evaluation
+        The test rows before and after.
+    kind : Kind
+        What the scheme does to the score.
+    ladder : DataFrame, optional
+        The schemes that were compared by cross-fitting, see
+        `hetcal.schemes.choice.candidate_table`.
+    findings : sequence of Finding
+        What was found out about the scores.
     one_map : bool, default=False
         Whether all rows share one map of all classes, which can change the ranking of one class.
-    groups : int, optional
-        Number of groups of the test rows, where the interval allows for these.
-    several_classes : bool, default=False
-        Whether the lift is that of the macro AUC of more than two classes.
     """
-    where, measure = measured_on(rows, groups), "AUC"
-    check = "Check the positive value of the label and the sign of the score"
-    if several_classes:
-        measure, check = "Macro AUC", "Check the order of the classes"
-    what = "One map for all rows" if one_map else "Heterogeneous calibration"
-    measured = (
-        f"{measure} {lift.before:.4f} before and {lift.after:.4f} after on {where}: "
-        f"{lift.auc:+.4f}, {interval_in_words(lift)}"
-    )
-    advice = {
-        "backwards": f"{check}: the model ranks the test rows backwards. {measured}.",
-        "gain": f"{what} helps. {measured}.",
-        "same": "Keep the ranking of your model: no scheme that was tried ranks the rows better. "
-        f"{measure} {lift.before:.4f} on {where}, before and after.",
-        "harm": f"Leave your model as it is: this calibration makes its ranking worse. {measured}.",
-        "unclear": "Leave your model as it is, unless you need calibrated probabilities: "
-        f"the change in ranking is not significant. {measured}"
-        f"{'' if math.isnan(lift.low) else ', which includes zero'}.",
+    about_score = [each.message for each in findings if each.code in SCORE_FINDINGS]
+    named = [f"{each.split('. ')[0].rstrip('.')}." for each in about_score]
+    what = "One map for all rows" if one_map else WHAT_HELPS[kind]
+    found, others = outcome(evaluation), []
+    ways: dict[Outcome, Callable[[Evaluation], list[str]]] = {
+        "backwards": _backwards,
+        "gain": partial(_gain, what=what, kind=kind),
+        "columns": _columns,
+        "ranking": _ranking,
+        "harm": _harm,
+        "same": _same,
+        "unclear": _unclear,
     }
-    return advice[outcome(lift)]
+    if ladder is not None and found != "backwards":
+        others = other_kinds(ladder, evaluation, kind)
+    return " ".join([*named, *ways[found](evaluation), *others])
+
+
+def _backwards(evaluation: Evaluation) -> list[str]:
+    check = "Check the positive value of the label and the sign of the score"
+    if evaluation.by_class is not None:
+        check = "Check the order of the classes"
+    return [f"{check}: the model ranks the test rows backwards.", _measured(evaluation)]
+
+
+def _gain(evaluation: Evaluation, what: str, kind: Kind) -> list[str]:
+    adds = evaluation.network_adds
+    if adds is None:
+        part = "How much of this your model adds to the same scheme without it was not saved."
+        return ["The ranking gets better.", _measured(evaluation), loss_in_words(evaluation), part]
+    kept = "Your model is worth keeping"
+    if kind == "calibration":
+        kept = "Your model stays in charge"
+    part = f"{kept}: it adds {_with_interval(adds)} to what the same scheme reaches without it, "
+    measured = _measured(evaluation), loss_in_words(evaluation)
+    return [f"{what} helps.", *measured, f"{part}{adds.before:.4f}."]
+
+
+def _columns(evaluation: Evaluation) -> list[str]:
+    adds = evaluation.network_adds
+    if adds is None:
+        raise TypeError("without what the model adds, nothing is known of the columns")
+    return [
+        "The columns do the work, not your model.",
+        _measured(evaluation),
+        f"The same scheme without your model reaches {adds.before:.4f}; your model adds "
+        f"{_with_interval(adds)}: consider replacing it.",
+        loss_in_words(evaluation),
+    ]
+
+
+def _ranking(evaluation: Evaluation) -> list[str]:
+    return [
+        "Your model ranks better after calibration, but its probabilities are worse.",
+        _measured(evaluation),
+        loss_in_words(evaluation),
+        "Use it to rank rows, not for its probabilities, unless you can calibrate on rows that are "
+        "like the test rows.",
+    ]
+
+
+def _harm(evaluation: Evaluation) -> list[str]:
+    said = "Leave your model as it is: this calibration makes its ranking worse."
+    return [said, _measured(evaluation), loss_in_words(evaluation)]
+
+
+def _same(evaluation: Evaluation) -> list[str]:
+    measure = _measure(evaluation)
+    where = measured_on(evaluation.rows, evaluation.groups)
+    unchanged = f"{measure} {evaluation.lift.before:.4f} on {where}, before and after."
+    loss = evaluation.loss
+    if loss.fall == 0 and loss.se == 0:
+        said = "Leave your model as it is: nothing that may be chosen improves it significantly."
+        return [said, unchanged]
+    ranking = "Keep the ranking of your model: nothing that may be chosen ranks the rows better."
+    return [ranking, unchanged, loss_in_words(evaluation)]
+
+
+def _unclear(evaluation: Evaluation) -> list[str]:
+    lift, better = evaluation.lift, evaluation.loss.low > 0
+    unless = ", unless you need calibrated probabilities" if better else ""
+    found = "the change in ranking is not significant."
+    zero = "" if math.isnan(lift.low) else ", which includes zero"
+    measured = f"{_measured(evaluation).removesuffix('.')}{zero}."
+    return [f"Leave your model as it is{unless}: {found}", measured, loss_in_words(evaluation)]
+
+
+def loss_in_words(evaluation: Evaluation) -> str:
+    """Say how the log-loss changed, with its interval."""
+    loss = evaluation.loss
+    before, after = evaluation.before.log_loss, evaluation.after.log_loss
+    if math.isnan(loss.fall):
+        return f"Log-loss {before:.4f} before and {after:.4f} after."
+    found = "does not change significantly"
+    if loss.low > 0:
+        found = "falls: the probabilities are better"
+    elif loss.high < 0:
+        found = "rises: the probabilities are worse"
+    interval = ""
+    if not math.isnan(loss.low):
+        interval = f", 95 % interval {-loss.high:+.4f} to {-loss.low:+.4f}"
+    return f"The log-loss {found}, {before:.4f} before and {after:.4f} after{interval}."
+
+
+def other_kinds(ladder: pd.DataFrame, evaluation: Evaluation, kind: Kind) -> list[str]:
+    """Say what the best schemes of other kinds would reach, if they are better than the model.
+
+    How much more or less they lift than the scheme was found by cross-fitting; here it is added to
+    the AUC of the test rows.
+    """
+    own, said = ladder.loc[ladder["chosen"], "lift"].max(), []
+    start = evaluation.lift.after - own
+    for each, name in REACHED.items():
+        of_kind = ladder[(ladder["kind"] == each) & (ladder["low"] > 0)]
+        if each == kind or of_kind.empty:
+            continue
+        best = of_kind.loc[of_kind["lift"].idxmax()]
+        reached = f"{name} ('{best['name']}') would reach about {start + best['lift']:.4f}"
+        price = float(own - best["lift"])
+        if each == "second model":
+            useless = not best["adds_low"] > 0 and outcome(evaluation) != "columns"
+            advice = ": consider replacing it." if useless else "."
+            said.append(f"{reached}, and {_second_model(best, start)}{advice}")
+        elif price > 0 and KINDS.index(each) < KINDS.index(kind):
+            said.append(f"{reached}: the price of the simpler one is {price:.4f}.")
+        else:
+            said.append(f"{reached}.")
+    return said
+
+
+def _second_model(best: "pd.Series[Any]", start: float) -> str:
+    interval = f"{best['adds']:+.4f} ({best['adds_low']:+.4f} to {best['adds_high']:+.4f})"
+    return f"{start + best['without']:.4f} without your model, which adds {interval}"
+
+
+def _measure(evaluation: Evaluation) -> str:
+    return "AUC" if evaluation.by_class is None else "Macro AUC"
+
+
+def _measured(evaluation: Evaluation) -> str:
+    lift, where = evaluation.lift, measured_on(evaluation.rows, evaluation.groups)
+    return (
+        f"{_measure(evaluation)} {lift.before:.4f} before and {lift.after:.4f} after on {where}: "
+        f"{lift.auc:+.4f}, {interval_in_words(lift)}."
+    )
+
+
+def _with_interval(lift: Lift) -> str:
+    if math.isnan(lift.low):
+        return f"{lift.auc:+.4f}"
+    return f"{lift.auc:+.4f} ({lift.low:+.4f} to {lift.high:+.4f})"
 
 
 def measured_on(rows: int, groups: int | None = None) -> str:

@@ -9,10 +9,12 @@ import pandas as pd
 
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.calibrators.class_calibrator import ClassCalibrator
+from hetcal.calibrators.class_map import count_numbers as numbers_of_class_map
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
+from hetcal.calibrators.shapes import count_numbers
 from hetcal.cells.cells import Cells
 from hetcal.cells.sketch import computed_on
-from hetcal.choices import CLASS_CALIBRATORS, ClassMethod
+from hetcal.choices import CLASS_CALIBRATORS, ClassMethod, Kind
 from hetcal.data.checks import Finding, check_table
 from hetcal.data.columns import row_count
 from hetcal.data.score_checks import check_scores, check_training, check_validation
@@ -36,11 +38,16 @@ from hetcal.progress import Progress, between, silent
 from hetcal.results.curves import points_of_rate
 from hetcal.results.evaluation import (
     Comparison,
+    Controls,
     Evaluation,
+    class_rates,
     evaluate,
     evaluate_classes,
+    mean_probabilities,
+    measured_ladder,
     score_four_schemes,
 )
+from hetcal.results.words import verdict
 from hetcal.runs.fitting import fit_ensemble, grow_partition, lend_rows, sample_note, start_growth
 from hetcal.runs.role_cells import (
     SKETCHED_FROM,
@@ -53,6 +60,7 @@ from hetcal.runs.role_cells import (
 from hetcal.runs.settings import ENSEMBLES, READ_SCORES, Settings
 from hetcal.schemes.candidates import Growth
 from hetcal.schemes.choice import Choice
+from hetcal.schemes.rows import constant_scores
 from hetcal.schemes.scheme import class_calibrator, maps_apply, with_scheme
 
 CALIBRATED = 1 << 20  # rows at a time
@@ -86,6 +94,8 @@ class Run:
         leaf maps; every row is then a cell.
     findings : tuple of Finding
         Warnings and notes about the table, its split and its scores.
+    given_controls : Controls or None
+        What the test rows would get if the model did not know them, where it is given.
     """
 
     table: Table
@@ -99,6 +109,7 @@ class Run:
     calibrated: Floats | None = None
     choice: Choice | None = None
     findings: tuple[Finding, ...] = ()
+    given_controls: Controls | None = None
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -126,9 +137,28 @@ class Run:
         compared = score_four_schemes(cells.test, cells.calibration, self.leaf_maps)
         if self.calibrated is None and self.choice is None:
             return compared
+        rows, table, controls = self.split.test, self.table, self.controls
+        about_rows = table.y[rows], self.leaf[rows], table.weight_of(rows)
+        logits = self.after_of(rows), controls.without, controls.centred
+        after, without, centred = (Cells.of_rows(each, *about_rows) for each in logits)
+        return replace(compared, after=after, without=without, centred=centred)
+
+    @cached_property
+    def controls(self) -> Controls:
+        """What the test rows would get if the model did not know them."""
+        if self.given_controls is not None:
+            return self.given_controls
         rows, table = self.split.test, self.table
-        parts = self.after_of(rows), table.y[rows], self.leaf[rows], table.weight_of(rows)
-        return replace(compared, after=Cells.of_rows(*parts))
+        scores, leaf = self.scores.logit[rows], self.leaf[rows]
+        mean = np.average(scores, axis=0, weights=table.weight_of(rows))
+        mean = np.broadcast_to(mean, scores.shape)
+        if self.choice is not None:
+            without = self.choice.without.logit_of(rows, constant_scores(scores), table.X)
+            return Controls(without, self.choice.scheme.logit_of(rows, mean, table.X))
+        fitted = self.split.calibration
+        known = table.y[fitted], self.leaf[fitted], table.weight_of(fitted)
+        without = class_rates(known, leaf, len(self.classes))
+        return Controls(without, self.calibrator.predict_logit(mean, leaf))
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -140,7 +170,56 @@ class Run:
         before = self.scores.logit[rows]
         logs = before, self._one_map(before), self.after[rows]
         weight, group = table.weight_of(rows), table.group(rows)
-        return evaluate_classes(self.classes, table.y[rows], logs, weight, group)
+        return evaluate_classes(self.classes, table.y[rows], logs, self.controls, weight, group)
+
+    @property
+    def scheme_name(self) -> str:
+        """The rung of the ladder that calibrates, or the partition whose leaves have maps."""
+        return self.settings.partition if self.choice is None else self.choice.chosen
+
+    @property
+    def kind(self) -> Kind:
+        """What is done to the score."""
+        return "calibration" if self.choice is None else self.choice.kind
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers decide."""
+        if self.choice is not None:
+            return self.choice.scheme.numbers
+        if isinstance(self.calibrator, ClassCalibrator):
+            one = numbers_of_class_map(self.calibrator.method, len(self.classes))
+            return one * len(self.calibrator.maps_)
+        return sum(count_numbers(each.shape) for each in self.calibrator.maps_)
+
+    @property
+    def ladder(self) -> pd.DataFrame:
+        """The schemes that were compared; columns as in `candidate_table`.
+
+        By cross-fitting where a scheme was chosen, else the model and the leaf maps on test rows.
+        """
+        if self.choice is not None:
+            return self.choice.candidates
+        return measured_ladder(
+            self.evaluation, self.scheme_name, "a map in every leaf", self.numbers
+        )
+
+    @property
+    def verdict(self) -> str:
+        """What to do with the model, in sentences, see `hetcal.results.words.verdict`."""
+        ladder = None if self.choice is None else self.choice.candidates
+        one_map = bool(self.classes) and not self.divided
+        return verdict(self.evaluation, self.kind, ladder, self.findings, one_map=one_map)
+
+    def mean_probabilities(self) -> pd.DataFrame:
+        """Compare mean probabilities with rates role by role, for two classes.
+
+        Columns as in `hetcal.results.evaluation.mean_probabilities`.
+        """
+        parts = [self.split.of(role) for role in ROLES]
+        logits = [(self.scores.logit[rows], self.after[rows]) for rows in parts]
+        weights = [self.table.weight_of(rows) for rows in parts]
+        return mean_probabilities(ROLES, [self.table.y[rows] for rows in parts], logits, weights)
 
     def points(self, rate: float) -> tuple[OperatingPoint, OperatingPoint]:
         """Return the operating points before and after with this false positive rate."""
@@ -241,7 +320,12 @@ class Run:
         cells = role_cells(table, scores, self.split, self.leaf, leaves, table.rows)
         maps = LeafCalibrator(min_rows=settings.min_rows).fit_cells(cells.calibration, leaves)
         parts = self.split, partition, self.leaf, cells, maps
-        return Run(table, scores, settings, *parts, one_against_rest(self.after, number))
+        controls = Controls(
+            one_against_rest(self.controls.without, number),
+            one_against_rest(self.controls.centred, number),
+        )
+        after = one_against_rest(self.after, number)
+        return Run(table, scores, settings, *parts, after, given_controls=controls)
 
 
 def maps_in_words(calibrator: ClassCalibrator, divided: bool) -> str:
@@ -339,10 +423,11 @@ def run(
     Returns
     -------
     Run
-        `evaluation` has the metrics of the test rows before and after, and the lift; `verdict`
-        says it in words. `after` is the calibrated logit of every row of the table, or its
-        calibrated log-probabilities of more than two classes; `partition`, `calibrator` and
-        `choice` are what was fitted, and `artifact_bytes` saves it all.
+        `evaluation` has the metrics of the test rows before and after, the lift, and what the
+        model adds to the same scheme without it; `verdict` says it in words. `after` is the
+        calibrated logit of every row of the table, or its calibrated log-probabilities of more
+        than two classes; `partition`, `calibrator` and `choice` are what was fitted, and
+        `artifact_bytes` saves it all.
 
     Raises
     ------

@@ -47,6 +47,7 @@ MAX_CELLS, FEWEST_HELD = 400_000, 10_000  # rows x classes; rows that are used i
 MOST_EXTREME = 1e150  # the sum of squares of larger scores overflows
 DEFAULTS = GrowthSettings()
 LEAST_SHOWN = 5e-5  # a smaller lift is written as 0
+LADDER_HEADS = ("without the model", "the model adds", "numbers")
 
 
 @dataclass(frozen=True, eq=False)
@@ -462,13 +463,22 @@ def candidate_table(trial: Trial, chosen: int, allowed: Sequence[bool]) -> pd.Da
 
 
 def candidate_lines(choice: Choice) -> str:
-    """Write the candidates as a table of text, the simplest first, and what was chosen."""
-    wide = max(map(len, choice.candidates["name"]))
-    lines = [f"  {'candidate':{wide}} {choice.measure} lift (95 % interval), cross-fitted"]
+    """Write the ladder as a table of text, the simplest first, and what was chosen.
+
+    Lifts are in AUC or macro AUC against the model as it is, by cross-fitting.
+    """
+    rungs = [("candidate", "kind", f"{choice.measure} lift, cross-fitted", *LADDER_HEADS)]
     for each in choice.candidates.itertuples():
-        mark = ">" if each.chosen else " "
-        interval = f"{each.low:+.4f} to {each.high:+.4f}"
-        lines.append(f"{mark} {each.name:{wide}} {each.lift:+.4f} ({interval})")
+        lift = f"{each.lift:+.4f} ({each.low:+.4f} to {each.high:+.4f})"
+        adds = f"{each.adds:+.4f} ({each.adds_low:+.4f} to {each.adds_high:+.4f})"
+        without = f"{each.without:+.4f}"
+        rungs.append((each.name, each.kind, lift, without, adds, f"{each.numbers:,}"))
+    wide = [max(map(len, column)) for column in zip(*rungs, strict=True)]
+    marks = [" ", *(">" if chosen else " " for chosen in choice.candidates["chosen"])]
+    lines = []
+    for mark, (*texts, numbers) in zip(marks, rungs, strict=True):
+        cells = [f"{text:{width}}" for text, width in zip(texts, wide, strict=False)]
+        lines.append(f"{mark} {'  '.join(cells)}  {numbers:>{wide[-1]}}")
     chosen = choice.candidates[choice.candidates["chosen"]]
     lines += [f"Chosen: {each.name} ({each.words})." for each in chosen.itertuples()]
     return "\n".join(lines)

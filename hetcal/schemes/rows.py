@@ -61,13 +61,17 @@ class SchemeRows:
     @property
     def constant_scores(self) -> Floats:
         """What a scheme without the model starts from: every row and every class alike."""
-        scores = self.known_scores
-        return np.full(scores.shape, 0.0 if scores.ndim == 1 else -np.log(scores.shape[1]))
+        return constant_scores(self.known_scores)
 
     @property
     def classes(self) -> int:
         """Number of classes that the scores are of."""
         return 2 if self.scores is None or self.scores.ndim == 1 else self.scores.shape[1]
+
+
+def constant_scores(scores: Floats) -> Floats:
+    """Return scores for as many rows and classes, in which every row and every class is alike."""
+    return np.full(scores.shape, 0.0 if scores.ndim == 1 else -np.log(scores.shape[1]))
 
 
 def joined(first: SchemeRows, second: SchemeRows | None) -> SchemeRows:

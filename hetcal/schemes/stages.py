@@ -7,6 +7,7 @@ import pandas as pd
 
 from hetcal.arrays import Floats, Ints
 from hetcal.calibrators.class_map import ClassMap, class_matrix, mapped_logits
+from hetcal.calibrators.class_map import count_numbers as numbers_of_class_map
 from hetcal.calibrators.leaf_calibrator import map_logits
 from hetcal.calibrators.shapes import tame
 from hetcal.choices import ClassMethod
@@ -175,7 +176,8 @@ def count_numbers(stage: Stage) -> int:
     if isinstance(stage, AdditiveStage):
         return 2 + stage.terms.numbers
     if isinstance(stage, ClassMapsStage):
-        return sum(each.weights.size + each.bias.size for each in stage.maps or (stage.pooled,))
+        one = numbers_of_class_map(stage.method, stage.pooled.bias.size)
+        return one * len(stage.maps or (stage.pooled,))
     return int(np.count_nonzero(stage.slope != 1) + np.count_nonzero(stage.intercept))
 
 

@@ -32,6 +32,7 @@ COLUMNS = tuple(f"p_{name}" for name in CLASSES)
 SCORING = ColumnScoring(COLUMNS, "probability")
 ROLES = ("train", "calibration", "test")
 SETTINGS = Settings(max_depth=2)
+OF_THE_MODEL = ("without", "network_adds", "network_share", "loss")
 EIGHT = [{"id": each} for each in range(1, 9)]
 
 
@@ -62,7 +63,7 @@ def packed(kinds):
 
 def test_what_all_classes_were_worth_comes_back_as_it_was(run, tmp_path):
     found, expected = reopened(run, tmp_path).evaluation, run.evaluation
-    for name in ("before", "pooled", "after", "lift", "rows", "groups"):
+    for name in ("before", "pooled", "after", "lift", "rows", "groups", *OF_THE_MODEL):
         assert getattr(found, name) == getattr(expected, name)
     assert found.tree is None
     found, expected = found.by_class, expected.by_class
@@ -76,7 +77,7 @@ def test_what_all_classes_were_worth_comes_back_as_it_was(run, tmp_path):
 def test_what_a_class_was_worth_comes_back_as_it_was(run, tmp_path, number):
     saved = reopened(run, tmp_path).view(number, 50)
     found, expected = saved.evaluation, run.view(number).evaluation
-    for name in ("before", "pooled", "tree", "after", "lift", "rows", "groups"):
+    for name in ("before", "pooled", "tree", "after", "lift", "rows", "groups", *OF_THE_MODEL):
         assert getattr(found, name) == getattr(expected, name)
     pd.testing.assert_frame_equal(found.leaves, expected.leaves, check_exact=True)
     assert saved.computed_on.startswith("Computed on all rows before the run was saved")
@@ -132,8 +133,10 @@ def test_the_maps_and_their_choice_are_told_in_the_words_of_the_run(
     assert (saved.classes, saved.divided) == (CLASSES, not sound)
     told = maps_in_words(saved.calibrator, saved.divided)
     assert told == maps_in_words(run.calibrator, run.divided) == run.notes[-1]
-    chosen = run.choice and (run.choice.chosen, run.choice.why, run.choice.divided)
-    assert (saved.choice and tuple(vars(saved.choice).values())) == chosen
+    assert (saved.kind, saved.verdict) == (run.kind, run.verdict)
+    assert (saved.choice is None) == (run.choice is None)
+    for name in ("chosen", "why", "divided", "measure") if run.choice is not None else ():
+        assert getattr(saved.choice, name) == getattr(run.choice, name)
 
 
 def test_endless_shrinkage_comes_back(kinds, tmp_path):

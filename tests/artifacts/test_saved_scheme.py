@@ -6,6 +6,7 @@ import zipfile
 from dataclasses import astuple
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hetcal.artifacts.artifact import artifact_bytes, open_artifact
@@ -78,6 +79,58 @@ def test_a_saved_scheme_is_told_by_its_name_and_the_reason(forest, packed, tmp_p
     assert (choice.chosen, choice.why) == ("forest", forest.choice.why)
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         assert json.loads(archive.read("manifest.json"))["why"] == forest.choice.why
+
+
+def test_a_saved_scheme_keeps_its_ladder_and_what_the_model_adds(forest, packed, tmp_path):
+    saved = saved_run(open_artifact(packed, tmp_path), 50)
+    ladder, expected = saved.choice.candidates, forest.choice.candidates
+    assert list(ladder.columns) == list(expected.columns)
+    assert ladder["seconds"].isna().all()
+    same = [each.drop(columns="seconds") for each in (ladder, expected)]
+    pd.testing.assert_frame_equal(*same, check_exact=True, check_dtype=False)
+    assert (saved.kind, saved.findings) == ("calibration", forest.findings)
+    for name in ("without", "network_adds", "network_share", "loss"):
+        assert getattr(saved.evaluation, name) == getattr(forest.evaluation, name)
+    assert saved.verdict.split(".")[0] == forest.verdict.split(".")[0]
+    assert "Your model stays in charge: it adds" in saved.verdict
+
+
+def without_keys(data, *keys):
+    """The artifact as it was written before these numbers were saved."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        metrics = json.loads(archive.read("metrics.json"))
+    kept = {name: each for name, each in metrics.items() if name not in keys}
+    return repacked(data, metrics=json.dumps(kept).encode())
+
+
+def test_an_artifact_without_a_ladder_says_less(packed, tmp_path):
+    new = "ladder", "without_network", "network_adds", "network_share", "loss", "findings"
+    saved = saved_run(open_artifact(without_keys(packed, *new), tmp_path), 50)
+    assert saved.choice.candidates is None
+    assert saved.evaluation.without is None
+    assert saved.evaluation.network_adds is None
+    assert saved.evaluation.loss.fall > 0  # from the sketch
+    assert "was not saved" in saved.verdict
+
+
+def with_ladder(data, **changes):
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        metrics = json.loads(archive.read("metrics.json"))
+    metrics["ladder"] = [each | changes for each in metrics["ladder"]]
+    return repacked(data, metrics=json.dumps(metrics).encode())
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"kind": "magic"}, "kind that is not known"),
+        ({"chosen": False}, "does not hold what was chosen"),
+        ({"lift": "high"}, "not a number"),
+    ],
+)
+def test_a_damaged_ladder_is_refused(packed, tmp_path, changes, words):
+    with pytest.raises(ArtifactError, match=words):
+        open_artifact(with_ladder(packed, **changes), tmp_path)
 
 
 def test_equal_runs_of_a_scheme_give_equal_bytes(segments, packed):

@@ -1,4 +1,5 @@
 import json
+import re
 import sys
 import zipfile
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ import pytest
 from scipy.special import expit
 from sklearn.metrics import average_precision_score, brier_score_loss, log_loss, roc_auc_score
 
+from hetcal.choices import RUNGS
 from hetcal.cli.main import main
 
 
@@ -94,8 +96,12 @@ def test_equal_commands_write_equal_bytes(table, tmp_path):
                  "--fractions", "0.4,0.1,0.25,0.25")  # fmt: skip
     for name in ("one", "two"):
         assert run_command(table, tmp_path / name, *arguments) == 0
-    for name in ("result.json", "artifact.zip", "partition.json", "scored.parquet"):
+    for name in ("artifact.zip", "partition.json", "scored.parquet"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    results = [json.loads((tmp_path / name / "result.json").read_text()) for name in ("one", "two")]
+    for result in results:
+        assert all(each.pop("seconds") >= 0 for each in result["ladder"])
+    assert json.dumps(results[0]) == json.dumps(results[1])
 
 
 def test_probabilities_are_recognised(segments, tmp_path):
@@ -317,15 +323,70 @@ def test_the_recommended_scheme_is_the_default(table, tmp_path, capsys):
     assert [each["name"] for each in scheme["candidates"] if each["chosen"]] == [scheme["chosen"]]
     out = capsys.readouterr().out
     assert f"> {scheme['chosen']}" in out
+    assert tuple(names) == RUNGS
     assert scheme["why"] in out
     (words,) = [each["words"] for each in scheme["candidates"] if each["chosen"]]
     assert f"\nChosen: {scheme['chosen']} ({words}).\n" in out
+
+
+def test_the_result_says_what_scripts_rely_on(table, segments, tmp_path, capsys):
+    terms = ("--take", "additive", "--pairs", "0", "--increasing", "size")
+    assert run_command(table, tmp_path / "out", *SCORED, *terms) == 0
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    scheme, ladder = result["scheme"], {each["name"]: each for each in result["ladder"]}
+    assert (scheme["name"], scheme["kind"]) == ("additive", "correction")
+    assert scheme["numbers"] > 2
+    promised = ("kind", "lift", "low", "high", "without", "adds", "numbers", "seconds")
+    assert all(set(promised) <= set(each) for each in result["ladder"])
+    assert ladder["identity"]["kind"] == "none"
+    assert ladder["forest"]["kind"] == "calibration"
+    assert ladder["stacked"]["kind"] == "second model"
+    assert set(result["without_network"]) == set(result["before"])
+    adds = result["network_adds"]
+    areas = [result[each]["auc"] for each in ("after", "without_network")]
+    assert adds["auc"] == pytest.approx(areas[0] - areas[1])
+    assert adds["low"] < adds["auc"] < adds["high"]
+    assert 0 <= adds["p"] <= 1
+    assert 0 < result["network_share"] < 1
+    losses = [result[each]["log_loss"] for each in ("before", "after")]
+    assert result["loss"]["fall"] == pytest.approx(losses[0] - losses[1], abs=1e-9)
+    out = capsys.readouterr().out
+    assert result["verdict"] in out
+    lines = {line[2:17].strip(): line for line in out.splitlines()}
+    for name, each in ladder.items():
+        assert lines[name].startswith("> " if name == "additive" else "  ")
+        texts = each["kind"], *(f"{each[key]:+.4f}" for key in ("lift", "without", "adds"))
+        assert re.search(".* ".join(map(re.escape, texts)), lines[name])
+        assert lines[name].endswith(f" {each['numbers']:,}")
+
+
+def test_findings_have_codes(segments, tmp_path):
+    path = tmp_path / "noise.csv"
+    noise = np.random.default_rng(0).normal(size=len(segments))
+    segments.assign(score=noise, same=1).to_csv(path, index=False)
+    assert run_command(path, tmp_path / "out", *SCORED, "--max-depth", "1") == 0
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    found = {each["code"]: each for each in result["findings"]}
+    assert found["constant-column"]["column"] == "same"
+    assert found["noise-score"]["level"] == "warning"
+    assert found["noise-score"]["sentence"].startswith("The score is noise: ")
+    assert result["verdict"].startswith("The score is noise: ")
+
+
+def test_only_calibration_keeps_to_maps_of_the_score(table, tmp_path):
+    assert run_command(table, tmp_path / "out", *SCORED, "--only", "calibration") == 0
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert result["scheme"]["kind"] in ("none", "calibration")
+    kinds = {each["kind"] for each in result["ladder"] if each["allowed"]}
+    assert kinds == {"none", "calibration"}
 
 
 @pytest.mark.parametrize(
     ("options", "partition"),
     [
         (("--max-depth", "1"), "tree"),
+        (("--partition", "additive", "--decreasing", "size"), "additive"),
+        (("--partition", "stacked"), "stacked"),
         (("--shrinkage", "cv"), "tree"),
         (("--columns", "segment"), "columns"),
         (("--partition", "instability"), "instability"),
@@ -343,6 +404,14 @@ def test_every_partition_can_be_asked_for(table, tmp_path, options, partition):
     ("options", "message"),
     [
         (("--partition", "auto", "--max-depth", "2"), "--max-depth has no effect"),
+        (("--partition", "tree", "--only", "calibration"), "--only has no effect"),
+        (("--partition", "forest", "--take", "tree"), "--take has no effect"),
+        (("--take", "tree", "--only", "calibration"), "--only has no effect"),
+        (("--take", "nested"), "no scheme called 'nested' to take"),
+        (("--partition", "forest", "--pairs", "3"), "--pairs has no effect"),
+        (("--only", "calibration", "--increasing", "size"), "--increasing has no effect"),
+        (("--pairs", "-1"), "--pairs is -1"),
+        (("--partition", "additive", "--increasing", "segment"), "segment"),
         (("--partition", "tree", "--no-validation"), "--no-validation has no effect"),
         (("--partition", "forest", "--calibrator", "beta"), "--calibrator has no effect"),
         (("--partition", "tree", "--columns", "segment"), "--columns has no effect"),

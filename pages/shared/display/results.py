@@ -4,7 +4,6 @@ import streamlit as st
 
 from hetcal.artifacts.saved_run import SavedRun
 from hetcal.figures.results import class_lift_figure, lift_figure, top_label_figure
-from hetcal.metrics.delong import Lift
 from hetcal.results.evaluation import Evaluation, metrics_table
 from hetcal.results.words import DEFINITIONS, outcome, same_order, verdict
 from hetcal.runs.run import Run
@@ -22,20 +21,19 @@ from pages.shared.display.widgets import cards, chart, how_to_read
 from pages.shared.flow.flow import Flow
 
 
-def show_verdict(evaluation: Evaluation, one_map: bool = False) -> None:
+def show_verdict(flow: Flow) -> None:
     """Show the verdict, in the colour of its outcome."""
-    lift, rows, groups = evaluation.lift, evaluation.rows, evaluation.groups
-    _say_outcome(lift, verdict(lift, rows, one_map, groups))
+    _say_outcome(flow.run.evaluation, _verdict(flow, flow.run))
 
 
-def show_lift(evaluation: Evaluation, key: str, one_map: bool = False) -> None:
+def show_lift(flow: Flow, key: str) -> None:
     """Draw the lift with its interval, unless the ranking is unchanged."""
-    lift, rows, groups = evaluation.lift, evaluation.rows, evaluation.groups
-    if not same_order(lift):
+    evaluation = flow.run.evaluation
+    if not same_order(evaluation.lift):
         chart(
-            lift_figure(lift, rows),
+            lift_figure(evaluation.lift, evaluation.rows),
             key=key,
-            alt=verdict(lift, rows, one_map, groups),
+            alt=_verdict(flow, flow.run),
             how="Bar: 95 % interval of the lift. A gain is significant if it lies right of zero.",
         )
 
@@ -75,10 +73,10 @@ def _ranking_inside(flow: Flow) -> str:
     return "A decreasing map reverses the ranking inside its leaf; an increasing one keeps it."
 
 
-def show_class_verdict(run: Run | SavedRun) -> None:
+def show_class_verdict(flow: Flow) -> None:
     """Say what to do with the model and why, and the numbers of all classes together."""
-    found, choice = run.evaluation, run.choice
-    _say_outcome(found.lift, _verdict(run))
+    found, choice = flow.whole.evaluation, flow.whole.choice
+    _say_outcome(found, _verdict(flow, flow.whole))
     if choice is not None:
         show_scheme(choice.chosen, choice.why)
     before, after = found.before, found.after
@@ -96,7 +94,7 @@ def show_class_lifts(flow: Flow) -> None:
     chart(
         class_lift_figure(found, flow.shown),
         key="classes_lift",
-        alt=_verdict(flow.whole),
+        alt=_verdict(flow, flow.whole),
         how="Bars: 95 % intervals of the lift, of all classes together and of each class against "
         "all others. A gain is significant if its bar lies right of zero.",
     )
@@ -106,7 +104,7 @@ def show_class_results(flow: Flow) -> None:
     """Show what calibration changed for all classes together."""
     run = flow.whole
     found, choice = run.evaluation, run.choice
-    show_class_verdict(run)
+    show_class_verdict(flow)
     left, right = st.columns(2, gap="medium")
     with left:
         st.subheader("Class by class", anchor=False)
@@ -138,14 +136,17 @@ def show_shown_class(flow: Flow) -> None:
     )
 
 
-def _say_outcome(lift: Lift, text: str) -> None:
-    """Show a message about a lift, in the colour of its outcome."""
+def _say_outcome(evaluation: Evaluation, text: str) -> None:
+    """Show a message about a result, in the colour of its outcome."""
     bad = dict.fromkeys(("harm", "backwards"), st.error)
-    show = {"gain": st.success, "unclear": st.info, "same": st.info, **bad}
-    show[outcome(lift)](unbroken(text))
+    doubtful = dict.fromkeys(("columns", "ranking"), st.warning)
+    show = {"gain": st.success, "unclear": st.info, "same": st.info, **doubtful, **bad}
+    show[outcome(evaluation)](unbroken(text))
 
 
-def _verdict(run: Run | SavedRun) -> str:
-    found = run.evaluation
-    parts = found.lift, found.rows, not run.divided, found.groups
-    return verdict(*parts, several_classes=True)
+def _verdict(flow: Flow, run: Run | SavedRun) -> str:
+    """Say what to do with the model; the run of a page does not know what was found before it."""
+    findings = flow.score_findings if flow.saved is None else flow.whole.findings
+    ladder = None if run.choice is None else run.choice.candidates
+    one_map = bool(flow.classes) and not flow.whole.divided
+    return verdict(run.evaluation, run.kind, ladder, findings, one_map=one_map)
