@@ -40,9 +40,8 @@ def result_curves(comparison: Comparison, evaluation: Evaluation) -> Curves:
 def inside_leaf(comparison: Comparison, leaf: int) -> Comparison:
     """Return the rows of one leaf with the logits of the four schemes."""
     inside = comparison.before.leaf == leaf
-    return Comparison(
-        *(getattr(comparison, each.name).chosen(inside) for each in fields(Comparison))
-    )
+    schemes = comparison.before, comparison.pooled, comparison.tree, comparison.after
+    return Comparison(*(each.chosen(inside) for each in schemes))
 
 
 def leaf_curves(comparison: Comparison, leaf: int) -> Curves:
