@@ -230,8 +230,8 @@ def applied_multiples_figure(
     shown = {leaf: points for leaf, points in maps.items() if leaf}
     across = min(ACROSS, max(len(shown), 1))
     down = max(1, -(-len(shown) // across))
-    inside = 160 * down
-    panels = Panels(len(shown), across, beside=0.03, below=(26 / inside) if down > 1 else 0.0)
+    inside = 175 * down
+    panels = Panels(len(shown), across, beside=0.03, below=(42 / inside) if down > 1 else 0.0)
     reach = _reach(list(shown.values()))
     across_axis = {"title": "before", "range": [0, reach]}
     axes = panels.axes(across_axis, {"title": "after", "range": [0, reach]}, same_heights=True)

@@ -3,8 +3,28 @@
 import numpy as np
 import pandas as pd
 
+from hetcal.data.columns import counted
 from hetcal.partitions.nodes import short_number
 from hetcal.partitions.terms import Pair, Term, Terms
+from hetcal.schemes.scheme import Scheme
+from hetcal.schemes.stages import AdditiveStage, PooledStage
+
+
+def correction_words(scheme: Scheme) -> str | None:
+    """Say what a correction adds up and how many of its terms matter; None for other schemes."""
+    correction = next((each for each in scheme.stages if isinstance(each, AdditiveStage)), None)
+    if correction is None:
+        return None
+    pooled = [each.slope for each in scheme.stages if isinstance(each, PooledStage)]
+    weight, terms = float(np.prod([correction.weight, *pooled])), correction.terms
+    words = (
+        f"The logit after is {weight:.2f} times the score plus "
+        f"{counted(len(terms.curves), 'curve')} of one column and "
+        f"{counted(len(terms.pairs), 'pair')} of columns."
+    )
+    if len(terms.terms) < 2:
+        return words
+    return f"{words} {terms.carrying} of these {len(terms.terms)} terms carry 95 % of what they do."
 
 
 def term_table(terms: Terms) -> pd.DataFrame:

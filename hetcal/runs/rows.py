@@ -58,18 +58,18 @@ def chosen_rows(
     return inside.head(most).reset_index(drop=True)
 
 
-def rows_with(X: pd.DataFrame, text: str) -> Bools:
-    """Say which rows have a value: part of a category's name, or a number.
+def rows_with(X: pd.DataFrame, rows: Ints, text: str) -> Bools:
+    """Say which of some rows have a value: part of a category's name, or a number.
 
     `text` is the value, of any column, or `column = value`; capital letters do not matter.
     """
     name, equals, value = (each.strip() for each in text.partition("="))
     if not equals:
         name, value = "", name
-    found = np.zeros(len(X), dtype=bool)
+    found = np.zeros(rows.size, dtype=bool)
     for column in X.columns:
         if not name or str(column).casefold() == name.casefold():
-            found |= _has(X[column], value)
+            found |= _has(X[column].iloc[rows], value)
     return found
 
 

@@ -8,15 +8,14 @@ from hetcal.calibrators.families import FAMILIES
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.calibrators.shapes import Tamed
 from hetcal.choices import CALIBRATORS
-from hetcal.data.columns import counted
 from hetcal.figures.results import class_maps_table
+from hetcal.results.term_words import correction_words
 from hetcal.runs.run import maps_in_words
 from hetcal.schemes.candidates import IDENTITY, in_words
-from hetcal.schemes.stages import AdditiveStage
 from pages.shared.display.columns import CLASS_MAPS
-from pages.shared.display.messages import plain
+from pages.shared.display.messages import plain, unbroken
 from pages.shared.display.tables import draw_table
-from pages.shared.flow.applied import correction_of
+from pages.shared.flow.applied import scheme_of
 from pages.shared.flow.flow import Flow
 from pages.shared.state import LEAST_ROWS, bound, choice, setting, update, workspace
 
@@ -143,23 +142,11 @@ def say_applied(flow: Flow) -> None:
 
 
 def _use(flow: Flow) -> str:
-    correction = correction_of(flow)
+    scheme = scheme_of(flow)
+    correction = None if scheme is None else correction_words(scheme)
     if correction is not None:
-        return _correction_words(correction)
+        return unbroken(correction)
     return _applied_words(flow.run.calibrator) if flow.run.applied else MANY_TREES
-
-
-def _correction_words(stage: AdditiveStage) -> str:
-    """Say what a correction adds up, and how many of its terms matter."""
-    terms = stage.terms
-    added = [counted(len(terms.curves), "curve"), counted(len(terms.pairs), "pair")]
-    words = (
-        f"The logit after is {stage.weight:.2f} times the score plus {added[0]} of one column and "
-        f"{added[1]} of columns."
-    )
-    if len(terms.terms) < 2:
-        return words
-    return f"{words} {terms.carrying} of these {len(terms.terms)} terms carry 95 % of what they do."
 
 
 def _applied_words(calibrator: LeafCalibrator) -> str:

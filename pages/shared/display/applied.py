@@ -39,6 +39,7 @@ def show_applied(flow: Flow, leaf: int) -> None:
     st.markdown(_applied_words(flow, applied, leaf))
     left, right = st.columns(2, gap="medium")
     with left:
+        st.markdown("**After against before**")
         if leaf in applied.maps:
             chart(
                 applied_map_figure(applied.maps[leaf]),

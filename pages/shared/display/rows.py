@@ -9,7 +9,7 @@ from hetcal.data.columns import counted
 from hetcal.errors import HetcalError
 from hetcal.figures.rows import WATERFALL_HOW, waterfall_figure
 from hetcal.results.applied import MOST_ROWS
-from hetcal.runs.rows import ROW_ORDERS, chosen_rows, rows_with
+from hetcal.runs.rows import ROW_ORDERS, chosen_rows
 from hetcal.runs.run import Run
 from pages.shared.display.applied import named_leaf
 from pages.shared.display.columns import STEPS, listed_columns
@@ -32,45 +32,53 @@ def show_why(flow: Flow, leaf: int) -> None:
         st.caption("A saved run has no rows. Open its table to look at single rows.")
         return
     run = flow.run
-    listed = _listed(flow, leaf)
+    controls = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+    with controls:
+        listed = _listed(flow, leaf)
     row = _shown_row(run, leaf, listed)
-    _draw_list(run, listed, leaf)
     if row is None:
         st.caption("No row fits. Clear the search, or choose another leaf.")
         return
+    with controls:
+        st.number_input(
+            "Row number",
+            1,
+            run.table.rows,
+            step=1,
+            width=160,
+            help="Any row of the table, counted from 1.",
+            **bound("row_number", row + 1, partial(_typed, leaf)),
+        )
+    if run.split.test.size > MOST_ROWS:
+        tests = counted(run.split.test.size, "test row")
+        st.caption(f"The list looks at {MOST_ROWS:,} of {tests}, spread evenly.")
+    _draw_list(run, listed, leaf)
     _explain(flow, row)
 
 
 def _listed(flow: Flow, leaf: int) -> pd.DataFrame:
     """Offer ways to find rows, and return the rows found."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        order = st.segmented_control(
-            "Test rows",
-            ROW_ORDERS,
-            default=ROW_ORDERS[0],
-            format_func=str.capitalize,
-            required=True,
-            on_change=_forget,
-            **kept("row_order"),
-        )
-        if order == "random":
-            st.button("Draw others", icon=":material/casino:", on_click=_draw_others)
-        text = st.text_input(
-            "Search",
-            placeholder="a value, or column = value",
-            help="Part of a category's name or a number, in any column or in the one named.",
-            width=240,
-            on_change=_forget,
-            **kept("row_search"),
-        )
-    rows = rows_of(flow)
-    if text.strip():
-        rows = rows[rows_with(flow.run.table.X.iloc[rows["row"]], text)]
-    listed = chosen_rows(rows, order, leaf, st.session_state.get(SEED, 0))
-    if flow.run.split.test.size > MOST_ROWS:
-        tests = counted(flow.run.split.test.size, "test row")
-        st.caption(f"The list looks at {MOST_ROWS:,} of {tests}, spread evenly.")
-    return listed
+    order = st.segmented_control(
+        "Test rows",
+        ROW_ORDERS,
+        default=ROW_ORDERS[0],
+        format_func=str.capitalize,
+        required=True,
+        on_change=_forget,
+        **kept("row_order"),
+    )
+    if order == "random":
+        st.button("Draw others", icon=":material/casino:", on_click=_draw_others)
+    text = st.text_input(
+        "Search",
+        placeholder="a value, or column = value",
+        help="Part of a category's name or a number, in any column or in the one named.",
+        width=240,
+        on_change=_forget,
+        **kept("row_search"),
+    )
+    seed = st.session_state.get(SEED, 0)
+    return chosen_rows(rows_of(flow, text.strip()), order, leaf, seed)
 
 
 def _shown_row(run: Run, leaf: int, listed: pd.DataFrame) -> int | None:
@@ -112,15 +120,6 @@ def _read_first(run: Run) -> list[str]:
 
 def _explain(flow: Flow, row: int) -> None:
     run = flow.run
-    st.number_input(
-        "Row number",
-        1,
-        run.table.rows,
-        step=1,
-        width=160,
-        help="Any row of the table, counted from 1.",
-        **bound("row_number", row + 1, partial(_typed, flow.workspace.leaf)),
-    )
     try:
         steps = steps_of(flow, row)
     except HetcalError as error:

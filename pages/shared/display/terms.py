@@ -20,7 +20,7 @@ from pages.shared.display.widgets import chart, how_to_read
 from pages.shared.state import bound
 
 SHOWN = "term_shown"  # of the session: the term that is enlarged
-SMALL_PAIRS = 4  # shown at once; the others by their name
+FEWEST_PAIRS, MOST_PAIRS = 2, 4  # shown at once; the others by their name
 ENLARGED_PAIR_HOW = f"{PAIR_HOW} All pairs have the same colours."
 
 
@@ -98,10 +98,12 @@ def _show_pairs(terms: Terms) -> None:
     by_share = term_table(terms)
     order = by_share.loc[by_share["columns"] == 2, "term"].tolist()
     pairs = sorted(terms.pairs, key=lambda each: order.index(each.name))
+    carrying = int((by_share["columns"].head(terms.carrying) == 2).sum())
+    small = pairs[: min(max(carrying, FEWEST_PAIRS), MOST_PAIRS)]
     span = logit_span(Terms(terms.pairs))
     st.subheader("What two columns add together", anchor=False)
     places = st.columns(2, gap="medium")
-    for i, pair in enumerate(pairs[:SMALL_PAIRS]):
+    for i, pair in enumerate(small):
         with places[i % 2]:
             st.markdown(f"**{plain(pair.name)}**")
             st.plotly_chart(
@@ -109,8 +111,8 @@ def _show_pairs(terms: Terms) -> None:
                 key=f"calibration_pair_{i}",
                 alt=f"What {pair.name} add together to the logit",
             )
-    more = len(pairs) - SMALL_PAIRS
-    others = f" {more} more in the box above." if more > 0 else ""
+    more = len(pairs) - len(small)
+    others = f" The box above has {more} more." if more else ""
     how_to_read(f"{PAIR_HOW}{others}")
 
 

@@ -6,7 +6,7 @@ from hetcal.artifacts.saved_run import SavedRun
 from hetcal.metrics.curves import OperatingPoint
 from hetcal.results.applied import Applied, applied_to_leaves
 from hetcal.results.curves import Curves, inside_leaf, leaf_curves, points_of_rate
-from hetcal.runs.rows import explain_row, listed_rows, typical_of
+from hetcal.runs.rows import explain_row, listed_rows, rows_with, typical_of
 from hetcal.runs.run import Run
 from hetcal.schemes.scheme import Scheme
 from hetcal.schemes.stages import AdditiveStage
@@ -54,9 +54,9 @@ def points_inside(
     return _points(_key(flow), flow.run, leaf, rate) if curves_inside(flow, leaf).roc else None
 
 
-def rows_of(flow: Flow) -> pd.DataFrame:
-    """Return the test rows that can be looked at."""
-    return _rows(flow.run)
+def rows_of(flow: Flow, text: str) -> pd.DataFrame:
+    """Return the test rows that can be looked at, or those of them in which a text is found."""
+    return _found_rows(flow.run, text) if text else _rows(flow.run)
 
 
 def steps_of(flow: Flow, row: int) -> pd.DataFrame:
@@ -92,6 +92,12 @@ def _points(
 @cached
 def _rows(run: Run) -> pd.DataFrame:
     return listed_rows(run)
+
+
+@cached
+def _found_rows(run: Run, text: str) -> pd.DataFrame:
+    rows = _rows(run)
+    return rows[rows_with(run.table.X, rows["row"].to_numpy(), text)]
 
 
 @cached
