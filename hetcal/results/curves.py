@@ -1,6 +1,6 @@
 """The curves of the test rows before and after calibration, and points on them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,8 +15,11 @@ from hetcal.metrics.curves import (
     reliability_curve,
     threshold_curves,
 )
-from hetcal.metrics.metrics import Metrics, measure_cells
+from hetcal.metrics.metrics import CALIBRATION_BINS, Metrics, measure_cells
 from hetcal.results.evaluation import Comparison, Evaluation
+
+RARER = 15  # rows of the rarer class of a leaf for each bin of its reliability
+FEWEST_BINS = 3
 
 
 @dataclass(frozen=True)
@@ -48,15 +51,19 @@ def leaf_curves(comparison: Comparison, leaf: int) -> Curves:
     """Compute the curves of the rows of one leaf.
 
     Rows of one class have no curves of thresholds, and a leaf without rows has no curves.
+    Reliability has fewer bins where the rarer class has few rows.
     """
     own = inside_leaf(comparison, leaf)
     named = {"before": own.before, "after": own.after}
-    if not own.before.weight.any():
+    rows = np.bincount(own.before.y, own.before.rows, 2)
+    if not rows.any():
         return Curves((), (), ())
-    if np.unique(own.before.y[own.before.weight > 0]).size < 2:
-        return Curves((), (), tuple(reliability_curve(*each) for each in named.items()))
+    bins = int(np.clip(rows.min() // RARER, FEWEST_BINS, CALIBRATION_BINS))
+    reliability = tuple(reliability_curve(*each, bins=bins) for each in named.items())
+    if not rows.all():
+        return Curves((), (), reliability)
     before, after = (_CurvesOf(name, measure_cells(each))(each) for name, each in named.items())
-    return _together(before, after)
+    return replace(_together(before, after), reliability=reliability)
 
 
 def _together(before: Curves, after: Curves) -> Curves:
