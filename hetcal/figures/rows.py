@@ -211,9 +211,9 @@ def applied_map_figure(points: pd.DataFrame) -> go.Figure:
 
     `points` is what `hetcal.results.applied.applied_map` returns.
     """
-    reach = _reach([points])
+    reach, ordered = _reach([points]), points.sort_values("before")
     return draw(
-        [_unchanged(), *_band(points, 0.25), *_middle(points)],
+        [_unchanged(), *_band(ordered, 0.25), *_middle(ordered)],
         460,
         x={"title": "probability before", "range": [0, reach]},
         y={"title": "probability after", "range": [0, reach]},
@@ -239,7 +239,8 @@ def applied_multiples_figure(
         panels.title(i, leaf_name(leaf, leaf == selected), 12, left=True)
         for i, leaf in enumerate(shown)
     ]
-    every = max(1, -(-7 * sum(map(len, shown.values())) // MAX_POINTS))  # points of a panel
+    points_of_traces = 3 * sum(map(len, shown.values()))
+    every = max(1, -(-points_of_traces // (MAX_POINTS - 2 * len(shown))))
     traces = [
         {**trace, **panels.axes_of(i)}
         for i, (leaf, points) in enumerate(shown.items())

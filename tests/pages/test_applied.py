@@ -6,6 +6,7 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
 from hetcal.artifacts.artifact import artifact_bytes
+from hetcal.data.columns import counted
 from hetcal.models.scoring import ColumnScoring
 from hetcal.results.why import BEFORE
 from pages.shared.flow import compute
@@ -99,15 +100,17 @@ def test_a_correction_shows_its_curves_and_enlarges_the_one_that_is_searched(cal
     (terms,) = (each.terms for each in runs[-1].choice.scheme.stages if hasattr(each, "terms"))
     assert "calibration_curves" in charts(app)
     assert "calibration_term_chart" not in charts(app)
-    assert any(f"{terms.carrying} of these" in each for each in said(app.info))
+    assert any(f"plus {counted(len(terms.curves), 'curve')}" in each for each in said(app.info))
     box = app.selectbox(key="calibration_term")
     assert sorted(box.options) == sorted(terms.names)
     app = calm(box.select("segment").run())
     assert "segment" in [each.value for each in app.subheader]
     assert "calibration_term_chart" in charts(app)
-    order = table_with(app, "together")["term"].tolist()
-    app = calm(click_row(app, "calibration_terms", 1))
-    assert app.selectbox(key="calibration_term").value == order[1]
+    app = calm(app.selectbox(key="calibration_term").select(None).run())
+    assert "calibration_term_chart" not in charts(app)
+    app = calm(click_row(app, "calibration_terms", 0))
+    shown = app.selectbox(key="calibration_term").value
+    assert shown == table_with(app, "together")["term"].iloc[0]
 
 
 @pytest.mark.parametrize("name", ["identity", "pooled", "tree", "forest", "additive"])
