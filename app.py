@@ -2,32 +2,33 @@
 
 import streamlit as st
 
-from hetcal.results.words import DEFINITIONS
 from pages.shared.controls.demo import demo_buttons, demo_files
 from pages.shared.display.results import (
+    show_change,
     show_class_lifts,
     show_class_verdict,
-    show_lift,
+    show_ladder,
+    show_numbers,
     show_scheme,
     show_verdict,
 )
-from pages.shared.display.widgets import cards, definitions
+from pages.shared.display.widgets import definitions
 from pages.shared.frame import need_results, open_page
 from pages.shared.jobs import job_running, watch_job
 from pages.shared.state import workspace
 
 NEXT = (
     ("pages/overconfidence.py", "See where the model is over-confident"),
-    ("pages/calibration.py", "See the map of every leaf"),
+    ("pages/calibration.py", "See what is applied to the score"),
     ("pages/results.py", "Read the results"),
-    ("pages/export.py", "Download the calibrated artifact"),
+    ("pages/export.py", "Download the artifact"),
 )
 
 open_page(
     "Overview",
-    "hetcal improves an over-confident classifier **after** training. A small tree divides the "
-    "rows into leaves, and the score is calibrated separately in each leaf. This corrects the "
-    "ranking *between* leaves and can raise the AUC. Where it does not help, hetcal says so.",
+    "hetcal improves an over-confident classifier **after** training. It says what helps how much: "
+    "**calibrating** the score leaf by leaf, **correcting** it by curves of the columns, or a "
+    "**second model** beside it. And what your network is worth. Where nothing helps, it says so.",
 )
 demo_buttons()
 watch_job()
@@ -42,19 +43,11 @@ if flow.classes:
     show_class_verdict(flow)
     show_class_lifts(flow)
 else:
-    evaluation = flow.run.evaluation
-    lift = evaluation.lift
     show_verdict(flow)
-    if flow.choice is not None:
-        show_scheme(flow.choice.chosen, flow.choice.why, at_length=False)
-    leaves = ("Leaves", f"{len(flow.partition.leaves)}")
-    cards(
-        ("AUC before", f"{lift.before:.4f}", DEFINITIONS["AUC"]),
-        ("AUC after", f"{lift.after:.4f}", DEFINITIONS["AUC"]),
-        *((leaves,) if flow.choice is None else ()),  # a scheme is more than the tree shown
-        ("Test rows", f"{evaluation.rows:,}"),
-    )
-    show_lift(flow, key="overview_lift")
-    definitions("AUC", "Lift", "p-value")
+    show_scheme(flow, at_length=False)
+    show_numbers(flow.run.evaluation)
+    show_change(flow, "overview_change")
+show_ladder(flow, "overview_ladder")
+definitions("AUC", "Lift", "Log-loss", "Without the network", "Network adds", "Kinds of schemes")
 for page, label in NEXT:
     st.page_link(page, label=label, icon=":material/arrow_forward:")

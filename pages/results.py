@@ -9,7 +9,7 @@ from hetcal.figures.results import (
 )
 from hetcal.metrics.curves import points_in_words
 from hetcal.results.evaluation import metrics_table
-from hetcal.results.words import DEFINITIONS, p_in_words, same_order
+from hetcal.results.words import DEFINITIONS, same_order
 from hetcal.schemes.candidates import in_words
 from pages.shared.display.applied import (
     NO_ROWS,
@@ -21,15 +21,16 @@ from pages.shared.display.applied import (
 from pages.shared.display.columns import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
 from pages.shared.display.results import (
     ranking_words,
+    show_change,
     show_class_results,
-    show_lift,
+    show_ladder,
+    show_numbers,
     show_scheme,
     show_shown_class,
     show_verdict,
 )
 from pages.shared.display.tables import draw_table, leaf_rows
 from pages.shared.display.widgets import (
-    cards,
     chart,
     definitions,
     how_to_read,
@@ -42,9 +43,7 @@ from pages.shared.flow.applied import curves_inside, points_inside
 from pages.shared.frame import need_results, open_page
 from pages.shared.state import kept
 
-open_page(
-    "Results", "Before and after calibration, on **test rows** that were not used for fitting."
-)
+open_page("Results", "Before and after, on **test rows** that were not used for fitting.")
 flow = need_results()
 if flow.classes:
     show_class_results(flow)
@@ -56,15 +55,10 @@ lift = evaluation.lift
 chosen = None if flow.choice is None else in_words(flow.choice.chosen)
 
 show_verdict(flow)
-if flow.run.choice is not None:
-    show_scheme(flow.choice.chosen, flow.choice.why)
+if not flow.classes:
+    show_scheme(flow)
 say_computed_on(flow.run.computed_on)
-cards(
-    ("AUC before", f"{lift.before:.4f}", DEFINITIONS["AUC"]),
-    ("AUC after", f"{lift.after:.4f}", DEFINITIONS["AUC"]),
-    ("Lift in percent", f"{lift.percent:+.2f} %", DEFINITIONS["Lift"]),
-    ("p-value", p_in_words(lift.p), DEFINITIONS["p-value"]),
-)
+show_numbers(evaluation)
 definitions(
     "AUC",
     "Lift",
@@ -77,8 +71,11 @@ definitions(
     "Calibration error",
     "Calibration error, debiased",
     "Share of the lift",
+    "Without the network",
+    "Network adds",
+    "Kinds of schemes",
 )
-show_lift(flow, "results_lift")
+show_change(flow, "results_change")
 
 st.subheader(f"Before and after · {named_leaf(flow, leaf)}", anchor=False)
 with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -132,14 +129,15 @@ with right:
             "lift. Thin lines: 95 % intervals.",
         )
 
-st.subheader("Compared with simpler schemes", anchor=False)
+show_ladder(flow, "results_ladder")
+st.subheader("The same test rows, other schemes", anchor=False)
 table = metrics_table(evaluation, chosen)
 with st.container(horizontal=True):  # side by side, or one below the other in a narrow window
     for columns in (ORDER_METRICS, PROBABILITY_METRICS):
         draw_table(table, columns, width=500)
 how_to_read(
-    "One increasing map for all rows keeps the AUC and corrects the probabilities; the tree alone "
-    "ignores the model. Separate maps in the leaves combine the two."
+    "One increasing map for all rows keeps the AUC and corrects the probabilities; the tree alone, "
+    "and a scheme without the model, ignore its score."
 )
 st.subheader("Leaf by leaf", anchor=False)
 leaf_rows(evaluation.leaves, key="results_table", columns=LEAF_RESULTS, undefined=ONE_LABEL)

@@ -106,7 +106,7 @@ def _marks(rungs: pd.DataFrame, words: Sequence[str]) -> list[Part]:
         ("your model", as_it_is, "before"),
         ("in use", rungs["chosen"] & ~as_it_is, "after"),
         ("not chosen", ~rungs["chosen"] & ~as_it_is & rungs["allowed"], "quiet"),
-        ("not allowed", ~rungs["chosen"] & ~as_it_is & ~rungs["allowed"], "quiet"),
+        ("not by default", ~rungs["chosen"] & ~as_it_is & ~rungs["allowed"], "quiet"),
     )
     return [
         _mark(rungs[inside], name, thing, [words[i] for i in rungs.index[inside]])
@@ -116,7 +116,7 @@ def _marks(rungs: pd.DataFrame, words: Sequence[str]) -> list[Part]:
 
 
 def _mark(rungs: pd.DataFrame, name: str, thing: str, words: Sequence[str]) -> Part:
-    ink = colour(thing) if name != "not allowed" else translucent(thing, 0.5)
+    ink = colour(thing) if name != "not by default" else translucent(thing, 0.5)
     return scatter(
         x=rungs["auc"].tolist(),
         y=rungs.index.tolist(),
@@ -172,7 +172,7 @@ def _label(rung: dict[str, Any]) -> str:
     if rung["chosen"]:
         name, notes = f"<b>{name}</b>", [*notes, "<b>in use</b>"]
     elif not rung["allowed"]:
-        notes.append("not allowed")
+        notes.append("not by default")
     below = f'<br><span style="font-size:10px">{" · ".join(notes)}</span>'
     return name + below if notes else name
 
@@ -249,7 +249,7 @@ def _hover(rung: dict[str, Any], measure: str) -> str:
         f"n = {row_count(int(rung['rows']))}, cross-fitted",
     ]
     if not rung["allowed"]:
-        lines.append("the settings do not allow to choose it")
+        lines.append("the settings do not recommend it by themselves")
     return "<br>".join(lines)
 
 

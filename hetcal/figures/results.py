@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from hetcal.calibrators.class_calibrator import ClassCalibrator
 from hetcal.data.columns import counted
 from hetcal.figures.base import (
-    PALETTE,
+    AXIS,
     Part,
     bars,
     colour,
@@ -26,61 +26,14 @@ from hetcal.figures.base import (
     short_text,
     translucent,
     unmoved,
-    wrapped_text,
     zero_line,
 )
 from hetcal.metrics.curves import OperatingPoint, PrecisionRecallCurve, ReliabilityCurve, RocCurve
-from hetcal.metrics.delong import Lift
 from hetcal.partitions.partition import Partition
 from hetcal.results.evaluation import ByClass, Evaluation
 from hetcal.results.words import interval_in_words, p_in_words
 
 ALL = "all classes"
-LINE = 44  # characters that fit below a name in a narrow window
-LINE_HEIGHT = 13  # pixels
-
-
-def candidate_figure(candidates: pd.DataFrame, measure: str = "AUC") -> go.Figure:
-    """Draw the lift in `measure` of every candidate with its interval, the simplest at the top.
-
-    `candidates` is the table of `hetcal.schemes.choice.Choice`.
-    """
-    traces = []
-    for chosen, name in ((False, "not chosen"), (True, "chosen")):
-        shown = candidates[candidates["chosen"] == chosen]
-        trace = scatter(
-            x=shown["lift"],
-            y=shown["name"],
-            error_x={"array": shown["high"] - shown["lift"], "thickness": 2},
-            customdata=shown[["words", "low", "high", "rows"]],
-            mode="markers",
-            name=name,
-            marker={
-                "size": 11,
-                "color": PALETTE["after" if chosen else "quiet"],
-                "symbol": "diamond" if chosen else "circle",
-            },
-            hovertemplate="%{customdata[0]}<br>lift %{x:+.4f} "
-            + measure
-            + "<br>95 % interval %{customdata[1]:+.4f} to %{customdata[2]:+.4f}"
-            "<br>n = %{customdata[3]:,}<extra>%{y}</extra>",
-        )
-        traces.append(trace)
-    names = candidates["name"].tolist()
-    words = [wrapped_text(each, LINE) for each in candidates["words"]]
-    row = 27 + LINE_HEIGHT * max(1 + each.count("<br>") for each in words)
-    labels = [
-        f'{name}<br><span style="font-size:10px">{each}</span>'
-        for name, each in zip(names, words, strict=True)
-    ]
-    order = {"categoryorder": "array", "categoryarray": names[::-1]}
-    return draw(
-        traces,
-        110 + row * len(names),
-        x={"title": f"lift in {measure}, cross-fitted", "tickformat": ".6~f"},
-        y={**order, "tickvals": names, "ticktext": labels},
-        shapes=[zero_line()],
-    )
 
 
 _RATES = (
@@ -170,36 +123,88 @@ def reliability_figure(curves: Sequence[ReliabilityCurve]) -> go.Figure:
     )
 
 
-def lift_figure(lift: Lift, rows: int) -> go.Figure:
-    """Draw the lift in AUC on so many test rows with its 95 % interval."""
-    ends = (lift.auc, lift.auc) if math.isnan(lift.low) else (lift.low, lift.high)
-    mark = scatter(
-        x=[lift.auc],
-        y=[0],
-        name="lift",
-        mode="markers",
-        marker={"size": 15, "color": colour("after")},
-        error_x=interval([lift.low], [lift.auc], [lift.high], thickness=3, width=9),
-        hovertemplate=f"AUC {number(lift.before)} before, {number(lift.after)} after"
-        "<br>%{x:+.4f}" + f" ({lift.percent:+.2f} %)"
-        f"<br>{interval_in_words(lift)}"
-        f", p-value {escape(p_in_words(lift.p))}"
-        f"<br>n = {counted(rows, 'test row')}<extra></extra>",
+def change_figure(found: Evaluation) -> go.Figure:
+    """Draw the ranking and the probabilities of the test rows before and after, side by side.
+
+    Bars are 95 % intervals of the change, drawn around what is reached after. Hollow: the same
+    scheme without the network.
+    """
+    lift, loss = found.lift, found.loss
+    measure = "AUC" if found.by_class is None else "macro AUC"
+    adds, alone = found.network_adds, []
+    if adds is not None:
+        alone.append(_hollow(adds.before, f"{measure} {number(adds.before)} without the network"))
+    n = f"<br>n = {counted(found.rows, 'test row')}"
+    ranking = f"{measure} {number(lift.auc, sign=True)}"
+    between = f"{interval_in_words(lift)}, p-value {escape(p_in_words(lift.p))}{n}"
+    before, after = found.before.log_loss, found.after.log_loss
+    fell = f"log-loss {number(after - before, sign=True)}"
+    loss_between = "no interval"
+    if not math.isnan(loss.low):
+        loss_between = f"95 % interval {-loss.high:+.4f} to {-loss.low:+.4f}"
+    left = _dumb_bell(lift.before, lift.after, (lift.low, lift.high), f"{ranking}<br>{between}")
+    right = _dumb_bell(before, after, (-loss.high, -loss.low), f"{fell}<br>{loss_between}{n}")
+    axis = {"tickformat": ".6~f", "nticks": 5}
+    heads = (
+        (0.0, f"<b>Ranking</b>: {ranking}"),
+        (0.53, f"<b>Probabilities</b>: {fell}"),
     )
-    no_change = {"text": "no change", "x": 0, "y": 1, "yref": "paper", "yanchor": "bottom"}
     return draw(
-        [mark],
-        170,
-        x={
-            "title": "AUC after − AUC before (right of zero: better)",
-            "tickformat": ".6~f",
-            **_around_zero(*ends),
-        },
+        [*alone, *left, *({**each, "xaxis": "x2", "showlegend": False} for each in right)],
+        185,
+        x={**axis, "domain": [0.0, 0.47], "title": f"{measure} (higher is better)"},
         y={"visible": False, "fixedrange": True, "range": [-1, 1]},
-        shapes=[zero_line()],
-        annotations=[{**no_change, "showarrow": False}],
-        showlegend=False,
+        xaxis2={**AXIS, **axis, "domain": [0.53, 1.0], "title": "log-loss (lower is better)"},
+        margin={"t": 75},
+        annotations=[_head(*each) for each in heads],
     )
+
+
+def _dumb_bell(
+    before: float, after: float, change: tuple[float, float], words: str
+) -> tuple[Part, ...]:
+    """Join what is before with what is after; `change` is the interval of their difference."""
+    ends = interval([before + change[0]], [after], [before + change[1]], thickness=2, width=7)
+    line = {"width": 3, "color": translucent("quiet", 0.6)}
+    common = {"y": [0], "mode": "markers", **on_hover([words])}
+    return (
+        scatter(
+            x=[before, after], y=[0, 0], mode="lines", line=line, hoverinfo="skip", showlegend=False
+        ),
+        scatter(
+            x=[before], name="before", marker={"size": 14, "color": colour("before")}, **common
+        ),
+        scatter(
+            x=[after],
+            name="after",
+            marker={"size": 14, "symbol": "diamond", "color": colour("after")},
+            error_x=ends,
+            **common,
+        ),
+    )
+
+
+def _hollow(value: float, words: str) -> Part:
+    return scatter(
+        x=[value],
+        y=[0],
+        name="after, without the network",
+        mode="markers",
+        legendrank=1001,  # drawn first, so that it hides neither of the others
+        marker={
+            "size": 20,
+            "symbol": "circle-open",
+            "color": colour("quiet"),
+            "line": {"width": 2},
+        },
+        **on_hover([words]),
+    )
+
+
+def _head(x: float, text: str) -> Part:
+    """Write above a panel, at its left edge."""
+    edge = {"x": x, "xanchor": "left", "y": 1, "yanchor": "bottom", "xref": "paper"}
+    return {"text": text, **edge, "yref": "paper", "showarrow": False, "align": "left"}
 
 
 def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Figure:

@@ -23,7 +23,7 @@ def ladder_table(candidates: pd.DataFrame, measure: str = "AUC") -> pd.DataFrame
     DataFrame
         `rung`, `kind`, the measure, `lift`, `interval` (95 %, of the lift), the measure
         `without the network`, `network adds`, `interval of that`, `log-loss`, `numbers` (that
-        decide), `seconds`, `rows`, `in use`.
+        decide), `seconds`, `rows`, `exports` (files that hold the whole scheme), `in use`.
     """
     before = candidates["auc"] - candidates["lift"]
     return pd.DataFrame(
@@ -40,9 +40,20 @@ def ladder_table(candidates: pd.DataFrame, measure: str = "AUC") -> pd.DataFrame
             "numbers": candidates["numbers"],
             "seconds": candidates["seconds"],
             "rows": candidates["rows"],
+            "exports": [exports_of(name) for name in candidates["name"]],
             "in use": candidates["chosen"],
         }
     )
+
+
+def exports_of(name: str) -> str:
+    """Name the files that hold the whole scheme: only one tree can be used without hetcal's zip.
+
+    >>> exports_of("shrunken tree"), exports_of("forest")
+    ('artifact, partition', 'artifact')
+    """
+    one_tree = name.startswith("tree") or name in ("shrunken tree", "auc-gain", "instability")
+    return "artifact, partition" if one_tree else "artifact"
 
 
 def price_in_words(candidates: pd.DataFrame, more: Gain | None = None, measure: str = "AUC") -> str:

@@ -63,6 +63,13 @@ DEFINITIONS = {
     "Slope and intercept": "The Platt map t(s) = σ(slope · s + intercept) that fits the labels "
     "best. Slope 1 and intercept 0 leave the score unchanged, slope 0.5 halves the logit, and "
     "slope 0 ignores the score: every row of the leaf gets the same probability.",
+    "Without the network": "The same scheme on the same rows, fitted with a constant score: the "
+    "tree, the curves or the boosted trees alone.",
+    "Network adds": "AUC of the scheme minus that of the same scheme without the network, with its "
+    "paired 95 % interval. If the interval includes zero, the columns do the work.",
+    "Kinds of schemes": "Calibration: within a leaf, only an increasing map of the score decides. "
+    "Correction: the score plus terms of the columns that one can read. Second model: the score "
+    "beside boosted trees.",
     "Standard error": "Typical sampling error; about 95 % of estimates lie within two standard "
     "errors of the truth.",
 }

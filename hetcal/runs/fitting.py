@@ -165,7 +165,8 @@ def _rows(table: Table, scores: Scores | None, rows: Ints, most: int, seed: int)
     weight = table.weight_of(rows)
     y = np.asarray(table.y[rows], dtype=np.int64)
     logits = None if scores is None else scores.logit[rows]
-    return SchemeRows(table.X.iloc[rows], y, logits, weight, table.group(rows), table.time(rows))
+    group, time = table.group(rows), table.time(rows)
+    return SchemeRows(table.X.iloc[rows], y, logits, weight, group, time)
 
 
 def grow_partition(

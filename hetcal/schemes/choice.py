@@ -101,6 +101,14 @@ class Choice:
         kind: Kind = self.candidates.set_index("name").at[self.chosen, "kind"]
         return kind
 
+    @cached_property
+    def more(self) -> Gain | None:
+        """What the rung with the largest lift gives beyond the one in use, on the same rows."""
+        if self.trial is None:
+            return None
+        used, best = (int(self.candidates[by].argmax()) for by in ("chosen", "lift"))
+        return gain_between(self.trial.tried[used], self.trial.tried[best], self.trial.folds)
+
     def take(self, name: str) -> "Choice":
         """Fit another rung of the ladder in place of the chosen one."""
         names = self.candidates["name"].tolist()

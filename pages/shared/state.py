@@ -87,6 +87,11 @@ def update(**changes: Any) -> None:
     st.session_state["workspace"] = replace(workspace(), **changes)
 
 
+def change_settings(**changes: Any) -> None:
+    """Replace some of the settings."""
+    update(settings=replace(workspace().settings, **changes))
+
+
 def start(*files: TableFile) -> None:
     """Begin with a new table: choices and jobs for another one no longer hold."""
     _cancel_job()
@@ -122,7 +127,7 @@ def setting(name: str) -> dict[str, Any]:
     return bound(
         f"setting_{name}",
         getattr(workspace().settings, name),
-        lambda value: update(settings=replace(workspace().settings, **{name: value})),
+        lambda value: change_settings(**{name: value}),
     )
 
 

@@ -53,7 +53,7 @@ def test_only_the_model_is_blue_and_only_the_rung_in_use_is_orange():
     assert inks["your model"] == PALETTE["before"]
     assert inks["in use"] == PALETTE["after"]
     assert inks["not chosen"] == inks["without the network"] == PALETTE["quiet"]
-    assert inks["not allowed"].endswith(",0.5)")
+    assert inks["not by default"].endswith(",0.5)")
 
 
 def test_the_hollow_mark_is_the_auc_without_the_network_joined_to_the_rung():
@@ -92,7 +92,7 @@ def test_labels_have_the_kind_and_say_what_is_in_use_and_what_is_not_allowed():
     assert labels[0] == "leave it"
     assert labels[2].startswith("<b>curves</b><br>")
     assert "correction · <b>in use</b>" in labels[2]
-    assert "second model · not allowed" in labels[3]
+    assert "second model · not by default" in labels[3]
 
 
 def test_hover_tells_everything_with_the_number_of_rows():
@@ -108,7 +108,7 @@ def test_hover_tells_everything_with_the_number_of_rows():
         "n = 9,045 rows",
     ):
         assert part in words
-    assert "do not allow" in trace(ladder_figure(ladder()), "not allowed").hovertext[0]
+    assert "do not recommend" in trace(ladder_figure(ladder()), "not by default").hovertext[0]
 
 
 def test_marks_carry_names_of_schemes_for_a_click():

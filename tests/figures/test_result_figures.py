@@ -7,18 +7,22 @@ import pytest
 
 from hetcal.figures.base import PALETTE
 from hetcal.figures.results import (
+    change_figure,
     leaf_lift_figure,
-    lift_figure,
     precision_recall_figure,
     reliability_figure,
     roc_figure,
 )
 from hetcal.metrics.curves import OperatingPoint, PrecisionRecallCurve, ReliabilityCurve, RocCurve
 from hetcal.metrics.delong import Lift
+from hetcal.metrics.losses import LossChange
+from hetcal.metrics.metrics import Metrics
+from hetcal.results.evaluation import Evaluation
 
 STEPS = np.array([0.0, 0.5, 1.0])
 FALLING = np.array([1.0, 0.4, 0.1])
 LIFT = Lift(0.8, 0.82, 0.02, 2.5, 0.005, 4.0, 6e-5, 0.0102, 0.0298)
+FALL = LossChange(0.05, 0.01, 0.03, 0.07)
 LEAVES = pd.DataFrame(
     {
         "leaf": [1, 2],
@@ -118,43 +122,51 @@ def test_reliability_has_intervals_and_counts():
     assert figure.layout.xaxis.range[1] == figure.layout.yaxis.range[1] == pytest.approx(0.735)
 
 
-def test_the_lift_is_a_point_with_its_interval_beside_zero():
-    figure = lift_figure(LIFT, 1234)
-    point = figure.data[0]
-    assert list(point.x) == [0.02]
-    assert list(point.error_x.array) == pytest.approx([0.0098])
-    assert list(point.error_x.arrayminus) == pytest.approx([0.0098])
-    assert figure.layout.xaxis.title.text.startswith("AUC after − AUC before")
-    assert figure.layout.shapes[0].x0 == figure.layout.shapes[0].x1 == 0
-    assert figure.layout.annotations[0].text == "no change"
-    low, high = figure.layout.xaxis.range
-    assert low < 0 < 0.0298 < high
+def changed(lift=LIFT, *, adds=None, loss=FALL, rows=1234):
+    """Test rows before and after: AUC 0.80 and 0.82, log-loss 0.45 and 0.40."""
+    before, after = (Metrics(0.0, 0.0, 0.0, each, 0.0, 0.0, 0.0) for each in (0.45, 0.40))
+    parts = before, before, before, after, lift, LEAVES, rows
+    return Evaluation(*parts, network_adds=adds, loss=loss)
 
 
-def test_hover_on_the_lift_tells_the_percent_and_n():
-    hover = lift_figure(LIFT, 1234).data[0].hovertemplate
-    assert "(+2.50 %)" in hover
-    assert "n = 1,234 test rows" in hover
-    assert "n = 1 test row<" in lift_figure(LIFT, 1).data[0].hovertemplate
+def marks(figure, axis=None):
+    """The marks of a panel by their names."""
+    return {each.name: each for each in figure.data if each.xaxis == axis}
 
 
-def test_hover_on_a_certain_lift_bounds_its_p_value():
-    hover = lift_figure(replace(LIFT, p=0.0), 1234).data[0].hovertemplate
-    assert ", p-value &lt; 1e-300<br>" in hover
-    assert ", p-value 6.3e-05<br>" in lift_figure(replace(LIFT, p=6.3e-5), 1).data[0].hovertemplate
+def test_ranking_and_probabilities_go_from_before_to_after_with_the_interval_of_the_change():
+    figure = change_figure(changed())
+    for axis, ends, interval in ((None, (0.8, 0.82), 0.0098), ("x2", (0.45, 0.40), 0.02)):
+        drawn = marks(figure, axis)
+        assert (*drawn["before"].x, *drawn["after"].x) == pytest.approx(ends)
+        bar = drawn["after"].error_x
+        assert (*bar.array, *bar.arrayminus) == pytest.approx([interval] * 2)
+        assert drawn["before"].marker.color == PALETTE["before"]
+        assert drawn["after"].marker.color == PALETTE["after"]
+    heads = [each.text for each in figure.layout.annotations]
+    assert heads == ["<b>Ranking</b>: AUC +0.0200", "<b>Probabilities</b>: log-loss -0.0500"]
 
 
-@pytest.mark.parametrize(("value", "reach"), [(0.0, (-0.01, 0.01)), (float("nan"), None)])
-def test_a_lift_without_width_can_be_drawn(value, reach):
-    figure = lift_figure(Lift(0.8, 0.8, value, value, value, 0.0, 1.0, value, value), 10)
-    assert figure.layout.xaxis.range == reach
+def test_the_same_scheme_without_the_network_is_hollow_and_only_where_it_is_known():
+    adds = Lift(0.815, 0.82, 0.005, 0.6, 0.001, 5.0, 1e-6, 0.003, 0.007)
+    hollow = marks(change_figure(changed(adds=adds)))["after, without the network"]
+    assert (list(hollow.x), hollow.marker.symbol) == ([0.815], "circle-open")
+    assert "after, without the network" not in marks(change_figure(changed()))
 
 
-def test_a_lift_without_an_interval_is_drawn_beside_zero():
-    none = dict.fromkeys(("p", "low", "high"), float("nan"))
-    figure = lift_figure(replace(LIFT, **none), 10)
-    assert figure.layout.xaxis.range == pytest.approx((-0.003, 0.023))
-    assert "<br>without an interval, because there are too few" in figure.data[0].hovertemplate
+def test_hover_tells_the_interval_the_p_value_and_n():
+    words = marks(change_figure(changed()))["after"].hovertext[0]
+    assert "95 % interval +0.0102 to +0.0298, p-value 6e-05<br>n = 1,234 test rows" in words
+    sure = marks(change_figure(changed(replace(LIFT, p=0.0), rows=1)))["after"].hovertext[0]
+    assert sure.endswith("p-value &lt; 1e-300<br>n = 1 test row")
+
+
+def test_a_change_without_an_interval_can_be_drawn():
+    nan = float("nan")
+    lift = replace(LIFT, **dict.fromkeys(("p", "low", "high"), nan))
+    figure = change_figure(changed(lift, loss=LossChange(nan, nan, nan, nan)))
+    assert "without an interval" in marks(figure)["after"].hovertext[0]
+    assert "no interval" in marks(figure, "x2")["after"].hovertext[0]
 
 
 def test_leaves_show_what_they_contribute():

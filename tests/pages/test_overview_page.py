@@ -11,6 +11,7 @@ from hetcal.models.scoring import start_scoring
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
 from pages.shared import jobs
+from pages.shared.flow import compute
 from tests.pages.visit import (
     calm,
     defined,
@@ -26,6 +27,7 @@ from tests.pages.visit import (
     wait_until,
     with_scores,
 )
+from tests.schemes.chosen import chosen
 
 
 def test_a_new_user_sees_what_is_needed_and_can_download_examples():
@@ -44,8 +46,11 @@ def test_a_new_user_sees_what_is_needed_and_can_download_examples():
     assert not app.metric
 
 
+TWO_LEAVES = "In use: a map in each of 2 leaves (calibration)."
+
+
 def toy_areas():
-    """AUC before and after on the toy's test rows, by scikit-learn alone."""
+    """AUC before, after and without the score on the toy's test rows, by scikit-learn alone."""
     toy = toy_table(TOY_ROWS)
     fit, test = toy[toy["split"] == "calibration"], toy[toy["split"] == "test"]
     after = np.empty(len(test))
@@ -55,24 +60,37 @@ def toy_areas():
         )
         inside = (test["x"] == x).to_numpy()
         after[inside] = platt.decision_function(test.loc[inside, ["score"]])
-    return roc_auc_score(test["y"], test["score"]), roc_auc_score(test["y"], after), len(test)
+    rate = test["x"].map(fit.groupby("x")["y"].mean())
+    areas = [roc_auc_score(test["y"], each) for each in (test["score"], after, rate)]
+    return *areas, len(test)
 
 
 def test_the_papers_example_lifts_the_area_as_scikit_learn_says():
-    before, after, rows = toy_areas()
+    before, after, alone, rows = toy_areas()
     app = calm(press(open_page("app.py"), "The paper's example"))
-    assert defined(app) == ["AUC", "Lift", "p-value"]
-    assert metrics(app) == {
-        "AUC before": f"{before:.4f}",
-        "AUC after": f"{after:.4f}",
-        "Leaves": "2",
-        "Test rows": f"{rows:,}",
-    }
+    assert defined(app)[:2] == ["AUC", "Lift"]
+    shown = metrics(app)
+    assert (shown["AUC before"], shown["AUC after"]) == (f"{before:.4f}", f"{after:.4f}")
+    assert shown["AUC without the network"] == f"{alone:.4f}"
+    assert float(shown["Network adds"]) == pytest.approx(after - alone, abs=1e-4)
+    assert TWO_LEAVES in said(app.markdown)
     (verdict,) = said(app.success)
     assert verdict.startswith("Heterogeneous calibration helps.")
     assert f"{after - before:+.4f}" in verdict
-    assert figure(app, "overview_lift")["data"][0]["name"] == "lift"
+    assert f"{rows:,} test rows" in verdict
+    drawn = {each.get("name"): each for each in figure(app, "overview_change")["data"]}
+    assert drawn["after, without the network"]["x"] == pytest.approx([alone])
     assert not app.download_button
+
+
+def test_from_one_tree_a_click_compares_all_schemes(segments, monkeypatch):
+    monkeypatch.setattr(compute, "fit_ensemble", chosen("forest"))
+    app = calm(go(with_scores(segments), "app.py"))
+    assert not app.button_group
+    app = calm(press(app, "Compare all schemes"))
+    assert app.session_state["workspace"].settings.partition == "auto"
+    (rungs,) = app.button_group
+    assert rungs.value == "forest"
 
 
 def test_a_tree_that_knows_nothing_is_not_called_a_gain(segments):
@@ -122,11 +140,13 @@ def demo_metrics(scores):
     y = (frame["churned"] == "yes").to_numpy()
     roles = Roles(label="churned", positive="yes", split="split")
     finished = run(make_table(frame, roles, ""), scores, Settings())
+    found = finished.evaluation
     return {
         "AUC before": f"{roc_auc_score(y[test], scores.logit[test]):.4f}",
         "AUC after": f"{roc_auc_score(y[test], finished.after[test]):.4f}",
-        "Leaves": str(len(finished.partition.leaves)),
-        "Test rows": f"{test.sum():,}",
+        "Log-loss": f"{found.before.log_loss:.4f} → {found.after.log_loss:.4f}",
+        "AUC without the network": f"{found.without.auc:.4f}",
+        "Network adds": f"{found.network_adds.auc:+.4f}",
     }
 
 
@@ -157,7 +177,7 @@ def test_a_cancelled_demo_says_so_until_another_table_comes():
     app = wait_for_job(press(app, "Cancel"))
     assert the_error(app).startswith("The job was cancelled.")
     assert "Choose where scores come from" in links(app)
-    assert metrics(calm(press(app, "The paper's example")))["Leaves"] == "2"
+    assert TWO_LEAVES in said(calm(press(app, "The paper's example")).markdown)
 
 
 @pytest.mark.network
@@ -165,6 +185,6 @@ def test_a_new_table_ends_the_work_for_the_old_one():
     app = press(open_page("app.py"), "Run the demo")
     process = app.session_state["job"].job._child._process
     app = calm(press(app, "The paper's example"))
-    assert metrics(app)["Leaves"] == "2"
+    assert TWO_LEAVES in said(app.markdown)
     assert app.session_state["workspace"].model is None
     wait_until(app, lambda: process.poll() is not None, seconds=2)

@@ -63,7 +63,11 @@ def test_the_cards_show_the_lift_that_scikit_learn_finds(app, schemes):
     shown = metrics(app)
     assert shown["AUC before"] == f"{before:.4f}"
     assert shown["AUC after"] == f"{after:.4f}"
-    assert shown["Lift in percent"] == f"{100 * (after / before - 1):+.2f} %"
+    alone = roc_auc_score(y, logits["tree"])
+    assert shown["AUC without the network"] == f"{alone:.4f}"
+    assert float(shown["Network adds"]) == pytest.approx(after - alone, abs=1e-4)
+    losses = [log_loss(y, expit(logits[name])) for name in ("model", "after")]
+    assert shown["Log-loss"] == f"{losses[0]:.4f} → {losses[1]:.4f}"
     (verdict,) = said(app.success)
     assert f": {after - before:+.4f}," in verdict
     assert f"on {len(y):,} test rows" in verdict
@@ -83,7 +87,8 @@ def test_a_lift_beyond_doubt_has_no_p_value_of_zero():
     # The placements of a score that knows next to nothing spread like a uniform.
     before, after = (float(metrics(app)[f"AUC {when}"]) for when in ("before", "after"))
     assert (after - before) / np.sqrt(2 / 12 / 1_900) > 40
-    assert metrics(app)["p-value"] == "< 1e-300"
+    drawn = {each.get("name"): each for each in figure(app, "results_change")["data"][:4]}
+    assert "p-value &lt; 1e-300" in drawn["after"]["hovertext"][0]
 
 
 def test_the_four_schemes_have_the_measures_of_scikit_learn(app, schemes):
@@ -227,7 +232,7 @@ def test_every_measure_is_explained_one_click_away(app):
     assert defined(app) == [
         "AUC", "Lift", "p-value", "TPR and FPR at (T, q)", "Average precision", "PR-AUC",
         "Log-loss", "Brier score", "Calibration error", "Calibration error, debiased",
-        "Share of the lift",
+        "Share of the lift", "Without the network", "Network adds", "Kinds of schemes",
     ]  # fmt: skip
 
 

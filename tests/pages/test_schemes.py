@@ -11,9 +11,11 @@ from hetcal.data.demo import DEMO_NETWORKS, demo_table
 from hetcal.models.file import inspect_model
 from hetcal.models.inputs import suggest_inputs
 from hetcal.models.scoring import ColumnScoring, ModelScoring
+from pages.shared.display.results import rung_name
 from pages.shared.flow import compute
 from tests.pages.visit import (
     calm,
+    click_point,
     figure,
     go,
     links,
@@ -34,19 +36,61 @@ def choose(app, name):
     return go(app, "pages/partition.py").selectbox(key="setting_partition").select(name).run()
 
 
+LADDER = [
+    "identity",
+    "pooled",
+    "tree",
+    "shrunken tree",
+    "auc-gain",
+    "instability",
+    "forest",
+    "boosted",
+    "additive",
+    "stacked",
+]
+
+
 @pytest.mark.recommended
-def test_the_recommended_scheme_is_chosen_without_a_click_and_explained(segments):
+def test_the_ladder_is_climbed_without_comparing_the_schemes_again(segments, counted):
+    fits = counted("fit_ensemble")
     app = calm(go(with_scores(segments), "pages/partition.py"))
     assert app.selectbox(key="setting_partition").value == "auto"
-    table = table_with(app, "words")
-    chosen = table.loc[table["chosen"], "name"].item()
-    assert f"Chosen: {chosen}" in [each.value for each in app.subheader]
-    assert any(chosen in each.value for each in app.markdown)
-    assert any("of the best is chosen" in each for each in said(app.caption))
-    drawn = [name for trace in figure(app, "partition_candidates")["data"] for name in trace["y"]]
-    assert sorted(drawn) == sorted(table["name"])
+    recommended = in_use(app)
+    assert taken(app).options == [
+        f"{rung_name(name)} (recommended)" if name == recommended else rung_name(name)
+        for name in LADDER
+    ]
+    drawn = figure(app, f"partition_ladder_{recommended}")["layout"]["yaxis"]["ticktext"]
+    assert [bool("in use" in each) for each in drawn] == [name == recommended for name in LADDER]
+    assert any("would" in each or "No other rung" in each for each in said(app.markdown))
+
+    app = calm(taken(app).set_value("stacked").run())
+    assert in_use(app) == "stacked"
+    assert app.subheader[0].value.startswith("Taken: the score beside boosted trees")
     results = calm(go(app, "pages/results.py"))
-    assert any(f"Scheme: {chosen}" in each for each in said(results.markdown))
+    assert any("(second model)" in each for each in said(results.markdown))
+    assert "results_ladder_stacked" in charts(results)
+    app = calm(press(results, "Back to the recommended one"))
+    assert in_use(app) == recommended
+    assert app.session_state["workspace"].settings.take is None
+
+    app = calm(go(app, "pages/partition.py").toggle(key="setting_only").set_value(True).run())
+    table = table_with(app, "rung")
+    assert table.loc[table["in use"], "kind"].item() in ("none", "calibration")
+    assert not {"curves", "stacked"} & {each.split(" (")[0] for each in taken(app).options}
+    app = calm(click_point(app, f"partition_ladder_{in_use(app)}", "forest"))
+    assert in_use(app) == "forest"
+    assert len(fits) == 1
+
+
+def taken(app):
+    """The rungs to take."""
+    (group,) = (each for each in app.button_group if each.key.endswith("_ladder_rung"))
+    return group
+
+
+def in_use(app):
+    return taken(app).value
 
 
 @pytest.mark.recommended
@@ -55,17 +99,45 @@ def test_the_recommended_scheme_waits_for_scores(segments):
     assert "Choose where scores come from" in links(app)
 
 
-@pytest.mark.parametrize("name", ["forest", "boosted"])
-def test_a_scheme_of_many_trees_fills_every_page(segments, name):
+KINDS = {
+    "forest": "calibration",
+    "boosted": "calibration",
+    "additive": "correction",
+    "stacked": "second model",
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), KINDS.items())
+def test_a_scheme_that_is_named_fills_every_page_and_says_its_kind(segments, name, kind):
     app = calm(choose(with_scores(segments), name))
-    assert table_with(app, "words")["name"].tolist() == ["identity", "pooled", name]
-    assert not any("is chosen" in each for each in said(app.caption))
+    assert table_with(app, "rung")["kind"].tolist() == ["none", "calibration", kind]
+    assert any(each.startswith(f"{kind.capitalize()}. ") for each in said(app.markdown))
+    assert not app.button_group
     for page in ("overconfidence", "calibration", "results", "export"):
         calm(go(app, f"pages/{page}.py"))
     overview = calm(go(app, "app.py"))
-    (scheme,) = (each for each in overview.markdown if each.value == f"Scheme: **{name}**.")
+    (scheme,) = (each for each in overview.markdown if each.value.startswith("In use: "))
+    assert f"({kind})" in scheme.value
     assert "was requested" in scheme.help
-    assert set(metrics(overview)) == {"AUC before", "AUC after", "Test rows"}
+    assert set(metrics(overview)) == {
+        "AUC before",
+        "AUC after",
+        "Log-loss",
+        "AUC without the network",
+        "Network adds",
+    }
+
+
+def test_curves_take_the_pairs_and_directions_that_are_asked_for(segments, counted):
+    fits = counted("fit_ensemble")
+    app = calm(choose(with_scores(segments), "additive"))
+    app.number_input(key="setting_pairs").set_value(0).run()
+    app.multiselect(key="setting_increasing").set_value(["size"]).run()
+    box = calm(app).multiselect(key="setting_decreasing")
+    assert "size" not in box.options
+    assert "segment" not in box.options, "a category neither rises nor falls"
+    *_, (_, _, _, asked, *_) = fits
+    assert (asked.pairs, asked.increasing, asked.decreasing) == (0, ("size",), ())
 
 
 @pytest.mark.parametrize("name", ["auc-gain", "instability"])
@@ -158,7 +230,7 @@ def charts(app):
 @pytest.mark.parametrize("name", OF_ONE_PARTITION)
 def test_the_maps_of_one_tree_are_those_that_calibrate(visit, runs, name):
     app = visit(name)
-    assert "the leaves of the chosen scheme; Calibration shows their maps" in everything(app)
+    assert "the leaves of the scheme in use; Calibration shows their maps" in everything(app)
     app = calm(go(app, "pages/calibration.py"))
     assert "It uses the maps of the leaves" in everything(app)
     assert "One tree" not in everything(app)
@@ -179,7 +251,7 @@ def test_the_maps_of_one_tree_are_those_that_calibrate(visit, runs, name):
 
 def test_many_trees_are_said_to_have_no_map_in_a_leaf(visit):
     app = visit("forest")
-    assert "The scheme has too many trees to show" in everything(app)
+    assert "The scheme in use has too many trees to show" in everything(app)
     app = calm(go(app, "pages/calibration.py"))
     assert "so no leaf has one map" in everything(app)
     assert FINER in everything(calm(go(app, "pages/results.py")))
@@ -198,9 +270,9 @@ def test_a_model_that_is_left_as_it_is_has_neither_maps_nor_shares_of_a_lift(vis
     app = calm(go(app, "pages/results.py"))
     assert "The ranking of all rows is unchanged" in everything(app)
     assert "have become" not in everything(app)
-    assert charts(app) & {"results_lift", "results_leaves"} == set()
+    assert charts(app) & {"results_change", "results_leaves"} == set()
     assert "results_reliability" in charts(app)
-    assert not charts(calm(go(app, "app.py")))
+    assert charts(calm(go(app, "app.py"))) == {"overview_ladder_identity"}
 
 
 def test_one_map_for_all_rows_has_no_shares_of_a_lift_but_better_probabilities(visit):
@@ -229,7 +301,7 @@ def test_a_saved_run_that_left_the_model_as_it_is_says_so(visit, runs):
     data = artifact_bytes(runs[-1], ColumnScoring(("score",), "logit"))
     app = upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", data)
     app = calm(press(calm(app), "Explore this run"))
-    assert charts(app) & {"results_lift", "results_leaves"} == set()
+    assert charts(app) & {"results_change", "results_leaves"} == set()
     app = calm(go(app, "pages/calibration.py"))
     assert "Nothing is calibrated" in everything(app)
     assert "calibration_maps" not in charts(app)

@@ -6,7 +6,7 @@ from hetcal.partitions.tree import TreePartition
 from hetcal.progress import silent
 from hetcal.runs.fitting import score_trees
 from hetcal.schemes.candidates import IDENTITY, POOLED, Candidate, GrowthSettings, named_candidate
-from hetcal.schemes.choice import Choice, candidate_table, try_candidates
+from hetcal.schemes.choice import ALLOWED, Choice, candidate_table, try_candidates
 from hetcal.schemes.cross_fitting import divide_rows
 from hetcal.schemes.parts import PlainLeavesPart, PooledPart, ShrunkenLeavesPart
 from hetcal.schemes.rows import SchemeRows
@@ -26,15 +26,11 @@ def chosen(name):
         found = _candidate(name, training, held)
         candidates = [IDENTITY, POOLED] + [found] * (found not in (IDENTITY, POOLED))
         trial, at = try_candidates(candidates, divide_rows(held, 2, 0)), candidates.index(found)
-        scheme, without = (
-            found.scheme(start, held, tried[at].strength)
-            for start, tried in (
-                (held.known_scores, trial.tried),
-                (held.constant_scores, trial.without),
-            )
-        )
-        table = candidate_table(trial, at, [True] * len(candidates))
-        return Choice(scheme, name, f"Told to take {name}.", table, 0, without=without)
+        scheme = found.scheme(held.known_scores, held, trial.tried[at].strength)
+        without = found.scheme(held.constant_scores, held, trial.without[at].strength)
+        rungs = candidate_table(trial, at, [each.kind in ALLOWED for each in candidates])
+        why = f"Told to take {name}."
+        return Choice(scheme, name, why, rungs, 0, without=without, trial=trial)
 
     return fit
 
@@ -46,8 +42,8 @@ def _candidate(name, training, held):
     known = (
         IDENTITY,
         POOLED,
-        Candidate("tree", "", "calibration", (PlainLeavesPart(*parts),)),
-        Candidate("shrunken tree", "", "calibration", shrunken, (5.0,)),
+        Candidate("tree", "one tree", "calibration", (PlainLeavesPart(*parts),)),
+        Candidate("shrunken tree", "a larger tree", "calibration", shrunken, (5.0,)),
         *score_trees(),
     )
     found = (each for each in known if each.name == name)

@@ -372,3 +372,11 @@ def test_one_map_is_the_same_whatever_is_taken(choice):
     expected = POOLED.scheme(held.scores, held, float("nan"))
     assert choice.one_map.digest == expected.digest
     assert choice.take("pooled").scheme.digest == expected.digest
+
+
+def test_what_the_best_rung_gives_beyond_the_model_as_it_is_is_its_lift(choice):
+    best = choice.candidates.loc[choice.candidates["lift"].idxmax()]
+    more = choice.take("identity").more
+    found = more.auc, more.low, more.high
+    assert found == pytest.approx((best["lift"], best["low"], best["high"]))
+    assert choice.take(best["name"]).more.auc == 0

@@ -10,49 +10,62 @@ from hetcal.data.columns import column_kind
 from hetcal.models.scoring import ModelScoring
 from hetcal.partitions.partition import Partition
 from hetcal.partitions.tree import default_min_leaf
-from hetcal.runs.settings import FOR_CLASSES, TREE_SIZES
+from hetcal.results.words import DEFINITIONS
+from hetcal.runs.settings import CHOOSING, FOR_CLASSES, TREE_SIZES
 from hetcal.schemes.choice import Choice
 from pages.shared.controls.uploads import loaded_partition
 from pages.shared.flow.flow import Flow, current_flow
 from pages.shared.jobs import job_running, start_scoring_job
-from pages.shared.state import bound, setting, update, workspace
+from pages.shared.state import bound, change_settings, setting, update, workspace
 
 PAPER_LEAVES = (1000, 2000)
 LEAF_SIZES = (25, 50, 100, 250, 500, *PAPER_LEAVES, 5000)
 NAMES = {
     "auto": "Recommended",
+    "best": "Best, also a second model",
     "tree": "One tree (Algorithm 1)",
     "forest": "Forest",
-    "boosted": "Boosted trees",
+    "boosted": "Boosted (nested calibration)",
+    "additive": "Curves per column",
+    "stacked": "Stacked (boosted trees)",
     "auc-gain": "Tree by AUC gain",
     "instability": "Tree by instability",
     "layer": "Tree on a layer",
     "columns": "Your own columns",
 }
 WORDS = {
-    "auto": "Compares all schemes, and the model as it is, on rows they were not fitted on, and "
-    "chooses the simplest that is as good as the best.",
-    "tree": "A small tree divides the **training rows** where the label is more, or less, common.",
-    "forest": "Many trees, with a map in every leaf that is shrunk towards the pooled map. Their "
-    "logits are averaged.",
-    "boosted": "Trees fitted one after another, each correcting the errors of the score and of the "
-    "trees before it: nested calibration.",
-    "auc-gain": "A tree that splits where calibrating both sides separately gains most AUC. It "
-    "reads scores, so it is grown on **validation rows**.",
-    "instability": "A tree that splits where a test finds that the calibration map differs, and "
-    "stops where it finds no difference. It is grown on **validation rows**.",
-    "layer": "A tree on the activations of an internal layer of the network: for images, texts and "
-    "other rows without readable columns.",
-    "columns": "Your own segments, such as markets or groups: every combination is a leaf.",
+    "auto": "Compares all schemes, and the model as it is, on rows they were not fitted on. Of "
+    "calibrations and corrections, the simplest that is as good as the best is recommended.",
+    "best": "Compares all schemes, and the model as it is, on rows they were not fitted on, and "
+    "chooses the simplest that is as good as the best: also a second model beside yours.",
+    "tree": "**Calibration.** A small tree divides the **training rows** where the label is more, "
+    "or less, common; every leaf has its own map of the score.",
+    "forest": "**Calibration.** Many trees, with a map in every leaf that is shrunk towards the "
+    "pooled map. Their logits are averaged.",
+    "boosted": "**Calibration.** Small trees one after another, each on what the calibrated score "
+    "still gets wrong, with maps of maps in their leaves: the paper's nested calibration.",
+    "additive": "**Correction.** The score plus one curve per column and a few pairs of columns: a "
+    "scorecard that one can read.",
+    "stacked": "**Second model.** Boosted trees on the columns, and the score beside them. They "
+    "may do as well without your model: see what it adds.",
+    "auc-gain": "**Calibration.** A tree that splits where calibrating both sides separately gains "
+    "most AUC. It reads scores, so it is grown on **validation rows**.",
+    "instability": "**Calibration.** A tree that splits where a test finds that the map differs, "
+    "and stops where it finds no difference. It is grown on **validation rows**.",
+    "layer": "**Calibration.** A tree on the activations of an internal layer of the network: for "
+    "images, texts and other rows without readable columns.",
+    "columns": "**Calibration.** Your own segments, such as markets or groups: every combination "
+    "is a leaf with its own map.",
 }
 CLASS_WORDS = WORDS | {
     "auto": "Compares one map for all rows, maps in the leaves of a tree (temperature, vector and "
     "Dirichlet scaling) and the model as it is, on rows they were not fitted on, and chooses the "
-    "simplest that is as good as the best. Forests and boosted trees need two classes: choose a "
-    "positive value on the Data page.",
-    "tree": "A small tree divides the **training rows** where the classes are more, or less, "
-    "common.",
+    "simplest that is as good as the best. Other schemes need two classes: choose a positive "
+    "value on the Data page.",
+    "tree": "**Calibration.** A small tree divides the **training rows** where the classes are "
+    "more, or less, common; every leaf has its own map.",
 }
+OF_CLASSES = tuple(name for name in FOR_CLASSES if name != "best")  # there is no second model
 SIZES = {
     "given": "as set here",
     "cv": "by cross-validation",
@@ -63,16 +76,25 @@ ONE_MAP = "All rows share one map, so no leaf has its own."
 STILL = (
     "The leaves show how the rows differ, and Over-confidence how far to trust the model in each."
 )
+DIVIDES = {
+    "calibration": "has too many trees to show",
+    "correction": "adds curves to the score and has no leaves",
+    "second model": "has too many trees to show",
+}
+ONLY_SHOWS = "This tree only shows where the model is over-confident, and what is applied there."
 OF_TRAIN_ROWS = ("tree", "shrunken tree")
 WITH_DEPTH = ("tree", "auc-gain", "instability", "layer")
+MOST_PAIRS = 100
 
 
 def partition_controls(flow: Flow) -> None:
     """Let the user choose the kind of partition and its details, or load one."""
     kind, several = flow.settings.partition, bool(flow.classes)
-    if not _offered(FOR_CLASSES if several else NAMES, kind, CLASS_WORDS if several else WORDS):
+    if not _offered(flow, OF_CLASSES if several else NAMES, CLASS_WORDS if several else WORDS):
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        if kind == "additive":
+            _term_controls(flow)
         if kind in WITH_DEPTH:
             _tree_controls(flow, kind)
         if kind == "columns":
@@ -95,19 +117,16 @@ def undecided() -> str | None:
 
 
 def show_tree_words(choice: Choice) -> None:
-    """Say how the tree that is shown relates to the chosen scheme."""
+    """Say how the tree that is shown relates to the scheme in use."""
     if choice.scheme.partition is not None:
         title = "The tree"
-        words = "These are the leaves of the chosen scheme; Calibration shows their maps."
+        words = "These are the leaves of the scheme in use; Calibration shows their maps."
     elif not choice.divided:
         title = "A tree of these rows"
         words = f"{ONE_MAP if choice.scheme.stages else LEFT} {STILL}"
     else:
         title = "A tree for diagnosis"
-        words = (
-            "The scheme has too many trees to show. This one only shows where the model is "
-            "over-confident; the scheme above calibrates the scores."
-        )
+        words = f"The scheme in use {DIVIDES[choice.kind]}. {ONLY_SHOWS}"
     st.subheader(title, anchor=False)
     st.markdown(words)
 
@@ -125,8 +144,9 @@ def grown_words(partition: Partition, leaves: pd.DataFrame, chosen: str | None) 
     return f" The chart counts the {grown:,} rows that the tree was grown on; the table counts all."
 
 
-def _offered(kinds: Iterable[str], kind: str, words: dict[str, str]) -> bool:
+def _offered(flow: Flow, kinds: Iterable[str], words: dict[str, str]) -> bool:
     """Offer the kinds of partition; False if a loaded one takes their place."""
+    kind = flow.settings.partition
     if workspace().partition is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.info("A loaded partition is in use.", icon=":material/upload_file:")
@@ -134,7 +154,7 @@ def _offered(kinds: Iterable[str], kind: str, words: dict[str, str]) -> bool:
         return False
 
     def store(chosen: str) -> None:
-        update(settings=replace(workspace().settings, partition=chosen))
+        change_settings(partition=chosen, take=None)
 
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         st.selectbox(
@@ -142,12 +162,56 @@ def _offered(kinds: Iterable[str], kind: str, words: dict[str, str]) -> bool:
             list(kinds),
             format_func=NAMES.__getitem__,
             width=260,
+            help=DEFINITIONS["Kinds of schemes"],
             **bound("setting_partition", kind, store),
         )
+        if kind in CHOOSING and not flow.classes:
+            _only_maps()
+            with st.popover("Curves", icon=":material/ssid_chart:"):
+                _term_controls(flow)
         with st.popover("Load a partition", icon=":material/upload_file:"):
             loaded_partition()
     st.markdown(words[kind])
     return True
+
+
+def _only_maps() -> None:
+    """Offer to restrict the choice to maps of the score."""
+
+    def store(restricted: bool) -> None:
+        change_settings(only="calibration" if restricted else None, take=None)
+
+    st.toggle(
+        "Only maps of the score",
+        help="Choose among calibrations only, so that your network stays in charge: within a leaf "
+        "nothing but its score decides. The schemes are not compared again.",
+        **bound("setting_only", workspace().settings.only is not None, store),
+    )
+
+
+def _term_controls(flow: Flow) -> None:
+    """Offer how many pairs of columns the curves may have, and which curves only rise or fall."""
+    table, settings = flow.table, flow.settings
+    numbers = [name for name in table.X if column_kind(table.X[name]) == "number"]
+    st.number_input(
+        "Most pairs of columns",
+        0,
+        MOST_PAIRS,
+        width=200,
+        help="A pair is kept only if it helps. With 0 there is one curve per column.",
+        **setting("pairs"),
+    )
+    for name, other, words in (
+        ("increasing", settings.decreasing, "rise"),
+        ("decreasing", settings.increasing, "fall"),
+    ):
+        st.multiselect(
+            f"Columns whose curves only {words}",
+            [each for each in numbers if each not in other],
+            placeholder="none",
+            width=320,
+            **setting(name),
+        )
 
 
 def _tree_controls(flow: Flow, kind: str) -> None:

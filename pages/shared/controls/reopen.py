@@ -15,7 +15,7 @@ from hetcal.results.words import DEFINITIONS
 from pages.shared.display.columns import CLASS_MAPS, map_columns
 from pages.shared.display.messages import plain, show_error
 from pages.shared.display.progress import shown_progress
-from pages.shared.display.results import show_scheme
+from pages.shared.display.results import show_choice
 from pages.shared.display.tables import draw_table, scored_head
 from pages.shared.display.widgets import cards, chart, downloads
 from pages.shared.flow.compute import artifact_of, scored_by_artifact
@@ -55,11 +55,11 @@ def _show(artifact: Artifact) -> None:
         + (f" Classes in the order of the scores: {order}." if several else "")
     )
     if artifact.choice is not None:
-        show_scheme(artifact.choice.chosen, artifact.choice.why)
+        show_choice(artifact.choice)
     if not artifact.applied:
         st.caption(
-            "The tree below is for diagnosis: its maps show where the score is wrong, but the "
-            "scheme does not use them."
+            "The tree below is for diagnosis: its maps show where the score is wrong; the scheme "
+            "has others."
         )
     chart(
         tree_figure(artifact.partition, None),

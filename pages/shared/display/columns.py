@@ -52,7 +52,7 @@ def balance_columns(balance: pd.DataFrame) -> Columns:
 NO_ROWS = "no rows of this role"
 ONE_LABEL = "not defined: AUC and slope need rows of both labels, the other numbers need rows"
 NO_SCORE = "the row has no finite score"
-NO_STRENGTH = "nothing is shrunk"
+NO_CONTROL = "not known without the network"
 
 
 def scored_columns(scored: pd.DataFrame) -> Columns:
@@ -225,21 +225,34 @@ _INTERVAL: Columns = {
     "low": _number("95 % from", format="%+.4f"),
     "high": _number("to", format="%+.4f"),
 }
-CANDIDATES: Columns = {
-    "name": _text("candidate"),
-    "words": _text("what it does", width=270),
-    "lift": _number(
-        "lift",
-        format="%+.4f",
-        help="AUC (of more than two classes: macro AUC) minus that of the model, cross-fitted",
-    ),
-    "se": _number("± s.e.", format="%.4f"),
-    **_INTERVAL,
-    "log_loss": _measure("log-loss", "Log-loss"),
-    "strength": _number("shrinkage", format="%g"),
-    "rows": _number("rows", format="localized", help="Rows used for cross-fitting"),
-    "chosen": st.column_config.CheckboxColumn("chosen"),
-}
+
+
+def ladder_columns(measure: str) -> Columns:
+    """Name the columns of the rungs of the ladder, whose lifts are in this measure."""
+    return {
+        "rung": _text("rung", width=280),
+        "kind": _text("kind", help=DEFINITIONS["Kinds of schemes"]),
+        measure: _number(measure, format="%.4f", help="Cross-fitted"),
+        "lift": _number(
+            "lift", format="%+.4f", help=f"{measure} minus that of your model, cross-fitted"
+        ),
+        "interval": _text("95 % interval"),
+        f"{measure} without the network": _number(
+            "without the network", format="%.4f", help=DEFINITIONS["Without the network"]
+        ),
+        "network adds": _number("network adds", format="%+.4f", help=DEFINITIONS["Network adds"]),
+        "interval of that": _text("95 % interval "),
+        "log-loss": _measure("log-loss", "Log-loss"),
+        "numbers": _number("numbers", format="localized", help="How many numbers decide"),
+        "seconds": _number("seconds", format="%.1f", help="To grow and to cross-fit it"),
+        "exports": _text(
+            "exports",
+            help="Every scheme has the artifact and the scored table; only one tree is also "
+            "wholly in partition.json",
+        ),
+        "in use": st.column_config.CheckboxColumn("in use"),
+    }
+
 
 CLASSES: Columns = {
     "class": _text("class", width="medium"),

@@ -1,50 +1,213 @@
 """What pages show of a run: verdict, lift and scheme, and the results of all classes together."""
 
+import math
+from functools import partial
+
 import streamlit as st
 
-from hetcal.artifacts.saved_run import SavedRun
-from hetcal.figures.results import class_lift_figure, lift_figure, top_label_figure
+from hetcal.artifacts.archive import SavedScheme
+from hetcal.figures.ladder import LADDER_HOW, ladder_figure
+from hetcal.figures.results import change_figure, class_lift_figure, top_label_figure
 from hetcal.results.evaluation import Evaluation, metrics_table
-from hetcal.results.words import DEFINITIONS, outcome, same_order, verdict
-from hetcal.runs.run import Run
+from hetcal.results.ladder import ladder_table, price_in_words
+from hetcal.results.words import DEFINITIONS, measured_on, outcome, same_order, verdict
 from hetcal.schemes.candidates import IDENTITY, in_words
+from hetcal.schemes.choice import Choice
 from pages.shared.display.columns import (
     ACCURACY,
     CLASS_METRICS,
     CLASSES,
     MACRO_AUC,
+    NO_CONTROL,
     ONE_LABEL,
+    ladder_columns,
 )
 from pages.shared.display.messages import plain, unbroken
 from pages.shared.display.tables import draw_table
-from pages.shared.display.widgets import cards, chart, how_to_read
+from pages.shared.display.widgets import cards, chart, how_to_read, rung_chart
 from pages.shared.flow.flow import Flow
+from pages.shared.state import bound, change_settings, update
+
+CROSS_FITTED = (
+    "Cross-fitted on validation and calibration rows; the test rows are not used. Of the schemes "
+    "that may be chosen and are significantly better than your model in both AUC and log-loss, "
+    "the simplest within one standard error of the best is recommended."
+)
 
 
 def show_verdict(flow: Flow) -> None:
-    """Show the verdict, in the colour of its outcome."""
-    _say_outcome(flow.run.evaluation, _verdict(flow, flow.run))
+    """Show the verdict, in the colour of its outcome: its first sentence, then the rest."""
+    _say_verdict(flow.run.evaluation, _verdict(flow))
 
 
-def show_lift(flow: Flow, key: str) -> None:
-    """Draw the lift with its interval, unless the ranking is unchanged."""
-    evaluation = flow.run.evaluation
-    if not same_order(evaluation.lift):
-        chart(
-            lift_figure(evaluation.lift, evaluation.rows),
-            key=key,
-            alt=_verdict(flow, flow.run),
-            how="Bar: 95 % interval of the lift. A gain is significant if it lies right of zero.",
+def show_numbers(found: Evaluation) -> None:
+    """Show what the scheme reaches on the test rows, without the network, and what that adds."""
+    lift, loss, adds = found.lift, found.loss, found.network_adds
+    measure, meaning = ("AUC", DEFINITIONS["AUC"])
+    if found.by_class is not None:
+        measure, meaning = "Macro AUC", MACRO_AUC
+    before, after = found.before.log_loss, found.after.log_loss
+    more = ()
+    if adds is not None:
+        more = (
+            (
+                f"{measure} without the network",
+                f"{adds.before:.4f}",
+                DEFINITIONS["Without the network"],
+            ),
+            (
+                "Network adds",
+                f"{adds.auc:+.4f}",
+                DEFINITIONS["Network adds"],
+                _between(adds.low, adds.high),
+            ),
+        )
+    cards(
+        (f"{measure} before", f"{lift.before:.4f}", meaning),
+        (
+            f"{measure} after",
+            f"{lift.after:.4f}",
+            meaning,
+            f"{lift.auc:+.4f} {_between(lift.low, lift.high)}".strip(),
+        ),
+        (
+            "Log-loss",
+            f"{before:.4f} → {after:.4f}",
+            DEFINITIONS["Log-loss"],
+            f"{after - before:+.4f} {_between(-loss.high, -loss.low)}".strip(),
+        ),
+        *more,
+    )
+
+
+def _between(low: float, high: float) -> str:
+    return "" if math.isnan(low) else f"({low:+.4f} to {high:+.4f})"
+
+
+def show_change(flow: Flow, key: str) -> None:
+    """Draw ranking and probabilities before and after, unless nothing was changed."""
+    found = flow.run.evaluation
+    if same_order(found.lift) and not found.loss.fall:
+        return
+    chart(
+        change_figure(found),
+        key=key,
+        alt=_verdict(flow),
+        how="Bars: 95 % intervals of the change. It is significant if its bar does not reach back "
+        "to the blue mark. The closer the hollow mark, the less the network adds.",
+    )
+
+
+def show_scheme(flow: Flow, *, at_length: bool = True) -> None:
+    """Name the scheme in use and its kind, and say why it is used: at length, or on hover."""
+    if flow.choice is not None:
+        show_choice(flow.choice, at_length=at_length)
+    else:
+        st.markdown(
+            f"In use: **a map in each of {len(flow.partition.leaves)} leaves** (calibration)."
         )
 
 
-def show_scheme(chosen: str, why: str, *, at_length: bool = True) -> None:
-    """Name the scheme that calibrates, and say why it does: at length, or on hover."""
-    named, reason = f"Scheme: **{plain(in_words(chosen))}**.", plain(why)
+def show_choice(choice: Choice | SavedScheme, *, at_length: bool = True) -> None:
+    """Name a scheme and its kind, and say why it is used."""
+    named, reason = f"In use: **{plain(scheme_in_words(choice))}**.", plain(choice.why)
     if at_length:
         st.markdown(f"{named} {reason}")
     else:
         st.markdown(named, help=reason)
+
+
+def scheme_in_words(choice: Choice | SavedScheme) -> str:
+    """Say what the scheme in use does, and of which kind it is."""
+    if choice.candidates is None:
+        return in_words(choice.chosen)
+    rung = choice.candidates.set_index("name").loc[choice.chosen]
+    return rung["words"] if rung["kind"] == "none" else f"{rung['words']} ({rung['kind']})"
+
+
+def show_ladder(flow: Flow, key: str) -> None:
+    """Draw what every scheme gives, with the price of the one in use, and let another be taken."""
+    if flow.choice is not None and flow.choice.candidates is not None:
+        st.subheader("What would help how much", anchor=False)
+        found = flow.whole.evaluation
+        where, lift = measured_on(found.rows, found.groups), found.lift
+        reached = f"On {where}: {lift.auc:+.4f} {_between(lift.low, lift.high)}".strip()
+        draw_ladder(flow, key, f"{reached}.")
+    offer_comparison(flow, key)
+
+
+def offer_comparison(flow: Flow, key: str) -> None:
+    """Offer to compare all schemes, where one was chosen by name."""
+    if flow.saved is None and not flow.climbable:
+        st.button(
+            "Compare all schemes",
+            key=f"{key}_compare",
+            icon=":material/stairs:",
+            help="Fits every scheme, with and without your network, and recommends one.",
+            on_click=_compare,
+        )
+
+
+def draw_ladder(flow: Flow, key: str, reached: str = "") -> None:
+    """Draw the ladder, with the price of the rung in use and what it `reached` on test rows."""
+    choice = flow.choice
+    rungs, measure = choice.candidates, choice.measure
+    more = choice.more if isinstance(choice, Choice) else None
+    st.markdown(unbroken(f"{price_in_words(rungs, more, measure)} {reached}"))
+    alt = f"{measure} of every scheme on rows that it was not fitted on, with and without the model"
+    figure, key_now = ladder_figure(rungs, measure), f"{key}_{choice.chosen}"
+    if flow.climbable:
+        # Another key for every rung in use, so that no mark stays selected.
+        rung_chart(figure, key_now, alt, LADDER_HOW, take=partial(_take, flow))
+        _rung_buttons(flow, key)
+    else:
+        chart(figure, key_now, alt, LADDER_HOW)
+    with st.expander("Table of the ladder"):
+        draw_table(ladder_table(rungs, measure), ladder_columns(measure), NO_CONTROL)
+        st.caption(CROSS_FITTED)
+
+
+def _compare() -> None:
+    update(partition=None)
+    change_settings(partition="auto", take=None)
+
+
+def _rung_buttons(flow: Flow, key: str) -> None:
+    """Offer every rung that may be taken, and the way back to the recommended one."""
+    rungs, used, recommended = flow.choice.candidates, flow.choice.chosen, flow.recommended
+    free = rungs["allowed"] if flow.settings.only else rungs["allowed"] | True
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.pills(
+            "Use another rung",
+            rungs.loc[free, "name"].tolist(),
+            required=True,
+            wrap=True,
+            format_func=lambda name: (
+                rung_name(name) + (" (recommended)" if name == recommended else "")
+            ),
+            help="The schemes are not compared again.",
+            **bound(f"{key}_rung", used, partial(_take, flow)),
+        )
+        if used != recommended:
+            st.button(
+                "Back to the recommended one",
+                key=f"{key}_back",
+                icon=":material/undo:",
+                on_click=change_settings,
+                kwargs={"take": None},
+            )
+
+
+def _take(flow: Flow, name: str) -> None:
+    """Take a rung, unless the settings rule it out."""
+    rungs = flow.choice.candidates.set_index("name")
+    if flow.settings.only is None or rungs.at[name, "allowed"]:
+        change_settings(take=None if name == flow.recommended else name)
+
+
+def rung_name(name: str) -> str:
+    """Name a rung in a few letters."""
+    return {"identity": "leave it", "pooled": "one map", "additive": "curves"}.get(name, name)
 
 
 def ranking_words(flow: Flow) -> str:
@@ -75,16 +238,15 @@ def _ranking_inside(flow: Flow) -> str:
 
 def show_class_verdict(flow: Flow) -> None:
     """Say what to do with the model and why, and the numbers of all classes together."""
-    found, choice = flow.whole.evaluation, flow.whole.choice
-    _say_outcome(found, _verdict(flow, flow.whole))
-    if choice is not None:
-        show_scheme(choice.chosen, choice.why)
-    before, after = found.before, found.after
-    cards(
-        ("Macro AUC before", f"{before.macro_auc:.4f}", MACRO_AUC),
-        ("Macro AUC after", f"{after.macro_auc:.4f}", MACRO_AUC),
-        ("Log-loss", f"{before.log_loss:.4f} → {after.log_loss:.4f}", DEFINITIONS["Log-loss"]),
-        ("Accuracy", f"{before.accuracy:.1%} → {after.accuracy:.1%}", ACCURACY),
+    run = flow.whole
+    found = run.evaluation
+    _say_verdict(found, run.verdict)
+    if run.choice is not None:
+        show_choice(run.choice)
+    show_numbers(found)
+    st.caption(
+        f"Accuracy {found.before.accuracy:.1%} before and {found.after.accuracy:.1%} after.",
+        help=ACCURACY,
     )
 
 
@@ -94,7 +256,7 @@ def show_class_lifts(flow: Flow) -> None:
     chart(
         class_lift_figure(found, flow.shown),
         key="classes_lift",
-        alt=_verdict(flow, flow.whole),
+        alt=flow.whole.verdict,
         how="Bars: 95 % intervals of the lift, of all classes together and of each class against "
         "all others. A gain is significant if its bar lies right of zero.",
     )
@@ -136,17 +298,22 @@ def show_shown_class(flow: Flow) -> None:
     )
 
 
-def _say_outcome(evaluation: Evaluation, text: str) -> None:
-    """Show a message about a result, in the colour of its outcome."""
-    bad = dict.fromkeys(("harm", "backwards"), st.error)
-    doubtful = dict.fromkeys(("columns", "ranking"), st.warning)
-    show = {"gain": st.success, "unclear": st.info, "same": st.info, **doubtful, **bad}
-    show[outcome(evaluation)](unbroken(text))
+def _say_verdict(found: Evaluation, text: str) -> None:
+    """Show a verdict in the colour of its outcome, its first sentence as the answer."""
+    show = {
+        "gain": st.success,
+        "columns": st.warning,
+        "ranking": st.warning,
+        "harm": st.error,
+        "backwards": st.error,
+    }.get(outcome(found), st.info)
+    first, _, rest = text.partition(". ")
+    show(unbroken(f"**{plain(first.rstrip('.'))}.**\n\n{plain(rest)}"))
 
 
-def _verdict(flow: Flow, run: Run | SavedRun) -> str:
-    """Say what to do with the model; the run of a page does not know what was found before it."""
-    findings = flow.score_findings if flow.saved is None else flow.whole.findings
-    ladder = None if run.choice is None else run.choice.candidates
-    one_map = bool(flow.classes) and not flow.whole.divided
-    return verdict(run.evaluation, run.kind, ladder, findings, one_map=one_map)
+def _verdict(flow: Flow) -> str:
+    """Return the verdict on what is shown: two classes, or one class against all others."""
+    if not flow.classes:
+        return flow.run.verdict
+    whole = flow.whole
+    return verdict(flow.run.evaluation, whole.kind, one_map=not whole.divided)

@@ -70,11 +70,21 @@ def one_of(label: str, options: tuple[str, ...], key: str) -> str:
     return st.segmented_control(label, options, default=options[0], required=True, **kept(key))
 
 
-def cards(*numbers: tuple[str, str] | tuple[str, str, str]) -> None:
-    """Draw numbers side by side: label, value and, where a word needs it, an explanation."""
+def cards(*numbers: tuple[str, ...]) -> None:
+    """Draw numbers side by side: label, value, where a word needs it an explanation, and a note."""
     with st.container(horizontal=True):  # unlike columns, it wraps before a number is cut off
         for label, value, *more in numbers:
-            st.metric(label, value, help=more[0] if more else None, border=True, height="stretch")
+            help_text, note = (*more, None, None)[:2]
+            st.metric(
+                label,
+                value,
+                note,
+                help=help_text,
+                border=True,
+                height="stretch",
+                delta_color="off",
+                delta_arrow="off",
+            )
 
 
 def definitions(*terms: str) -> None:
@@ -109,6 +119,20 @@ def leaf_chart(figure: go.Figure, key: str, alt: str, how: str) -> None:
     how_to_read(f"{how} Click a leaf to choose it.")
 
 
+def rung_chart(
+    figure: go.Figure, key: str, alt: str, how: str, take: Callable[[str], None]
+) -> None:
+    """Draw the ladder, in which a click on a rung takes it."""
+
+    def clicked() -> None:
+        points = st.session_state[key]["selection"]["points"]
+        if points:
+            take(str(_first_of(points[0])))
+
+    st.plotly_chart(figure, key=key, on_select=clicked, selection_mode="points", alt=alt)
+    how_to_read(f"{how} Click a rung to use it.")
+
+
 def how_to_read(text: str) -> None:
     """Add one line on how to read the chart or table above it."""
     st.caption(f":material/lightbulb: {unbroken(text)}")
@@ -138,7 +162,12 @@ def _figure_clicked(key: str) -> None:
 
 
 def _leaf_of(point: dict[str, Any]) -> int:
-    data = point.get("customdata", ALL_ROWS)
+    return int(_first_of(point) or ALL_ROWS)
+
+
+def _first_of(point: dict[str, Any]) -> Any:
+    """Return what a mark stands for; None if it stands for nothing."""
+    data = point.get("customdata")
     if isinstance(data, dict):
         data = data["0"]
-    return int(data[0] if isinstance(data, list | tuple) else data)
+    return data[0] if isinstance(data, list | tuple) else data

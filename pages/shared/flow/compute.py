@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -21,6 +22,7 @@ from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.data.checks import Finding, check_table
 from hetcal.data.columns import describe_columns
 from hetcal.data.reading import Source, file_per_role, from_path, one_file, read_file
+from hetcal.data.score_checks import check_scores, check_training, check_validation
 from hetcal.data.scores import Scores, require_ranking
 from hetcal.data.splits import Split
 from hetcal.data.table import Roles, Table, make_table
@@ -30,13 +32,13 @@ from hetcal.progress import Progress, between, silent
 from hetcal.results.curves import Curves, result_curves
 from hetcal.results.histograms import ScoreHistograms, score_histograms
 from hetcal.results.overconfidence import diagnose
-from hetcal.runs.fitting import fit_ensemble, grow_partition
+from hetcal.runs.fitting import allowed_kinds, fit_ensemble, grow_partition
 from hetcal.runs.role_cells import SKETCHED_FROM, RoleCells
 from hetcal.runs.run import FirstPass, Run, finish_run, first_pass, fit_maps, readable, split_table
-from hetcal.runs.settings import Settings
+from hetcal.runs.settings import CHOOSING, Settings
 from hetcal.schemes.choice import Choice
 from pages.shared.flow.cache import cached
-from pages.shared.flow.settings import division, maps
+from pages.shared.flow.settings import division, maps, trial
 from pages.shared.state import TableFile
 
 
@@ -80,6 +82,18 @@ def findings_of(
 
 
 @cached
+def score_findings_of(
+    table: Table, scores: Scores, settings: Settings, trained_here: bool, reused: bool
+) -> tuple[Finding, ...]:
+    """Look for problems of the scores; `reused` are validation rows that schemes read, too."""
+    split = split_of(table, settings)
+    found = () if trained_here else check_training(table.roles)
+    if reused:
+        found = *found, *check_validation(table, scores, split)
+    return *check_scores(table, scores, split), *found
+
+
+@cached
 def column_scores_of(table: Table, scoring: ColumnScoring) -> Scores:
     return score_rows(table.frame, scoring, table.classes, f"{table.digest} {scoring}")
 
@@ -91,6 +105,19 @@ def ranking_scores_of(scores: Scores) -> Scores:
 
 
 @cached
+def trial_of(
+    table: Table,
+    scores: Scores,
+    settings: Settings,
+    tree: Partition | None,
+    _progress: Progress = silent,
+) -> Choice:
+    """Compare all schemes, or fit the one that the settings name."""
+    split = split_of(table, division(settings))
+    return fit_ensemble(table, scores, split, settings, _progress, tree)
+
+
+@cached
 def choice_of(
     table: Table,
     scores: Scores,
@@ -98,8 +125,17 @@ def choice_of(
     tree: Partition | None,
     _progress: Progress = silent,
 ) -> Choice:
-    split = split_of(table, division(settings))
-    return fit_ensemble(table, scores, split, settings, _progress, tree)
+    """Choose among the schemes, or take the rung that the user chose; they are tried once."""
+    tried = trial(settings)
+    found, kinds = trial_of(table, scores, tried, tree, _progress), allowed_kinds(settings)
+    if settings.partition not in CHOOSING:
+        return found
+    if settings.take is None:
+        return found if kinds == allowed_kinds(tried) else found.among(kinds)
+    found = choice_of(table, scores, replace(settings, take=None), tree, _progress)
+    # The rung may have been taken for another label, with other rungs.
+    known = settings.take in found.candidates["name"].tolist()
+    return found.take(settings.take) if known else found
 
 
 @cached
@@ -167,6 +203,7 @@ def run_of(
     partition: Partition,
     choice: Choice | None,
     exact: bool,
+    findings: tuple[Finding, ...] = (),
     _progress: Progress = silent,
 ) -> Run:
     passed = first_pass_of(table, scores, division(settings), partition, exact, _progress)
@@ -175,7 +212,8 @@ def run_of(
     calibrator = maps_of(table, scores, maps(settings), partition, chosen, exact)
     if isinstance(calibrator, LeafCalibrator):
         calibrator = calibrator.with_min_rows(settings.min_rows)
-    return finish_run(passed, settings, partition, calibrator, choice)
+    finished = finish_run(passed, settings, partition, calibrator, choice)
+    return replace(finished, findings=findings)
 
 
 @cached

@@ -1,6 +1,6 @@
 """What follows from a workspace, from the table to the curves of its results."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -11,7 +11,6 @@ from hetcal.artifacts.saved_run import FROM_SKETCH, SavedRun
 from hetcal.cells.sketch import computed_on
 from hetcal.data.checks import Finding
 from hetcal.data.reading import Source
-from hetcal.data.score_checks import check_scores, check_training, check_validation
 from hetcal.data.scores import Scores
 from hetcal.data.splits import Split
 from hetcal.data.table import Table, class_balance
@@ -22,7 +21,7 @@ from hetcal.results.curves import Curves
 from hetcal.results.histograms import ScoreHistograms
 from hetcal.runs.role_cells import RoleCells
 from hetcal.runs.run import Run
-from hetcal.runs.settings import ENSEMBLES, Settings
+from hetcal.runs.settings import CHOOSING, ENSEMBLES, Settings
 from hetcal.schemes.choice import Choice
 from pages.shared.flow import compute
 from pages.shared.flow.settings import NEED_SCORES, division, ensemble, for_classes, growth
@@ -122,10 +121,9 @@ class Flow:
         """Possible problems of the scores."""
         here = self.workspace
         trained = here.network is not None and isinstance(here.scoring, ModelScoring)
-        found = () if trained else check_training(here.roles)
-        if here.partition is None and self.settings.reuses_validation:
-            found = *found, *check_validation(self.table, self.scores, self.split)
-        return *check_scores(self.table, self.scores, self.split), *found
+        reused = here.partition is None and self.settings.reuses_validation
+        parts = self.table, self.scores, division(self.settings)
+        return compute.score_findings_of(*parts, trained, reused)
 
     @property
     def choosing(self) -> bool:
@@ -143,9 +141,20 @@ class Flow:
         """The scheme that was fitted or chosen, if the settings ask for one."""
         if self.saved is not None:
             return self.whole.choice
-        if not self.choosing:
-            return None
-        parts = self.table, self.scores, ensemble(self.settings)
+        return self._chosen(self.settings) if self.choosing else None
+
+    @property
+    def climbable(self) -> bool:
+        """Whether schemes were compared, so that another rung of the ladder can be taken."""
+        return self.saved is None and self.choosing and self.settings.partition in CHOOSING
+
+    @cached_property
+    def recommended(self) -> str:
+        """Name of the scheme that was chosen, whichever the user has taken instead."""
+        return self._chosen(replace(self.settings, take=None)).chosen
+
+    def _chosen(self, settings: Settings) -> Choice:
+        parts = self.table, self.scores, ensemble(settings)
         return compute.choice_of(*parts, self._grown if self.classes else None, self.progress)
 
     @cached_property
@@ -191,7 +200,8 @@ class Flow:
         parts = self.table, self.scores, self.settings, self._divided_by
         # The logits of a scheme of many trees are those of rows, not of cells.
         exact = self.workspace.all_rows or self.choice is not None
-        return compute.run_of(*parts, self.choice, exact, self.progress)
+        findings = *self.score_findings, *self.findings
+        return compute.run_of(*parts, self.choice, exact, findings, self.progress)
 
     @cached_property
     def run(self) -> Run | SavedRun:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from hetcal.choices import ClassMethod
-from hetcal.runs.settings import FOR_CLASSES, READ_SCORES, Settings
+from hetcal.runs.settings import CHOOSING, FOR_CLASSES, READ_SCORES, Settings
 
 NEED_SCORES = (*READ_SCORES, "layer")
 """Partitions that cannot be grown before the scores are there."""
@@ -24,7 +24,17 @@ def growth(settings: Settings) -> Settings:
 
 def ensemble(settings: Settings) -> Settings:
     """Keep what a scheme depends on."""
-    return _only(settings, "fractions", "seed", "partition", "use_validation")
+    terms = ("pairs", "increasing", "decreasing")
+    named = {"additive": terms, **dict.fromkeys(CHOOSING, (*terms, "only", "take"))}
+    kept = "partition", "use_validation", *named.get(settings.partition, ())
+    return _only(settings, "fractions", "seed", *kept)
+
+
+def trial(settings: Settings) -> Settings:
+    """Keep what the comparison of all schemes depends on, but not what is chosen from it."""
+    if settings.partition not in CHOOSING:
+        return settings
+    return replace(settings, partition="auto", only=None, take=None)
 
 
 def maps(settings: Settings) -> Settings:
@@ -36,7 +46,12 @@ def maps(settings: Settings) -> Settings:
 def for_classes(settings: Settings, method: ClassMethod) -> Settings:
     """Keep what a run on more than two classes depends on; `auto` takes the place of the rest."""
     kind = settings.partition if settings.partition in FOR_CLASSES else "auto"
-    kept = {"columns": ("segments", "bins"), "tree": ("max_depth", "min_leaf")}.get(kind, ())
+    kind = "auto" if kind in CHOOSING else kind  # no second model is tried
+    kept = {
+        "auto": ("take",),
+        "columns": ("segments", "bins"),
+        "tree": ("max_depth", "min_leaf"),
+    }[kind]
     chosen = _only(settings, "fractions", "seed", "use_validation", *kept)
     return replace(chosen, partition=kind, calibrator=method)
 
