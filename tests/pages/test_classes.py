@@ -253,7 +253,7 @@ def test_the_map_of_all_classes_can_be_chosen(kinds, finished):
     assert (maps["bias"] == 0).all()
     spread = maps.groupby("leaf")["weight"].agg(["min", "max"])
     assert spread["min"].tolist() == spread["max"].tolist()
-    assert any("The maps below are for class ant" in text for text in said(app.info))
+    assert any("does to the probability of class ant" in text for text in said(app.info))
 
 
 def test_the_export_page_gives_the_run_of_all_classes(kinds, finished):
