@@ -1,6 +1,5 @@
 """The README says only what works."""
 
-import json
 import re
 import shlex
 from pathlib import Path
@@ -8,7 +7,9 @@ from pathlib import Path
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from hetcal.choices import RUNGS
 from hetcal.cli.main import main
+from hetcal.runs.settings import PARTITIONS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -44,14 +45,11 @@ def test_the_python_examples_give_probabilities_and_a_verdict(capsys):
     assert f"AUC {lift.before:.4f} before and {lift.after:.4f} after" in capsys.readouterr().out
 
 
-def test_every_candidate_is_explained(segments, tmp_path):
-    table, out = tmp_path / "table.csv", tmp_path / "out"
-    segments.to_csv(table, index=False)
-    options = ("--label", "label", "--score", "score", "--split", "split", "--out", str(out))
-    assert main(["run", str(table), *options]) == 0
-    tried = json.loads((out / "result.json").read_text())["scheme"]["candidates"]
-    section = README[README.index("| candidate |") : README.index("`--calibrator` is")]
-    assert [each["name"] for each in tried] == re.findall(r"^\| `(.*?)` \|", section, re.MULTILINE)
+def test_every_partition_and_every_rung_is_explained():
+    section = README[README.index("| name | kind |") : README.index("`--calibrator` is")]
+    listed = re.findall(r"^\| `(.*?)` \|", section, re.MULTILINE)
+    assert sorted(listed) == sorted([*PARTITIONS, "FILE.json"])
+    assert all(f"`{name}`" in README for name in RUNGS)
 
 
 def test_the_files_of_a_run_are_named(segments, tmp_path):
