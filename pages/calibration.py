@@ -1,64 +1,32 @@
-"""Calibration: one map per leaf, fitted on held-out rows."""
+"""Calibration: what is applied to the score, in every leaf and for a single row."""
 
-import streamlit as st
-
-from hetcal.figures.calibration import maps_figure, slope_intercept_figure
-from hetcal.partitions.partition import fallback_words, maps_table
 from hetcal.schemes.candidates import IDENTITY
-from pages.shared.controls.maps import class_method_controls, map_controls, say_untouched
-from pages.shared.display.columns import errors_known, map_columns
-from pages.shared.display.messages import plain
-from pages.shared.display.tables import leaf_rows
-from pages.shared.display.widgets import chart, definitions, leaf_picker
+from pages.shared.controls.maps import class_method_controls, map_controls, say_applied
+from pages.shared.display.applied import show_applied
+from pages.shared.display.maps import show_maps
+from pages.shared.display.rows import show_why
+from pages.shared.display.terms import show_terms
+from pages.shared.display.widgets import leaf_picker
+from pages.shared.flow.applied import correction_of, has_maps
 from pages.shared.frame import need_results, open_page
-
-BARS = "Bars: 95 % intervals. Hollow points: leaves with the pooled slope. "
-NO_BARS = "Maps of a scheme have no intervals. "
 
 open_page(
     "Calibration",
-    "In every leaf a map turns the logit *s* into a probability; Platt's map is "
-    "σ(slope · *s* + intercept). Maps are fitted on **held-out rows**, on which neither the "
-    "network nor the tree was trained: the calibration rows and, for a scheme, also the "
-    "validation rows.",
+    "What is applied to the score of the model: in all rows, in one leaf, and for a single row. It "
+    "is fitted on **held-out rows**, on which neither the network nor the tree was trained.",
 )
 flow = need_results()
 leaf = leaf_picker(flow.partition)
 if flow.classes:
     class_method_controls(flow)
 else:
-    if flow.choice is not None and flow.choice.chosen == IDENTITY.name:
-        say_untouched(flow)
-        st.stop()
+    say_applied(flow)
+correction = correction_of(flow)
+untouched = flow.choice is not None and flow.choice.chosen == IDENTITY.name
+if correction is not None:
+    show_terms(correction)
+elif has_maps(flow) and not untouched:
     map_controls(flow)
-calibrator = flow.run.calibrator
-if calibrator.shrinkage_table_ is not None:
-    st.caption(f"Cross-validation chose the shrinkage {calibrator.shrinkage_:g}.")
-for note in calibrator.notes_:
-    st.warning(plain(note), icon=":material/warning:")
-fallbacks = fallback_words(calibrator.maps_)
-if fallbacks:
-    st.warning(f"Pooled slope, own intercept: {fallbacks}.", icon=":material/flag:")
-
-left, right = st.columns(2, gap="medium")
-with left:
-    st.subheader("The maps", anchor=False)
-    chart(
-        maps_figure(calibrator.pooled_, calibrator.maps_, leaf or None, flow.score_range),
-        key="calibration_maps",
-        alt="Calibrated probability against score for every leaf",
-        how="Flatter than the dotted line: the scores of the leaf are over-confident. Shifted up "
-        "or down: its rows are more or less often positive than the scores say.",
-    )
-with right:
-    st.subheader("Network or tree?", anchor=False)
-    chart(
-        slope_intercept_figure(calibrator.pooled_, calibrator.maps_, leaf or None),
-        key="calibration_plane",
-        alt="Slope and intercept of every leaf with 95 % intervals",
-        how="Slope 1 and intercept 0 keep the network as it is; slope 0 is the tree alone. "
-        f"{BARS if errors_known(calibrator) else NO_BARS}Hover over a leaf to see its numbers.",
-    )
-definitions("Slope and intercept", "Standard error")
-table = maps_table(calibrator, flow.partition)
-leaf_rows(table, key="calibration_table", columns=map_columns(calibrator))
+    show_maps(flow, leaf)
+show_applied(flow, leaf)
+show_why(flow, leaf)

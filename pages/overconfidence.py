@@ -9,6 +9,7 @@ from hetcal.figures.overconfidence import (
 )
 from hetcal.results.overconfidence import in_brief
 from hetcal.results.words import DEFINITIONS
+from pages.shared.display.applied import named_leaf, show_leaf_curves
 from pages.shared.display.columns import DIAGNOSIS, ON_TEST_ROWS, ONE_LABEL
 from pages.shared.display.tables import leaf_rows
 from pages.shared.display.widgets import (
@@ -53,6 +54,8 @@ chart(
     "less on train (above) than on test (below), the model is over-confident. The outermost bars "
     "include all scores beyond them.",
 )
+st.subheader(f"Before and after · {named_leaf(flow, leaf)}", anchor=False)
+show_leaf_curves(flow, leaf, "overconfidence")
 st.subheader("Every leaf on the same axes", anchor=False)
 chart(
     leaf_multiples_figure(flow.histograms(axis, bins=24), density),

@@ -5,13 +5,19 @@ import streamlit as st
 from hetcal.figures.results import (
     leaf_lift_figure,
     precision_recall_figure,
-    reliability_figure,
     roc_figure,
 )
 from hetcal.metrics.curves import points_in_words
 from hetcal.results.evaluation import metrics_table
 from hetcal.results.words import DEFINITIONS, same_order
 from hetcal.schemes.candidates import in_words
+from pages.shared.display.applied import (
+    NO_ROWS,
+    ONE_CLASS,
+    ROC_HOW,
+    named_leaf,
+    show_reliability,
+)
 from pages.shared.display.columns import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
 from pages.shared.display.results import (
     ranking_words,
@@ -29,9 +35,11 @@ from pages.shared.display.widgets import (
     definitions,
     how_to_read,
     leaf_chart,
+    leaf_name,
     leaf_picker,
     say_computed_on,
 )
+from pages.shared.flow.applied import curves_inside, points_inside
 from pages.shared.frame import need_results, open_page
 from pages.shared.state import kept
 
@@ -42,7 +50,7 @@ if flow.classes:
     show_shown_class(flow)
 leaf = leaf_picker(flow.partition)
 with st.spinner("Evaluating the test rows"):
-    evaluation, curves = flow.run.evaluation, flow.curves
+    evaluation, curves = flow.run.evaluation, curves_inside(flow, leaf)
 lift = evaluation.lift
 chosen = None if flow.choice is None else in_words(flow.choice.chosen)
 
@@ -69,6 +77,7 @@ definitions(
 )
 show_change(flow, "results_change")
 
+st.subheader(f"Before and after · {named_leaf(flow, leaf)}", anchor=False)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     rate = st.number_input(
         "False positive rate (%)",
@@ -81,37 +90,34 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         width=240,
         **kept("results_rate"),
     )
-    points = flow.run.points(rate / 100)
-    st.markdown(points_in_words(*points))
-left, right = st.columns(2, gap="medium")
-with left:
-    st.subheader("ROC", anchor=False)
-    chart(
-        roc_figure(curves.roc, points),
-        key="results_roc",
-        alt="ROC curves before and after",
-        how="Higher is better: more true positives at the same false positive rate. Dotted line: "
-        "random ranking.",
-    )
-with right:
-    st.subheader("Precision and recall", anchor=False)
-    chart(
-        precision_recall_figure(curves.precision_recall),
-        key="results_pr",
-        alt="Precision-recall curves before and after",
-        how="Higher is better: fewer false positives at the same recall.",
-    )
+    points = points_inside(flow, leaf, rate / 100)
+    if points is not None:
+        st.markdown(points_in_words(*points))
+if points is None:
+    st.caption(ONE_CLASS if curves.reliability else NO_ROWS)
+else:
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown("**ROC**")
+        chart(
+            roc_figure(curves.roc, points),
+            key="results_roc",
+            alt=f"ROC curves before and after, {leaf_name(leaf)}",
+            how=ROC_HOW,
+        )
+    with right:
+        st.markdown("**Precision and recall**")
+        chart(
+            precision_recall_figure(curves.precision_recall),
+            key="results_pr",
+            alt=f"Precision-recall curves before and after, {leaf_name(leaf)}",
+            how="Higher is better: fewer false positives at the same recall.",
+        )
 left, right = st.columns(2, gap="medium")  # a row of their own, so that their titles align
 with left:
-    st.subheader("Reliability", anchor=False)
-    chart(
-        reliability_figure(curves.reliability),
-        key="results_reliability",
-        alt="Observed frequency against predicted probability before and after",
-        how="On the dotted line, a predicted 30 % happens 30 % of the time. Bars: 95 % intervals.",
-    )
+    show_reliability(flow, leaf, "results_reliability")
 with right:
-    st.subheader("Where the lift comes from", anchor=False)
+    st.markdown("**Where the lift comes from** (all rows)")
     if same_order(lift):
         st.markdown("Calibration did not change the ranking, so no leaf has a share in a lift.")
     else:

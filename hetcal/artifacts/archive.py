@@ -168,12 +168,16 @@ def read_ladder(rungs: list[Fields]) -> pd.DataFrame:
     found = []
     for each in rungs:
         numbers = {name: each.number_or_nan(name) for name in LADDER_NUMBERS}
-        counts = {name: each.integer(name, 0, 2**62) for name in ("numbers", "rows")}
         texts = {name: each.text(name) for name in OF_RUNGS}
         if texts["kind"] not in KINDS:
             raise JsonError("a rung of its ladder is of a kind that is not known")
+        counts = {
+            "numbers": each.integer("numbers", 0, 2**62),
+            "seconds": float("nan"),
+            "rows": each.integer("rows", 1, 2**62),
+        }
         flags = {name: each.flag(name) for name in FLAGS}
-        found.append(texts | numbers | counts | {"seconds": float("nan")} | flags)
+        found.append(texts | numbers | counts | flags)
     return pd.DataFrame(found)
 
 

@@ -317,8 +317,7 @@ def sklearn_bootstrap(rows: Rows, leaf: Ints, replicates: int, seed: int = 0) ->
 def other_calibrators(rows: int) -> Iterator[tuple[str, Callable[[Rows], Floats]]]:
     """Yield name and work, which is fit and predict, of the calibrators that are installed."""
     yield "CalibratedClassifierCV", pooled_sigmoid
-    if find_spec("lightgbm"):
-        yield "LightGBM on logits", boosted
+    yield "LightGBM on logits", boosted
     if find_spec("mcgrad") and rows <= MOST_ROWS_OF_MCGRAD:
         yield "MCGrad", multicalibrated
 

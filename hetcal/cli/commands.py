@@ -161,7 +161,7 @@ def speed_command(options: argparse.Namespace) -> None:
 def benchmark_command(options: argparse.Namespace) -> None:
     """Compare all schemes with their rivals on networks of five public data sets."""
     from hetcal.benchmarks.benchmark import Plan, run_benchmark
-    from hetcal.benchmarks.tables import model_table, summary_table
+    from hetcal.benchmarks.tables import data_set_table, model_table, summary_table
 
     require_file(options.save)
     plan = Plan(
@@ -173,6 +173,7 @@ def benchmark_command(options: argparse.Namespace) -> None:
         sys.stdout.flush()
         results.append(result)
     say(summary_table(results))
+    say(data_set_table(results))
 
 
 def require_artifact(path: Path) -> None:
@@ -415,6 +416,7 @@ def refuse_unused(
         ("min_rows", kind in ENSEMBLES and not many_classes, f"{kind} has maps of its own"),
         ("only", kind not in CHOOSING, other),
         ("take", kind not in CHOOSING, other),
+        ("only", many_classes, "with more than two classes all schemes are maps of the score"),
         ("only", options.take is not None, "--take says which scheme is used"),
         *((each, kind not in WITH_TERMS, other) for each in TERMS),
         *((each, many_classes, "curves and pairs are for two classes") for each in TERMS),

@@ -27,7 +27,7 @@ ONE_EACH = 0.8  # least number of values per group of a column that marks groups
 # Without constant columns the label alone must show the groups, and nearly all rows be in one.
 LABEL_ROWS_EACH = 50
 LABEL_REPEATED = 0.9
-LABEL_ALIKE = 0.05
+LABEL_ALIKE = 0.1
 LABEL_Z = 5.0
 SUPPORTING_Z = 4.0  # beside one constant column
 
@@ -36,8 +36,8 @@ SUPPORTING_Z = 4.0  # beside one constant column
 class FoundGroup:
     """A column whose equal values mark rows that belong together.
 
-    `alike` is how much more often their labels agree than those of neighbouring values, as a
-    share of the disagreements that chance would give; `z` is this over its standard error.
+    `alike` is the correlation of their labels beyond that with neighbouring values; `z` is this
+    over its standard error.
     """
 
     column: str
@@ -91,7 +91,7 @@ def _look(
     row, equal, neighbour = _pairs(code, size)
     if row.size < FEWEST_PAIRS:
         return None
-    alike, z = _excess(y[rows], row, equal, neighbour, code)
+    alike, z = _excess(y[rows], code, size)
     some = rng.permutation(row.size)[:COMPARED]
     triples = np.concatenate([each[some] for each in (row, equal, neighbour)])
     constant, same = [], []
@@ -108,7 +108,7 @@ def _look(
     by_label = repeated >= LABEL_REPEATED and rows_each <= LABEL_ROWS_EACH
     if not (
         len(constant) > 1
-        or (constant and z >= SUPPORTING_Z)
+        or (constant and abs(z) >= SUPPORTING_Z)
         or (by_label and z >= LABEL_Z and alike >= LABEL_ALIKE)
     ):
         return None
@@ -137,16 +137,30 @@ def _pairs(code: Ints, size: Ints) -> tuple[Ints, Ints, Ints]:
     return order[at], order[at + 1], order[beside]
 
 
-def _excess(y: Ints, row: Ints, equal: Ints, neighbour: Ints, code: Ints) -> tuple[float, float]:
-    """Return how much more the labels of equal values agree, and its z."""
-    more = (y[row] == y[equal]).astype(np.float64) - (y[row] == y[neighbour])
-    share = np.bincount(y[row]) / row.size
+def _excess(y: Ints, code: Ints, size: Ints) -> tuple[float, float]:
+    """Return how much more the labels of equal values agree than those of neighbours, and its z.
+
+    The product of the labels, as their distance from the share of each class, is averaged over all
+    pairs of rows of a value, and over all pairs with the next larger one. Only values that repeat
+    are compared, since rows that come alone may have other labels. They count by their rows, up to
+    `PAIRED`.
+    """
+    repeats = size > 1
+    use = repeats[code]
+    y, code, size = y[use], (np.cumsum(repeats) - 1)[code[use]], size[repeats]
+    weight = np.minimum(size, PAIRED) - 1.0
+    share = np.bincount(y, (weight / size)[code]) / weight.sum()
+    inside, between = np.zeros(size.size), np.zeros(size.size)
+    for number, rate in enumerate(share):
+        away = (y == number) - rate
+        total = np.bincount(code, away)
+        inside += total**2 - np.bincount(code, away**2)
+        between += total * np.roll(total, -1)  # the largest value is followed by the smallest
+    more = inside / (size * (size - 1)) - between / (size * np.roll(size, -1))
+    mean = float(np.average(more, weights=weight))
+    error = float(np.sqrt(np.sum((weight * (more - mean)) ** 2))) / float(weight.sum())
     by_chance = 1 - float(share @ share)
-    of_value = np.bincount(code[row], more - more.mean())
-    error = float(np.sqrt(of_value @ of_value)) / row.size
-    return (float(more.mean()) / by_chance if by_chance else 0.0), (
-        float(more.mean()) / error if error else 0.0
-    )
+    return (mean / by_chance, mean / error) if by_chance and error else (0.0, 0.0)
 
 
 def _values_where_constant(column: pd.Series, code: Ints) -> int:

@@ -134,7 +134,7 @@ def _no_ranking(table: Table, ranking: Lift, where: str) -> Iterator[Finding]:
                 "More rows would show whether it ranks at all."
                 if unclear
                 else "Any gain comes from the columns, not from the model. Check that the right "
-                "score column or model was chosen, and that its rows belong to these."
+                "score column or model was chosen, and that the scores belong to these rows."
             ),
             "warning",
             "noise-score",

@@ -1,7 +1,7 @@
 """Figures of what a scheme does to rows: one row step by step, and the rows of a leaf."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,13 @@ from scipy.special import expit, logit
 from hetcal.data.columns import counted, row_count
 from hetcal.figures.base import (
     AXIS,
+    MAX_POINTS,
+    Panels,
     Part,
     colour,
     draw,
+    leaf_marks,
+    leaf_name,
     names_axis,
     number,
     on_hover,
@@ -32,7 +36,12 @@ APPLIED_HOW = (
     "The line is the mean probability after for rows with the same probability before, the band "
     "holds 80 % of them; a band without width is one map. Dotted: unchanged."
 )
+MULTIPLES_HOW = (
+    "One panel for each leaf, all on the same axes: before to the right, after upwards. Wide "
+    "bands: rows with the same score get different probabilities."
+)
 MOST_STEPS = 12
+ACROSS = 4  # panels in a row
 RARE = (0.0001, 0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
 PROBABILITIES = (*RARE, 0.5, *(1 - each for each in RARE[::-1]))
 
@@ -202,41 +211,110 @@ def applied_map_figure(points: pd.DataFrame) -> go.Figure:
 
     `points` is what `hetcal.results.applied.applied_map` returns.
     """
-    ordered = points.sort_values("before")
-    before = ordered["before"].tolist()
-    reach = min(1.0, 1.05 * float(np.nanmax([*before, *ordered["high"], *ordered["mean"], 0.05])))
-    band = [
+    reach, ordered = _reach([points]), points.sort_values("before")
+    return draw(
+        [_unchanged(), *_band(ordered, 0.25), *_middle(ordered)],
+        460,
+        x={"title": "probability before", "range": [0, reach]},
+        y={"title": "probability after", "range": [0, reach]},
+    )
+
+
+def applied_multiples_figure(
+    maps: Mapping[int, pd.DataFrame], selected: int | None = None
+) -> go.Figure:
+    """Draw what is applied in every leaf, one small panel each on the same axes.
+
+    `maps` are those of `hetcal.results.applied.Applied`; the title of the selected leaf is bold.
+    """
+    shown = {leaf: points for leaf, points in maps.items() if leaf}
+    across = min(ACROSS, max(len(shown), 1))
+    down = max(1, -(-len(shown) // across))
+    inside = 175 * down
+    panels = Panels(len(shown), across, beside=0.03, below=(42 / inside) if down > 1 else 0.0)
+    reach = _reach(list(shown.values()))
+    across_axis = {"title": "before", "range": [0, reach]}
+    axes = panels.axes(across_axis, {"title": "after", "range": [0, reach]}, same_heights=True)
+    titles = [
+        panels.title(i, leaf_name(leaf, leaf == selected), 12, left=True)
+        for i, leaf in enumerate(shown)
+    ]
+    points_of_traces = 3 * sum(map(len, shown.values()))
+    every = max(1, -(-points_of_traces // (MAX_POINTS - 2 * len(shown))))
+    traces = [
+        {**trace, **panels.axes_of(i)}
+        for i, (leaf, points) in enumerate(shown.items())
+        for trace in _small(leaf, points.iloc[::every])
+    ]
+    return draw(
+        traces,
+        inside + 75,
+        **axes,
+        annotations=titles,
+        showlegend=False,
+        margin={"t": 25},
+    )
+
+
+def _small(leaf: int, points: pd.DataFrame) -> Iterator[Part]:
+    yield _unchanged()
+    yield from _band(points, 0.3)
+    words = [f"<b>Leaf {leaf}</b><br>{_bin_words(each)}" for each in points.to_dict("records")]
+    yield _mean(points) | {"marker": {"size": 4}, **leaf_marks([leaf] * len(points), words)}
+
+
+def _reach(each: Sequence[pd.DataFrame]) -> float:
+    """Return the end of both axes, which holds all points."""
+    highest = [
+        points[["before", "high", "mean"]].to_numpy().max() for points in each if len(points)
+    ]
+    return min(1.0, 1.05 * float(np.max([*highest, 0.05])))
+
+
+def _band(points: pd.DataFrame, opacity: float) -> list[Part]:
+    return [
         scatter(
-            x=before,
-            y=ordered[name].tolist(),
+            x=points["before"].tolist(),
+            y=points[name].tolist(),
             name="80 % of the rows",
             mode="lines",
             line={"width": 0},
-            fillcolor=translucent("after", 0.25),
+            fillcolor=translucent("after", opacity),
             hoverinfo="skip",
             showlegend=name == "high",
             **more,
         )
         for name, more in (("low", {}), ("high", {"fill": "tonexty"}))
     ]
-    middle = scatter(
-        x=before,
-        y=ordered["middle"].tolist(),
+
+
+def _middle(points: pd.DataFrame) -> list[Part]:
+    """Draw the median and the mean."""
+    median = scatter(
+        x=points["before"].tolist(),
+        y=points["middle"].tolist(),
         name="median",
         mode="lines",
         line={"width": 1.5, "dash": "dash", "color": colour("after")},
         hoverinfo="skip",
     )
-    mean = scatter(
-        x=before,
-        y=ordered["mean"].tolist(),
+    words = on_hover([_bin_words(each) for each in points.to_dict("records")])
+    return [median, {**_mean(points), **words}]
+
+
+def _mean(points: pd.DataFrame) -> dict[str, Any]:
+    return scatter(
+        x=points["before"].tolist(),
+        y=points["mean"].tolist(),
         name="mean after",
         mode="lines+markers",
         line={"width": 2.5, "color": colour("after")},
         marker={"size": 6},
-        **on_hover([_bin_words(each) for each in ordered.to_dict("records")]),
     )
-    unchanged = scatter(
+
+
+def _unchanged() -> Part:
+    return scatter(
         x=[0, 1],
         y=[0, 1],
         name="unchanged",
@@ -244,12 +322,6 @@ def applied_map_figure(points: pd.DataFrame) -> go.Figure:
         line={"dash": "dot", "width": 1.5, "color": colour("quiet")},
         hoverinfo="skip",
         showlegend=False,
-    )
-    return draw(
-        [unchanged, *band, middle, mean],
-        460,
-        x={"title": "probability before", "range": [0, reach]},
-        y={"title": "probability after", "range": [0, reach]},
     )
 
 

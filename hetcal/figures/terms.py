@@ -13,6 +13,7 @@ from hetcal.data.columns import row_count
 from hetcal.figures.base import (
     DIVERGING,
     MAX_POINTS,
+    NOT_DIMMED,
     Panels,
     Part,
     bars,
@@ -41,6 +42,7 @@ APART = 0.08  # free space before entries of other and missing values, as a shar
 ACROSS = 3  # small panels in a row
 MOST_NAMES, MOST_SMALL_NAMES = 40, 7  # categories that have room in a figure and in a small panel
 TRACES = 5  # of one curve
+HIDDEN = "rgba(0,0,0,0)"
 TICKS = 4  # cuts that are written at a step curve
 SMALL = 11.5  # size of the letters over small panels
 
@@ -314,15 +316,17 @@ def _curve_traces(drawn: _Drawn, span: Span) -> Iterator[Part]:
         x=centres.tolist(),
         y=values.tolist(),
         mode="markers",
-        # Points of a step curve are there to hover over.
-        marker={"size": 8, "color": colour("after"), "opacity": dots.astype(float).tolist()},
+        # Points of a step curve are there to hover over and to click.
+        marker={"size": 8, "color": [colour("after") if dot else HIDDEN for dot in dots]},
         error_y={
             "array": np.where(dots, half, 0.0).tolist(),
             "color": translucent("after", 0.6),
             "thickness": 2,
             "width": 0,
         },
+        customdata=[curve.name] * entries.size,
         **on_hover(words),
+        **NOT_DIMMED,
     )
 
 

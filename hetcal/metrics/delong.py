@@ -8,6 +8,7 @@ is itself an estimate, and few rows may make up the lift. `spread_of` allows for
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -91,12 +92,24 @@ def paired_delong(
     All is NaN with one class only; the standard error is NaN with a single row of a class, or
     with a single group. There is no interval with fewer than 12 rows of a class.
     """
-    ranks = _Ranks.of(y, before, weight), _Ranks.of(y, after, weight)
+    ranks = Ranks.of(y, before, weight), Ranks.of(y, after, weight)
+    return lift_of_ranks(y, *ranks, weight, squares, rows, group)
+
+
+def lift_of_ranks(
+    y: Labels,
+    before: "Ranks",
+    after: "Ranks",
+    weight: Floats | None = None,
+    squares: Floats | None = None,
+    rows: Ints | None = None,
+    group: Groups | None = None,
+) -> Lift:
+    """Compare the AUC of two scores of the same rows that are in order already."""
     swapped = None
     if group is None and _count_rarer(y, rows) < MANY:
-        swapped = ranks[1].swapped - ranks[0].swapped
-    placed = ranks[0].placed, ranks[1].placed
-    return lift_of(y, *placed, weight, squares, rows, group, swapped)
+        swapped = after.swapped - before.swapped
+    return lift_of(y, before.placed, after.placed, weight, squares, rows, group, swapped)
 
 
 def _count_rarer(y: Labels, rows: Ints | None) -> float:
@@ -109,11 +122,11 @@ def placements(y: Labels, scores: Floats, weight: Floats | None = None) -> Float
 
     The weighted mean over the positive rows is the AUC; so is that over the negative rows.
     """
-    return _Ranks.of(y, scores, weight).placed
+    return Ranks.of(y, scores, weight).placed
 
 
 @dataclass(frozen=True, eq=False)
-class _Ranks:
+class Ranks:
     """The positive and the negative rows in order of their scores."""
 
     ones: Ints  # their numbers
@@ -122,7 +135,8 @@ class _Ranks:
     lower: RankedClass
 
     @classmethod
-    def of(cls, y: Labels, scores: Floats, weight: Floats | None) -> "_Ranks":
+    def of(cls, y: Labels, scores: Floats, weight: Floats | None) -> "Ranks":
+        """Put the rows in order."""
         positive = np.asarray(y) == 1
         w = np.ones(scores.size) if weight is None else weight
         ones, zeros = (
@@ -132,7 +146,7 @@ class _Ranks:
         upper, lower = (RankedClass(scores[each], weight_from(w[each])) for each in (ones, zeros))
         return cls(ones, zeros, upper, lower)
 
-    @property
+    @cached_property
     def placed(self) -> Floats:
         """The `placements`; NaN with one class only."""
         upper, lower, placed = self.upper, self.lower, self._nothing()
@@ -141,7 +155,7 @@ class _Ranks:
             placed[self.zeros] = 1 - upper.below(lower.scores) / upper.total
         return placed
 
-    @property
+    @cached_property
     def swapped(self) -> Floats:
         """The placements that rows would have with the other label, each on its own."""
         upper, lower, placed = self.upper, self.lower, self._nothing()

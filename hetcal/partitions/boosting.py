@@ -19,7 +19,7 @@ from hetcal.data.splits import draw_group_folds
 from hetcal.errors import PartitionError
 from hetcal.parallel import Report, side_by_side
 from hetcal.progress import Progress, silent
-from hetcal.trees.label_tree import GrownTree
+from hetcal.trees.label_tree import GrownTree, RankSets
 
 if TYPE_CHECKING:
     from lightgbm import Booster
@@ -45,6 +45,7 @@ class BoostingRows:
     y: Labels
     weight: Floats | None = None
     start: Floats | None = None  # logit of each row before the first tree
+    categories: Sequence[int] = ()  # columns whose ranks are cut by sets, not by thresholds
 
     def dataset(self, most_bins: int) -> Any:
         """Bin the columns once for all members."""
@@ -63,6 +64,7 @@ class BoostingRows:
             self.y,
             weight=weight,
             init_score=self.start,
+            categorical_feature=list(self.categories),
             params=options,
             free_raw_data=False,
         )
@@ -209,7 +211,8 @@ def margin_of(member: "Booster", matrix: Singles) -> Floats:
 def grown_trees(member: "Booster") -> list[tuple[GrownTree, Floats]]:
     """Return each tree of a member, and the values of its leaves.
 
-    Where a column had no missing values in training, they go to the side with more rows.
+    Where a column had no missing values in training, they go to the side with more rows; at a
+    set of categories all that is not in the set goes right, as LightGBM sends it.
     """
     found = member.dump_model(num_iteration=member.best_iteration)["tree_info"]
     return [_flat_tree(each["tree_structure"]) for each in found]
@@ -220,6 +223,7 @@ def _flat_tree(root: Mapping[str, Any]) -> tuple[GrownTree, Floats]:
     feature: list[int] = []
     right: list[int] = []
     threshold, missing_left, rows, values = [], [], [], []
+    sets: dict[int, list[int]] = {}
     waiting: list[tuple[Mapping[str, Any], int]] = [(root, -1)]
     while waiting:
         node, parent = waiting.pop()
@@ -230,9 +234,12 @@ def _flat_tree(root: Mapping[str, Any]) -> tuple[GrownTree, Floats]:
             waiting += [(node["right_child"], len(feature)), (node["left_child"], -1)]
         else:
             values.append(node["leaf_value"])
+        by_set = splits and node["decision_type"] == "=="
+        if by_set:
+            sets[len(feature)] = [int(rank) for rank in node["threshold"].split("||")]
         feature.append(node["split_feature"] if splits else -1)
-        threshold.append(node["threshold"] if splits else np.nan)
-        missing_left.append(splits and _missing_left(node))
+        threshold.append(node["threshold"] if splits and not by_set else np.nan)
+        missing_left.append(splits and not by_set and _missing_left(node))
         rows.append(_rows(node))
         right.append(0)
     inner = np.array(feature, dtype=np.int64) >= 0
@@ -244,6 +251,7 @@ def _flat_tree(root: Mapping[str, Any]) -> tuple[GrownTree, Floats]:
         np.array(right, dtype=np.int64),
         np.array(rows, dtype=np.int64),
         np.zeros(inner.size),
+        sets=RankSets.of(sets),
     )
     return tree, np.array(values, dtype=np.float64)
 

@@ -163,7 +163,8 @@ def to_partition(tree: GrownTree, columns: list[EncodedColumn]) -> Partition:
         feature = with_digits(columns[i], tree.threshold[here], beside)
         if feature not in features:  # a category column may have been split in several orders
             features.append(feature)
-    nodes = (_node(tree, i, columns) for i in range(tree.feature.size))
+    sets = tree.sets.by_node()
+    nodes = (_node(tree, i, columns, sets.get(i)) for i in range(tree.feature.size))
     return Partition(tuple(features), tuple(nodes))
 
 
@@ -182,7 +183,9 @@ def with_digits(column: EncodedColumn, thresholds: Floats, beside: Floats | None
     return replace(column.feature, digits=max(digits, default=4))
 
 
-def _node(tree: GrownTree, position: int, columns: list[EncodedColumn]) -> Node:
+def _node(
+    tree: GrownTree, position: int, columns: list[EncodedColumn], ranks_left: list[int] | None
+) -> Node:
     rows, rate = int(tree.rows[position]), float(tree.rate[position])
     if tree.feature[position] < 0:
         return Node(rows, rate)
@@ -190,13 +193,15 @@ def _node(tree: GrownTree, position: int, columns: list[EncodedColumn]) -> Node:
     # An infinite threshold separates the missing values from the rest.
     threshold = float(tree.threshold[position])
     number = column.feature.kind == "number" and np.isfinite(threshold)
-    names = zip(column.feature.categories, column.ranks.tolist(), strict=True)
+    ranks = column.ranks.tolist()
+    left = {rank for rank in ranks if rank <= threshold} if ranks_left is None else set(ranks_left)
+    names = zip(column.feature.categories, ranks, strict=True)
     return Node(
         rows,
         rate,
         column.feature.name,
         threshold if number else None,
-        tuple(name for name, rank in names if rank <= threshold),
+        tuple(name for name, rank in names if rank in left),
         bool(tree.missing_left[position]),
         int(tree.left[position]),
         int(tree.right[position]),

@@ -19,11 +19,12 @@ from hetcal.partitions.partition import Partition, column_values
 from hetcal.progress import Progress, silent
 from hetcal.strict_json import Fields, JsonError
 from hetcal.trees.bins import bounded
-from hetcal.trees.kernels import end_of_path, first_left
-from hetcal.trees.label_tree import GrownTree
+from hetcal.trees.kernels import Words, end_of_path, first_left
+from hetcal.trees.label_tree import NO_SETS, GrownTree, RankSets
 
 MAX_TREES = 20_000
 MAX_NODES = 4_000_000
+MAX_WORDS = 2**24  # of 64 categories each, over all sets
 
 
 def check_ensemble(trees: "TreeEnsemble") -> None:
@@ -43,8 +44,30 @@ def check_ensemble(trees: "TreeEnsemble") -> None:
     inner = trees.feature >= 0
     if (np.isposinf(trees.threshold) & inner & trees.missing_left).any():
         raise broken("a node sends every row left")
+    _check_sets(trees)
     for start, size in zip(trees.starts.tolist(), trees.sizes.tolist(), strict=True):
         _check_order(inner[start : start + size], trees.right[start : start + size])
+
+
+def _check_sets(trees: "TreeEnsemble") -> None:
+    """Check that nodes with a set cut a column of categories by nothing else."""
+    node, size, rank = trees.sets.node, trees.sets.size, trees.sets.rank
+    if node.size != size.size or (size < 1).any() or size.sum() != rank.size:
+        raise broken("its sets of categories do not have one entry for each node")
+    if (np.diff(node) <= 0).any() or (node < 0).any() or (node >= trees.feature.size).any():
+        raise broken("its sets of categories are not those of nodes in their order")
+    if (trees.feature[node] < 0).any():
+        raise broken("a leaf has a set of categories")
+    many = trees.category_counts[trees.feature[node]]
+    if trees.threshold[node].any() or trees.missing_left[node].any():
+        raise broken("a node has a set of categories beside another rule")
+    if (rank < 0).any() or (rank >= np.repeat(many, size)).any():
+        raise broken("a set names a category that is not listed")
+    between = np.cumsum(size)[:-1] - 1  # from the last of a set to the first of the next
+    if (np.delete(np.diff(rank), between) <= 0).any():
+        raise broken("a set of categories is not sorted, or names one twice")
+    if trees.set_words.sum() > MAX_WORDS:
+        raise broken("its sets have too many categories")
 
 
 def _check_order(inner: Bools, right: Ints) -> None:
@@ -72,20 +95,24 @@ class FlatTree:
     limit: Singles  # values up to it go left
     missing_left: Bools  # side of the missing values
     right: Ints  # position of the right child
+    place: Ints  # first word of the set of ranks that go left
+    width: Ints  # words of the set; 0 if the limit decides
+    words: Words  # all sets, a bit for each rank; the last of each set is always 0
 
     @cached_property
     def _leaves_before(self) -> Ints:
         return np.cumsum(self.feature < 0) - (self.feature < 0)
 
     @cached_property
-    def _splits(self) -> tuple[Ints, Singles, Bools, NDArray[Any]]:
-        """Of the splits alone: column, limit, side, and the leaves of the left part as bits."""
+    def _splits(self) -> tuple[Ints, Singles, Bools, NDArray[Any], Ints, Ints, Words]:
+        """Of the splits alone: column, limit, side, leaves of the left part as bits, and sets."""
         inner = self.feature >= 0
         before, one = self._leaves_before.astype(np.uint64), np.uint64(1)
         crossed = (one << before[self.right[inner]]) - (one << before[inner])
         narrow = np.uint32 if (self.feature < 0).sum() <= 32 else np.uint64
         limit, missing_left = self.limit[inner], self.missing_left[inner]
-        return self.feature[inner], limit, missing_left, crossed.astype(narrow)
+        sets = self.place[inner], self.width[inner], self.words
+        return self.feature[inner], limit, missing_left, crossed.astype(narrow), *sets
 
     def leaves(self, columns: Singles, begin: int, end: int) -> Ints:
         """Return the leaf, from 0, of the rows from `begin` to `end`; `columns` by rows."""
@@ -94,16 +121,16 @@ class FlatTree:
             return (self._mark if small else self._list)(columns[:, begin:end])
         if small:
             return compiled(first_left)(columns, begin, end, *self._splits)
-        nodes = self.feature, self.limit, self.missing_left, self.right
+        rules = self.feature, self.limit, self.missing_left
+        nodes = *rules, self.right, self.place, self.width, self.words
         return self._leaves_before[compiled(end_of_path)(columns, begin, end, *nodes)]
 
     def _mark(self, columns: Singles) -> Ints:
         """Mark the rows of a split: the numpy reference of `first_left`."""
         leaf = np.zeros(columns.shape[1], dtype=np.uint8)
         waiting: list[Bools] = [np.ones(leaf.size, dtype=np.bool_)]
-        for column, limit, missing_left, passed, split_left, split_right in self._steps:
-            values, inside = columns[column], waiting.pop()
-            right = _goes_right(values, limit, missing_left)
+        for node, column, passed, split_left, split_right in self._steps:
+            inside, right = waiting.pop(), self._goes_right(columns[column], node)
             right &= inside
             leaf += right.view(np.uint8) * passed
             if split_right:
@@ -113,15 +140,16 @@ class FlatTree:
         return leaf.astype(np.int64)
 
     @cached_property
-    def _steps(self) -> list[tuple[int, np.float32, bool, np.uint8, bool, bool]]:
-        """Column, limit and side of each split, its leaves on the left, which children split."""
+    def _steps(self) -> list[tuple[int, int, np.uint8, bool, bool]]:
+        """Position and column of each split, its leaves on the left, which children split."""
         splits, before = self.feature >= 0, self._leaves_before
         inner = np.flatnonzero(splits)
         right = self.right[inner]
         passed = (before[right] - before[inner]).astype(np.uint8)
-        read = self.feature[inner].tolist(), self.limit[inner], self.missing_left[inner].tolist()
         children = splits[inner + 1].tolist(), splits[right].tolist()
-        return list(zip(*read, passed, *children, strict=True))
+        return list(
+            zip(inner.tolist(), self.feature[inner].tolist(), passed, *children, strict=True)
+        )
 
     def _list(self, columns: Singles) -> Ints:
         """List the rows of a node: the numpy reference of `end_of_path`."""
@@ -132,21 +160,24 @@ class FlatTree:
             if column < 0:
                 leaf[inside] = self._leaves_before[position]
             else:
-                right = _goes_right(
-                    columns[column, inside], self.limit[position], self.missing_left[position]
-                )
+                right = self._goes_right(columns[column, inside], position)
                 waiting += [inside[right], inside[~right]]
         return leaf
 
-
-def _goes_right(values: Singles, limit: np.float32, missing_left: bool) -> Bools:
-    return values > limit if missing_left else ~(values <= limit)
+    def _goes_right(self, values: Singles, node: int) -> Bools:
+        limit, place, width = self.limit[node], self.place[node], self.width[node]
+        if width == 0:
+            return values > limit if self.missing_left[node] else ~(values <= limit)
+        rank = np.where(values >= 0, values, 64 * width - 1).astype(np.int64)
+        word = self.words[place + (rank >> 6)] >> (rank & 63).astype(np.uint64)
+        return (word & np.uint64(1)) == 0
 
 
 def flat_tree(tree: GrownTree) -> FlatTree:
-    """Return a grown tree as what rows are sent through."""
+    """Return a grown tree of thresholds as what rows are sent through."""
     limit = single_limits(np.where(tree.feature < 0, 0.0, tree.threshold))
-    return FlatTree(tree.feature, limit, tree.missing_left, tree.right)
+    none, words = np.zeros(tree.feature.size, dtype=np.int64), np.empty(0, dtype=np.uint64)
+    return FlatTree(tree.feature, limit, tree.missing_left, tree.right, none, none, words)
 
 
 @dataclass(frozen=True)
@@ -211,9 +242,11 @@ class TreeEnsemble:
     columns: TreeColumns  # what the nodes compare
     sizes: Ints  # nodes of each tree
     feature: Ints  # column that a node cuts; -1 for a leaf
-    threshold: Floats  # values up to it go left; infinity: all but missing ones; 0 for a leaf
+    # Values up to it go left; infinity: all but missing ones; 0 for a leaf and for a set.
+    threshold: Floats
     missing_left: Bools  # side of the missing values
     right: Ints  # right child, as a position in its tree; 0 for a leaf; the left child is next
+    sets: RankSets = NO_SETS  # instead of thresholds
 
     def __post_init__(self) -> None:
         check_ensemble(self)
@@ -221,15 +254,16 @@ class TreeEnsemble:
     @classmethod
     def of(cls, columns: Sequence[EncodedColumn], trees: Sequence[GrownTree]) -> Self:
         """Put trees that were grown on encoded columns one after the other."""
-        leaf = np.concatenate([tree.feature < 0 for tree in trees])
+        sizes = np.array([tree.feature.size for tree in trees], dtype=np.int64)
         threshold = np.concatenate([tree.threshold for tree in trees])
         return cls(
             TreeColumns.of(columns, trees),
-            np.array([tree.feature.size for tree in trees], dtype=np.int64),
+            sizes,
             np.concatenate([tree.feature for tree in trees]).astype(np.int64),
-            np.where(leaf, 0.0, threshold),
+            np.where(np.isnan(threshold), 0.0, threshold),
             np.concatenate([tree.missing_left for tree in trees]),
             np.concatenate([tree.right for tree in trees]).astype(np.int64),
+            RankSets.joined([tree.sets for tree in trees], np.cumsum(sizes) - sizes),
         )
 
     @property
@@ -253,13 +287,36 @@ class TreeEnsemble:
         before = np.concatenate([[0], np.cumsum(self.feature < 0)])
         return before[self.starts].astype(np.int64)
 
+    @property
+    def category_counts(self) -> Ints:
+        """Number of categories of each column; 0 for a column of numbers."""
+        return np.array([len(each.categories) for each in self.columns.features], dtype=np.int64)
+
+    @property
+    def set_words(self) -> Ints:
+        """How many words of 64 bits hold the categories of each node with a set."""
+        return self.category_counts[self.feature[self.sets.node]] // 64 + 1
+
     @cached_property
     def _routes(self) -> list[FlatTree]:
         ends = np.cumsum(self.sizes)[:-1]
+        place, width, words = self._packed_sets()
         # Rows are in single precision, so that thresholds can be, too, without a change.
-        arrays = self.feature, single_limits(self.threshold), self.missing_left, self.right
-        trees = zip(*(np.split(each, ends) for each in arrays), strict=True)
-        return [FlatTree(*tree) for tree in trees]
+        limit = single_limits(self.threshold)
+        arrays = self.feature, limit, self.missing_left, self.right, place, width
+        parts = [*(np.split(each, ends) for each in arrays), [words] * self.trees]
+        return [FlatTree(*tree) for tree in zip(*parts, strict=True)]
+
+    def _packed_sets(self) -> tuple[Ints, Ints, Words]:
+        """Return the first word of each node's set, how many it has, and the words."""
+        place, width = np.zeros((2, self.feature.size), dtype=np.int64)
+        node, rank = self.sets.node, self.sets.rank
+        width[node] = self.set_words
+        place[node] = np.cumsum(width[node]) - width[node]
+        words = np.zeros(width.sum(), dtype=np.uint64)
+        bits = np.uint64(1) << (rank & 63).astype(np.uint64)
+        np.bitwise_or.at(words, np.repeat(place[node], self.sets.size) + (rank >> 6), bits)
+        return place, width, words
 
     def walk(
         self, X: pd.DataFrame | NDArray[Any], progress: Progress = silent
@@ -293,14 +350,16 @@ class TreeEnsemble:
         none = np.zeros(feature.size, dtype=np.int64)
         threshold = np.where(inner, self.threshold[part], np.nan)
         sides = inner & self.missing_left[part]
-        grown = GrownTree(feature, threshold, sides, left, right, none, none.astype(np.float64))
+        sets = self.sets.inside(part.start, part.stop)
+        rate = none.astype(np.float64)
+        grown = GrownTree(feature, threshold, sides, left, right, none, rate, sets=sets)
         return to_partition(grown, self.columns.encoded())
 
 
 def ensemble_fields(trees: TreeEnsemble) -> dict[str, Any]:
     """Return the fields of many trees; a threshold beyond all values is left out."""
     endless = np.isposinf(trees.threshold)
-    return {
+    fields = {
         "features": [feature_fields(feature) for feature in trees.columns.features],
         "ranks": [{"order": list(ranks)} for ranks in trees.columns.ranks],
         "sizes": trees.sizes.tolist(),
@@ -310,12 +369,17 @@ def ensemble_fields(trees: TreeEnsemble) -> dict[str, Any]:
         "missing_left": np.flatnonzero(trees.missing_left).tolist(),
         "right": trees.right.tolist(),
     }
+    if trees.sets.node.size:
+        sets = trees.sets
+        lists = {"node": sets.node, "size": sets.size, "rank": sets.rank}
+        fields["sets"] = {name: each.tolist() for name, each in lists.items()}
+    return fields
 
 
 def read_ensemble(fields: Fields) -> TreeEnsemble:
     """Read what `ensemble_fields` gave; what is no ensemble is a `PartitionError`."""
     keys = "features ranks sizes feature threshold endless missing_left right"
-    fields.only(*keys.split())
+    fields.only(*keys.split(), "sets")
     features = tuple(read_feature(each) for each in fields.objects("features"))
     orders = fields.objects("ranks")
     for each in orders:
@@ -335,4 +399,11 @@ def read_ensemble(fields: Fields) -> TreeEnsemble:
         threshold,
         missing_left,
         np.array(fields.integers("right", 0, 2 * MAX_LEAVES), dtype=np.int64),
+        _read_sets(fields.fields("sets")) if "sets" in fields else NO_SETS,
     )
+
+
+def _read_sets(fields: Fields) -> RankSets:
+    fields.only("node", "size", "rank")
+    lists = (fields.integers(key, 0, 2**31) for key in ("node", "size", "rank"))
+    return RankSets(*(np.array(each, dtype=np.int64) for each in lists))

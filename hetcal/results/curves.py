@@ -1,6 +1,8 @@
 """The curves of the test rows before and after calibration, and points on them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from hetcal.cells.cells import Cells
 from hetcal.metrics.classes import ClassMetrics
@@ -13,8 +15,11 @@ from hetcal.metrics.curves import (
     reliability_curve,
     threshold_curves,
 )
-from hetcal.metrics.metrics import Metrics
+from hetcal.metrics.metrics import CALIBRATION_BINS, Metrics, measure_cells
 from hetcal.results.evaluation import Comparison, Evaluation
+
+RARER = 15  # rows of the rarer class of a leaf for each bin of its reliability
+FEWEST_BINS = 3
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,36 @@ def result_curves(comparison: Comparison, evaluation: Evaluation) -> Curves:
         raise TypeError("curves of more than two classes are drawn one by one")
     before = comparison.before.cached(_CurvesOf("before", evaluation.before))
     after = comparison.after.cached(_CurvesOf("after", evaluation.after))
+    return _together(before, after)
+
+
+def inside_leaf(comparison: Comparison, leaf: int) -> Comparison:
+    """Return the rows of one leaf with the logits of the four schemes."""
+    inside = comparison.before.leaf == leaf
+    schemes = comparison.before, comparison.pooled, comparison.tree, comparison.after
+    return Comparison(*(each.chosen(inside) for each in schemes))
+
+
+def leaf_curves(comparison: Comparison, leaf: int) -> Curves:
+    """Compute the curves of the rows of one leaf.
+
+    Rows of one class have no curves of thresholds, and a leaf without rows has no curves.
+    Reliability has fewer bins where the rarer class has few rows.
+    """
+    own = inside_leaf(comparison, leaf)
+    named = {"before": own.before, "after": own.after}
+    rows = np.bincount(own.before.y, own.before.rows, 2)
+    if not rows.any():
+        return Curves((), (), ())
+    bins = int(np.clip(rows.min() // RARER, FEWEST_BINS, CALIBRATION_BINS))
+    reliability = tuple(reliability_curve(*each, bins=bins) for each in named.items())
+    if not rows.all():
+        return Curves((), (), reliability)
+    before, after = (_CurvesOf(name, measure_cells(each))(each) for name, each in named.items())
+    return replace(_together(before, after), reliability=reliability)
+
+
+def _together(before: Curves, after: Curves) -> Curves:
     return Curves(
         roc=before.roc + after.roc,
         precision_recall=before.precision_recall + after.precision_recall,

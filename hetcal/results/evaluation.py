@@ -22,7 +22,7 @@ from hetcal.metrics.classes import (
     top_label_curve,
 )
 from hetcal.metrics.curves import ReliabilityCurve
-from hetcal.metrics.delong import Lift, paired_delong
+from hetcal.metrics.delong import Lift, Ranks, lift_of_ranks
 from hetcal.metrics.losses import LossChange, loss_change, mean_fall
 from hetcal.metrics.metrics import Metrics, loss_of_rows, measure_cells
 from hetcal.results.contributions import lift_contributions
@@ -328,8 +328,13 @@ def evaluate_classes(
 
 def lift_of_cells(before: Cells, after: Cells, group: Groups | None = None) -> Lift:
     """Compare the AUC of the same cells before and after."""
+    was, now = before.cached(_ranks), after.cached(_ranks)
     weights = before.given_weight, before.squares, before.rows
-    return paired_delong(before.y, before.centre, after.centre, *weights, group)
+    return lift_of_ranks(before.y, was, now, *weights, group)
+
+
+def _ranks(cells: Cells) -> Ranks:
+    return Ranks.of(cells.y, cells.centre, cells.given_weight)
 
 
 def metrics_table(evaluation: Evaluation, chosen: str | None = None) -> pd.DataFrame:

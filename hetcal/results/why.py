@@ -73,19 +73,35 @@ def why_row(scheme: Scheme, score: float, row: pd.DataFrame, typical: pd.DataFra
         result and changes nothing. The changes add up to the logit after.
     """
     row, typical = named_columns(row), named_columns(typical)
-    if len(row) != 1 or not np.isfinite(score):
-        raise CalibrationError(
-            f"There are {len(row):,} rows and the score {score}.",
-            "Steps are those of one row with a finite score.",
-            "Choose another row.",
-        )
+    _check(len(row), score)
     steps: list[Step] = [(BEFORE, "", float(score))]
     logit = np.array([float(score)])
     for stage in scheme.stages:
         steps += _stage_steps(stage, logit, row, typical)
         logit = stage.logit(logit, row)
-    steps.append((AFTER, "", 0.0))
-    table = pd.DataFrame(steps, columns=["name", "value", "change"])
+    return _step_table(steps)
+
+
+def map_steps(score: float, after: float, name: str, value: str) -> pd.DataFrame:
+    """Return the steps of a row that one map takes from its score to the logit `after`.
+
+    `name` and `value` describe the map in words; the columns are those of `why_row`.
+    """
+    _check(1, score)
+    return _step_table([(BEFORE, "", score), (name, value, after - score)])
+
+
+def _check(rows: int, score: float) -> None:
+    if rows != 1 or not np.isfinite(score):
+        raise CalibrationError(
+            f"There are {rows:,} rows and the score {score}.",
+            "Steps are those of one row with a finite score.",
+            "Choose another row.",
+        )
+
+
+def _step_table(steps: list[Step]) -> pd.DataFrame:
+    table = pd.DataFrame([*steps, (AFTER, "", 0.0)], columns=["name", "value", "change"])
     table["logit"] = table["change"].cumsum()
     table["probability"] = expit(table["logit"])
     return table

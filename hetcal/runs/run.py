@@ -139,7 +139,7 @@ class Run:
             return compared
         rows, table, controls = self.split.test, self.table, self.controls
         about_rows = table.y[rows], self.leaf[rows], table.weight_of(rows)
-        logits = self._calibrate(rows), controls.without, controls.centred
+        logits = self.after_of(rows), controls.without, controls.centred
         after, without, centred = (Cells.of_rows(each, *about_rows) for each in logits)
         return replace(compared, after=after, without=without, centred=centred)
 
@@ -252,12 +252,12 @@ class Run:
             for begin in range(0, rows, CALIBRATED):
                 end = min(begin + CALIBRATED, rows)
                 part = between(progress, begin / rows, end / rows)
-                logits[begin:end] = self._calibrate(np.arange(begin, end), part)
+                logits[begin:end] = self.after_of(np.arange(begin, end), part)
             vars(self)["_after"] = logits
         return vars(self)["_after"]
 
-    def _calibrate(self, rows: Ints, progress: Progress = silent) -> Floats:
-        """Return the calibrated logits of some rows."""
+    def after_of(self, rows: Ints, progress: Progress = silent) -> Floats:
+        """Return the calibrated logits of some rows of the table."""
         if self.calibrated is not None:
             return self.calibrated[rows]
         scores = self.scores.logit[rows]

@@ -121,7 +121,7 @@ class Choice:
         if name == self.chosen:
             return self
         start, number = time.perf_counter(), names.index(name)
-        why = requested_reason(name, self.trial.gains[number])
+        why = requested_reason(name, self.trial.gains[number], self.measure)
         taken = _fitted(self.trial, number, why, start, self.candidates["allowed"].tolist())
         return replace(taken, seconds=self.seconds + taken.seconds)
 
@@ -398,15 +398,16 @@ def lift_reason(trial: Trial, chosen: int, best: int) -> str:
 def no_lift_reason(trial: Trial, chosen: int, allowed: Sequence[int]) -> str:
     """Say why nothing, or one map for all rows, was chosen; and how large the largest lift is."""
     tried, measure = trial.tried, trial.measure
+    candidate = "candidate" if len(allowed) == len(tried) else "candidate that may be chosen"
     said = (
-        "Leave the model as it is: on rows that it was not fitted on, no candidate is "
+        f"Leave the model as it is: on rows that it was not fitted on, no {candidate} is "
         f"significantly better in both {measure} and log-loss."
     )
     if chosen:
         said = (
             f"'{tried[chosen].candidate.name}' improves the probabilities: log-loss "
-            f"{tried[0].log_loss:.4f} before and {tried[chosen].log_loss:.4f} after. No candidate "
-            f"is significantly better in {measure}, too."
+            f"{tried[0].log_loss:.4f} before and {tried[chosen].log_loss:.4f} after. No "
+            f"{candidate} is significantly better in {measure}, too."
         )
     best = max((i for i in allowed if i), key=lambda i: trial.gains[i].auc, default=0)
     if trial.gains[best].auc < LEAST_SHOWN:
@@ -415,11 +416,11 @@ def no_lift_reason(trial: Trial, chosen: int, allowed: Sequence[int]) -> str:
     return f"{said} The largest lift is {largest}."
 
 
-def requested_reason(name: str, gain: Gain) -> str:
+def requested_reason(name: str, gain: Gain, measure: str = "AUC") -> str:
     """Say how good a requested scheme is on rows that it was not fitted on."""
     found = "significantly better" if gain.low > 0 else "not significantly better"
     found = "significantly worse" if gain.high < 0 else found
-    return f"'{name}' was requested. It is {found} than the model: {_shown(gain)}."
+    return f"'{name}' was requested. It is {found} than the model: {_shown(gain, measure)}."
 
 
 def candidate_table(trial: Trial, chosen: int, allowed: Sequence[bool]) -> pd.DataFrame:

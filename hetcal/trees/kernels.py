@@ -16,6 +16,7 @@ from hetcal.trees.bins import Bytes, Codes, Keys
 SEQUENCE = 0x03F79D71B4CB0A89  # de Bruijn: shifted by 0, 1, …, 63 its first six bits all differ
 PLACE = np.empty(64, dtype=np.int64)
 PLACE[[(SEQUENCE << place) % 2**64 >> 58 for place in range(64)]] = np.arange(64)
+Words = NDArray[np.uint64]
 CACHED = 1024  # rows whose bits stay in the innermost cache
 
 
@@ -27,15 +28,20 @@ def first_left(
     limit: Singles,
     missing_left: Bools,
     crossed: NDArray[Any],
+    place: Ints,
+    width: Ints,
+    words: Words,
 ) -> Ints:
     """Return for some rows the first leaf that no split of a small tree crosses out.
 
     A split that sends a row right crosses out the leaves of its left part. All splits are
     evaluated, whether or not they are on the row's path, since that needs no jumps: those on the
     path cross out all leaves before the row's own, those off the path none but these and later
-    ones.
+    ones. A split with a set of some `width` sends those ranks left whose bits are set in its words,
+    which begin at its `place`; the last bit is 0, so that it can stand for missing values.
     """
     leaf = np.empty(end - begin, dtype=np.int64)
+    one, six = np.uint64(1), np.uint64(6)
     gone, none = np.empty(CACHED, dtype=crossed.dtype), crossed.dtype.type(0)
     for start in range(begin, end, CACHED):
         size = min(CACHED, end - start)
@@ -43,7 +49,18 @@ def first_left(
         for split in range(feature.size):
             values = columns[feature[split], start : start + size]
             edge, bits = limit[split], crossed[split]
-            if missing_left[split]:
+            last, at = np.float32(64 * width[split] - 1), np.uint64(place[split])
+            if width[split] == 1:  # the same word for all rows
+                word = words[at]
+                for i in range(size):
+                    rank = np.uint64(np.int64(values[i] if values[i] >= 0 else last))
+                    gone[i] |= bits * crossed.dtype.type(~(word >> rank) & one)
+            elif width[split] > 1:
+                for i in range(size):
+                    rank = np.uint64(np.int64(values[i] if values[i] >= 0 else last))
+                    word = words[at + (rank >> six)] >> (rank & np.uint64(63))
+                    gone[i] |= bits * crossed.dtype.type(~word & one)
+            elif missing_left[split]:
                 for i in range(size):
                     gone[i] |= bits if values[i] > edge else none
             else:
@@ -63,14 +80,24 @@ def end_of_path(
     limit: Singles,
     missing_left: Bools,
     right: Ints,
+    place: Ints,
+    width: Ints,
+    words: Words,
 ) -> Ints:
-    """Return the node in which each of some rows ends; the left child follows its parent."""
-    node = np.empty(end - begin, dtype=np.int64)
+    """Return the node in which each of some rows ends; the left child follows its parent.
+
+    Sets of ranks are those of `first_left`.
+    """
+    node, sets = np.empty(end - begin, dtype=np.int64), words.size > 0
     for i in range(begin, end):
         position = 0
         while feature[position] >= 0:
             value = columns[feature[position], i]
-            if value <= limit[position] or (missing_left[position] and np.isnan(value)):
+            if sets and width[position] > 0:
+                rank = np.int64(value) if value >= 0 else 64 * width[position] - 1
+                word = words[place[position] + (rank >> 6)] >> np.uint64(rank & 63)
+                position = position + 1 if word & np.uint64(1) else right[position]
+            elif value <= limit[position] or (missing_left[position] and np.isnan(value)):
                 position += 1
             else:
                 position = right[position]

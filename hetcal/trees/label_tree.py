@@ -4,7 +4,7 @@ Every column is put into bins of many parts. A node adds up its rows per part, j
 between bins, and looks only into the bins, then into the parts, that could hold a better cut.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -19,12 +19,59 @@ from hetcal.trees.cuts import Cut, Gini, Judge, RowMagnifier, Runs, Search, best
 from hetcal.trees.passes import REFERENCE, Passes, bin_rows, compiled_passes
 
 
+@dataclass(frozen=True, eq=False)
+class RankSets:
+    """Nodes that cut a column of categories by a set of ranks: they go left, all others right."""
+
+    node: Ints  # their positions, ascending
+    size: Ints  # ranks of each set
+    rank: Ints  # set after set, ascending in each
+
+    @classmethod
+    def of(cls, sets: Mapping[int, Sequence[int]]) -> Self:
+        """Take the ranks of each node."""
+        ranks = [sorted(sets[node]) for node in sorted(sets)]
+        return cls(
+            np.array(sorted(sets), dtype=np.int64),
+            np.array([len(each) for each in ranks], dtype=np.int64),
+            np.array([rank for each in ranks for rank in each], dtype=np.int64),
+        )
+
+    @classmethod
+    def joined(cls, sets: Sequence[Self], starts: Ints) -> Self:
+        """Put the nodes of trees, whose first positions are `starts`, one after the other."""
+        none = np.empty(0, dtype=np.int64)
+        moved = (each.node + start for each, start in zip(sets, starts, strict=True))
+        return cls(
+            np.concatenate([none, *moved]),
+            np.concatenate([none, *(each.size for each in sets)]),
+            np.concatenate([none, *(each.rank for each in sets)]),
+        )
+
+    def inside(self, first: int, last: int) -> "RankSets":
+        """Return the sets of the nodes from `first` to before `last`, counted from `first`."""
+        begin, end = np.searchsorted(self.node, [first, last]).tolist()
+        ends = np.concatenate([[0], np.cumsum(self.size)])
+        rank = self.rank[ends[begin] : ends[end]]
+        return RankSets(self.node[begin:end] - first, self.size[begin:end], rank)
+
+    def by_node(self) -> dict[int, list[int]]:
+        """Return the ranks of each node."""
+        ranks = np.split(self.rank, np.cumsum(self.size)[:-1]) if self.node.size else []
+        pairs = zip(self.node.tolist(), ranks, strict=True)
+        return {node: each.tolist() for node, each in pairs}
+
+
+NO_SETS = RankSets.of({})
+
+
 @dataclass(frozen=True)
 class GrownTree:
     """The nodes of a tree: each node first, then its left part, then its right part."""
 
     feature: Ints  # column that a node cuts; -1 for a leaf
-    threshold: Floats  # values up to it go left; infinity: all but missing ones; NaN for a leaf
+    # Values up to it go left; infinity: all but missing ones; NaN for a leaf and for a set.
+    threshold: Floats
     missing_left: Bools  # side of the missing values; False for a leaf
     left: Ints  # left child; 0 for a leaf
     right: Ints  # right child; 0 for a leaf
@@ -32,6 +79,7 @@ class GrownTree:
     rate: Floats  # share of positive labels, or of the most common of many classes, by weight
     gaps: Bools | None = None  # whether values of a column are missing; None if unknown
     beside: Floats | None = None  # nodes x 2: values next to the threshold; None if unknown
+    sets: RankSets = NO_SETS  # instead of thresholds
 
     @classmethod
     def from_scikit_learn(cls, tree: Any) -> Self:
@@ -325,7 +373,7 @@ def end_nodes(tree: GrownTree, keys: Floats, limits: Floats) -> Ints:
 
 
 def subtree(tree: GrownTree, split: Bools) -> GrownTree:
-    """Return the tree in which only the given nodes are split."""
+    """Return the tree, of thresholds, in which only the given nodes are split."""
     reached = np.zeros(split.size, dtype=np.bool_)
     reached[0] = True
     for node in np.flatnonzero(split):

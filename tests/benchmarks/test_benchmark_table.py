@@ -1,5 +1,7 @@
+from dataclasses import replace
+
 from hetcal.benchmarks.benchmark import ContenderResult, ModelResult
-from hetcal.benchmarks.tables import NOTES, model_table, summary_table
+from hetcal.benchmarks.tables import NOTES, data_set_table, model_table, summary_table
 
 
 def result(name, training_seconds=None, **contenders):
@@ -74,3 +76,16 @@ def test_a_summary_without_auto_and_without_a_unit_leaves_their_columns_empty():
     lines = summary_table([bare]).strip().splitlines()
     assert lines[0] == "1 model"
     assert lines[3].split() == ["tree", "1", "-0.0100", "1", "0"]
+
+
+def test_networks_of_one_data_set_count_once():
+    results = [
+        replace(each, model=name)
+        for each, name in ((ONE, "bank-a"), (TWO, "bank-b"), (TWO, "higgs-a"))
+    ]
+    headings, *lines = data_set_table(results).strip().splitlines()
+    assert headings.split() == ["median", "lift", "bank", "higgs", "median"]
+    assert [line.split() for line in lines[:2]] == [
+        ["tree", "+0.0100", "+0.0300", "+0.0200"],  # -0.01 and 0.03; 0.03; their mean
+        ["auto", "+0.0150", "+0.0200", "+0.0175"],
+    ]

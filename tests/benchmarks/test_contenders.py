@@ -76,7 +76,9 @@ def test_no_scheme_reads_test_labels_or_the_memorised_scores_of_training_rows(ro
     assert contender(replace(rows, test=test, train=train)).tolist() == contender(rows).tolist()
 
 
-@pytest.mark.parametrize("name", ["tree", "tree by CV", "pruned tree", "forest", "boosted", "auto"])
+@pytest.mark.parametrize(
+    "name", ["Algorithm 1", "tree by CV", "pruned tree", "forest", "additive", "stacked", "auto"]
+)
 def test_trees_use_a_column_that_the_network_does_not_see(bank, name):
     table, model = bank
     y = np.where(table.X["balance"] > 60, 1 - table.y, table.y)
@@ -96,6 +98,24 @@ def test_boosted_trees_do_not_depend_on_how_categories_are_coded(rows):
     model.fit(train, rows.train.y)
     expected = model.decision_function(test)
     np.testing.assert_allclose(contenders.boosted_trees(rows), expected)
+
+
+@pytest.mark.parametrize("grow", [contenders._sklearn_trees, contenders._lightgbm_trees])
+def test_rivals_on_the_same_rows_stack_the_score_by_a_logistic_regression(rows, grow):
+    alone = contenders.same_rows(grow, False, rows)
+    both = contenders.same_rows(grow, True, rows)
+    design = np.column_stack([np.ones(alone.size), rows.test.scores, alone])
+    _, residual, *_ = np.linalg.lstsq(design, both, rcond=None)
+    assert residual.item() < 1e-16 * alone.size  # a weighted sum of both, and nothing else
+    assert np.ptp(both - alone) > 0.1
+
+
+def test_a_rung_without_the_network_does_not_read_the_scores_of_test_rows(rows):
+    other = replace(rows, test=replace(rows.test, scores=-rows.test.scores))
+    for name in contenders.RUNGS:
+        alone = contenders.rung_alone(name, rows)
+        assert alone.tolist() == contenders.rung_alone(name, other).tolist()
+        assert np.ptp(alone) > 0.1
 
 
 def test_boosted_trees_take_a_category_of_test_rows_alone_as_missing(rows):

@@ -3,8 +3,14 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from hetcal.figures.base import PALETTE
-from hetcal.figures.rows import applied_map_figure, joined_steps, waterfall_figure
+from hetcal.figures.base import MAX_POINTS, PALETTE
+from hetcal.figures.rows import (
+    applied_map_figure,
+    applied_multiples_figure,
+    joined_steps,
+    waterfall_figure,
+)
+from hetcal.results.applied import applied_map
 
 
 def way(changes=(1.0, -0.5, 0.25, 0.1, 0.0)):
@@ -124,3 +130,22 @@ def test_both_axes_of_the_applied_map_are_probabilities_on_the_same_scale(found)
     assert layout.xaxis.title.text == "probability before"
     assert layout.yaxis.title.text == "probability after"
     assert layout.xaxis.range == layout.yaxis.range == (0, pytest.approx(0.63))
+
+
+def test_every_leaf_has_a_panel_on_the_same_axes_and_can_be_clicked():
+    before = np.random.default_rng(3).normal(size=400)
+    maps = {leaf: applied_map(before, before / leaf) for leaf in (1, 2, 5)}
+    figure = applied_multiples_figure({0: maps[1], **maps}, selected=5)
+    means = [each for each in figure.data if each.name == "mean after"]
+    assert [set(each.customdata) for each in means] == [{1}, {2}, {5}]
+    assert list(means[1].y) == maps[2]["mean"].tolist()
+    assert len({each.xaxis for each in means}) == 3
+    assert {figure.layout[f"{axis}3"].matches for axis in ("xaxis", "yaxis")} == {"x", "y"}
+    titles = [each.text for each in figure.layout.annotations]
+    assert titles == ["Leaf 1", "Leaf 2", "<b>Leaf 5</b>"]
+
+
+def test_many_leaves_stay_within_the_points_that_a_figure_may_have():
+    points = applied_map(np.linspace(-3, 3, 2_000), np.linspace(-3, 3, 2_000))
+    figure = applied_multiples_figure(dict.fromkeys(range(1, 65), points))
+    assert sum(len(each.x) for each in figure.data) <= MAX_POINTS

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hetcal.figures.base import DIVERGING, MAX_POINTS
+from hetcal.figures.base import DIVERGING, MAX_POINTS, PALETTE
 from hetcal.figures.terms import curve_figure, curves_figure, logit_span, odds_words, pair_figure
 from hetcal.partitions.nodes import Feature
 from hetcal.partitions.terms import Axis, Curve, Pair, Terms
@@ -51,7 +51,7 @@ def test_the_band_is_1_96_standard_errors_to_each_side():
 def test_missing_values_are_a_dot_apart_from_the_curve():
     figure = curve_figure(AGE, SPAN)
     dots, end = points(figure), lines(figure)[-1].x[-1]
-    assert list(dots.marker.opacity) == [0, 0, 0, 0, 1]
+    assert list(dots.marker.color) == ["rgba(0,0,0,0)"] * 4 + [PALETTE["after"]]
     assert dots.y[-1] == 0.3
     assert dots.x[-1] > end + 0.1 * (end - 20.5)
     assert list(figure.layout.xaxis.ticktext)[-1] == "missing"

@@ -85,7 +85,10 @@ def test_a_saved_scheme_shows_what_the_scheme_gives_and_why(segments):
     assert figure(app, "results_ladder_forest")["layout"]["yaxis"]["ticktext"][-1] != ""
     assert not app.button_group, "a rung of a saved run cannot be taken"
     app = calm(go(app, "pages/calibration.py"))
-    assert any("The scheme in use is 'forest'. These maps" in each for each in said(app.info))
+    assert any(
+        "The scheme in use is 'forest'. Every row passes many trees" in each
+        for each in said(app.info)
+    )
 
 
 def test_maps_that_calibrate_are_not_said_to_be_for_diagnosis(artifact):

@@ -20,6 +20,7 @@ from tests.pages.visit import (
     go,
     links,
     metrics,
+    numbers,
     open_page,
     press,
     said,
@@ -248,12 +249,11 @@ def test_the_maps_of_one_tree_are_those_that_calibrate(visit, runs, name):
     assert "The ranking within a leaf is unchanged" in everything(app)
 
 
-def test_the_maps_beside_many_trees_are_said_not_to_calibrate(visit):
+def test_many_trees_are_said_to_have_no_map_in_a_leaf(visit):
     app = visit("forest")
     assert "The scheme in use has too many trees to show" in everything(app)
     app = calm(go(app, "pages/calibration.py"))
-    assert "the scheme does not use them" in everything(app)
-    assert "slope_se" in app.dataframe[0].proto.column_order
+    assert "so no leaf has one map" in everything(app)
     assert FINER in everything(calm(go(app, "pages/results.py")))
 
 
@@ -264,7 +264,9 @@ def test_a_model_that_is_left_as_it_is_has_neither_maps_nor_shares_of_a_lift(vis
     app = calm(go(app, "pages/calibration.py"))
     assert "Nothing is calibrated: the model is left as it is." in everything(app)
     assert "See how over-confident the model is in every leaf" in links(app)
-    assert not charts(app)
+    assert "calibration_maps" not in charts(app)
+    means = next(t for t in figure(app, "calibration_applied")["data"] if t["name"] == "mean after")
+    assert numbers(means["y"]) == pytest.approx(numbers(means["x"]))
     app = calm(go(app, "pages/results.py"))
     assert "The ranking of all rows is unchanged" in everything(app)
     assert "have become" not in everything(app)
@@ -302,7 +304,7 @@ def test_a_saved_run_that_left_the_model_as_it_is_says_so(visit, runs):
     assert charts(app) & {"results_change", "results_leaves"} == set()
     app = calm(go(app, "pages/calibration.py"))
     assert "Nothing is calibrated" in everything(app)
-    assert not charts(app)
+    assert "calibration_maps" not in charts(app)
 
 
 def test_a_tree_of_sampled_rows_says_that_the_chart_counts_the_sample(segments, monkeypatch):

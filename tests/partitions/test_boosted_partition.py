@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +11,10 @@ from hetcal import parallel as side_by_side
 from hetcal.errors import PartitionError
 from hetcal.partitions import boosted
 from hetcal.partitions.boosted import BoostedPartition
+from hetcal.partitions.ensemble import ensemble_fields, read_ensemble
 from hetcal.partitions.forest import ForestPartition
 from hetcal.schemes.stages import NestedStage, stacked_stage
+from hetcal.strict_json import Fields
 
 FOLDS = "rows are divided into folds, where a weight of 2 is not two rows"
 
@@ -107,9 +111,40 @@ def test_what_progress_raises_ends_the_growth_of_all_members(monkeypatch):
 def test_margin_is_the_mean_of_what_lightgbm_predicts(caught):
     fitted, models = caught
     X, _ = rows(1)
+    X.loc[:99, "e"] = "new"
     matrix = fitted.ensemble_.columns.matrix(X)
     expected = margins(models, matrix).mean(axis=0)
+    assert np.isnan(matrix[:100, 4]).all()
     assert np.abs(fitted.decision_function(X) - expected).max() < 1e-12
+
+
+def test_categories_are_divided_into_sets_that_need_not_follow_their_rates():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(4_000, 2)), columns=["number", "noise"])
+    X["letter"] = rng.choice([*"pqrstu"], 4_000)
+    rate = X["letter"].map(dict(zip("pqrstu", [0.35, 0.4, 0.45, 0.5, 0.55, 0.6], strict=True)))
+    sign = np.where(X["letter"].isin([*"prt"]), 1, -1)  # every second one in the order of rates
+    y = rng.random(4_000) < (rate + 0.3 * sign * np.sign(X["number"]))
+    trees = BoostedPartition(2, max_iter=10).fit(X, y).ensemble_
+    assert np.array_equal(trees.sets.node, np.flatnonzero(trees.feature == 2))
+    nodes = [node for tree in range(trees.trees) for node in trees.partition(tree).nodes]
+    left = {node.categories for node in nodes if node.feature == "letter"}
+    assert any("".join(letters) not in "pqrstu" for letters in left)
+
+
+@pytest.mark.parametrize("compiled", ["0", "1"])
+def test_rules_in_words_and_the_file_send_rows_to_the_same_leaves(caught, compiled, monkeypatch):
+    monkeypatch.setenv("HETCAL_COMPILED", compiled)
+    fitted, _ = caught
+    X, _ = rows(1)
+    X.loc[:99, "e"] = "new"
+    leaves = fitted.apply(X)
+    text = json.dumps(ensemble_fields(fitted.ensemble_))
+    read = read_ensemble(Fields(json.loads(text), "the trees"))
+    assert fitted.ensemble_.sets.node.size > 50
+    assert np.array_equal(np.column_stack([each.apply(X) for each in fitted.partitions_]), leaves)
+    assert np.array_equal(read.apply(X) - read.leaf_starts + 1, leaves)
+    assert json.dumps(ensemble_fields(read)) == text
 
 
 def test_nested_maps_with_first_slope_0_are_the_boosted_model_whatever_the_score(caught):

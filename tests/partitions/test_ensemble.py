@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -5,11 +6,19 @@ import pandas as pd
 import pytest
 
 from hetcal.errors import PartitionError
+from hetcal.partitions import ensemble
 from hetcal.partitions.encoding import encode_columns
-from hetcal.partitions.ensemble import FlatTree, TreeColumns, ensemble_fields, read_ensemble
+from hetcal.partitions.ensemble import (
+    FlatTree,
+    TreeColumns,
+    TreeEnsemble,
+    ensemble_fields,
+    read_ensemble,
+)
 from hetcal.partitions.forest import ForestPartition
 from hetcal.partitions.nodes import Feature
 from hetcal.strict_json import Fields, JsonError
+from hetcal.trees.label_tree import RankSets
 
 
 def rows(seed, size=1_500):
@@ -140,11 +149,97 @@ def test_a_column_named_twice_is_refused():
         TreeColumns((Feature("n", "number"),) * 2, ((), ()))
 
 
+def with_sets():
+    """Two trees: the categories of ranks 0 and 2 against the rest, then rank 1 against the rest."""
+    sets = RankSets(np.array([0, 3]), np.array([2, 1]), np.array([0, 2, 1]))
+    feature, right = np.array([1, -1, -1] * 2), np.array([2, 0, 0] * 2)
+    nowhere = np.zeros(6, dtype=np.bool_)
+    return TreeEnsemble(COLUMNS, np.array([3, 3]), feature, np.zeros(6), nowhere, right, sets)
+
+
+@pytest.mark.parametrize("compiled", ["0", "1"])
+def test_categories_of_a_set_go_left_and_all_else_goes_right(compiled, monkeypatch):
+    monkeypatch.setenv("HETCAL_COMPILED", compiled)
+    X = pd.DataFrame({"n": 0.0, "c": ["p", "q", "r", None, "new"]})  # ranks 2, 0, 1
+    assert with_sets().apply(X).T.tolist() == [[0, 0, 1, 1, 1], [3, 3, 2, 3, 3]]
+
+
+def test_rules_name_the_categories_of_a_set():
+    trees = with_sets()
+    rules = [[leaf.rule for leaf in trees.partition(tree).leaves] for tree in (0, 1)]
+    assert rules == [["c is p or q", "c is r"], ["c is r", "c is p or q"]]
+
+
+def test_files_without_sets_are_as_before(grown):
+    assert "sets" not in ensemble_fields(grown)
+
+
+def test_fields_give_back_every_set():
+    again = read_ensemble(Fields(json.loads(json.dumps(ensemble_fields(with_sets()))), "it"))
+    for name in ("node", "size", "rank"):
+        assert np.array_equal(getattr(again.sets, name), getattr(with_sets().sets, name))
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"node": [0, 6]}, "not those of nodes"),
+        ({"node": [3, 0]}, "not those of nodes"),
+        ({"node": [0, 0]}, "not those of nodes"),
+        ({"node": [0, 4]}, "a leaf has a set"),
+        ({"size": [3, 0]}, "one entry for each node"),
+        ({"size": [2, 2]}, "one entry for each node"),
+        ({"size": [2]}, "one entry for each node"),
+        ({"rank": [0, 3, 1]}, "not listed"),
+        ({"rank": [2, 0, 1]}, "not sorted"),
+        ({"rank": [0, 0, 1]}, "twice"),
+    ],
+)
+def test_sets_that_are_none_are_refused(change, problem):
+    fields = ensemble_fields(with_sets())
+    fields["sets"].update(change)
+    with pytest.raises(PartitionError, match=problem):
+        read_ensemble(Fields(fields, "the trees"))
+
+
+@pytest.mark.parametrize("change", [{"node": [-1, 3]}, {"rank": [0, 2, "1"]}, {"more": []}])
+def test_sets_of_other_fields_or_numbers_are_refused(change):
+    fields = ensemble_fields(with_sets())
+    fields["sets"].update(change)
+    with pytest.raises(JsonError):
+        read_ensemble(Fields(fields, "the trees"))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        ("feature", 0, "not listed"),  # a column of numbers has no categories
+        ("threshold", 1.5, "beside another rule"),
+        ("missing_left", True, "beside another rule"),
+    ],
+)
+def test_a_set_stands_for_a_category_column_and_alone(field, value, problem):
+    changed = getattr(with_sets(), field).copy()
+    changed[3] = value
+    with pytest.raises(PartitionError, match=problem):
+        replace(with_sets(), **{field: changed})
+
+
+def test_sets_that_would_fill_the_memory_are_refused(monkeypatch):
+    monkeypatch.setattr(ensemble, "MAX_WORDS", 1)
+    with pytest.raises(PartitionError, match="too many categories"):
+        with_sets()
+
+
 WIDTH = 3
+CATEGORIES = 64, 63, 200  # as many as fill a word but for the missing ones, or more
 
 
 def random_tree(leaves, rng):
-    """Draw a tree of so many leaves, cut anywhere, with missing values on either side."""
+    """Draw a tree of so many leaves, cut anywhere, with missing values on either side.
+
+    Some nodes send a set of ranks left, which begins at any word.
+    """
     feature, right = [], []
 
     def grow(many):
@@ -158,10 +253,16 @@ def random_tree(leaves, rng):
             grow(many - left)
 
     grow(leaves)
-    limit = rng.integers(-3, 4, len(feature)).astype(np.float32)
+    limit = rng.integers(-1, 10, len(feature)).astype(np.float32)
     missing_left = rng.random(len(feature)) < 0.5
     limit[~missing_left & (rng.random(len(feature)) < 0.1)] = np.inf
-    return FlatTree(np.array(feature), limit, missing_left, np.array(right))
+    nodes = np.array(feature)
+    width = np.where(rng.random(nodes.size) < 0.4, np.array(CATEGORIES)[nodes] // 64 + 1, 0)
+    words = rng.integers(0, 2**64, width.sum(), dtype=np.uint64)
+    place = np.cumsum(width) - width
+    last = (place + width)[width > 0] - 1
+    words[last] &= np.uint64(2**63 - 1)
+    return FlatTree(nodes, limit, missing_left, np.array(right), place, width, words)
 
 
 def walked(tree, row):
@@ -169,7 +270,12 @@ def walked(tree, row):
     position = 0
     while (column := tree.feature[position]) >= 0:
         missing = np.isnan(row[column])
-        left = tree.missing_left[position] if missing else row[column] <= tree.limit[position]
+        if tree.width[position]:
+            words = tree.words[tree.place[position] :][: tree.width[position]]
+            bits = sum(int(word) << 64 * i for i, word in enumerate(words))
+            left = not missing and bits >> int(row[column]) & 1
+        else:
+            left = tree.missing_left[position] if missing else row[column] <= tree.limit[position]
         position = position + 1 if left else tree.right[position]
     return (tree.feature[:position] < 0).sum()
 
@@ -179,7 +285,8 @@ def walked(tree, row):
 def test_rows_reach_the_leaf_that_a_walk_from_node_to_node_reaches(leaves, compiled, monkeypatch):
     monkeypatch.setenv("HETCAL_COMPILED", compiled)
     rng = np.random.default_rng(leaves)
-    columns = rng.integers(-4, 5, (WIDTH, 1_500)).astype(np.float32)  # many are at a limit
+    columns = rng.integers(0, np.array(CATEGORIES)[:, None], (WIDTH, 1_500)).astype(np.float32)
+    columns[:, ::2] = rng.integers(0, 9, (WIDTH, 750))  # many are at a limit
     columns[rng.random(columns.shape) < 0.2] = np.nan
     for _ in range(3):
         tree = random_tree(leaves, rng)

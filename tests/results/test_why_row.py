@@ -9,7 +9,7 @@ from hetcal.partitions.forest import ForestPartition
 from hetcal.partitions.nodes import Feature
 from hetcal.partitions.terms import Axis, Curve, Pair, Terms
 from hetcal.partitions.tree import TreePartition
-from hetcal.results.why import typical_row, why_row
+from hetcal.results.why import map_steps, typical_row, why_row
 from hetcal.schemes.scheme import Scheme
 from hetcal.schemes.stages import (
     AdditiveStage,
@@ -168,3 +168,12 @@ def test_several_classes_have_no_steps_of_one_logit():
     stage = ClassMapsStage("temperature", ClassMap(np.eye(3), np.zeros(3)))
     with pytest.raises(CalibrationError, match="more than two classes"):
         why_row(Scheme((stage,)), 0.0, X.iloc[:1], TYPICAL)
+
+
+def test_one_map_is_one_step_from_the_score_to_the_result():
+    steps = map_steps(2.0, 0.5, "map of leaf 3", "a ≤ 1")
+    assert steps["name"].tolist() == ["score before", "map of leaf 3", "after"]
+    assert steps["change"].tolist() == [2.0, -1.5, 0.0]
+    assert steps["probability"].tolist() == pytest.approx(expit([2.0, 0.5, 0.5]))
+    with pytest.raises(CalibrationError, match="finite score"):
+        map_steps(np.nan, 0.5, "map of leaf 3", "a ≤ 1")

@@ -7,6 +7,7 @@ was chosen, which is measured on many fresh rows.
 """
 
 import argparse
+import sys
 
 import numpy as np
 import pandas as pd
@@ -34,8 +35,8 @@ def one_table(seed, name):
     rows, rate = int(rng.choice([1_000, 2_000, 4_000])), float(rng.choice([0.08, 0.2, 0.5]))
     columns = int(rng.choice([3, 6]))
     frame = draw_rows(rng, rows, rate, columns)
-    table = hetcal.make_table(frame, label="y", score="score")
-    scores = hetcal.scores_from_column(table, "logit")
+    table = hetcal.make_table(frame, hetcal.Roles(label="y", positive="1", score="score"))
+    scores = hetcal.scores_from_column(table.frame["score"], "logit")
     settings = hetcal.Settings(partition=name, fractions=SHARES, seed=seed)
     finished = hetcal.run(table, scores, settings)
     fresh = draw_rows(np.random.default_rng(seed + 10**6), FRESH, rate, columns)
@@ -61,14 +62,17 @@ def main():
     options.add_argument("--partition", default="auto")
     given = options.parse_args()
     found = pd.DataFrame(one_table(seed, given.partition) for seed in range(given.tables))
-    print(found["chosen"].value_counts().to_string())
-    print(f"says that it helps: {found['helps'].mean():.1%} of {len(found)} tables")
-    print(f"ranks significantly worse: {found['harm'].sum()}")
+    lines = [
+        found["chosen"].value_counts().to_string(),
+        f"says that it helps: {found['helps'].mean():.1%} of {len(found)} tables",
+        f"ranks significantly worse: {found['harm'].sum()}",
+    ]
     for name, part in (("all", found), ("at most 30 positive test rows", found[found["few"]])):
         moved = part[part["moved"]]
         if len(moved):
             share = moved["covered"].mean()
-            print(f"interval holds the true lift, {name}: {share:.1%} of {len(moved)} that moved")
+            lines.append(f"interval holds the true lift, {name}: {share:.1%} of {len(moved)}")
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -9,11 +9,13 @@ from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.calibrators.shapes import Tamed
 from hetcal.choices import CALIBRATORS
 from hetcal.figures.results import class_maps_table
+from hetcal.results.term_words import correction_words
 from hetcal.runs.run import maps_in_words
-from hetcal.schemes.candidates import in_words
+from hetcal.schemes.candidates import IDENTITY, in_words
 from pages.shared.display.columns import CLASS_MAPS
-from pages.shared.display.messages import plain
+from pages.shared.display.messages import plain, unbroken
 from pages.shared.display.tables import draw_table
+from pages.shared.flow.applied import scheme_of
 from pages.shared.flow.flow import Flow
 from pages.shared.state import LEAST_ROWS, bound, choice, setting, update, workspace
 
@@ -37,26 +39,27 @@ STRENGTHS = {
     float("inf"): "infinite (one map)",
 }
 
-UNUSED = (
-    "These maps are fitted in the leaves of the tree shown. They show where the score is wrong, "
-    "but the scheme does not use them."
+MANY_TREES = (
+    "Every row passes many trees, so no leaf has one map. The bands below show what becomes of the "
+    "scores of each leaf of the tree shown."
 )
 
 
 def map_controls(flow: Flow) -> None:
-    """Let the user choose the kind of map, its shrinkage and the minimum of the rarer class."""
-    saved = flow.saved is not None
+    """Let the user choose the kind of map, its shrinkage and the minimum of the rarer class.
+
+    A scheme comes with its own maps, and a saved run with those that were fitted.
+    """
     if flow.choice is not None:
-        _say_scheme(flow, saved)
-    settings, scheme = workspace().settings, flow.choice is not None
+        return
+    settings = workspace().settings
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        if not saved:
+        if flow.saved is None:
             st.selectbox(
                 "Map",
                 CALIBRATORS,
                 format_func=NAMES.__getitem__,
                 width=240,
-                disabled=scheme,
                 **bound("setting_calibrator", settings.calibrator, _choose_map),
             )
             st.selectbox(
@@ -64,7 +67,7 @@ def map_controls(flow: Flow) -> None:
                 list(STRENGTHS),
                 format_func=STRENGTHS.__getitem__,
                 width=220,
-                disabled=scheme or settings.calibrator not in FAMILIES,
+                disabled=settings.calibrator not in FAMILIES,
                 help="A penalty shrinks every map towards the pooled map, which helps small "
                 "leaves. Maps without parameters cannot be shrunk.",
                 **setting("shrinkage"),
@@ -74,7 +77,7 @@ def map_controls(flow: Flow) -> None:
             *LEAST_ROWS,
             step=10,
             width=240,
-            disabled=scheme or settings.shrinkage != 0,
+            disabled=settings.shrinkage != 0,
             help="Calibration rows of the rarer class that a leaf needs for a slope of its own. "
             "With fewer, with separated classes or a slope that is not positive, it has the pooled "
             "slope and an intercept of its own.",
@@ -112,31 +115,38 @@ def class_method_controls(flow: Flow) -> None:
         draw_table(maps, CLASS_MAPS)
     source = "model as it is" if run.calibrator.pooled_.is_identity else "map of all classes"
     st.info(
-        f"Results come from the {source}. The maps below are for class {plain(flow.shown)} "
-        "against all others: they show how its scores should change in every leaf.",
+        f"Below is what the {source} does to the probability of class {plain(flow.shown)}: it "
+        "depends on the scores of all classes, so it is not one map of its own score.",
         icon=":material/info:",
     )
 
 
-def say_untouched(flow: Flow) -> None:
-    """Say that there are no maps if the model is left as it is, and where to look instead."""
-    st.info(
-        f"Nothing is calibrated: the model is left as it is. {plain(flow.choice.why)}",
-        icon=":material/info:",
-    )
-    st.page_link(
-        "pages/overconfidence.py",
-        label="See how over-confident the model is in every leaf",
-        icon=":material/arrow_forward:",
-    )
-
-
-def _say_scheme(flow: Flow, saved: bool) -> None:
-    """Say that a scheme calibrates, and what the maps are for."""
-    where = "" if saved else ", see Partition"
-    use = _applied_words(flow.run.calibrator) if flow.run.applied else UNUSED
+def say_applied(flow: Flow) -> None:
+    """Say in a sentence or two what is applied to the scores of two classes."""
+    if flow.choice is None:
+        return
+    if flow.choice.chosen == IDENTITY.name:
+        st.info(
+            f"Nothing is calibrated: the model is left as it is. {plain(flow.choice.why)}",
+            icon=":material/info:",
+        )
+        st.page_link(
+            "pages/overconfidence.py",
+            label="See how over-confident the model is in every leaf",
+            icon=":material/arrow_forward:",
+        )
+        return
+    where = "" if flow.saved is not None else ", see Partition"
     chosen = plain(in_words(flow.choice.chosen))
-    st.info(f"The scheme in use is '{chosen}'{where}. {use}", icon=":material/info:")
+    st.info(f"The scheme in use is '{chosen}'{where}. {_use(flow)}", icon=":material/info:")
+
+
+def _use(flow: Flow) -> str:
+    scheme = scheme_of(flow)
+    correction = None if scheme is None else correction_words(scheme)
+    if correction is not None:
+        return unbroken(correction)
+    return _applied_words(flow.run.calibrator) if flow.run.applied else MANY_TREES
 
 
 def _applied_words(calibrator: LeafCalibrator) -> str:

@@ -141,6 +141,59 @@ def map_columns(calibrator: LeafCalibrator) -> Columns:
     return {name: column for name, column in MAPS.items() if name not in left_out}
 
 
+NO_TEST_ROWS = "no test rows"
+APPLIED: Columns = {
+    "leaf": _number("leaf", width=50, help="0: all rows"),
+    "rule": _text("rule", width=RULE_WIDTH),
+    "rows": _number("test n", format="localized"),
+    "positive_rate": _number("positive", format="percent", help="Share of positive test rows"),
+    "mean_before": _number("mean before", format="percent", help="Mean probability before"),
+    "mean_after": _number("mean after", format="percent", help="Mean probability after"),
+    "slope": _number(
+        "slope",
+        format="%.2f",
+        help="Of the straight line of least squares through the logits after against before",
+    ),
+    "explained": _number(
+        "by the score",
+        format="percent",
+        help="Share of the variance of the logit after that this line explains; 100 % where one "
+        "straight map of the score decides, less where columns decide, too",
+    ),
+}
+
+TERMS: Columns = {
+    "term": _text("term", width=200),
+    "share": _number("share", format="percent", help="Of the variance of all terms"),
+    "together": _number("together", format="percent", help="With the terms above it"),
+    "low": _number("least", format="%+.2f", help="Added to the logit"),
+    "high": _number("most", format="%+.2f", help="Added to the logit"),
+    "words": _text("from … to", width=WIDE_RULE),
+}
+
+STEPS: Columns = {
+    "name": _text("step", width=200),
+    "value": _text("value", width=RULE_WIDTH),
+    "change": _number("logit, change", format="%+.4f"),
+    "logit": _number("logit, then", format="%.4f"),
+    "probability": _number("probability, then", format="percent"),
+}
+
+
+def listed_columns(rows: pd.DataFrame) -> Columns:
+    """Name the columns of rows to look at; those of the table begin with `column`."""
+    own = [name for name in rows if name.startswith("column ")]
+    return {
+        "row": _number("row", format="localized", help="Counted from 1"),
+        "label": _text("label"),
+        "before": _number("before", format="percent"),
+        "after": _number("after", format="percent"),
+        "change": _number("logit change", format="%+.2f"),
+        "loss": _number("loss after", format="%.2f", help=DEFINITIONS["Log-loss"]),
+        **{name: _any(name.removeprefix("column ")) for name in own},
+    }
+
+
 _SCHEME: Columns = {"scheme": _text("scheme", width=190)}
 ORDER_METRICS: Columns = _SCHEME | {
     "auc": _measure("AUC", "AUC"),

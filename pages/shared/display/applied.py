@@ -1,0 +1,135 @@
+"""What is applied to the rows of a leaf: the map or the bands, and the curves before and after."""
+
+import streamlit as st
+
+from hetcal.data.columns import counted
+from hetcal.figures.results import reliability_figure, roc_figure
+from hetcal.figures.rows import (
+    APPLIED_HOW,
+    MULTIPLES_HOW,
+    applied_map_figure,
+    applied_multiples_figure,
+)
+from hetcal.results.applied import Applied
+from pages.shared.display.columns import APPLIED, NO_TEST_ROWS
+from pages.shared.display.messages import plain
+from pages.shared.display.tables import leaf_rows
+from pages.shared.display.widgets import chart, leaf_chart, leaf_name
+from pages.shared.flow.applied import applied_of, curves_inside, has_maps
+from pages.shared.flow.flow import Flow
+from pages.shared.state import ALL_ROWS
+
+ONE_CLASS = "The test rows of this leaf have one label only, so there is no ROC curve."
+NO_ROWS = "No test row is in this leaf."
+
+
+def named_leaf(flow: Flow, leaf: int) -> str:
+    """Name what a section is about, with the rule of a leaf."""
+    if leaf == ALL_ROWS:
+        return leaf_name(leaf)
+    rule = next(each.rule for each in flow.partition.leaves if each.id == leaf)
+    return f"{leaf_name(leaf)}, {plain(rule)}"
+
+
+def show_applied(flow: Flow, leaf: int) -> None:
+    """Show what is done to the probabilities of a leaf, and the table of all leaves."""
+    with st.spinner("Comparing the test rows before and after"):
+        applied = applied_of(flow)
+    st.subheader(f"What is applied · {named_leaf(flow, leaf)}", anchor=False)
+    st.markdown(_applied_words(flow, applied, leaf))
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown("**After against before**")
+        if leaf in applied.maps:
+            chart(
+                applied_map_figure(applied.maps[leaf]),
+                key="calibration_applied",
+                alt=f"Probability after against probability before, {leaf_name(leaf)}",
+                how=APPLIED_HOW,
+            )
+        else:
+            st.caption(NO_ROWS)
+    with right:
+        show_reliability(flow, leaf, "calibration_reliability")
+    if applied.drawn < applied.rows:
+        st.caption(
+            f"Bands come from {applied.drawn:,} of {counted(applied.rows, 'test row')}, spread "
+            "evenly; the table counts all rows."
+        )
+    if not has_maps(flow):
+        st.subheader("Every leaf on the same axes", anchor=False)
+        leaf_chart(
+            applied_multiples_figure(applied.maps, leaf or None),
+            key="calibration_leaves",
+            alt="Probability after against probability before in every leaf",
+            how=MULTIPLES_HOW,
+        )
+    rules = {each.id: each.rule for each in flow.partition.leaves}
+    table = applied.leaves.assign(
+        rule=[rules.get(each, "all rows") for each in applied.leaves["leaf"]]
+    )
+    leaf_rows(table, key="calibration_applied_table", columns=APPLIED, undefined=NO_TEST_ROWS)
+
+
+def _applied_words(flow: Flow, applied: Applied, leaf: int) -> str:
+    found = applied.leaves.set_index("leaf").loc[leaf]
+    if not found["rows"]:
+        return NO_ROWS
+    rows = counted(int(found["rows"]), "test row")
+    moved = (
+        f"On {rows} the mean probability goes from {found['mean_before']:.1%} to "
+        f"**{found['mean_after']:.1%}**; {found['positive_rate']:.1%} are positive."
+    )
+    share = f"{found['explained']:.0%}"
+    if has_maps(flow) and (leaf != ALL_ROWS or not flow.run.divided):
+        return moved
+    if has_maps(flow):
+        return f"{moved} Every leaf has its own map, so all rows together have a band."
+    return (
+        f"{moved} This is not one map: rows with the same score get different probabilities. The "
+        f"score alone explains {share} of the variance of the logit after."
+    )
+
+
+def show_leaf_curves(flow: Flow, leaf: int, key: str) -> None:
+    """Show ROC and reliability before and after, of the test rows of a leaf or of all rows."""
+    with st.spinner("Evaluating the test rows"):
+        curves = curves_inside(flow, leaf)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown("**ROC**")
+        if curves.roc:
+            chart(
+                roc_figure(curves.roc),
+                key=f"{key}_roc",
+                alt=f"ROC curves before and after, {leaf_name(leaf)}",
+                how=ROC_HOW,
+            )
+        else:
+            st.caption(ONE_CLASS if curves.reliability else NO_ROWS)
+    with right:
+        show_reliability(flow, leaf, f"{key}_reliability")
+
+
+def show_reliability(flow: Flow, leaf: int, key: str) -> None:
+    """Show reliability before and after, of the test rows of a leaf or of all rows."""
+    curves = curves_inside(flow, leaf)
+    st.markdown("**Reliability**")
+    if not curves.reliability:
+        st.caption(NO_ROWS)
+        return
+    chart(
+        reliability_figure(curves.reliability),
+        key=key,
+        alt=f"Observed frequency against predicted probability before and after, {leaf_name(leaf)}",
+        how=RELIABILITY_HOW,
+    )
+
+
+ROC_HOW = (
+    "Higher is better: more true positives at the same false positive rate. Dotted line: random "
+    "ranking."
+)
+RELIABILITY_HOW = (
+    "On the dotted line, a predicted 30 % happens 30 % of the time. Bars: 95 % intervals."
+)

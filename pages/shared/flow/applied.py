@@ -1,0 +1,110 @@
+"""What is applied to the rows, as pages show it: cached calls into hetcal."""
+
+import pandas as pd
+
+from hetcal.artifacts.saved_run import SavedRun
+from hetcal.metrics.curves import OperatingPoint
+from hetcal.results.applied import Applied, applied_to_leaves
+from hetcal.results.curves import Curves, inside_leaf, leaf_curves, points_of_rate
+from hetcal.runs.rows import explain_row, listed_rows, rows_with, typical_of
+from hetcal.runs.run import Run
+from hetcal.schemes.scheme import Scheme
+from hetcal.schemes.stages import AdditiveStage
+from pages.shared.flow.cache import cached
+from pages.shared.flow.compute import artifact_of
+from pages.shared.flow.flow import Flow
+from pages.shared.state import ALL_ROWS
+
+
+def scheme_of(flow: Flow) -> Scheme | None:
+    """Return the scheme that takes the place of leaf maps, for two classes."""
+    if flow.classes or flow.choice is None:
+        return None
+    return flow.choice.scheme if flow.saved is None else artifact_of(flow.saved).scheme
+
+
+def correction_of(flow: Flow) -> AdditiveStage | None:
+    """Return the terms that correct the score, if the scheme is such a correction."""
+    scheme = scheme_of(flow)
+    stages = () if scheme is None else scheme.stages
+    return next((each for each in stages if isinstance(each, AdditiveStage)), None)
+
+
+def has_maps(flow: Flow) -> bool:
+    """Whether each leaf has one map of the score of two classes, which is what is applied."""
+    return flow.run.applied and not flow.classes
+
+
+def applied_of(flow: Flow) -> Applied:
+    """Return what is done to the test rows of every leaf."""
+    return _applied(_key(flow), flow.run)
+
+
+def curves_inside(flow: Flow, leaf: int) -> Curves:
+    """Return the curves of the test rows of a leaf, or of all rows."""
+    return flow.curves if leaf == ALL_ROWS else _curves(_key(flow), flow.run, leaf)
+
+
+def points_inside(
+    flow: Flow, leaf: int, rate: float
+) -> tuple[OperatingPoint, OperatingPoint] | None:
+    """Return the points of a false positive rate before and after; None with one class only."""
+    if leaf == ALL_ROWS:
+        return flow.run.points(rate)
+    return _points(_key(flow), flow.run, leaf, rate) if curves_inside(flow, leaf).roc else None
+
+
+def rows_of(flow: Flow, text: str) -> pd.DataFrame:
+    """Return the test rows that can be looked at, or those of them in which a text is found."""
+    return _found_rows(flow.run, text) if text else _rows(flow.run)
+
+
+def steps_of(flow: Flow, row: int) -> pd.DataFrame:
+    """Return the steps of a row from its score to its probability."""
+    return _steps(flow.run, row)
+
+
+def _key(flow: Flow) -> object:
+    """Return what the results of a run depend on."""
+    if flow.saved is None:
+        return flow.run
+    return flow.saved, flow.number, flow.workspace.settings.min_rows
+
+
+@cached
+def _applied(key: object, _run: Run | SavedRun) -> Applied:
+    leaves = [each.id for each in _run.partition.leaves]
+    return applied_to_leaves(_run.comparison.before, _run.comparison.after, leaves)
+
+
+@cached
+def _curves(key: object, _run: Run | SavedRun, leaf: int) -> Curves:
+    return leaf_curves(_run.comparison, leaf)
+
+
+@cached
+def _points(
+    key: object, _run: Run | SavedRun, leaf: int, rate: float
+) -> tuple[OperatingPoint, OperatingPoint]:
+    return points_of_rate(inside_leaf(_run.comparison, leaf), rate)
+
+
+@cached
+def _rows(run: Run) -> pd.DataFrame:
+    return listed_rows(run)
+
+
+@cached
+def _found_rows(run: Run, text: str) -> pd.DataFrame:
+    rows = _rows(run)
+    return rows[rows_with(run.table.X, rows["row"].to_numpy(), text)]
+
+
+@cached
+def _typical(run: Run) -> pd.DataFrame:
+    return typical_of(run)
+
+
+@cached
+def _steps(run: Run, row: int) -> pd.DataFrame:
+    return explain_row(run, row, _typical(run))

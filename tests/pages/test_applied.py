@@ -1,0 +1,188 @@
+"""What is applied, on Calibration, Over-confidence and Results, for every kind of scheme."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.metrics import roc_auc_score
+
+from hetcal.artifacts.artifact import artifact_bytes
+from hetcal.data.columns import counted
+from hetcal.models.scoring import ColumnScoring
+from hetcal.results.why import BEFORE
+from pages.shared.flow import compute
+from tests.pages.visit import (
+    calm,
+    choose_leaf,
+    click_row,
+    figure,
+    go,
+    numbers,
+    open_page,
+    press,
+    said,
+    table_with,
+    upload,
+    with_scores,
+    with_segment_leaves,
+)
+from tests.schemes.chosen import chosen
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The runs that the pages finish."""
+    found, finish = [], compute.finish_run
+
+    def finishing(*args):
+        found.append(finish(*args))
+        return found[-1]
+
+    monkeypatch.setattr(compute, "finish_run", finishing)
+    return found
+
+
+@pytest.fixture
+def calibration(segments, monkeypatch, runs):
+    """Open the Calibration page with a scheme that is chosen by its name."""
+
+    def open_with(name):
+        monkeypatch.setattr(compute, "fit_ensemble", chosen(name))
+        app = go(with_scores(segments), "pages/partition.py")
+        app = app.selectbox(key="setting_partition").select("auto").run()
+        return calm(go(app, "pages/calibration.py"))
+
+    return open_with
+
+
+def charts(app):
+    return {each.key for each in app.get("plotly_chart")}
+
+
+def trace(app, key, name):
+    return next(each for each in figure(app, key)["data"] if each.get("name") == name)
+
+
+def steps(app):
+    return table_with(app, "probability")
+
+
+def listed(app):
+    return next(each.value for each in app.dataframe if "loss" in each.value)
+
+
+def test_where_a_leaf_has_one_map_it_is_met_exactly(segments, runs):
+    app = calm(choose_leaf(go(with_segment_leaves(segments), "pages/calibration.py"), 2))
+    (own,) = (each for each in runs[-1].calibrator.maps_ if each.leaf == 2)
+    mean = trace(app, "calibration_applied", "mean after")
+    before = numbers(mean["x"])
+    logit = own.slope * np.log(before / (1 - before)) + own.intercept
+    assert numbers(mean["y"]) == pytest.approx(expit(logit), abs=1e-9)
+    table = table_with(app, "explained").set_index("leaf")
+    assert table.loc[[1, 2], "explained"].tolist() == pytest.approx([1, 1])
+    assert table.at[0, "explained"] < 0.99
+
+
+def test_many_trees_have_bands_and_no_maps(calibration, runs):
+    app = calibration("forest")
+    assert not charts(app) & {"calibration_maps", "calibration_plane"}
+    assert {"calibration_applied", "calibration_leaves"} <= charts(app)
+    assert any("This is not one map" in each for each in said(app.markdown))
+    run, leaf = runs[-1], 1
+    rows = run.split.test[run.leaf[run.split.test] == leaf]
+    shown = table_with(app, "explained").set_index("leaf").loc[leaf]
+    assert shown["mean_after"] == pytest.approx(expit(run.after[rows]).mean())
+    correlation = np.corrcoef(run.scores.logit[rows], run.after[rows])[0, 1]
+    assert shown["explained"] == pytest.approx(correlation**2)
+
+
+def test_a_correction_shows_its_curves_and_enlarges_the_one_that_is_searched(calibration, runs):
+    app = calibration("additive")
+    (terms,) = (each.terms for each in runs[-1].choice.scheme.stages if hasattr(each, "terms"))
+    assert "calibration_curves" in charts(app)
+    assert "calibration_term_chart" not in charts(app)
+    assert any(f"plus {counted(len(terms.curves), 'curve')}" in each for each in said(app.info))
+    box = app.selectbox(key="calibration_term")
+    assert sorted(box.options) == sorted(terms.names)
+    app = calm(box.select("segment").run())
+    assert "segment" in [each.value for each in app.subheader]
+    assert "calibration_term_chart" in charts(app)
+    app = calm(click_row(app, "calibration_terms", 0))
+    shown = app.selectbox(key="calibration_term").value
+    assert shown == table_with(app, "together")["term"].iloc[0]
+
+
+@pytest.mark.parametrize("name", ["identity", "pooled", "tree", "forest", "additive"])
+def test_every_scheme_says_why_a_row_has_its_probability(calibration, runs, name):
+    app = calibration(name)
+    run = runs[-1]
+    rows = run.split.test
+    change = np.abs(run.after[rows] - run.scores.logit[rows])
+    row = listed(app)["row"].iloc[0] - 1
+    assert abs(run.after[row] - run.scores.logit[row]) == pytest.approx(change.max())
+    assert steps(app)["name"].iloc[0] == BEFORE
+    assert steps(app)["logit"].iloc[0] == run.scores.logit[row]
+    assert steps(app)["logit"].iloc[-1] == pytest.approx(run.after[row], abs=1e-9)
+    assert "row_steps" in charts(app)
+
+
+def test_rows_are_picked_by_a_click_by_number_at_random_and_by_a_search(segments, runs):
+    app = calm(go(with_segment_leaves(segments), "pages/calibration.py"))
+    third = listed(app)["row"].iloc[2]
+    app = calm(click_row(app, "row_list", 2))
+    assert app.number_input(key="row_number").value == third
+    app = calm(app.number_input(key="row_number").set_value(5).run())
+    assert steps(app)["logit"].iloc[-1] == pytest.approx(runs[-1].after[4])
+    app = calm(app.segmented_control(key="row_order").set_value("random").run())
+    first = listed(app)["row"].tolist()
+    assert app.number_input(key="row_number").value == first[0]
+    second = listed(calm(press(app, "Draw others")))["row"].tolist()
+    assert first != second
+    app = calm(app.text_input(key="row_search").set_value("segment = b").run())
+    assert set(listed(app)["column segment"]) == {"b"}
+    app = calm(app.text_input(key="row_search").set_value("nowhere").run())
+    assert any("No row fits" in each for each in said(app.caption))
+
+
+def test_the_most_wrong_rows_are_those_of_the_chosen_leaf(segments, runs):
+    app = calm(choose_leaf(go(with_segment_leaves(segments), "pages/calibration.py"), 1))
+    app = calm(app.segmented_control(key="row_order").set_value("most wrong").run())
+    run = runs[-1]
+    rows = run.split.test[run.leaf[run.split.test] == 1]
+    p = expit(run.after[rows])
+    loss = -np.log(np.where(run.table.y[rows] == 1, p, 1 - p))
+    assert listed(app)["row"].iloc[0] == rows[loss.argmax()] + 1
+    assert set(listed(app)["leaf"]) == {1}
+
+
+@pytest.mark.parametrize("page", ["overconfidence", "results"])
+def test_curves_before_and_after_are_those_of_the_chosen_leaf(calibration, runs, page):
+    app = calm(choose_leaf(go(calibration("forest"), f"pages/{page}.py"), 2))
+    run = runs[-1]
+    rows = run.split.test[run.leaf[run.split.test] == 2]
+    names = [each.get("name") or "" for each in figure(app, f"{page}_roc")["data"]]
+    for name, logit in (("before", run.scores.logit), ("after", run.after)):
+        area = roc_auc_score(run.table.y[rows], logit[rows])
+        assert f"{name} · AUC {area:.4f}" in names
+    assert f"{page}_reliability" in charts(app)
+    assert any(each.value.startswith("Before and after · Leaf 2") for each in app.subheader)
+
+
+@pytest.mark.parametrize("page", ["overconfidence", "results", "calibration"])
+def test_a_leaf_whose_test_rows_have_one_label_has_no_roc_curve(segments, page):
+    inside = (segments["segment"] == "a") & (segments["split"] == "test")
+    frame = segments.assign(label=segments["label"].mask(inside, "yes"))
+    app = calm(choose_leaf(go(with_segment_leaves(frame), f"pages/{page}.py"), 2))
+    assert f"{page}_roc" not in charts(app)
+    assert f"{page}_reliability" in charts(app)
+
+
+def test_a_saved_correction_has_its_curves_and_bands_but_no_rows(calibration, runs):
+    calibration("additive")
+    data = artifact_bytes(runs[-1], ColumnScoring(("score",), "logit"))
+    app = upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", data)
+    app = calm(go(press(calm(app), "Explore this run"), "pages/calibration.py"))
+    assert {"calibration_curves", "calibration_applied", "calibration_leaves"} <= charts(app)
+    assert any("A saved run has no rows" in each for each in said(app.caption))
+    shown = table_with(app, "explained").set_index("leaf")
+    rows = runs[-1].split.test
+    assert shown.at[0, "mean_after"] == pytest.approx(expit(runs[-1].after[rows]).mean(), abs=0.002)

@@ -1,0 +1,106 @@
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+
+from hetcal.data.scores import make_scores
+from hetcal.data.table import Roles, make_table
+from hetcal.errors import CalibrationError
+from hetcal.runs.rows import chosen_rows, explain_row, listed_rows, rows_with, typical_of
+from hetcal.runs.run import run
+from hetcal.runs.settings import Settings
+
+SHARES = (0.4, 0.1, 0.25, 0.25)
+
+
+def finished(partition):
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, 3_000))
+    y = (rng.random(3_000) < expit(z + np.where(x > 0, 1.5, -1.5))).astype(int)
+    frame = pd.DataFrame({"x": x, "plan": rng.choice([*"ab"], 3_000), "y": y, "score": 3 * z})
+    table = make_table(frame, Roles("y", score="score"), "digest")
+    scores = 3 * z
+    scores[0] = np.nan
+    settings = Settings(fractions=SHARES, partition=partition, max_depth=1)
+    return run(table, make_scores(scores, "made up", digest="scores"), settings)
+
+
+@pytest.fixture(scope="module")
+def one_tree():
+    return finished("tree")
+
+
+def test_rows_have_the_probabilities_and_the_loss_of_the_run(one_tree):
+    rows = listed_rows(one_tree)
+    at = one_tree.split.test
+    assert rows["row"].tolist() == at.tolist()
+    after, y = expit(one_tree.after[at]), one_tree.table.y[at]
+    assert rows["after"].to_numpy() == pytest.approx(after)
+    assert rows["before"].to_numpy() == pytest.approx(expit(one_tree.scores.logit[at]))
+    assert rows["loss"].to_numpy() == pytest.approx(-np.log(np.where(y == 1, after, 1 - after)))
+
+
+def test_of_many_rows_some_are_drawn_evenly(one_tree):
+    rows = listed_rows(one_tree, most=100)
+    place = np.searchsorted(np.sort(one_tree.split.test), np.sort(rows["row"]))
+    assert len(rows) == rows["row"].nunique() == 100
+    assert np.ptp(np.diff(place)) <= 1
+
+
+def test_rows_come_in_the_order_asked_for_and_from_one_leaf(one_tree):
+    rows = listed_rows(one_tree)
+    changed = chosen_rows(rows, "most changed", most=5)
+    assert changed["change"].abs().tolist() == sorted(rows["change"].abs())[::-1][:5]
+    wrong = chosen_rows(rows, "most wrong", leaf=2, most=5)
+    inside = rows[rows["leaf"] == 2]
+    assert wrong["loss"].tolist() == sorted(inside["loss"])[::-1][:5]
+    assert chosen_rows(rows, "as in the table", most=3)["row"].tolist() == rows["row"].tolist()[:3]
+
+
+def test_random_rows_are_those_of_the_seed(one_tree):
+    rows = listed_rows(one_tree)
+    drawn = [chosen_rows(rows, "random", seed=seed, most=9)["row"].tolist() for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len(set(drawn[0])) == 9
+
+
+def test_rows_are_found_by_part_of_a_name_or_by_a_number():
+    X = pd.DataFrame({"Plan": ["Monthly", "yearly", None, "monthly"], "age": [1.0, 12, 3, np.nan]})
+    every = np.arange(4)
+    assert rows_with(X, every, "month").tolist() == [True, False, False, True]
+    assert rows_with(X, every, "12").tolist() == [False, True, False, False]
+    assert rows_with(X, every, "plan = year").tolist() == [False, True, False, False]
+    assert rows_with(X, every, "age = month").tolist() == [False] * 4
+    assert rows_with(X, every[2:], "month").tolist() == [False, True]
+
+
+@pytest.mark.parametrize("partition", ["tree", "forest", "additive"])
+def test_the_steps_of_a_row_end_at_its_calibrated_logit(partition, one_tree):
+    found = one_tree if partition == "tree" else finished(partition)
+    row = int(found.split.test[7])
+    steps = explain_row(found, row, typical_of(found))
+    assert steps["change"].iloc[0] == found.scores.logit[row]
+    assert steps["logit"].iloc[-1] == pytest.approx(found.after[row], abs=1e-9)
+
+
+def test_the_step_of_a_leaf_map_names_the_leaf_and_its_rule(one_tree):
+    row = int(one_tree.split.test[0])
+    leaf = one_tree.leaf[row]
+    step = explain_row(one_tree, row, typical_of(one_tree)).iloc[1]
+    assert step["name"] == f"map of leaf {leaf}"
+    assert step["value"].startswith(one_tree.partition.leaves[leaf - 1].rule)
+
+
+def test_a_row_without_a_score_has_no_steps(one_tree):
+    with pytest.raises(CalibrationError, match="finite score"):
+        explain_row(one_tree, 0, typical_of(one_tree))
+
+
+def test_of_several_classes_the_step_is_the_map_of_all(one_tree):
+    view = replace(one_tree, calibrated=one_tree.after + 1)
+    row = int(view.split.test[3])
+    steps = explain_row(view, row, typical_of(view))
+    assert steps["name"].iloc[1] == "map of all classes"
+    assert steps["logit"].iloc[-1] == pytest.approx(one_tree.after[row] + 1)
