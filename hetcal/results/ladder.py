@@ -76,14 +76,14 @@ def price_in_words(candidates: pd.DataFrame, more: Gain | None = None, measure: 
     in_use = int(rungs["chosen"].to_numpy().argmax())
     used, best = rungs.loc[in_use], rungs.loc[rungs["lift"].idxmax()]
     said = [f"{_named(used, sentence=True)}: {used['lift']:+.4f} {measure}."]
-    if best["lift"] > used["lift"]:
+    fewer = (rungs.index < in_use) & (rungs["numbers"] < used["numbers"])
+    simpler = rungs[fewer & (rungs["kind"] != "none")]
+    if best["lift"] <= used["lift"]:
+        said.append("No other rung gives more.")
+    elif best.name not in simpler.index:  # else it is named below
         if used["kind"] == "none":  # its lift is against this rung
             more = Gain(best["lift"], best["se"])
         said.append(_dearer(best, best["lift"] - used["lift"], more))
-    else:
-        said.append("No other rung gives more.")
-    fewer = (rungs.index < in_use) & (rungs["numbers"] < used["numbers"])
-    simpler = rungs[fewer & (rungs["kind"] != "none")]
     if len(simpler):
         said.append(_simpler(simpler.loc[simpler["lift"].idxmax()], used["lift"]))
     return " ".join(said)

@@ -125,7 +125,8 @@ def test_the_results_begin_with_all_classes(kinds, finished):
         [roc_auc_score(y == name, p[:, i]) for i, name in enumerate(CLASSES)]
         for p in (before, after)
     ]
-    shown = metrics(app)
+    first = app.metric[:6]  # those below are about one class
+    shown = {each.label: each.value for each in first}
     assert shown["Macro AUC before"] == f"{np.mean(areas[0]):.4f}"
     assert shown["Macro AUC after"] == f"{np.mean(areas[1]):.4f}"
     assert shown["Log-loss"] == f"{log_loss(y, before):.4f} → {log_loss(y, after):.4f}"
@@ -188,18 +189,17 @@ def test_the_leaves_can_be_segments_of_ones_own(kinds):
 def test_maps_are_chosen_without_a_click_and_explained(kinds):
     app = calm(go(with_class_scores(kinds), "pages/partition.py"))
     assert app.selectbox(key="setting_partition").value == "auto"
-    table = table_with(app, "words")
-    chosen = table.loc[table["chosen"], "name"].item()
-    assert chosen == "tree vector"
-    assert "Chosen: tree vector" in [each.value for each in app.subheader]
-    assert any("Forests and boosted trees need two classes" in m.value for m in app.markdown)
-    traces = figure(app, "partition_candidates")["data"]
-    lifts = dict(
-        pair for each in traces for pair in zip(each["y"], numbers(each["x"]), strict=True)
-    )
-    assert lifts == pytest.approx(table.set_index("name")["lift"].to_dict(), abs=1e-12)
+    (rungs,) = app.button_group
+    assert rungs.value == "tree vector"
+    vector = "a weight and a bias per class in every leaf (calibration)"
+    assert f"Recommended: {vector}" in [each.value for each in app.subheader]
+    assert any("Other schemes need two classes" in m.value for m in app.markdown)
+    drawn = figure(app, "partition_ladder_tree vector")
+    assert drawn["layout"]["xaxis"]["title"]["text"] == "macro AUC, cross-fitted"
+    table = table_with(app, "rung")
+    assert len(drawn["layout"]["yaxis"]["ticktext"]) == len(table) == len(rungs.options)
     results = calm(go(app, "pages/results.py"))
-    assert any("Scheme: tree vector. " in each for each in said(results.markdown))
+    assert any(f"In use: {vector}. " in each for each in said(results.markdown))
     assert table_with(results, "top_label_error")["scheme"].iloc[-1] == "chosen: tree vector"
     calibration = calm(go(app, "pages/calibration.py"))
     assert any("Chosen for all classes: tree vector" in m for m in said(calibration.markdown))
@@ -210,7 +210,7 @@ def test_maps_are_chosen_without_a_click_and_explained(kinds):
 @pytest.mark.recommended
 def test_a_sound_model_is_left_as_it_is_on_every_page(sound):
     app = calm(go(with_class_scores(sound), "pages/partition.py"))
-    assert "Chosen: leave the model as it is" in [each.value for each in app.subheader]
+    assert "Recommended: leave the model as it is" in [each.value for each in app.subheader]
     assert any(
         "The model is left as it is, so no leaf has a map." in each.value for each in app.markdown
     )

@@ -72,7 +72,8 @@ def test_a_saved_scheme_shows_what_the_scheme_gives_and_why(segments):
     forest = run_of(segments, Settings(max_depth=1, partition="forest"))
     data = artifact_bytes(forest, ColumnScoring(("score",), "logit"))
     app = upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", data)
-    assert any(each.startswith("Scheme: forest. ") for each in said(calm(app).markdown))
+    named = "In use: many trees, their shrunken maps averaged (calibration)."
+    assert any(each.startswith(named) for each in said(calm(app).markdown))
     assert any("is for diagnosis" in each for each in said(app.caption))
     app = explore(app, data)
     by_maps = forest.calibrator.predict_logit(forest.scores.logit, forest.leaf)
@@ -80,7 +81,9 @@ def test_a_saved_scheme_shows_what_the_scheme_gives_and_why(segments):
     shown = metrics(app)["AUC after"]
     assert shown == f"{roc_auc_score(forest.table.y[rows], forest.after[rows]):.4f}"
     assert shown != f"{roc_auc_score(forest.table.y[rows], by_maps[rows]):.4f}"
-    assert any(f"Scheme: forest. {forest.choice.why}" in each for each in said(app.markdown))
+    assert any(f"{named} {forest.choice.why}" in each for each in said(app.markdown))
+    assert figure(app, "results_ladder_forest")["layout"]["yaxis"]["ticktext"][-1] != ""
+    assert not app.button_group, "a rung of a saved run cannot be taken"
     app = calm(go(app, "pages/calibration.py"))
     assert any(
         "The scheme in use is 'forest'. Every row passes many trees" in each

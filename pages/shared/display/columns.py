@@ -230,27 +230,32 @@ _INTERVAL: Columns = {
 def ladder_columns(measure: str) -> Columns:
     """Name the columns of the rungs of the ladder, whose lifts are in this measure."""
     return {
-        "rung": _text("rung", width=280),
-        "kind": _text("kind", help=DEFINITIONS["Kinds of schemes"]),
-        measure: _number(measure, format="%.4f", help="Cross-fitted"),
+        "rung": _text("rung", width=225),
+        "in use": st.column_config.CheckboxColumn("in use", width=52),
         "lift": _number(
-            "lift", format="%+.4f", help=f"{measure} minus that of your model, cross-fitted"
+            "lift",
+            width=64,
+            format="%+.4f",
+            help=f"{measure} minus that of your model, cross-fitted",
         ),
-        "interval": _text("95 % interval"),
+        "interval": _text("95 % interval", width=132),
         f"{measure} without the network": _number(
-            "without the network", format="%.4f", help=DEFINITIONS["Without the network"]
+            "without", width=64, format="%.4f", help=DEFINITIONS["Without the network"]
         ),
-        "network adds": _number("network adds", format="%+.4f", help=DEFINITIONS["Network adds"]),
-        "interval of that": _text("95 % interval "),
-        "log-loss": _measure("log-loss", "Log-loss"),
-        "numbers": _number("numbers", format="localized", help="How many numbers decide"),
-        "seconds": _number("seconds", format="%.1f", help="To grow and to cross-fit it"),
+        "network adds": _number(
+            "network adds", width=92, format="%+.4f", help=DEFINITIONS["Network adds"]
+        ),
+        "interval of that": _text("95 % interval ", width=132),
+        "log-loss": _number("log-loss", width=66, format="%.4f", help=DEFINITIONS["Log-loss"]),
+        "numbers": _number("numbers", width=68, format="localized", help="How many numbers decide"),
+        "seconds": _number("seconds", width=64, format="%.1f", help="To grow and to cross-fit it"),
         "exports": _text(
             "exports",
+            width=80,
             help="Every scheme has the artifact and the scored table; only one tree is also "
             "wholly in partition.json",
         ),
-        "in use": st.column_config.CheckboxColumn("in use"),
+        "kind": _text("kind", help=DEFINITIONS["Kinds of schemes"]),
     }
 
 

@@ -48,8 +48,12 @@ def show_numbers(found: Evaluation) -> None:
         measure, meaning = "Macro AUC", MACRO_AUC
     before, after = found.before.log_loss, found.after.log_loss
     more = ()
+    if found.by_class is not None:
+        accuracy = f"{found.before.accuracy:.1%} → {found.after.accuracy:.1%}"
+        more = (("Accuracy", accuracy, ACCURACY),)
     if adds is not None:
         more = (
+            *more,
             (
                 f"{measure} without the network",
                 f"{adds.before:.4f}",
@@ -68,16 +72,23 @@ def show_numbers(found: Evaluation) -> None:
             f"{measure} after",
             f"{lift.after:.4f}",
             meaning,
-            f"{lift.auc:+.4f} {_between(lift.low, lift.high)}".strip(),
+            _change(lift.auc, lift.low, lift.high),
         ),
         (
             "Log-loss",
             f"{before:.4f} → {after:.4f}",
             DEFINITIONS["Log-loss"],
-            f"{after - before:+.4f} {_between(-loss.high, -loss.low)}".strip(),
+            _change(after - before, -loss.high, -loss.low),
         ),
         *more,
     )
+
+
+def _change(value: float, low: float, high: float) -> str:
+    """Write a change with its interval, where it has one."""
+    if value == low == high == 0:
+        return "unchanged"
+    return f"{value:+.4f} {_between(low, high)}".strip()
 
 
 def _between(low: float, high: float) -> str:
@@ -131,8 +142,7 @@ def show_ladder(flow: Flow, key: str) -> None:
         st.subheader("What would help how much", anchor=False)
         found = flow.whole.evaluation
         where, lift = measured_on(found.rows, found.groups), found.lift
-        reached = f"On {where}: {lift.auc:+.4f} {_between(lift.low, lift.high)}".strip()
-        draw_ladder(flow, key, f"{reached}.")
+        draw_ladder(flow, key, f"On {where}: {_change(lift.auc, lift.low, lift.high)}.")
     offer_comparison(flow, key)
 
 
@@ -244,10 +254,6 @@ def show_class_verdict(flow: Flow) -> None:
     if run.choice is not None:
         show_choice(run.choice)
     show_numbers(found)
-    st.caption(
-        f"Accuracy {found.before.accuracy:.1%} before and {found.after.accuracy:.1%} after.",
-        help=ACCURACY,
-    )
 
 
 def show_class_lifts(flow: Flow) -> None:
