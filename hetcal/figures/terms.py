@@ -363,6 +363,7 @@ def _strip(drawn: _Drawn, rows: Ints, ends: Span) -> Part:
         base=ends[0],
         marker={"color": translucent("quiet", 0.45), "line": {"width": 0}},
         hoverinfo="skip",
+        **NOT_DIMMED,
     )
 
 
