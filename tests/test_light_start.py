@@ -54,8 +54,7 @@ def test_type_checkers_see_the_names_that_python_finds():
 
 
 def test_calibrators_are_named_as_they_are_fitted():
-    from hetcal.calibrators.families import FAMILIES
-    from hetcal.calibrators.methods import NON_PARAMETRIC
+    from hetcal.calibrators.methods import FAMILIES, NON_PARAMETRIC
 
     assert (*FAMILIES, *NON_PARAMETRIC, "scaling-binning") == CALIBRATORS
 

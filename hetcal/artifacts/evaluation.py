@@ -11,8 +11,7 @@ from hetcal.artifacts.report import network_document, to_json
 from hetcal.metrics.classes import ClassMetrics
 from hetcal.metrics.curves import ReliabilityCurve
 from hetcal.metrics.delong import Lift, lift_between
-from hetcal.metrics.losses import LossChange
-from hetcal.metrics.metrics import Metrics
+from hetcal.metrics.metrics import LossChange, Metrics
 from hetcal.results.evaluation import ByClass, Evaluation
 from hetcal.strict_json import Fields, JsonError, parse_object
 

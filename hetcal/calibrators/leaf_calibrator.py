@@ -183,7 +183,7 @@ class LeafCalibrator(BaseEstimator):
         One of `hetcal.choices.CALIBRATORS`.
     shrinkage : float or "cv", default=0.0
         How strongly the map of a leaf is shrunk towards that of all rows, see
-        `hetcal.calibrators.families.fit_family`. 0 is the plain fit of every leaf, infinity one
+        `hetcal.calibrators.methods.fit_family`. 0 is the plain fit of every leaf, infinity one
         map for all; "cv" chooses by cross-validation on the calibration rows.
     random_state : int, default=0
         Seed of the folds of the cross-validation.

@@ -21,6 +21,7 @@ from hetcal.progress import Progress, silent
 
 # Of fewer rows, fewer and smaller trees learn as much, and sets of categories learn noise.
 FEW_ROWS = 20_000
+FEW_COLUMNS = 6  # of which every tree reads all
 
 
 class BoostedPartition(EnsembleEstimator):
@@ -140,7 +141,7 @@ class BoostedPartition(EnsembleEstimator):
             "num_leaves": leaves if self.max_leaf_nodes is None else self.max_leaf_nodes,
             "min_data_in_leaf": min(40, max(5, rows // 100)),
             "lambda_l2": 5.0,
-            "feature_fraction": max(0.2, min(0.6, 12 / columns)),
+            "feature_fraction": max(0.2, min(0.6, 12 / columns)) if columns > FEW_COLUMNS else 1.0,
             "bagging_fraction": 0.8,
             "bagging_freq": 1,
         }

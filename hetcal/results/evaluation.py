@@ -23,8 +23,14 @@ from hetcal.metrics.classes import (
 )
 from hetcal.metrics.curves import ReliabilityCurve
 from hetcal.metrics.delong import Lift, Ranks, lift_of_ranks
-from hetcal.metrics.losses import LossChange, loss_change, mean_fall
-from hetcal.metrics.metrics import Metrics, loss_of_rows, measure_cells
+from hetcal.metrics.metrics import (
+    LossChange,
+    Metrics,
+    loss_change,
+    loss_of_rows,
+    mean_fall,
+    measure_cells,
+)
 from hetcal.results.contributions import lift_contributions
 
 

@@ -15,9 +15,8 @@ from hetcal.calibrators.shapes import count_numbers
 from hetcal.cells.cells import Cells
 from hetcal.cells.sketch import computed_on
 from hetcal.choices import CLASS_CALIBRATORS, ClassMethod, Kind
-from hetcal.data.checks import Finding, check_table
+from hetcal.data.checks import Finding, check_scores, check_table, check_training, check_validation
 from hetcal.data.columns import row_count
-from hetcal.data.score_checks import check_scores, check_training, check_validation
 from hetcal.data.scores import Scores, require_ranking
 from hetcal.data.splits import (
     NEEDED_ROLES,
@@ -228,7 +227,7 @@ class Run:
     @property
     def applied(self) -> bool:
         """Whether the maps of the leaves calibrate; a scheme of many trees takes their place."""
-        return maps_apply(None if self.choice is None else self.choice.scheme, self.partition)
+        return self.choice is None or maps_apply(self.choice.scheme, self.partition)
 
     @property
     def divided(self) -> bool:

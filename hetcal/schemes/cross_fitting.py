@@ -13,7 +13,7 @@ from hetcal.data.splits import draw_group_folds
 from hetcal.errors import CalibrationError
 from hetcal.metrics.classes import class_placements, macro_lift_of
 from hetcal.metrics.delong import CONFIDENCE, Lift, lift_of, placements
-from hetcal.metrics.losses import mean_fall
+from hetcal.metrics.metrics import mean_fall
 from hetcal.progress import Progress, silent
 from hetcal.schemes.candidates import Candidate, made
 from hetcal.schemes.rows import SchemeRows

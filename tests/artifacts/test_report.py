@@ -90,7 +90,7 @@ def test_rows_are_calibrated_alike_however_many_at_a_time(finished, monkeypatch)
     again = replace(finished)
     again.complete(silent)
     assert np.array_equal(again.after, finished.after)
-    assert np.array_equal(again.after, finished._calibrate(np.arange(finished.table.rows)))
+    assert np.array_equal(again.after, finished.after_of(np.arange(finished.table.rows)))
 
 
 @pytest.mark.parametrize("rows", [0, 1, 3, 4, 7])

@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from hetcal.calibrators.families import FAMILIES, fit_family
+from hetcal.calibrators.methods import FAMILIES, fit_family
 from hetcal.calibrators.platt import fit_platt
 from hetcal.cells.cells import Cells
 

@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from hetcal.calibrators.families import FAMILIES
 from hetcal.calibrators.leaf_calibrator import FEW, LeafCalibrator, LeafMap, map_leaves
+from hetcal.calibrators.methods import FAMILIES
 from hetcal.calibrators.platt import fit_platt
 from hetcal.calibrators.shapes import Affine
 from hetcal.calibrators.single import (

@@ -9,8 +9,8 @@ from scipy.special import expit
 from scipy.stats import mannwhitneyu
 from sklearn.metrics import log_loss, roc_auc_score
 
-from hetcal.data import score_checks
-from hetcal.data.score_checks import check_scores, check_training, check_validation
+from hetcal.data import checks
+from hetcal.data.checks import check_scores, check_training, check_validation
 from hetcal.data.scores import make_scores
 from hetcal.data.splits import Split
 from hetcal.data.table import Roles, make_table
@@ -144,7 +144,7 @@ def test_groups_widen_the_interval_by_which_noise_is_told():
 
 
 def test_large_tables_are_sampled(rng, monkeypatch):
-    monkeypatch.setattr(score_checks, "MAX_ROWS", 1000)
+    monkeypatch.setattr(checks, "MAX_ROWS", 1000)
     (finding,) = findings(rng.normal(size=ROWS), rng.binomial(1, 0.3, ROWS))
     assert "on 1,000 rows" in finding.message
 

@@ -15,8 +15,7 @@ from hetcal.figures.results import (
 )
 from hetcal.metrics.curves import OperatingPoint, PrecisionRecallCurve, ReliabilityCurve, RocCurve
 from hetcal.metrics.delong import Lift
-from hetcal.metrics.losses import LossChange
-from hetcal.metrics.metrics import Metrics
+from hetcal.metrics.metrics import LossChange, Metrics
 from hetcal.results.evaluation import Evaluation
 
 STEPS = np.array([0.0, 0.5, 1.0])

@@ -6,7 +6,7 @@ from sklearn.metrics import log_loss
 
 from hetcal.cells.cells import Cells
 from hetcal.cells.sketch import grid_for_most, sketch_rows
-from hetcal.metrics.losses import loss_change
+from hetcal.metrics.metrics import loss_change
 
 
 def sample(rows=80, seed=0):

@@ -7,8 +7,7 @@ import pytest
 
 from hetcal.data.checks import Finding
 from hetcal.metrics.delong import Lift, lift_between
-from hetcal.metrics.losses import LossChange
-from hetcal.metrics.metrics import Metrics
+from hetcal.metrics.metrics import LossChange, Metrics
 from hetcal.results.evaluation import ByClass, Evaluation
 from hetcal.results.words import outcome, p_in_words, verdict
 

@@ -111,7 +111,7 @@ def test_census_equals_a_tree_and_regressions_written_with_scikit_learn():
     roles = Roles(
         label="income", positive=">50K", features=tuple(numbers), split="split", score="score"
     )
-    finished = run_on(frame, roles, Settings(max_depth=4, min_leaf=1000))
+    finished = run_on(frame, roles, Settings(max_depth=4, min_leaf=1000, min_rows=0))
 
     train, calibration, test = (case["split"] == name for name in ("train", "cal", "test"))
     X, y, s = frame[numbers].to_numpy(), case["y"], case["s"].astype(float)[:, None]

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from hetcal.calibrators.families import FAMILIES
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
+from hetcal.calibrators.methods import FAMILIES
 from hetcal.calibrators.shapes import Tamed
 from hetcal.choices import CALIBRATORS
 from hetcal.figures.results import class_maps_table

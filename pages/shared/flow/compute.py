@@ -19,10 +19,9 @@ from hetcal.artifacts.artifact import (
 from hetcal.artifacts.saved_run import SavedRun, saved_run
 from hetcal.calibrators.class_calibrator import ClassCalibrator
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
-from hetcal.data.checks import Finding, check_table
+from hetcal.data.checks import Finding, check_scores, check_table, check_training, check_validation
 from hetcal.data.columns import describe_columns
 from hetcal.data.reading import Source, file_per_role, from_path, one_file, read_file
-from hetcal.data.score_checks import check_scores, check_training, check_validation
 from hetcal.data.scores import Scores, require_ranking
 from hetcal.data.splits import Split
 from hetcal.data.table import Roles, Table, make_table
