@@ -55,7 +55,7 @@ class TimeLeft:
         if now - began < STEADY or done - share < MOVED or done >= 1:
             return ""
         left = (now - began) * (1 - done) / (done - share)
-        return f"about {duration_in_words(left)} left"
+        return f"about {duration_in_words(max(left, 1.0))} left"
 
 
 def duration_in_words(seconds: float) -> str:
@@ -66,4 +66,4 @@ def duration_in_words(seconds: float) -> str:
     >>> duration_in_words(12.4), duration_in_words(150)
     ('12 s', '2 min')
     """
-    return f"{max(seconds, 1):.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

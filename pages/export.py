@@ -15,17 +15,11 @@ from pages.shared.display.tables import HEAD_ROWS, scored_head
 from pages.shared.display.widgets import downloads
 from pages.shared.frame import need_run, open_page
 
-APPLIED: dict[Kind, str] = {
-    "none": "It leaves the score **as it is**.",
-    "calibration": "It **calibrates** the score: every row gets a map of it.",
-    "correction": "It **corrects** the score by curves and pairs of columns.",
-    "second model": "It sets a **second model** beside the score: boosted trees on the columns.",
-}
-SCHEMES: dict[Kind, str] = {
-    "none": "maps that are not applied",
-    "calibration": "the maps",
-    "correction": "the curves and pairs",
-    "second model": "the boosted trees",
+APPLIED: dict[Kind, tuple[str, str]] = {
+    "none": ("leaves the score **as it is**", "the maps, which are not applied"),
+    "calibration": ("**calibrates** the score", "the maps"),
+    "correction": ("**corrects** the score by terms of the columns", "the curves and pairs"),
+    "second model": ("sets a **second model** beside the score", "the boosted trees"),
 }
 
 open_page(
@@ -43,12 +37,13 @@ with downloaded:
     flow = need_run()
     scoring, run = flow.workspace.scoring, flow.whole
     st.subheader("The artifact", anchor=False)
+    does, holds = APPLIED[run.kind]
     sketches = " and sketches of the scores"
     if isinstance(scoring, ModelScoring):
         sketches = ", sketches of the scores and the model"
     st.markdown(
-        f"{APPLIED[run.kind]} It is a zip file with the manifest (settings, versions, digests of "
-        f"table and model), the partition, {SCHEMES[run.kind]}, the metrics{sketches}."
+        f"A zip file that {does}, with the manifest (settings, versions, digests of table and "
+        f"model), the partition, {holds}, the metrics{sketches}."
     )
     downloads(
         {
