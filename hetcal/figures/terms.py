@@ -43,6 +43,7 @@ ACROSS = 3  # small panels in a row
 MOST_NAMES, MOST_SMALL_NAMES = 40, 7  # categories that have room in a figure and in a small panel
 TRACES = 5  # of one curve
 HIDDEN = "rgba(0,0,0,0)"
+PAIR_LABELS = 7, 40  # entries with room for their names, below and beside a heat map
 TICKS = 4  # cuts that are written at a step curve
 SMALL = 11.5  # size of the letters over small panels
 
@@ -179,11 +180,11 @@ def pair_figure(pair: Pair, span: Span) -> go.Figure:
     sides = [
         {
             "title": short_text(axis.feature.name, 40),
-            "tickvals": list(range(len(names))),
-            "ticktext": [short_text(name, 16) for name in names],
+            "tickvals": list(range(0, len(names), -(-len(names) // most))),
+            "ticktext": [short_text(name, 16) for name in names[:: -(-len(names) // most)]],
             "showgrid": False,
         }
-        for axis, names in zip(pair.axes, labels, strict=True)
+        for axis, names, most in zip(pair.axes, labels, PAIR_LABELS, strict=True)
     ]
     return draw([heat], 150 + max(200, 26 * len(labels[1])), x=sides[0], y=sides[1])
 
@@ -362,6 +363,7 @@ def _strip(drawn: _Drawn, rows: Ints, ends: Span) -> Part:
         base=ends[0],
         marker={"color": translucent("quiet", 0.45), "line": {"width": 0}},
         hoverinfo="skip",
+        **NOT_DIMMED,
     )
 
 

@@ -276,15 +276,20 @@ class _Column:
 
 
 def _quantile_cuts(known: Floats, most: int) -> Floats:
-    """Cut sorted values at values, into at most so many parts of about equal size."""
-    if not known.size:
-        return np.empty(0)
-    places = np.arange(1, most) * known.size // most
-    cuts = np.unique(known[places])
-    distinct = np.unique(known) if cuts.size < most - 1 else known
+    """Cut sorted values at values, into at most so many parts.
+
+    A value with more rows than a part should have is a part of its own, and the others are divided
+    into parts of about equal size: where most rows are 0, the rest is still divided finely.
+    """
+    distinct, rows = np.unique(known, return_counts=True)
     if distinct.size <= most:
-        cuts = distinct
-    return cuts[cuts < known[-1]]
+        return distinct[:-1]
+    heavy = rows * most > known.size
+    light = np.where(heavy, 0, rows)
+    parts = max(most - 2 * int(heavy.sum()), 1)
+    part = (light.cumsum() - light) * parts // light.sum()
+    apart = (np.diff(part) > 0) | heavy[1:] | heavy[:-1]
+    return distinct[:-1][apart]
 
 
 def _grouped(codes: Floats, rows: Floats) -> Ints:

@@ -19,7 +19,8 @@ from hetcal.partitions.ensemble import TreeColumns, TreeEnsemble
 from hetcal.partitions.forest import EnsembleEstimator
 from hetcal.progress import Progress, silent
 
-FEW_ROWS = 20_000  # of which fewer and smaller trees learn as much
+# Of fewer rows, fewer and smaller trees learn as much, and sets of categories learn noise.
+FEW_ROWS = 20_000
 
 
 class BoostedPartition(EnsembleEstimator):
@@ -29,8 +30,8 @@ class BoostedPartition(EnsembleEstimator):
     boosted trees on all folds but one, and stops when it no longer improves on that one; the
     margin is the mean over the members. So every row has a margin from a member that was not
     trained on it (`held_out_`), and no row is lost to early stopping. Rows of one group share
-    a fold; there may be fewer folds, and members, than requested then. Categories are divided
-    into any two sets, not only in the order of their rates.
+    a fold; there may be fewer folds, and members, than requested then. From 20,000 rows on,
+    categories are divided into any two sets, not only in the order of their rates.
 
     Parameters
     ----------
@@ -108,12 +109,13 @@ class BoostedPartition(EnsembleEstimator):
         _, columns = rows.take(np.flatnonzero(chosen)).encode()
         matrix = TreeColumns.of(columns).matrix(rows.frame)
         categories = [i for i, each in enumerate(columns) if each.feature.kind == "category"]
+        by_sets = categories if len(matrix) >= FEW_ROWS else []
         group, time = (
             None if each is None else np.asarray(each)[rows.used] for each in (groups, times)
         )
         parts = member_parts(rows.y, self.members, self.random_state, group, time, chosen)
         models = boost_members(
-            BoostingRows(matrix, rows.y, rows.weight, categories=categories),
+            BoostingRows(matrix, rows.y, rows.weight, categories=by_sets),
             parts,
             stopping_rows(parts, chosen, rows.y),
             self._options(len(matrix), matrix.shape[1]),

@@ -49,23 +49,24 @@ def first_left(
         for split in range(feature.size):
             values = columns[feature[split], start : start + size]
             edge, bits = limit[split], crossed[split]
-            last, at = np.float32(64 * width[split] - 1), np.uint64(place[split])
-            if width[split] == 1:  # the same word for all rows
+            many, at = width[split], np.uint64(place[split])
+            last = np.float32(64 * many - 1)
+            if many == 0 and missing_left[split]:
+                for i in range(size):
+                    gone[i] |= bits if values[i] > edge else none
+            elif many == 0:
+                for i in range(size):
+                    gone[i] |= none if values[i] <= edge else bits
+            elif many == 1:  # the same word for all rows
                 word = words[at]
                 for i in range(size):
                     rank = np.uint64(np.int64(values[i] if values[i] >= 0 else last))
                     gone[i] |= bits * crossed.dtype.type(~(word >> rank) & one)
-            elif width[split] > 1:
+            else:
                 for i in range(size):
                     rank = np.uint64(np.int64(values[i] if values[i] >= 0 else last))
                     word = words[at + (rank >> six)] >> (rank & np.uint64(63))
                     gone[i] |= bits * crossed.dtype.type(~word & one)
-            elif missing_left[split]:
-                for i in range(size):
-                    gone[i] |= bits if values[i] > edge else none
-            else:
-                for i in range(size):
-                    gone[i] |= none if values[i] <= edge else bits
         for i in range(size):
             out = np.int64(gone[i])
             leaf[start - begin + i] = PLACE[((~out & (out + 1)) * SEQUENCE >> 58) & 63]

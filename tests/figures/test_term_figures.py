@@ -195,3 +195,13 @@ def test_hover_on_a_cell_tells_both_entries_odds_and_n(pair):
         "age: 40 to 60<br>job: nurse<br>-0.08 logit = 0.92 times"
     )
     assert heat.hovertext[1][2].endswith("n = 11 rows")
+
+
+def test_of_many_entries_only_some_are_named_below_a_heat_map():
+    many = Axis(AGE.axis.feature, np.arange(20.0), np.array([], dtype=np.int64))
+    shape = many.entries, many.entries
+    pair = Pair(many, many, np.zeros(shape), np.zeros(shape), np.ones(shape, dtype=np.int64))
+    below, beside = (pair_figure(pair, SPAN).layout[f"{axis}axis"] for axis in "xy")
+    assert list(below.tickvals) == [0, 4, 8, 12, 16, 20]
+    assert list(below.ticktext) == [many.labels[i] for i in below.tickvals]
+    assert list(beside.ticktext) == list(many.labels)

@@ -48,6 +48,7 @@ def caught():
     X, y = rows(0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boosted, "boost_members", watched)
+        patch.setattr(boosted, "FEW_ROWS", 1_000)
         fitted = BoostedPartition(3, max_iter=40).fit(X, y)
     return fitted, models
 
@@ -118,7 +119,15 @@ def test_margin_is_the_mean_of_what_lightgbm_predicts(caught):
     assert np.abs(fitted.decision_function(X) - expected).max() < 1e-12
 
 
-def test_categories_are_divided_into_sets_that_need_not_follow_their_rates():
+def test_categories_of_a_small_table_are_divided_in_the_order_of_their_rates():
+    X, y = rows(0)
+    trees = BoostedPartition(2, max_iter=5).fit(X, y).ensemble_
+    assert (trees.feature == 4).any()
+    assert trees.sets.node.size == 0
+
+
+def test_categories_are_divided_into_sets_that_need_not_follow_their_rates(monkeypatch):
+    monkeypatch.setattr(boosted, "FEW_ROWS", 4_000)
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(4_000, 2)), columns=["number", "noise"])
     X["letter"] = rng.choice([*"pqrstu"], 4_000)

@@ -37,7 +37,7 @@ def beside(tree, X):
 
 
 def equal(first, second):
-    names = set(first.__dataclass_fields__) - {"gaps"}
+    names = set(first.__dataclass_fields__) - {"gaps", "sets"}
     return all(
         np.array_equal(getattr(first, name), getattr(second, name), equal_nan=True)
         for name in names
