@@ -89,6 +89,13 @@ class Task(Generic[Result]):
                 progress(*self._latest)
         return self._future.result()
 
+    @property
+    def done(self) -> float:
+        """The share of the work that is done, from 0 to 1."""
+        if self._future.done():
+            return 1.0
+        return 0.0 if self._latest is None else self._latest[0]
+
     def stop(self) -> None:
         """End the work the next time that it reports; what has not begun is not done."""
         self._ended.set()

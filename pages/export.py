@@ -1,4 +1,4 @@
-"""Export: the calibrated artifact, the scored table, and artifacts to reopen."""
+"""Export: the artifact of the run, the scored table, and artifacts to reopen."""
 
 from functools import partial
 
@@ -6,6 +6,7 @@ import streamlit as st
 
 from hetcal.artifacts.artifact import artifact_bytes
 from hetcal.artifacts.report import result_json, scored_table, table_bytes
+from hetcal.choices import Kind
 from hetcal.data.table import ALL_ROWS
 from hetcal.models.scoring import ModelScoring
 from pages.shared.controls.reopen import reopen_artifact
@@ -14,11 +15,18 @@ from pages.shared.display.tables import HEAD_ROWS, scored_head
 from pages.shared.display.widgets import downloads
 from pages.shared.frame import need_run, open_page
 
+APPLIED: dict[Kind, tuple[str, str]] = {
+    "none": ("leaves the score **as it is**", "the maps, which are not applied"),
+    "calibration": ("**calibrates** the score", "the maps"),
+    "correction": ("**corrects** the score by terms of the columns", "the curves and pairs"),
+    "second model": ("sets a **second model** beside the score", "the boosted trees"),
+}
+
 open_page(
     "Export",
-    "Download the calibration. The artifact holds everything needed to score new rows, bit for bit "
-    "as here, and to explore the run without its table. It contains no pickle, only JSON, arrays "
-    "of numbers and your model file.",
+    "Download what is applied to the score. The artifact holds everything needed to score new "
+    "rows, bit for bit as here, and to explore the run without its table. It contains no pickle, "
+    "only JSON, arrays of numbers and your model file.",
 )
 downloaded, reopened = st.tabs(["Download", "Reopen an artifact"])
 
@@ -28,13 +36,14 @@ with reopened:
 with downloaded:
     flow = need_run()
     scoring, run = flow.workspace.scoring, flow.whole
-    st.subheader("The calibrated artifact", anchor=False)
+    st.subheader("The artifact", anchor=False)
+    does, holds = APPLIED[run.kind]
     sketches = " and sketches of the scores"
     if isinstance(scoring, ModelScoring):
         sketches = ", sketches of the scores and the model"
     st.markdown(
-        "A zip file with the manifest (settings, versions, digests of table and model), the "
-        f"partition, the maps, the metrics{sketches}."
+        f"A zip file that {does}, with the manifest (settings, versions, digests of table and "
+        f"model), the partition, {holds}, the metrics{sketches}."
     )
     downloads(
         {

@@ -11,12 +11,16 @@ from pages.shared.controls.partition import (
 )
 from pages.shared.display.columns import NO_ROWS, leaf_columns
 from pages.shared.display.messages import plain
-from pages.shared.display.progress import shown_progress
 from pages.shared.display.results import draw_ladder, offer_comparison, scheme_in_words
 from pages.shared.display.tables import leaf_rows
 from pages.shared.display.widgets import leaf_chart, leaf_picker
-from pages.shared.flow.flow import current_flow
-from pages.shared.frame import need_scores, need_table, open_page, shown_errors
+from pages.shared.frame import (
+    need_evaluation,
+    need_partition,
+    need_scores,
+    need_table,
+    open_page,
+)
 
 open_page(
     "Partition",
@@ -32,12 +36,12 @@ if missing is not None:
 if flow.reads_scores:
     need_scores(flow)
 
-with shown_errors(), shown_progress() as progress:
-    flow = current_flow(progress)
-    choice, partition, leaves = flow.choice, flow.partition, flow.leaves
+flow = need_partition()
+choice, partition, leaves = flow.choice, flow.partition, flow.leaves
 leaf = leaf_picker(partition)
 
 if choice is not None:
+    flow = need_evaluation()
     in_use = "Taken" if flow.settings.take == choice.chosen else "Recommended"
     title = f"{in_use}: {scheme_in_words(choice)}" if flow.climbable else "The scheme"
     st.subheader(title, anchor=False)

@@ -8,6 +8,7 @@ from hetcal.data.reading import from_path, read_file
 from hetcal.data.scores import scores_from_column
 from hetcal.data.table import Roles, make_table
 from hetcal.models.scoring import ColumnScoring
+from hetcal.progress import TimeLeft
 from hetcal.runs.fitting import grow_partition
 from hetcal.runs.role_cells import role_cells
 from hetcal.runs.run import first_pass, run, split_table
@@ -107,3 +108,29 @@ def test_work_ends_where_the_user_has_left(file, at):
     with pytest.raises(LeftError):
         read_file(file, progress=leave)
     assert len(calls) == at + 1
+
+
+def time_left(*reports):
+    """What is said after reports at these times of these shares."""
+    times = iter([at for at, _ in reports])
+    left = TimeLeft(lambda: next(times))
+    return [left.after(done) for _, done in reports]
+
+
+def test_the_time_left_is_said_once_it_is_steady_and_not_at_the_end():
+    assert time_left((0, 0.1), (1, 0.3)) == ["", ""], "one second says little"
+    assert time_left((0, 0.1), (10, 0.15)) == ["", ""], "and so does one step of twenty"
+    assert time_left((0, 0.1), (10, 0.3), (30, 0.7), (45, 1.0)) == [
+        "",
+        "about 35 s left",  # 0.7 at 0.02 a second
+        "about 15 s left",
+        "",
+    ]
+    assert time_left((0, 0.1), (300, 0.4))[-1] == "about 10 min left"
+
+
+def test_neither_loading_nor_earlier_work_counts_in_the_time_left():
+    after_loading = time_left((0, 0.0), (60, 0.0), (61, 0.2), (71, 0.6))
+    assert after_loading == ["", "", "", "about 10 s left"]
+    next_work = time_left((0, 0.1), (50, 0.9), (51, 0.1), (61, 0.6))
+    assert next_work == ["", "about 6 s left", "", "about 8 s left"]

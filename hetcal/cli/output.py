@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from hetcal.progress import Progress, silent
+from hetcal.progress import Progress, TimeLeft, silent
 
 CLEAR = "\r\x1b[K"  # go to the start of the line, and clear it
 
@@ -26,13 +26,15 @@ def say_notes(notes: Iterable[str]) -> None:
 
 @contextmanager
 def progress_line(stream: TextIO) -> Iterator[Progress]:
-    """Write and rewrite the line if the stream is a terminal, and clear it at the end."""
+    """Say what is done and the time left if the stream is a terminal, and nothing at the end."""
     if not stream.isatty():
         yield silent
         return
+    time_left = TimeLeft()
 
     def tell(done: float, doing: str) -> None:
-        text = f"{done:4.0%} {doing} …"[: shutil.get_terminal_size().columns - 1]
+        text = f"{done:4.0%} {doing} … {time_left.after(done)}".rstrip()
+        text = text[: shutil.get_terminal_size().columns - 1]
         coding = stream.encoding or "utf-8"
         stream.write(CLEAR + text.encode(coding, "replace").decode(coding))
         stream.flush()

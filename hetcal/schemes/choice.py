@@ -37,9 +37,10 @@ from hetcal.schemes.rows import SchemeRows, joined, sampled
 from hetcal.schemes.scheme import Scheme
 
 FOLDS = 5
-TREES_GROWN, TREES_TRIED = 0.15, 0.5  # shares of the time until those of trees are evaluated
-TERMS_GROWN, GROWN = 0.75, 0.92  # until curves, and until boosted trees are fitted
-TRIED = 0.98  # share of the time until all candidates are evaluated
+TREES_GROWN, TREES_TRIED = 0.15, 0.5  # shares of the work until those of trees are evaluated
+TERMS, STACKED = 0.25, 0.17  # shares of fitting curves and boosted trees, which begins meanwhile
+GROWN = TREES_TRIED + TERMS + STACKED
+TRIED = 0.98  # share of the work until all candidates are evaluated
 ALLOWED: tuple[Kind, ...] = ("none", "calibration", "correction")  # what `auto` may choose
 MAX_TRAINING = 100_000
 MAX_HELD = 40_000
@@ -301,12 +302,16 @@ def _try_growing(
     progress: Progress,
 ) -> Trial:
     """Try the candidates of trees while curves and boosted trees grow, then these."""
-    tree, shrunken, forest = growth.trees.result(between(progress, 0.0, TREES_GROWN))
+
+    def told(done: float, doing: str) -> None:
+        progress(done + TERMS * growth.additive.done + STACKED * growth.stacked.done, doing)
+
+    tree, shrunken, forest = growth.trees.result(between(told, 0.0, TREES_GROWN))
     boosted = boosted_candidate(training, folds.held)
     maps = [IDENTITY, POOLED, tree, shrunken, *more, forest, boosted]
-    trial = try_candidates(maps, folds, between(progress, TREES_GROWN, TREES_TRIED))
-    curves = growth.additive.result(between(progress, TREES_TRIED, TERMS_GROWN))
-    stacked = growth.stacked.result(between(progress, TERMS_GROWN, GROWN))
+    trial = try_candidates(maps, folds, between(told, TREES_GROWN, TREES_TRIED))
+    curves = growth.additive.result(between(told, TREES_TRIED, TREES_TRIED))
+    stacked = growth.stacked.result(between(told, TREES_TRIED, TREES_TRIED))
     others = try_candidates([curves, stacked], folds, between(progress, GROWN, TRIED))
     return _joined(trial, others)
 

@@ -3,11 +3,13 @@
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
 
 from hetcal.errors import HetcalError
+from hetcal.runs.settings import CHOOSING
 from pages.shared.controls.data import assume_roles
 from pages.shared.controls.partition import undecided
 from pages.shared.display.messages import plain, show_error
@@ -15,7 +17,14 @@ from pages.shared.display.progress import shown_progress
 from pages.shared.display.widgets import class_picker
 from pages.shared.flow.flow import Flow, current_flow
 from pages.shared.jobs import collect_job, job_running, watch_job
-from pages.shared.state import close_saved, workspace
+from pages.shared.state import (
+    cancel,
+    change_settings,
+    close_saved,
+    is_cancelled,
+    resume,
+    workspace,
+)
 
 PAGES = (
     ("app.py", "Overview", ":material/home:"),
@@ -88,12 +97,53 @@ def need_run() -> Flow:
     to_choose = undecided()
     if to_choose is not None:
         _missing(to_choose, "pages/partition.py", "Go to Partition")
-    with shown_errors("pages/partition.py", "Go to Partition"), shown_progress() as progress:
-        flow = current_flow(progress)
-        _ = flow.choice, flow.leaves
+    need_partition("pages/partition.py", "Go to Partition")
+    return need_evaluation()
+
+
+def need_partition(page: str | None = None, label: str = "") -> Flow:
+    """Return the flow after rows were divided and a scheme found, unless that was cancelled.
+
+    An error has a link to the page where it can be corrected.
+    """
+    with shown_errors(page, label):
+        flow = current_flow()
+        if flow.choosing:
+            _find_scheme(flow.trial_digest)
+        with shown_progress() as progress:
+            _ = current_flow(progress).leaves
+    return current_flow()
+
+
+def _find_scheme(digest: str) -> None:
+    if is_cancelled(digest):
+        _say_cancelled()
+    with shown_progress(partial(cancel, digest)) as progress:
+        _ = current_flow(progress).choice
+
+
+def need_evaluation() -> Flow:
+    """Return the flow after the scheme or the maps were evaluated."""
     with shown_errors("pages/scores.py", "Go to Scores"), shown_progress() as progress:
         _ = current_flow(progress).run
     return current_flow()
+
+
+def _say_cancelled() -> None:
+    """Say that no scheme was found because the user wanted so, and how to go on."""
+    named = current_flow().settings.partition not in CHOOSING
+    what, again = ("Fitting the", "Fit the") if named else ("Choosing a", "Choose a")
+    with st.container(border=True):
+        st.markdown(f"**{what} scheme was cancelled.** All that you entered is kept.")
+        with st.container(horizontal=True):
+            st.button(f"{again} scheme", type="primary", icon=":material/refresh:", on_click=resume)
+            st.button(
+                "Use the paper's one tree instead",
+                icon=":material/account_tree:",
+                on_click=change_settings,
+                kwargs={"partition": "tree", "take": None},
+            )
+    st.stop()
 
 
 def need_results() -> Flow:

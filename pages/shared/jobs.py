@@ -16,7 +16,9 @@ from hetcal.models.inputs import suggest_inputs
 from hetcal.models.network import NetworkSettings
 from hetcal.models.scoring import ModelScoring, ScoringJob, start_scoring
 from hetcal.models.training import TrainedNetwork, TrainingJob, start_training
+from hetcal.progress import duration_in_words
 from pages.shared.display.messages import show_error
+from pages.shared.display.progress import cancel_button
 from pages.shared.state import keep_file, update, workspace
 
 SECONDS_BETWEEN_LOOKS = 0.5
@@ -118,9 +120,10 @@ def _look() -> None:
         return
     if not watched.job.running:
         st.rerun()
-    with st.container(border=True):
+    box = st.container(border=True)
+    with box:
         watched.draw(watched.job)
-        st.button(watched.cancel_label, icon=":material/stop_circle:", on_click=watched.job.cancel)
+    cancel_button(box, watched.cancel_label, watched.job.cancel)
 
 
 def _watch(watched: Watched) -> None:
@@ -133,7 +136,7 @@ def _draw_scoring(job: ScoringJob) -> None:
     if progress is None:
         st.progress(0.0, "Starting the model in a separate process …")
     else:
-        left = _time(progress.seconds_left)
+        left = duration_in_words(progress.seconds_left)
         text = f"{progress.rows_done:,} of {progress.rows:,} rows scored, {left} left"
         st.progress(progress.fraction, text)
 
@@ -143,11 +146,7 @@ def _draw_training(job: TrainingJob) -> None:
     if progress is None:
         st.progress(0.0, "Starting Keras in a separate process …")
         return
-    left = "stopping" if job.cancelled else f"{_time(progress.seconds_left)} left"
+    left = "stopping" if job.cancelled else f"{duration_in_words(progress.seconds_left)} left"
     st.progress(progress.fraction, f"{progress.epoch} of {progress.epochs} epochs done, {left}")
     if progress.epoch:
         st.plotly_chart(training_figure(job.history()), key="training_live")
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

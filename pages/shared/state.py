@@ -88,13 +88,15 @@ def update(**changes: Any) -> None:
 
 
 def change_settings(**changes: Any) -> None:
-    """Replace some of the settings."""
+    """Replace some of the settings; what was cancelled under the old ones may begin again."""
+    resume()
     update(settings=replace(workspace().settings, **changes))
 
 
 def start(*files: TableFile) -> None:
     """Begin with a new table: choices and jobs for another one no longer hold."""
     _cancel_job()
+    resume()
     if workspace().files not in ((), files):
         forget_results()
     st.session_state["workspace"] = Workspace(files)
@@ -120,6 +122,21 @@ def _cancel_job() -> None:
     st.session_state.pop("job_error", None)
     if "job" in st.session_state:
         st.session_state.pop("job").job.cancel()
+
+
+def cancel(work: object) -> None:
+    """Remember that the user has cancelled this work, which is not to begin again by itself."""
+    st.session_state["cancelled"] = work
+
+
+def is_cancelled(work: object) -> bool:
+    """Whether the user has cancelled this work."""
+    return st.session_state.get("cancelled") == work
+
+
+def resume() -> None:
+    """Let cancelled work begin again."""
+    st.session_state.pop("cancelled", None)
 
 
 def setting(name: str) -> dict[str, Any]:

@@ -48,3 +48,12 @@ def test_a_file_is_told_nothing():
     with progress_line(file) as tell:
         tell(0.5, "Growing")
     assert file.getvalue() == ""
+
+
+def test_a_terminal_shows_the_time_left_once_it_is_known(monkeypatch):
+    monkeypatch.setattr("hetcal.progress.STEADY", 0.0)
+    terminal = Terminal()
+    with progress_line(terminal) as tell:
+        tell(0.05, "Trying: tree")
+        tell(0.95, "Fitting: tree")
+        assert terminal.shown == " 95% Fitting: tree … about 1 s left"

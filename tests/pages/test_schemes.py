@@ -105,6 +105,11 @@ KINDS = {
     "additive": "correction",
     "stacked": "second model",
 }
+EXPORTED = {
+    "calibration": "that calibrates the score",
+    "correction": "that corrects the score",
+    "second model": "that sets a second model beside the score",
+}
 
 
 @pytest.mark.parametrize(("name", "kind"), KINDS.items())
@@ -113,8 +118,13 @@ def test_a_scheme_that_is_named_fills_every_page_and_says_its_kind(segments, nam
     assert table_with(app, "rung")["kind"].tolist() == ["none", "calibration", kind]
     assert any(each.startswith(f"{kind.capitalize()}. ") for each in said(app.markdown))
     assert not app.button_group
-    for page in ("overconfidence", "calibration", "results", "export"):
+    (reached,) = (each for each in said(app.markdown) if "The one in use on" in each)
+    for page in ("overconfidence", "calibration", "results"):
         calm(go(app, f"pages/{page}.py"))
+    (contents,) = (
+        each for each in said(go(app, "pages/export.py").markdown) if each.startswith("A zip")
+    )
+    assert EXPORTED[kind] in contents
     overview = calm(go(app, "app.py"))
     (scheme,) = (each for each in overview.markdown if each.value.startswith("In use: "))
     assert f"({kind})" in scheme.value
@@ -126,6 +136,9 @@ def test_a_scheme_that_is_named_fills_every_page_and_says_its_kind(segments, nam
         "AUC without the network",
         "Network adds",
     }
+    lift = float(metrics(overview)["AUC after"]) - float(metrics(overview)["AUC before"])
+    on_test_rows = float(reached.split(" test rows: ")[1].split()[0])
+    assert on_test_rows == pytest.approx(lift, abs=1.6e-4)  # of numbers with four digits
 
 
 def test_curves_take_the_pairs_and_directions_that_are_asked_for(segments, counted):

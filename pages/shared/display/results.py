@@ -140,9 +140,7 @@ def show_ladder(flow: Flow, key: str) -> None:
     """Draw what every scheme gives, with the price of the one in use, and let another be taken."""
     if flow.choice is not None and flow.choice.candidates is not None:
         st.subheader("What would help how much", anchor=False)
-        found = flow.whole.evaluation
-        where, lift = measured_on(found.rows, found.groups), found.lift
-        draw_ladder(flow, key, f"On {where}: {_change(lift.auc, lift.low, lift.high)}.")
+        draw_ladder(flow, key)
     offer_comparison(flow, key)
 
 
@@ -158,9 +156,11 @@ def offer_comparison(flow: Flow, key: str) -> None:
         )
 
 
-def draw_ladder(flow: Flow, key: str, reached: str = "") -> None:
-    """Draw the ladder, with the price of the rung in use and what it `reached` on test rows."""
-    choice = flow.choice
+def draw_ladder(flow: Flow, key: str) -> None:
+    """Draw the ladder, with the price of the rung in use and what it reaches on test rows."""
+    choice, found = flow.choice, flow.whole.evaluation
+    where, lift = measured_on(found.rows, found.groups), found.lift
+    reached = f"The one in use on {where}: {_change(lift.auc, lift.low, lift.high)}."
     rungs, measure = choice.candidates, choice.measure
     more = choice.more if isinstance(choice, Choice) else None
     st.markdown(unbroken(f"{price_in_words(rungs, more, measure)} {reached}"))

@@ -24,7 +24,14 @@ from hetcal.runs.run import Run
 from hetcal.runs.settings import CHOOSING, ENSEMBLES, Settings
 from hetcal.schemes.choice import Choice
 from pages.shared.flow import compute
-from pages.shared.flow.settings import NEED_SCORES, division, ensemble, for_classes, growth
+from pages.shared.flow.settings import (
+    NEED_SCORES,
+    division,
+    ensemble,
+    for_classes,
+    growth,
+    trial,
+)
 from pages.shared.jobs import finished_scores
 from pages.shared.state import Workspace, is_column_scoring, workspace
 
@@ -152,6 +159,12 @@ class Flow:
     def recommended(self) -> str:
         """Name of the scheme that was chosen, whichever the user has taken instead."""
         return self._chosen(replace(self.settings, take=None)).chosen
+
+    @cached_property
+    def trial_digest(self) -> str:
+        """Changes with the table, the scores and the settings by which a scheme is found."""
+        tried = trial(ensemble(self.settings))
+        return f"{self.table.digest} {self.scores.digest} {tried}"
 
     def _chosen(self, settings: Settings) -> Choice:
         parts = self.table, self.scores, ensemble(settings)
