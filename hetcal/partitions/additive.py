@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lightgbm import Booster
 
 STEPS, PAIR_STEPS = 48, 16  # most entries of known values of a curve, and of a side of a pair
-SEARCHED = 80  # trees of two columns that look for pairs
+SEARCHED = 200  # trees of two columns that look for pairs
 MOST_JUDGED = 20_000  # rows on which terms are judged
 CURVES, FOUND, PAIRS = 0.55, 0.6, 0.95  # shares of the time until each is done
 
