@@ -345,13 +345,6 @@ def _dotted(name: str, heights: Sequence[float]) -> Part:
     )
 
 
-def _around_zero(low: float, high: float) -> Part:
-    """Return a range that shows the interval and zero, with some margin."""
-    left, right = min(low, 0), max(high, 0)
-    margin = 0.15 * (right - left)
-    return {"range": [left - margin, right + margin]} if margin > 0 else unmoved([low, high])
-
-
 def _leaf_words(row: Any) -> str:
     return (
         f"<b>Leaf {row.leaf}</b><br>n = {counted(row.rows, 'test row')}, {row.positives:,} positive"
