@@ -389,7 +389,7 @@ def check_scores(table: Table, scores: Scores, split: Split) -> tuple[Finding, .
     ranking = _ranking(table, scores, rows)
     known = table.roles.split is not None
     where = f"on {row_count(rows.size)} "
-    where += "the model was not trained on" if known else "of validation, calibration and test"
+    where += "that the model was not trained on" if known else "of validation, calibration and test"
     found = *_constant(table, logits, ranking, where), *_saturated(table, logits, y, where)
     if not any(each.code == "constant-score" for each in found):
         found = *found, *_no_ranking(table, ranking, where)
@@ -460,7 +460,7 @@ def _no_ranking(table: Table, ranking: Lift, where: str) -> Iterator[Finding]:
     """Look for a score that ranks no better than chance, or worse."""
     low, high = 0.5 + ranking.low, 0.5 + ranking.high
     what = "macro AUC" if table.classes else "AUC"
-    measured = f"{where} its {what} is {ranking.after:.4f} ({low:.3f} to {high:.3f})"
+    measured = f"{where}, its {what} is {ranking.after:.4f} ({low:.3f} to {high:.3f})"
     if high < 0.5:
         yield Finding(
             table.roles.score,

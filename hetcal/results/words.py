@@ -161,9 +161,12 @@ def verdict(
         "same": _same,
         "unclear": _unclear,
     }
+    said = ways[found](evaluation)
     if ladder is not None and found != "backwards":
         others = other_kinds(ladder, evaluation, kind)
-    return " ".join([*named, *ways[found](evaluation), *others])
+        if found in ("same", "harm"):
+            said[0] = _against_ladder(said[0], found, ladder)
+    return " ".join([*named, *said, *others])
 
 
 def _backwards(evaluation: Evaluation) -> list[str]:
@@ -235,6 +238,30 @@ def _unclear(evaluation: Evaluation) -> list[str]:
     return [f"Leave your model as it is{unless}: {found}", measured, loss_in_words(evaluation)]
 
 
+def _against_ladder(said: str, found: Outcome, ladder: pd.DataFrame) -> str:
+    """Say where test rows, or what the user took, and cross-fitting do not agree."""
+    own = ladder.loc[ladder["chosen"]].iloc[0]
+    if found == "harm":
+        if not own["low"] > 0:
+            return said
+        return (
+            f"{said.removesuffix('.')}, though it gained {_gained(own)} by cross-fitting. The "
+            "artifact applies it all the same: take 'identity' to leave the model as it is."
+        )
+    clear = ladder["allowed"] & (ladder["low"] > 0) & (ladder["loss_fall"] > 2 * ladder["loss_se"])
+    if not clear.any():
+        return said
+    best = ladder.loc[ladder.loc[clear, "lift"].idxmax()]
+    return (
+        f"The ranking is left as it is, though '{best['name']}' gains {_gained(best)} by "
+        "cross-fitting."
+    )
+
+
+def _gained(rung: "pd.Series[Any]") -> str:
+    return f"{rung['lift']:+.4f} ({rung['low']:+.4f} to {rung['high']:+.4f})"
+
+
 def loss_in_words(evaluation: Evaluation) -> str:
     """Say how the log-loss changed, with its interval."""
     loss = evaluation.loss
@@ -248,39 +275,39 @@ def loss_in_words(evaluation: Evaluation) -> str:
         found = "rises: the probabilities are worse"
     interval = ""
     if not math.isnan(loss.low):
-        interval = f", 95 % interval {-loss.high:+.4f} to {-loss.low:+.4f}"
+        interval = f", 95 % interval of the change {-loss.high:+.4f} to {-loss.low:+.4f}"
     return f"The log-loss {found}, {before:.4f} before and {after:.4f} after{interval}."
 
 
 def other_kinds(ladder: pd.DataFrame, evaluation: Evaluation, kind: Kind) -> list[str]:
     """Say what the best schemes of other kinds would reach, if they are better than the model.
 
-    How much more or less they lift than the scheme was found by cross-fitting; here it is added to
-    the AUC of the test rows.
+    Of a second model it is always said what it reaches without the model. Lifts were found by
+    cross-fitting; here they are added to the AUC of the model on test rows.
     """
-    own, said = ladder.loc[ladder["chosen"], "lift"].max(), []
-    start = evaluation.lift.after - own
+    own, before, said = ladder.loc[ladder["chosen"], "lift"].max(), evaluation.lift.before, []
     for each, name in REACHED.items():
-        of_kind = ladder[(ladder["kind"] == each) & (ladder["low"] > 0)]
+        of_kind = ladder[ladder["kind"] == each]
         if each == kind or of_kind.empty:
             continue
         best = of_kind.loc[of_kind["lift"].idxmax()]
-        reached = f"{name} ('{best['name']}') would reach about {start + best['lift']:.4f}"
+        reached = f"{name} ('{best['name']}')"
+        if best["low"] > 0:
+            reached += f" would reach about {before + best['lift']:.4f}"
         price = float(own - best["lift"])
         if each == "second model":
             useless = not best["adds_low"] > 0 and outcome(evaluation) != "columns"
             advice = ": consider replacing it." if useless else "."
-            said.append(f"{reached}, and {_second_model(best, start)}{advice}")
-        elif price > 0 and KINDS.index(each) < KINDS.index(kind):
-            said.append(f"{reached}: the price of the simpler one is {price:.4f}.")
-        else:
+            alone = f"about {before + best['without']:.4f} without your model"
+            joined = ", and" if best["low"] > 0 else " reach"
+            interval = f"({best['adds_low']:+.4f} to {best['adds_high']:+.4f})"
+            added = f"which adds {best['adds']:+.4f} {interval}"
+            said.append(f"{reached}{joined} {alone}, {added}{advice}")
+        elif best["low"] > 0 and price > 0 and KINDS.index(each) < KINDS.index(kind):
+            said.append(f"{reached}, {price:.4f} less.")
+        elif best["low"] > 0:
             said.append(f"{reached}.")
     return said
-
-
-def _second_model(best: "pd.Series[Any]", start: float) -> str:
-    interval = f"{best['adds']:+.4f} ({best['adds_low']:+.4f} to {best['adds_high']:+.4f})"
-    return f"{start + best['without']:.4f} without your model, which adds {interval}"
 
 
 def _measure(evaluation: Evaluation) -> str:

@@ -392,10 +392,12 @@ def lift_reason(trial: Trial, chosen: int, best: int) -> str:
     """Say why a candidate was chosen for its lift; `best` has the largest significant one."""
     gains, names = trial.gains, [each.candidate.name for each in trial.tried]
     own = _shown(gains[chosen], trial.measure)
+    larger = any(each.auc > gains[best].auc for each in gains)
+    largest = "the largest of those that may be chosen" if larger else "the largest"
     if chosen == best:
-        return f"The lift of '{names[chosen]}' is the largest: {own}."
+        return f"The lift of '{names[chosen]}' is {largest}: {own}."
     return (
-        f"The lift of '{names[chosen]}' is {own}, within one standard error of the largest, "
+        f"The lift of '{names[chosen]}' is {own}, within one standard error of {largest}, "
         f"{_shown(gains[best], trial.measure)} of '{names[best]}', and it is simpler."
     )
 
@@ -423,6 +425,8 @@ def no_lift_reason(trial: Trial, chosen: int, allowed: Sequence[int]) -> str:
 
 def requested_reason(name: str, gain: Gain, measure: str = "AUC") -> str:
     """Say how good a requested scheme is on rows that it was not fitted on."""
+    if name == IDENTITY.name:
+        return f"'{name}' was requested: the model is left as it is."
     found = "significantly better" if gain.low > 0 else "not significantly better"
     found = "significantly worse" if gain.high < 0 else found
     return f"'{name}' was requested. It is {found} than the model: {_shown(gain, measure)}."

@@ -50,7 +50,9 @@ def test_random_numbers_are_called_noise_with_their_auc(rng):
     (finding,) = findings(scores, y)
     assert (finding.code, finding.level) == ("noise-score", "warning")
     area = roc_auc_score(y, scores)
-    assert f"The score is noise: on {ROWS:,} rows the model was not trained on" in finding.message
+    assert (
+        f"The score is noise: on {ROWS:,} rows that the model was not trained on" in finding.message
+    )
     assert f"its AUC is {area:.4f}" in finding.message
     # The interval has the standard error of the rank sum of independent scores.
     low, high = map(float, re.search(r"\(([0-9.]+) to ([0-9.]+)\)", finding.message).groups())
