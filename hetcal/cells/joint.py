@@ -12,20 +12,19 @@ import numpy as np
 
 from hetcal.arrays import Floats, Ints
 from hetcal.cells.cells import Cells, leaf_positions
-from hetcal.cells.sketch import (
-    BINS,
+from hetcal.cells.packing import (
     FORMAT,
-    Grid,
-    cell_scores,
-    check_cells,
-    grid_for_most,
+    Body,
+    cell_bytes,
     read_leaves,
     read_with,
+    sum_bytes,
     written,
 )
+from hetcal.cells.sketch import BINS, Grid, cell_scores, grid_for_most
 from hetcal.strict_json import Fields, JsonError
 
-MOST_CELLS = 2**18  # a few MB once packed
+MOST_CELLS = 2**18  # about 1.5 MB once packed
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +59,7 @@ class JointSketch:
     @cached_property
     def cells(self) -> tuple[Cells, Cells]:
         """The same cells with the logits before and with those after."""
-        position, before, after, label = self._places
+        position, before, after, label = _places(self.key, self.bins)
         y = label.astype(np.int8)
         leaf = np.asarray(self.leaves, dtype=np.int64)[position]
         weight = self.rows.astype(np.float64) if self.weight is None else self.weight
@@ -76,7 +75,7 @@ class JointSketch:
 
     def coarser(self) -> "JointSketch":
         """Join neighbouring bins of both sides in pairs."""
-        position, before, after, y = self._places
+        position, before, after, y = _places(self.key, self.bins)
         half = self.bins // 2
         one, other = (
             replace(each, grid=Grid(each.grid.reach, half)) for each in (self.before, self.after)
@@ -100,13 +99,6 @@ class JointSketch:
             weight=None if self.weight is None else summed(self.weight),
             squares=None if self.squares is None else summed(self.squares),
         )
-
-    @property
-    def _places(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Position of the leaf, bin before, bin after and label of each cell."""
-        rest, after = np.divmod(self.key >> 1, self.bins)
-        position, before = np.divmod(rest, self.bins)
-        return position, before, after, self.key & 1
 
 
 def joint_sketch(
@@ -139,6 +131,13 @@ def _key(position: Ints, before: Ints, after: Ints, y: Ints, bins: int) -> Ints:
     return ((position * bins + before) * bins + after) * 2 + y
 
 
+def _places(key: Ints, bins: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the position of the leaf, the bin before, the bin after and the label of each cell."""
+    rest, after = np.divmod(key >> 1, bins)
+    position, before = np.divmod(rest, bins)
+    return position, before, after, key & 1
+
+
 def _side(scores: Floats, weight: Floats) -> Side:
     lowest, highest = scores.min(initial=np.inf), scores.max(initial=-np.inf)
     ends = float(lowest) + 0.0, float(highest) + 0.0  # zero has one sign only
@@ -149,7 +148,7 @@ KIND = "hetcal joint sketch"
 
 
 def joint_sketch_bytes(sketch: JointSketch) -> bytes:
-    """Write a joint sketch; equal ones give equal bytes."""
+    """Write a joint sketch as `sketch_bytes` writes a sketch."""
     header = {
         "kind": KIND,
         "format": FORMAT,
@@ -160,12 +159,16 @@ def joint_sketch_bytes(sketch: JointSketch) -> bytes:
         "before": _side_fields(sketch.before),
         "after": _side_fields(sketch.after),
     }
-    sums = sketch.before.total, sketch.after.total, sketch.weight, sketch.squares
-    arrays = [
-        *(each.astype("<i8") for each in (sketch.key, sketch.rows)),
-        *(each.astype("<f8") for each in sums if each is not None),
+    _, *places, _ = _places(sketch.key, sketch.bins)
+    sides = [
+        (each.grid, bins, each.total)
+        for each, bins in zip((sketch.before, sketch.after), places, strict=True)
     ]
-    return written(header, arrays)
+    return written(
+        header,
+        cell_bytes(sketch.key, sketch.rows),
+        sum_bytes(sides, sketch.rows, sketch.weight, sketch.squares),
+    )
 
 
 def read_joint_sketch(content: bytes) -> JointSketch:
@@ -177,31 +180,19 @@ def _side_fields(side: Side) -> dict[str, float]:
     return {"reach": side.grid.reach, "lowest": side.lowest, "highest": side.highest}
 
 
-def _read_body(fields: Fields, body: bytes) -> JointSketch:
+def _read_body(fields: Fields, body: Body) -> JointSketch:
     bins, leaves = fields.integer("bins", 2, BINS), read_leaves(fields)
-    count = fields.integer("cells", 1, MOST_CELLS)
-    sums = 4 if fields.flag("weighted") else 2
-    if len(body) != 8 * (2 + sums) * count:
-        raise JsonError("its length is not the one that its first line says")
-    key, rows = np.frombuffer(body, "<i8", 2 * count).reshape(2, count).astype(np.int64)
-    floats = np.frombuffer(body, "<f8", sums * count, offset=16 * count).astype(np.float64)
-    before, after, *weights = floats.reshape(sums, count)
-    check_cells(key, rows, 2 * len(leaves) * bins**2)
-    if not np.isfinite(floats).all() or not all((each > 0).all() for each in weights):
-        raise JsonError("it has an impossible sum")
-    sketch = JointSketch(
-        leaves,
-        key,
-        rows,
-        _read_side(fields.fields("before"), bins, before),
-        _read_side(fields.fields("after"), bins, after),
-        *(weights or (None, None)),
+    key, rows = body.cells(fields.integer("cells", 1, MOST_CELLS), 2 * len(leaves) * bins**2)
+    sides = [fields.fields(name) for name in ("before", "after")]
+    grids = [Grid(each.number("reach"), bins) for each in sides]
+    _, *places, _ = _places(key, bins)
+    located = list(zip(grids, places, strict=True))
+    totals, *weights = body.sums(located, rows, fields.flag("weighted"))
+    before, after = (
+        Side(grid, total, each.number("lowest"), each.number("highest"))
+        for grid, total, each in zip(grids, totals, sides, strict=True)
     )
+    sketch = JointSketch(leaves, key, rows, before, after, *weights)
     if any((each.low > each.high).any() for each in sketch.cells):
         raise JsonError("it has cells beyond its extreme scores")
     return sketch
-
-
-def _read_side(fields: Fields, bins: int, total: Floats) -> Side:
-    grid = Grid(fields.number("reach"), bins)
-    return Side(grid, total, fields.number("lowest"), fields.number("highest"))

@@ -1,11 +1,10 @@
-from dataclasses import astuple, fields, replace
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
 
 from hetcal.artifacts.artifact import artifact_bytes, open_artifact
 from hetcal.artifacts.saved_run import largest_auc_error, saved_run
-from hetcal.cells.cells import Cells
 from hetcal.cells.sketch import Grid, sketch_rows
 from hetcal.data.scores import scores_from_column
 from hetcal.data.table import Roles, make_table
@@ -70,15 +69,18 @@ def test_any_least_number_of_rows_gives_the_maps_of_the_run(exact, reopened, min
     )
 
 
-def test_the_cells_of_a_sketched_run_come_back_bit_for_bit(exact, tmp_path):
+def test_the_cells_of_a_sketched_run_come_back_with_rounded_scores(exact, tmp_path):
     parts = exact.table, exact.scores, exact.split, exact.partition, exact.leaf
     passed = first_pass(*parts, sketched_from=100)
     sketched = finish_run(passed, SETTINGS, exact.partition, fit_maps(passed, SETTINGS))
     saved = saved_run(open_artifact(artifact_bytes(sketched, SCORING), tmp_path), 60)
     for role in ROLES:
         found, expected = getattr(saved.role_cells, role), getattr(sketched.cells, role)
-        for each in fields(Cells):
-            assert np.array_equal(getattr(found, each.name), getattr(expected, each.name))
+        for name in ("y", "leaf", "weight", "squares", "rows"):
+            assert np.array_equal(getattr(found, name), getattr(expected, name))
+        step = sketched.role_cells.sketches.test.grid.width / 2**16
+        for name in ("score", "low", "high"):
+            assert np.abs(getattr(found, name) - getattr(expected, name)).max() <= step
 
 
 def test_a_saved_run_says_that_it_has_no_rows(reopened):

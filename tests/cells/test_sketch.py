@@ -1,3 +1,4 @@
+import json
 import random
 
 import numpy as np
@@ -5,7 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hetcal.cells.sketch import CHUNK, Grid, grid_for_most, read_sketch, sketch_bytes, sketch_rows
+from hetcal.cells.packing import read_sketch, sketch_bytes
+from hetcal.cells.sketch import CHUNK, Grid, grid_for_most, sketch_rows
 from hetcal.errors import ArtifactError, CalibrationError
 
 LEAVES = [3, 1, 2]
@@ -89,6 +91,7 @@ def test_compiled_and_numpy_counts_are_the_same(scores):
             patch.setenv("HETCAL_COMPILED", switch)
             found.append(sketch_rows(scores, y, leaf, [1, 2], Grid()))
     assert sketch_bytes(found[0]) == sketch_bytes(found[1])
+    assert np.array_equal(found[0].total, found[1].total)
 
 
 def test_single_precision_scores_are_counted_like_double_ones():
@@ -96,6 +99,7 @@ def test_single_precision_scores_are_counted_like_double_ones():
     short = scores.astype(np.float32)
     one, other = (sketch_rows(s, y, leaf, LEAVES, Grid()) for s in (short, short.astype(float)))
     assert sketch_bytes(one) == sketch_bytes(other)
+    assert np.array_equal(one.total, other.total)
 
 
 def test_a_pass_in_several_chunks_counts_every_row():
@@ -162,7 +166,7 @@ def test_sketches_of_other_grids_leaves_or_weights_do_not_add_up():
 
 @pytest.mark.parametrize("rows", [0, 3_000])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_bytes_give_back_the_same_sketch(rows, weighted):
+def test_bytes_give_back_the_rows_and_nearly_the_sums_of_scores(rows, weighted):
     scores, y, leaf, weight = (each[:rows] for each in sample())
     sketch = sketch_rows(scores, y, leaf, LEAVES, Grid(), weight if weighted else None)
     again = read_sketch(sketch_bytes(sketch))
@@ -170,8 +174,60 @@ def test_bytes_give_back_the_same_sketch(rows, weighted):
     assert (again.grid, again.leaves) == (sketch.grid, sketch.leaves)
     assert (again.lowest, again.highest) == (sketch.lowest, sketch.highest)
     assert np.array_equal(again.rows, sketch.rows)
-    assert np.array_equal(again.total, sketch.total)
-    assert (again.weight is None) == (not weighted)
+    assert np.array_equal(again.excluded, sketch.excluded)
+    weight = sketch.weight if weighted else sketch.rows
+    assert np.array_equal(again.weight if weighted else again.rows, weight)
+    risen = again.total - sketch.total  # less than 1/65,536 of a bin of 1/128 for each row
+    assert np.all((risen > -1e-9) & (risen <= weight / 2**23 + 1e-9))
+    ends = slice(None, None, 4095)
+    assert np.array_equal(again.total[:, ends], sketch.total[:, ends])
+
+
+def test_a_score_does_not_fall_below_itself_when_it_is_read_again():
+    tied = np.repeat(np.arange(-80, 80) / 10, [1, 3] * 80)
+    same = np.zeros(tied.size, int)
+    again = read_sketch(sketch_bytes(sketch_rows(tied, same, same + 1, [1], Grid()))).cells()
+    risen = again.score - np.unique(tied)
+    assert np.all((risen > -1e-11) & (risen < 2.0**-23))
+    assert again.score[80] == 0.0
+
+
+HEADER = {
+    **{"kind": "hetcal sketch", "format": 1, "reach": 16.0, "bins": 4, "leaves": [{"id": 7}]},
+    **{"cells": 2, "weighted": False, "lowest": -3.0, "highest": 20.5},
+}
+
+
+def first_format(excluded=(0, 2), cells=(2, 7), rows=(3, 1), total=(-5.1, 20.5)):
+    numbers = [np.array([*excluded, *cells, *rows], "<i8"), np.array(total, "<f8")]
+    return b"\n".join([json.dumps(HEADER).encode(), b"".join(each.tobytes() for each in numbers)])
+
+
+def test_a_sketch_of_the_first_format_is_read():
+    sketch = read_sketch(first_format())
+    assert (sketch.grid, sketch.leaves) == (Grid(16.0, 4), (7,))
+    assert sketch.rows.tolist() == [[[0, 0], [3, 0], [0, 0], [0, 1]]]
+    assert sketch.total.tolist() == [[[0, 0], [-5.1, 0], [0, 0], [0, 20.5]]]
+    assert sketch.excluded.tolist() == [[0, 2]]
+    assert (sketch.lowest, sketch.highest) == (-3.0, 20.5)
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        (first_format()[:-1], "length is not the one"),
+        (first_format() + b"0", "length is not the one"),
+        (first_format(excluded=(0, -1)), "impossible number of rows"),
+        (first_format(rows=(3, 0)), "impossible number of rows"),
+        (first_format(cells=(7, 2)), "cells are not in order"),
+        (first_format(cells=(-1, 2)), "cells are not in order"),
+        (first_format(cells=(2, 8)), "cells are not in order"),
+        (first_format(total=(np.inf, 1)), "impossible sum"),
+    ],
+)
+def test_a_damaged_sketch_of_the_first_format_is_refused(broken, words):
+    with pytest.raises(ArtifactError, match=words):
+        read_sketch(broken)
 
 
 def test_spoiled_bytes_raise_nothing_but_artifact_errors():
