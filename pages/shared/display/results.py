@@ -51,7 +51,7 @@ def show_numbers(found: Evaluation) -> None:
     if found.by_class is not None:
         accuracy = f"{found.before.accuracy:.1%} → {found.after.accuracy:.1%}"
         more = (("Accuracy", accuracy, ACCURACY),)
-    if adds is not None:
+    if adds is not None and adds.before != 0.5:  # a map that reads no column is nothing without it
         more = (
             *more,
             (
