@@ -18,7 +18,7 @@ from hetcal.artifacts.evaluation import evaluation_json, read_evaluation
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.cells.cells import Cells
 from hetcal.cells.joint import JointSketch, joint_sketch, joint_sketch_bytes, read_joint_sketch
-from hetcal.cells.packing import MOST_CELLS, read_sketch, sketch_bytes
+from hetcal.cells.sketch import MOST_CELLS, read_sketch, sketch_bytes
 from hetcal.choices import KINDS, Kind
 from hetcal.data.columns import FeatureKind
 from hetcal.errors import ArtifactError, CalibrationError, HetcalError

@@ -12,16 +12,19 @@ import numpy as np
 
 from hetcal.arrays import Floats, Ints
 from hetcal.cells.cells import Cells, leaf_positions
-from hetcal.cells.packing import (
+from hetcal.cells.sketch import (
+    BINS,
     FORMAT,
     Body,
+    Grid,
     cell_bytes,
+    cell_scores,
+    grid_for_most,
     read_leaves,
     read_with,
     sum_bytes,
     written,
 )
-from hetcal.cells.sketch import BINS, Grid, cell_scores, grid_for_most
 from hetcal.strict_json import Fields, JsonError
 
 MOST_CELLS = 2**18  # about 1.5 MB once packed

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from hetcal.artifacts.artifact import artifact_bytes, open_artifact
-from hetcal.cells.packing import read_sketch, sketch_bytes
-from hetcal.cells.sketch import Grid, sketch_rows
+from hetcal.cells.sketch import Grid, read_sketch, sketch_bytes, sketch_rows
 from hetcal.data.scores import scores_from_column, scores_from_columns
 from hetcal.data.table import Roles, make_table
 from hetcal.errors import ArtifactError, HetcalError

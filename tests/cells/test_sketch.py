@@ -6,8 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hetcal.cells.packing import read_sketch, sketch_bytes
-from hetcal.cells.sketch import CHUNK, Grid, grid_for_most, sketch_rows
+from hetcal.cells.sketch import CHUNK, Grid, grid_for_most, read_sketch, sketch_bytes, sketch_rows
 from hetcal.errors import ArtifactError, CalibrationError
 
 LEAVES = [3, 1, 2]
