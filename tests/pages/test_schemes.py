@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from hetcal.artifacts.artifact import artifact_bytes
 from hetcal.calibrators.shapes import tame
@@ -241,14 +242,16 @@ def charts(app):
 
 
 @pytest.mark.parametrize("name", OF_ONE_PARTITION)
-def test_the_maps_of_one_tree_are_those_that_calibrate(visit, runs, name):
+def test_the_maps_of_one_tree_are_those_that_calibrate(visit, runs, segments, name):
     app = visit(name)
     assert "the leaves of the scheme in use; Calibration shows their maps" in everything(app)
     app = calm(go(app, "pages/calibration.py"))
     assert "It uses the maps of the leaves" in everything(app)
     assert "One tree" not in everything(app)
     maps = table_with(app, "slope").set_index("leaf")
-    assert "slope_se" not in app.dataframe[0].proto.column_order
+    assert not {"slope_se", "rows"} & set(app.dataframe[0].proto.column_order)
+    held = segments["split"].isin(["validation", "calibration"]).sum()
+    assert f"fitted on {held:,} validation and calibration rows" in everything(app)
     run = runs[-1]
     scores = run.scores.logit
     if name != "tree":
@@ -288,11 +291,19 @@ def test_a_model_that_is_left_as_it_is_has_neither_maps_nor_shares_of_a_lift(vis
     assert charts(calm(go(app, "app.py"))) == {"overview_ladder_identity"}
 
 
-def test_one_map_for_all_rows_has_no_shares_of_a_lift_but_better_probabilities(visit):
+def test_one_map_for_all_rows_has_no_shares_of_a_lift_but_better_probabilities(visit, runs):
     app = visit("pooled")
     assert "All rows share one map" in everything(app)
     app = calm(go(app, "pages/calibration.py"))
-    assert table_with(app, "slope")["slope"].iloc[1:].nunique() == 1
+    run = runs[-1]
+    (applied,) = {(each.slope, each.intercept) for each in run.calibrator.maps_}
+    assert f"It has slope {applied[0]:.3f} and intercept {applied[1]:+.3f}" in everything(app)
+    assert "for comparison" not in everything(app)
+    assert "calibration_plane" not in charts(app)
+    (line,) = (t for t in figure(app, "calibration_maps")["data"] if t["name"] == "pooled map")
+    shape = run.calibrator.maps_[0].shape
+    logits = applied[0] * tame(numbers(line["x"]), shape.low, shape.high) + applied[1]
+    assert numbers(line["y"]) == pytest.approx(expit(logits))
     app = calm(go(app, "pages/results.py"))
     assert "results_leaves" not in charts(app)
     assert "how much better the probabilities have become" in everything(app)
