@@ -11,6 +11,7 @@ from hetcal.results.overconfidence import in_brief
 from hetcal.results.words import DEFINITIONS
 from pages.shared.display.applied import named_leaf, show_leaf_curves
 from pages.shared.display.columns import DIAGNOSIS, ON_TEST_ROWS, ONE_LABEL
+from pages.shared.display.messages import warn_of_score
 from pages.shared.display.tables import leaf_rows
 from pages.shared.display.widgets import (
     cards,
@@ -31,6 +32,7 @@ open_page(
     "more the two histograms differ, the less its scores can be trusted.",
 )
 flow = need_results()
+warn_of_score(flow.whole.findings)
 leaf = leaf_picker(flow.partition)
 chosen = flow.diagnosis.set_index("leaf").loc[leaf]
 

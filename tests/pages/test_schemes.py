@@ -265,6 +265,16 @@ def test_the_maps_of_one_tree_are_those_that_calibrate(visit, runs, segments, na
     assert "The ranking within a leaf is unchanged" in everything(app)
 
 
+def test_a_score_that_is_noise_is_warned_of_on_every_later_page(segments, monkeypatch):
+    monkeypatch.setattr(compute, "fit_ensemble", chosen("pooled"))
+    drawn = segments.assign(score=np.random.default_rng(1).normal(size=len(segments)))
+    app = go(with_scores(drawn), "pages/partition.py")
+    app = calm(app.selectbox(key="setting_partition").select("auto").run())
+    for page in ("partition", "overconfidence", "calibration", "results", "export"):
+        warned = said(calm(go(app, f"pages/{page}.py")).warning)
+        assert any("noise: on " in each for each in warned), page
+
+
 def test_many_trees_are_said_to_have_no_map_in_a_leaf(visit):
     app = visit("forest")
     assert "The scheme in use has too many trees to show" in everything(app)
