@@ -12,7 +12,7 @@ from hetcal.data.demo import DEMO_NETWORKS, demo_table
 from hetcal.models.file import inspect_model
 from hetcal.models.inputs import suggest_inputs
 from hetcal.models.scoring import ColumnScoring, ModelScoring
-from pages.shared.display.results import rung_name
+from hetcal.schemes.candidates import full_name
 from pages.shared.flow import compute
 from tests.pages.visit import (
     calm,
@@ -58,7 +58,7 @@ def test_the_ladder_is_climbed_without_comparing_the_schemes_again(segments, cou
     assert app.selectbox(key="setting_partition").value == "auto"
     recommended = in_use(app)
     assert taken(app).options == [
-        f"{rung_name(name)} (recommended)" if name == recommended else rung_name(name)
+        f"{full_name(name)} (recommended)" if name == recommended else full_name(name)
         for name in LADDER
     ]
     drawn = figure(app, f"partition_ladder_{recommended}")["layout"]["yaxis"]["ticktext"]
@@ -67,9 +67,9 @@ def test_the_ladder_is_climbed_without_comparing_the_schemes_again(segments, cou
 
     app = calm(taken(app).set_value("stacked").run())
     assert in_use(app) == "stacked"
-    assert app.subheader[0].value.startswith("Taken: the score beside boosted trees")
+    assert app.subheader[0].value.startswith("Taken: boosted trees beside it (stacked): ")
     results = calm(go(app, "pages/results.py"))
-    assert any("(second model)" in each for each in said(results.markdown))
+    assert any("; a second model" in each for each in said(results.markdown))
     assert "results_ladder_stacked" in charts(results)
     app = calm(press(results, "Back to the recommended one"))
     assert in_use(app) == recommended
@@ -78,7 +78,7 @@ def test_the_ladder_is_climbed_without_comparing_the_schemes_again(segments, cou
     app = calm(go(app, "pages/partition.py").toggle(key="setting_only").set_value(True).run())
     table = table_with(app, "rung")
     assert table.loc[table["in use"], "kind"].item() in ("none", "calibration")
-    assert not {"curves", "stacked"} & {each.split(" (")[0] for each in taken(app).options}
+    assert not [each for each in taken(app).options if "additive" in each or "stacked" in each]
     app = calm(click_point(app, f"partition_ladder_{in_use(app)}", "forest"))
     assert in_use(app) == "forest"
     assert len(fits) == 1
@@ -128,7 +128,7 @@ def test_a_scheme_that_is_named_fills_every_page_and_says_its_kind(segments, nam
     assert EXPORTED[kind] in contents
     overview = calm(go(app, "app.py"))
     (scheme,) = (each for each in overview.markdown if each.value.startswith("In use: "))
-    assert f"({kind})" in scheme.value
+    assert f"; a {kind}" in scheme.value
     assert "was requested" in scheme.help
     assert set(metrics(overview)) == {
         "AUC before",

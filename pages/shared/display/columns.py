@@ -232,7 +232,7 @@ _INTERVAL: Columns = {
 def ladder_columns(measure: str) -> Columns:
     """Name the columns of the rungs of the ladder, whose lifts are in this measure."""
     return {
-        "rung": _text("rung", width=225),
+        "rung": _text("rung", width=190),
         "in use": st.column_config.CheckboxColumn("in use", width=52),
         "lift": _number(
             "lift",
@@ -258,6 +258,7 @@ def ladder_columns(measure: str) -> Columns:
             "wholly in partition.json",
         ),
         "kind": _text("kind", help=DEFINITIONS["Kinds of schemes"]),
+        "what it does": _text("what it does", width=300),
     }
 
 
