@@ -34,3 +34,14 @@ RUNGS = (
     *("boosted", "additive", "stacked"),
 )
 """The schemes that are compared for two classes, the simplest first."""
+
+RUNG_NAMES = {
+    "identity": "leave it",
+    "pooled": "one map",
+    "auc-gain": "AUC-gain tree",
+    "instability": "instability tree",
+    "boosted": "nested trees",
+    "additive": "curves",
+    "stacked": "boosted trees beside it",
+}
+"""Plain names of schemes, where their own is another."""

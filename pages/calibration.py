@@ -4,6 +4,7 @@ from hetcal.schemes.candidates import IDENTITY
 from pages.shared.controls.maps import class_method_controls, map_controls, say_applied
 from pages.shared.display.applied import show_applied
 from pages.shared.display.maps import show_maps
+from pages.shared.display.messages import warn_of_score
 from pages.shared.display.rows import show_why
 from pages.shared.display.terms import show_terms
 from pages.shared.display.widgets import leaf_picker
@@ -16,6 +17,7 @@ open_page(
     "is fitted on **held-out rows**, on which neither the network nor the tree was trained.",
 )
 flow = need_results()
+warn_of_score(flow.whole.findings)
 leaf = leaf_picker(flow.partition)
 if flow.classes:
     class_method_controls(flow)

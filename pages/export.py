@@ -10,6 +10,7 @@ from hetcal.choices import Kind
 from hetcal.data.table import ALL_ROWS
 from hetcal.models.scoring import ModelScoring
 from pages.shared.controls.reopen import reopen_artifact
+from pages.shared.display.messages import warn_of_score
 from pages.shared.display.progress import shown_progress
 from pages.shared.display.tables import HEAD_ROWS, scored_head
 from pages.shared.display.widgets import downloads
@@ -35,6 +36,7 @@ with reopened:
 
 with downloaded:
     flow = need_run()
+    warn_of_score(flow.whole.findings)
     scoring, run = flow.workspace.scoring, flow.whole
     st.subheader("The artifact", anchor=False)
     does, holds = APPLIED[run.kind]

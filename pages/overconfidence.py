@@ -7,10 +7,11 @@ from hetcal.figures.overconfidence import (
     leaf_multiples_figure,
     overconfidence_figure,
 )
-from hetcal.results.overconfidence import in_brief
+from hetcal.results.overconfidence import in_brief, whether_overconfident
 from hetcal.results.words import DEFINITIONS
 from pages.shared.display.applied import named_leaf, show_leaf_curves
 from pages.shared.display.columns import DIAGNOSIS, ON_TEST_ROWS, ONE_LABEL
+from pages.shared.display.messages import warn_of_score
 from pages.shared.display.tables import leaf_rows
 from pages.shared.display.widgets import (
     cards,
@@ -31,9 +32,11 @@ open_page(
     "more the two histograms differ, the less its scores can be trusted.",
 )
 flow = need_results()
+warn_of_score(flow.whole.findings)
 leaf = leaf_picker(flow.partition)
 chosen = flow.diagnosis.set_index("leaf").loc[leaf]
 
+st.markdown(f"**Is the model over-confident?** {whether_overconfident(flow.diagnosis)}")
 cards(
     ("AUC, train rows", shown(chosen.auc_train, ".3f"), DEFINITIONS["AUC"]),
     ("AUC, test rows", shown(chosen.auc_test, ".3f"), DEFINITIONS["AUC"]),
@@ -63,13 +66,13 @@ chart(
     alt="Score histograms by label of every leaf, train as outline, test filled",
     how="Outline: train rows; filled: test rows. Where they differ, the leaf is over-confident.",
 )
-st.subheader("Over-confidence by leaf (train minus test)", anchor=False)
+st.subheader("AUC on train and on test rows by leaf, the largest log-loss gap first", anchor=False)
 leaf_chart(
     overconfidence_figure(flow.diagnosis, leaf),
     key="overconfidence_rank",
-    alt="AUC on train and on test rows of every leaf, most over-confident first",
-    how="The longer the line from train AUC to test AUC, the larger the loss on test rows. The "
-    "leaf with the largest log-loss gap comes first.",
+    alt="AUC on train and on test rows of every leaf, the largest log-loss gap first",
+    how="The longer the line from train AUC to test AUC, the more the leaf loses on rows the "
+    "model was not trained on.",
 )
 leaf_rows(
     flow.diagnosis.assign(brief=flow.diagnosis["advice"].map(in_brief)).sort_values("rank"),

@@ -10,7 +10,7 @@ from pages.shared.controls.partition import (
     undecided,
 )
 from pages.shared.display.columns import NO_ROWS, leaf_columns
-from pages.shared.display.messages import plain
+from pages.shared.display.messages import plain, warn_of_score
 from pages.shared.display.results import draw_ladder, offer_comparison, scheme_in_words
 from pages.shared.display.tables import leaf_rows
 from pages.shared.display.widgets import leaf_chart, leaf_picker
@@ -35,6 +35,7 @@ if missing is not None:
     st.stop()
 if flow.reads_scores:
     need_scores(flow)
+    warn_of_score(flow.score_findings)
 
 flow = need_partition()
 choice, partition, leaves = flow.choice, flow.partition, flow.leaves

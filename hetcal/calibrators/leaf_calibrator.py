@@ -37,6 +37,7 @@ BLOCK = 1 << 14  # rows at a time, so that they stay in the cache
 FEW = "few of the rarer class"
 FALLBACKS = ("one class", "constant scores", "separated", "not converged", "slope not positive")
 KNOWN = (FEW, *FALLBACKS, "few rows")  # the last was written until format 2
+SIGNIFICANT = 2.0  # standard errors
 Shrinkage = float | Literal["cv"]
 
 
@@ -375,6 +376,8 @@ class LeafCalibrator(BaseEstimator):
             return ()
         if isinstance(shape, Affine) and shape.slope == 0:
             return ("All calibration rows have the same score: maps have an intercept only.",)
+        if isinstance(shape, Affine) and not shape.slope < -SIGNIFICANT * shape.slope_se:
+            return ()  # a score that is noise may have either sign
         of = f"slope of all calibration rows together is {self.pooled_.slope:.3g}"
         if not isinstance(shape, Affine):
             of = "map of all calibration rows together does not rise"

@@ -86,11 +86,10 @@ def map_words(leaf_map: LeafMap, name: str | None = None) -> str:
     shape = f"slope {leaf_map.slope:.3f}, intercept {leaf_map.intercept:+.3f}"
     if not isinstance(leaf_map.shape, Line):
         shape = leaf_map.shape.words
-    words = (
-        f"<b>{name or f'Leaf {leaf_map.leaf}'}</b><br>"
-        f"n = {counted(leaf_map.rows, 'calibration row')}"
-        f"<br>{shape}"
-    )
+    of_scheme = isinstance(leaf_map.shape, Line) and math.isnan(leaf_map.slope_se)
+    # Maps of a scheme are fitted on more than calibration rows.
+    n = "" if of_scheme else f"n = {counted(leaf_map.rows, 'calibration row')}<br>"
+    words = f"<b>{name or f'Leaf {leaf_map.leaf}'}</b><br>{n}{shape}"
     if leaf_map.fallback is not None:
         words += f"<br>pooled slope: {leaf_map.fallback}"
     return words

@@ -24,6 +24,7 @@ from hetcal.figures.base import (
     wrapped_text,
 )
 from hetcal.results.words import p_in_words
+from hetcal.schemes.candidates import full_name
 
 LADDER_HOW = (
     "Further right ranks better; bars are 95 % intervals of the lift. The thin line to the hollow "
@@ -103,8 +104,8 @@ def _lines(rungs: pd.DataFrame, left: float) -> Part:
 def _marks(rungs: pd.DataFrame, words: Sequence[str]) -> list[Part]:
     as_it_is = rungs["kind"] == "none"
     groups = (
-        ("your model", as_it_is, "before"),
-        ("in use", rungs["chosen"] & ~as_it_is, "after"),
+        ("your model", as_it_is & ~rungs["chosen"], "before"),
+        ("in use", rungs["chosen"], "after"),
         ("not chosen", ~rungs["chosen"] & ~as_it_is & rungs["allowed"], "quiet"),
         ("not by default", ~rungs["chosen"] & ~as_it_is & ~rungs["allowed"], "quiet"),
     )
@@ -167,10 +168,11 @@ def _as_it_is(value: float) -> Part:
 
 
 def _label(rung: dict[str, Any]) -> str:
-    name = "<br>".join(map(escape, wrap(rung["words"], LINE, max_lines=2, placeholder="…")))
+    lines = wrap(full_name(rung["name"]), LINE, max_lines=2, placeholder="…")
+    name = f"<b>{'<br>'.join(map(escape, lines))}</b>"
     notes = [rung["kind"]] if rung["kind"] != "none" else []
     if rung["chosen"]:
-        name, notes = f"<b>{name}</b>", [*notes, "<b>in use</b>"]
+        notes.append("<b>in use</b>")
     elif not rung["allowed"]:
         notes.append("not by default")
     below = f'<br><span style="font-size:10px">{" · ".join(notes)}</span>'
@@ -230,8 +232,9 @@ def _seconds(seconds: float) -> str:
 
 def _hover(rung: dict[str, Any], measure: str) -> str:
     lines = [
-        f"<b>{wrapped_text(rung['words'])}</b>",
-        f"{rung['name']}" + ("" if rung["kind"] == "none" else f", a {rung['kind']}"),
+        f"<b>{escape(full_name(rung['name']))}</b>"
+        + ("" if rung["kind"] == "none" else f", a {rung['kind']}"),
+        wrapped_text(rung["words"]),
         f"{measure} {number(rung['auc'])}, lift {number(rung['lift'], sign=True)}"
         f" ({_between(rung['low'], rung['high'])})",
     ]

@@ -4,7 +4,9 @@ import math
 
 import pandas as pd
 
+from hetcal.choices import RUNG_NAMES
 from hetcal.data.columns import counted
+from hetcal.schemes.candidates import full_name
 from hetcal.schemes.cross_fitting import Gain
 
 
@@ -21,14 +23,15 @@ def ladder_table(candidates: pd.DataFrame, measure: str = "AUC") -> pd.DataFrame
     Returns
     -------
     DataFrame
-        `rung`, `kind`, the measure, `lift`, `interval` (95 %, of the lift), the measure
-        `without the network`, `network adds`, `interval of that`, `log-loss`, `numbers` (that
-        decide), `seconds`, `rows`, `exports` (files that hold the whole scheme), `in use`.
+        `rung`, `what it does`, `kind`, the measure, `lift`, `interval` (95 %, of the lift), the
+        measure `without the network`, `network adds`, `interval of that`, `log-loss`, `numbers`
+        (that decide), `seconds`, `rows`, `exports` (files that hold the whole scheme), `in use`.
     """
     before = candidates["auc"] - candidates["lift"]
     return pd.DataFrame(
         {
-            "rung": candidates["words"],
+            "rung": candidates["name"].map(full_name),
+            "what it does": candidates["words"],
             "kind": candidates["kind"],
             measure: candidates["auc"],
             "lift": candidates["lift"],
@@ -102,7 +105,7 @@ def _simpler(rung: pd.Series, lift: float) -> str:
 
 
 def _named(rung: pd.Series, *, sentence: bool = False) -> str:
-    words = str(rung["words"])
+    words = RUNG_NAMES.get(rung["name"], str(rung["name"]))
     numbers = int(rung["numbers"])
     cost = f" ({counted(numbers, 'number')})" if numbers else ""
     return (words[:1].upper() + words[1:] if sentence else words) + cost

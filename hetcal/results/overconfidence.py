@@ -83,6 +83,31 @@ def scale_words(slope: float, se: float, shift: float = 0.0) -> str:
     return f"test scores should be {_change(slope)}{note}"
 
 
+def whether_overconfident(diagnosis: pd.DataFrame) -> str:
+    """Answer in a sentence whether the model is over-confident, from the first row: all rows.
+
+    The interval of the factor is two standard errors to either side, as in `scale_words`.
+    """
+    slope, se = (float(diagnosis[name].iloc[0]) for name in ("slope", "slope_se"))
+    if not math.isfinite(slope + se):
+        advice = diagnosis["advice"].iloc[0]
+        return f"The test rows do not show whether the model is over-confident: {advice}."
+    low, high = slope - SIGNIFICANT * se, slope + SIGNIFICANT * se
+    factor = f"{slope:.2f} ({low:.2f} to {high:.2f})"
+    found = f"on rows it was not trained on its logits should be multiplied by {factor}"
+    if high < 0:
+        return f"The scores rank the rows in reverse: {found}."
+    if low <= 0:
+        return f"The scores may say nothing: {found}."
+    if is_right(slope, se):
+        return f"No: {found}, which is about 1."
+    if high < 1:
+        return f"Yes: {found}."
+    if low > 1:
+        return f"No, it is under-confident: {found}."
+    return f"The test rows are too few to tell: {found}."
+
+
 def in_brief(advice: str) -> str:
     """Shorten advice for where it is clear that it is about test scores, without its remarks.
 

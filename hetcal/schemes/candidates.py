@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from hetcal.arrays import Bools, Floats, Ints
-from hetcal.choices import ClassMethod, Kind
+from hetcal.choices import RUNG_NAMES, ClassMethod, Kind
 from hetcal.parallel import Task
 from hetcal.partitions.additive import AdditiveTerms
 from hetcal.partitions.boosted import BoostedPartition
@@ -105,7 +105,18 @@ def strengths_for(held: SchemeRows) -> tuple[float, ...]:
 
 def in_words(name: str) -> str:
     """Describe what was chosen by its name, or by what it does where the name says little."""
-    return {each.name: each.words for each in (IDENTITY, POOLED)}.get(name, name)
+    words = {each.name: each.words for each in (IDENTITY, POOLED)}
+    return words.get(name) or full_name(name)
+
+
+def full_name(name: str) -> str:
+    """Return the plain name of a scheme, with its own in brackets where that is another word.
+
+    >>> full_name("additive"), full_name("auc-gain"), full_name("forest")
+    ('curves (additive)', 'AUC-gain tree', 'forest')
+    """
+    plain = RUNG_NAMES.get(name, name)
+    return f"{plain} ({name})" if name in ("boosted", "additive", "stacked") else plain
 
 
 def label_tree(training: SchemeRows, depth: int = 3) -> Partition:

@@ -256,6 +256,19 @@ def test_reversed_scores_are_noted(two_leaves):
     assert "Check that the score is that of the positive class" in note
 
 
+def test_a_slope_within_two_standard_errors_of_0_is_not_called_reversed():
+    scores, leaf = np.tile([-1.0, 1.0], 100), np.ones(200, int)
+    fits = []
+    for more in (1, 12):  # positive labels among the lower scores, beyond half
+        y = np.where(scores < 0, np.arange(200) // 2 < 50 + more, np.arange(200) // 2 < 50 - more)
+        fits.append(LeafCalibrator().fit(scores, y.astype(int), leaf))
+    weak, strong = fits
+    assert -2 < weak.pooled_.slope / weak.pooled_.slope_se < 0
+    assert weak.notes_ == ()
+    assert strong.pooled_.slope / strong.pooled_.slope_se < -2
+    assert len(strong.notes_) == 1
+
+
 def test_fitting_again_forgets_everything(two_leaves):
     scores, y, leaf = two_leaves
     calibrator = LeafCalibrator().fit(scores, y, leaf)

@@ -12,7 +12,7 @@ def ladder(**more):
     half = np.array([0.0, 0.004, 0.004, 0.004])
     columns = {
         "name": ["identity", "tree", "additive", "stacked"],
-        "words": ["leave it", "one tree", "curves", "boosted trees"],
+        "words": ["leave the model", "one tree", "a curve per column", "trees beside it"],
         "kind": ["none", "calibration", "correction", "second model"],
         "lift": lift,
         "se": [0.0, 0.002, 0.002, 0.002],
@@ -89,8 +89,8 @@ def test_numbers_stand_beside_each_rung():
 
 def test_labels_have_the_kind_and_say_what_is_in_use_and_what_is_not_allowed():
     labels = ladder_figure(ladder()).layout.yaxis.ticktext
-    assert labels[0] == "leave it"
-    assert labels[2].startswith("<b>curves</b><br>")
+    assert labels[0] == "<b>leave it</b>"
+    assert labels[2].startswith("<b>curves (additive)</b><br>")
     assert "correction · <b>in use</b>" in labels[2]
     assert "second model · not by default" in labels[3]
 
@@ -98,8 +98,8 @@ def test_labels_have_the_kind_and_say_what_is_in_use_and_what_is_not_allowed():
 def test_hover_tells_everything_with_the_number_of_rows():
     words = trace(ladder_figure(ladder()), "in use").hovertext[0]
     for part in (
-        "<b>curves</b>",
-        "additive, a correction",
+        "<b>curves (additive)</b>, a correction",
+        "a curve per column",
         "AUC 0.7700, lift +0.0200 (+0.0160 to +0.0240)",
         "without the network 0.7650",
         "the network adds +0.0050 (+0.0020 to +0.0080), p-value 0.04",
@@ -119,8 +119,9 @@ def test_marks_carry_names_of_schemes_for_a_click():
 
 def test_the_model_itself_can_be_in_use():
     figure = ladder_figure(ladder(chosen=[True, False, False, False]))
-    assert trace(figure, "your model").marker.symbol == ("diamond",)
-    assert "in use" not in {each.name for each in figure.data}
+    used = trace(figure, "in use")
+    assert (used.marker.symbol, used.marker.color) == (("diamond",), PALETTE["after"])
+    assert "your model" not in {each.name for each in figure.data}
 
 
 def test_axes_say_what_was_measured_and_how():
@@ -128,15 +129,17 @@ def test_axes_say_what_was_measured_and_how():
     assert layout.xaxis.title.text == "macro AUC, cross-fitted"
 
 
-def test_long_words_take_two_lines_at_most_and_are_whole_on_hover():
+def test_long_names_take_two_lines_at_most_and_words_are_whole_on_hover():
     words = "trees, " * 30
-    figure = ladder_figure(ladder(words=["a", "b", words.strip(" ,"), "d"]))
+    names = ["a", "b", "name " * 30, "d"]
+    figure = ladder_figure(ladder(name=names, words=["a", "b", words.strip(" ,"), "d"]))
     label = figure.layout.yaxis.ticktext[2]
     assert label.count("<br>") == 2
     assert len(label.split("<br>")[0]) <= LINE + len("<b>")
     assert trace(figure, "in use").hovertext[0].count("trees") == 30
 
 
-def test_words_are_drawn_as_they_are():
-    figure = ladder_figure(ladder(words=["a <i>", "b", "c", "d"]))
+def test_names_and_words_are_drawn_as_they_are():
+    figure = ladder_figure(ladder(name=["a <i>", "b", "c", "d"], words=["e <i>", "f", "g", "h"]))
     assert "a &lt;i&gt;" in figure.layout.yaxis.ticktext[0]
+    assert "e &lt;i&gt;" in trace(figure, "your model").hovertext[0]

@@ -191,7 +191,7 @@ def test_maps_are_chosen_without_a_click_and_explained(kinds):
     assert app.selectbox(key="setting_partition").value == "auto"
     (rungs,) = app.button_group
     assert rungs.value == "tree vector"
-    vector = "a weight and a bias per class in every leaf (calibration)"
+    vector = "tree vector: a weight and a bias per class in every leaf; a calibration"
     assert f"Recommended: {vector}" in [each.value for each in app.subheader]
     assert any("Other schemes need two classes" in m.value for m in app.markdown)
     drawn = figure(app, "partition_ladder_tree vector")

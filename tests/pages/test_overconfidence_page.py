@@ -50,6 +50,12 @@ def test_all_rows_and_each_leaf_have_the_numbers_of_scikit_learn(app, segments):
         assert any(each.value.startswith(f"**Leaf {leaf}:** train AUC") for each in app.markdown)
 
 
+def test_its_first_line_answers_whether_the_model_is_overconfident(app, segments):
+    slope = expected(segments)["Slope on test rows"]
+    (said,) = (each.value for each in app.markdown if "over-confident?" in each.value)
+    assert f" {slope} (" in said
+
+
 def test_the_table_has_the_log_loss_of_train_and_test(app, segments):
     shown = table_with(app, "log_loss_gap").set_index("leaf")
     for leaf, segment in ((1, "b"), (2, "a")):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from hetcal.artifacts.artifact import artifact_bytes
 from hetcal.calibrators.shapes import tame
@@ -11,7 +12,7 @@ from hetcal.data.demo import DEMO_NETWORKS, demo_table
 from hetcal.models.file import inspect_model
 from hetcal.models.inputs import suggest_inputs
 from hetcal.models.scoring import ColumnScoring, ModelScoring
-from pages.shared.display.results import rung_name
+from hetcal.schemes.candidates import full_name
 from pages.shared.flow import compute
 from tests.pages.visit import (
     calm,
@@ -57,7 +58,7 @@ def test_the_ladder_is_climbed_without_comparing_the_schemes_again(segments, cou
     assert app.selectbox(key="setting_partition").value == "auto"
     recommended = in_use(app)
     assert taken(app).options == [
-        f"{rung_name(name)} (recommended)" if name == recommended else rung_name(name)
+        f"{full_name(name)} (recommended)" if name == recommended else full_name(name)
         for name in LADDER
     ]
     drawn = figure(app, f"partition_ladder_{recommended}")["layout"]["yaxis"]["ticktext"]
@@ -66,9 +67,9 @@ def test_the_ladder_is_climbed_without_comparing_the_schemes_again(segments, cou
 
     app = calm(taken(app).set_value("stacked").run())
     assert in_use(app) == "stacked"
-    assert app.subheader[0].value.startswith("Taken: the score beside boosted trees")
+    assert app.subheader[0].value.startswith("Taken: boosted trees beside it (stacked): ")
     results = calm(go(app, "pages/results.py"))
-    assert any("(second model)" in each for each in said(results.markdown))
+    assert any("; a second model" in each for each in said(results.markdown))
     assert "results_ladder_stacked" in charts(results)
     app = calm(press(results, "Back to the recommended one"))
     assert in_use(app) == recommended
@@ -77,7 +78,7 @@ def test_the_ladder_is_climbed_without_comparing_the_schemes_again(segments, cou
     app = calm(go(app, "pages/partition.py").toggle(key="setting_only").set_value(True).run())
     table = table_with(app, "rung")
     assert table.loc[table["in use"], "kind"].item() in ("none", "calibration")
-    assert not {"curves", "stacked"} & {each.split(" (")[0] for each in taken(app).options}
+    assert not [each for each in taken(app).options if "additive" in each or "stacked" in each]
     app = calm(click_point(app, f"partition_ladder_{in_use(app)}", "forest"))
     assert in_use(app) == "forest"
     assert len(fits) == 1
@@ -127,7 +128,7 @@ def test_a_scheme_that_is_named_fills_every_page_and_says_its_kind(segments, nam
     assert EXPORTED[kind] in contents
     overview = calm(go(app, "app.py"))
     (scheme,) = (each for each in overview.markdown if each.value.startswith("In use: "))
-    assert f"({kind})" in scheme.value
+    assert f"; a {kind}" in scheme.value
     assert "was requested" in scheme.help
     assert set(metrics(overview)) == {
         "AUC before",
@@ -241,14 +242,16 @@ def charts(app):
 
 
 @pytest.mark.parametrize("name", OF_ONE_PARTITION)
-def test_the_maps_of_one_tree_are_those_that_calibrate(visit, runs, name):
+def test_the_maps_of_one_tree_are_those_that_calibrate(visit, runs, segments, name):
     app = visit(name)
     assert "the leaves of the scheme in use; Calibration shows their maps" in everything(app)
     app = calm(go(app, "pages/calibration.py"))
     assert "It uses the maps of the leaves" in everything(app)
     assert "One tree" not in everything(app)
     maps = table_with(app, "slope").set_index("leaf")
-    assert "slope_se" not in app.dataframe[0].proto.column_order
+    assert not {"slope_se", "rows"} & set(app.dataframe[0].proto.column_order)
+    held = segments["split"].isin(["validation", "calibration"]).sum()
+    assert f"fitted on {held:,} validation and calibration rows" in everything(app)
     run = runs[-1]
     scores = run.scores.logit
     if name != "tree":
@@ -260,6 +263,16 @@ def test_the_maps_of_one_tree_are_those_that_calibrate(visit, runs, name):
     app = calm(go(app, "pages/results.py"))
     assert FINER not in everything(app)
     assert "The ranking within a leaf is unchanged" in everything(app)
+
+
+def test_a_score_that_is_noise_is_warned_of_on_every_later_page(segments, monkeypatch):
+    monkeypatch.setattr(compute, "fit_ensemble", chosen("pooled"))
+    drawn = segments.assign(score=np.random.default_rng(1).normal(size=len(segments)))
+    app = go(with_scores(drawn), "pages/partition.py")
+    app = calm(app.selectbox(key="setting_partition").select("auto").run())
+    for page in ("partition", "overconfidence", "calibration", "results", "export"):
+        warned = said(calm(go(app, f"pages/{page}.py")).warning)
+        assert any("noise: on " in each for each in warned), page
 
 
 def test_many_trees_are_said_to_have_no_map_in_a_leaf(visit):
@@ -288,11 +301,19 @@ def test_a_model_that_is_left_as_it_is_has_neither_maps_nor_shares_of_a_lift(vis
     assert charts(calm(go(app, "app.py"))) == {"overview_ladder_identity"}
 
 
-def test_one_map_for_all_rows_has_no_shares_of_a_lift_but_better_probabilities(visit):
+def test_one_map_for_all_rows_has_no_shares_of_a_lift_but_better_probabilities(visit, runs):
     app = visit("pooled")
     assert "All rows share one map" in everything(app)
     app = calm(go(app, "pages/calibration.py"))
-    assert table_with(app, "slope")["slope"].iloc[1:].nunique() == 1
+    run = runs[-1]
+    (applied,) = {(each.slope, each.intercept) for each in run.calibrator.maps_}
+    assert f"It has slope {applied[0]:.3f} and intercept {applied[1]:+.3f}" in everything(app)
+    assert "for comparison" not in everything(app)
+    assert "calibration_plane" not in charts(app)
+    (line,) = (t for t in figure(app, "calibration_maps")["data"] if t["name"] == "pooled map")
+    shape = run.calibrator.maps_[0].shape
+    logits = applied[0] * tame(numbers(line["x"]), shape.low, shape.high) + applied[1]
+    assert numbers(line["y"]) == pytest.approx(expit(logits))
     app = calm(go(app, "pages/results.py"))
     assert "results_leaves" not in charts(app)
     assert "how much better the probabilities have become" in everything(app)

@@ -1,7 +1,8 @@
 import numpy as np
+import pandas as pd
 import pytest
 
-from hetcal.results.overconfidence import CHANGES, is_right, scale_words
+from hetcal.results.overconfidence import CHANGES, is_right, scale_words, whether_overconfident
 
 
 @pytest.mark.parametrize(
@@ -73,3 +74,23 @@ def test_a_slope_that_may_be_zero_promises_nothing():
 
 def test_a_negative_slope_is_the_wrong_way_round():
     assert scale_words(-0.5, 0.1) == "test scores rank the rows in reverse"
+
+
+@pytest.mark.parametrize(
+    ("slope", "se", "answer"),
+    [
+        (0.64, 0.02, "Yes: on rows it was not trained on its logits should be multiplied by 0.64"),
+        (0.98, 0.03, "No: "),
+        (1.5, 0.1, "No, it is under-confident: "),
+        (0.9, 0.2, "The test rows are too few to tell: "),
+        (0.01, 0.05, "The scores may say nothing: "),
+        (-0.6, 0.1, "The scores rank the rows in reverse: "),
+        (np.nan, np.nan, "The test rows do not show whether the model is over-confident: no rows."),
+    ],
+)
+def test_one_sentence_answers_whether_the_model_is_overconfident(slope, se, answer):
+    rows = {"slope": [slope, 1.0], "slope_se": [se, 0.01], "advice": ["no rows", "right"]}
+    said = whether_overconfident(pd.DataFrame(rows))
+    assert said.startswith(answer)
+    if slope == 0.64:
+        assert said.endswith("0.64 (0.60 to 0.68).")

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import streamlit as st
 
-from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.calibrators.methods import FAMILIES
 from hetcal.calibrators.shapes import Tamed
 from hetcal.choices import CALIBRATORS
@@ -146,22 +145,38 @@ def _use(flow: Flow) -> str:
     correction = None if scheme is None else correction_words(scheme)
     if correction is not None:
         return unbroken(correction)
-    return _applied_words(flow.run.calibrator) if flow.run.applied else MANY_TREES
+    return _applied_words(flow) if flow.run.applied else MANY_TREES
 
 
-def _applied_words(calibrator: LeafCalibrator) -> str:
-    """Say that the maps shown are those of the scheme, and where they are linear."""
-    used = (
-        "It uses the maps of the leaves, which are fitted on validation and calibration rows; the "
-        "pooled map is shown for comparison."
-    )
-    shape = calibrator.maps_[0].shape
+def _applied_words(flow: Flow) -> str:
+    """Say which maps are applied, what they are fitted on, and where they are linear."""
+    maps = flow.run.calibrator.maps_
+    if flow.run.divided:
+        used = (
+            f"It uses the maps of the leaves, fitted on {_fitted_on(flow)}; the pooled map of the "
+            "calibration rows is shown for comparison."
+        )
+    else:
+        used = f"It has slope {maps[0].slope:.3f} and intercept {maps[0].intercept:+.3f}"
+        used = f"{used}, fitted on {_fitted_on(flow)}."
+    shape = maps[0].shape
     if not isinstance(shape, Tamed):
         return used
+    subject, grow = ("They are", "grow") if flow.run.divided else ("It is", "grows")
     return (
-        f"{used} They are linear for scores from {shape.low:.2f} to {shape.high:.2f} and grow "
+        f"{used} {subject} linear for scores from {shape.low:.2f} to {shape.high:.2f} and {grow} "
         "logarithmically beyond."
     )
+
+
+def _fitted_on(flow: Flow) -> str:
+    """Count the rows on which schemes are fitted and compared; a saved run may not know which."""
+    known, candidates = flow.saved is None, flow.choice.candidates
+    kind = "held-out rows"
+    if known:
+        reused = flow.settings.reuses_validation
+        kind = "validation and calibration rows" if reused else "calibration rows"
+    return kind if candidates is None else f"{int(candidates['rows'].max()):,} {kind}"
 
 
 def _choose_map(method: str) -> None:

@@ -125,11 +125,11 @@ def errors_known(calibrator: LeafCalibrator) -> bool:
     return any(math.isfinite(each.slope_se) for each in calibrator.maps_)
 
 
-def map_columns(calibrator: LeafCalibrator) -> Columns:
+def map_columns(calibrator: LeafCalibrator, *, of_scheme: bool = False) -> Columns:
     """Name the columns of maps: slope and intercept if all are linear, otherwise in words.
 
     Standard errors are columns only if they are known, and reasons for the pooled slope only if
-    a leaf has it.
+    a leaf has it. Maps of a scheme are fitted on more than the calibration rows that are counted.
     """
     maps = (calibrator.pooled_, *calibrator.maps_)
     linear = all(isinstance(each.shape, Line) for each in maps)
@@ -138,6 +138,8 @@ def map_columns(calibrator: LeafCalibrator) -> Columns:
         left_out |= {"slope_se", "intercept_se"}
     if not any(each.fallback for each in calibrator.maps_):
         left_out.add("fallback")
+    if of_scheme:
+        left_out |= {"rows", "positives"}
     return {name: column for name, column in MAPS.items() if name not in left_out}
 
 
@@ -230,7 +232,7 @@ _INTERVAL: Columns = {
 def ladder_columns(measure: str) -> Columns:
     """Name the columns of the rungs of the ladder, whose lifts are in this measure."""
     return {
-        "rung": _text("rung", width=225),
+        "rung": _text("rung", width=190),
         "in use": st.column_config.CheckboxColumn("in use", width=52),
         "lift": _number(
             "lift",
@@ -256,6 +258,7 @@ def ladder_columns(measure: str) -> Columns:
             "wholly in partition.json",
         ),
         "kind": _text("kind", help=DEFINITIONS["Kinds of schemes"]),
+        "what it does": _text("what it does", width=300),
     }
 
 

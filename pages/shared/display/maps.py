@@ -1,7 +1,10 @@
-"""The maps of the leaves, where each leaf has one."""
+"""The maps of the leaves, where each leaf has one, or the one map of all rows."""
+
+from dataclasses import replace
 
 import streamlit as st
 
+from hetcal.calibrators.leaf_calibrator import LeafMap
 from hetcal.figures.calibration import maps_figure, slope_intercept_figure
 from hetcal.partitions.partition import fallback_words, maps_table
 from pages.shared.display.columns import errors_known, map_columns
@@ -15,8 +18,11 @@ NO_BARS = "Maps of a scheme have no intervals. "
 
 
 def show_maps(flow: Flow, leaf: int) -> None:
-    """Show the maps of the leaves, where they are what is applied."""
+    """Show the maps of the leaves, or the one map of all rows, where they are what is applied."""
     calibrator = flow.run.calibrator
+    if not flow.run.divided:
+        _show_one_map(flow, calibrator.maps_[0])
+        return
     if calibrator.shrinkage_table_ is not None:
         st.caption(f"Cross-validation chose the shrinkage {calibrator.shrinkage_:g}.")
     for note in calibrator.notes_:
@@ -45,4 +51,18 @@ def show_maps(flow: Flow, leaf: int) -> None:
         )
     definitions("Slope and intercept", "Standard error")
     table = maps_table(calibrator, flow.partition)
-    leaf_rows(table, key="calibration_table", columns=map_columns(calibrator))
+    columns = map_columns(calibrator, of_scheme=flow.choice is not None)
+    leaf_rows(table, key="calibration_table", columns=columns)
+
+
+def _show_one_map(flow: Flow, applied: LeafMap) -> None:
+    """Show the map that all leaves share; the pooled map of calibration rows is another."""
+    st.subheader("The map", anchor=False)
+    chart(
+        maps_figure(replace(applied, leaf=0), [], None, flow.score_range),
+        key="calibration_maps",
+        alt="Calibrated probability against score",
+        how="Flatter than the dotted line: the scores are over-confident. Shifted up or down: rows "
+        "are more or less often positive than the scores say.",
+    )
+    definitions("Slope and intercept")

@@ -1,9 +1,12 @@
 """Messages, safe to show as Markdown."""
 
+from collections.abc import Iterable
+
 import streamlit as st
 
 from hetcal.data.checks import Finding
 from hetcal.errors import HetcalError
+from hetcal.results.words import SCORE_FINDINGS
 
 MARKDOWN_SIGNS = "\\`*_{}[]<>#$~|:"
 
@@ -19,6 +22,13 @@ def show_finding(finding: Finding) -> None:
     warning = finding.level == "warning"
     show, icon = (st.warning, "warning") if warning else (st.info, "info")
     show(plain(finding.message), icon=f":material/{icon}:")
+
+
+def warn_of_score(findings: Iterable[Finding]) -> None:
+    """Repeat on a later page what puts all results in doubt: a score that ranks nothing."""
+    for finding in findings:
+        if finding.code in SCORE_FINDINGS:
+            show_finding(finding)
 
 
 def unbroken(text: str) -> str:

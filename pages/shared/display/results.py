@@ -11,7 +11,7 @@ from hetcal.figures.results import change_figure, class_lift_figure, top_label_f
 from hetcal.results.evaluation import Evaluation, metrics_table
 from hetcal.results.ladder import ladder_table, price_in_words
 from hetcal.results.words import DEFINITIONS, measured_on, outcome, same_order, verdict
-from hetcal.schemes.candidates import IDENTITY, in_words
+from hetcal.schemes.candidates import IDENTITY, full_name, in_words
 from hetcal.schemes.choice import Choice
 from pages.shared.display.columns import (
     ACCURACY,
@@ -133,7 +133,9 @@ def scheme_in_words(choice: Choice | SavedScheme) -> str:
     if choice.candidates is None:
         return in_words(choice.chosen)
     rung = choice.candidates.set_index("name").loc[choice.chosen]
-    return rung["words"] if rung["kind"] == "none" else f"{rung['words']} ({rung['kind']})"
+    if rung["kind"] == "none":
+        return rung["words"]
+    return f"{full_name(choice.chosen)}: {rung['words']}; a {rung['kind']}"
 
 
 def show_ladder(flow: Flow, key: str) -> None:
@@ -193,7 +195,7 @@ def _rung_buttons(flow: Flow, key: str) -> None:
             required=True,
             wrap=True,
             format_func=lambda name: (
-                rung_name(name) + (" (recommended)" if name == recommended else "")
+                full_name(name) + (" (recommended)" if name == recommended else "")
             ),
             help="The schemes are not compared again.",
             **bound(f"{key}_rung", used, partial(_take, flow)),
@@ -213,11 +215,6 @@ def _take(flow: Flow, name: str) -> None:
     rungs = flow.choice.candidates.set_index("name")
     if flow.settings.only is None or rungs.at[name, "allowed"]:
         change_settings(take=None if name == flow.recommended else name)
-
-
-def rung_name(name: str) -> str:
-    """Name a rung in a few letters."""
-    return {"identity": "leave it", "pooled": "one map", "additive": "curves"}.get(name, name)
 
 
 def ranking_words(flow: Flow) -> str:
