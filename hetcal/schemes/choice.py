@@ -165,9 +165,9 @@ def choose_scheme(
 
     A candidate has to be significantly better than the model as it is: the 95 % interval of its
     lift in AUC lies above 0, and its log-loss is lower by more than two standard errors. Of those
-    within one standard error of the best lift the simplest is chosen. If there is none, one map
-    for all rows is chosen where its log-loss is significantly lower and its AUC not significantly
-    lower; else the model is left as it is.
+    within one standard error of the best lift the simplest is chosen, which the fewest numbers
+    decide. If there is none, one map for all rows is chosen where its log-loss is significantly
+    lower and its AUC not significantly lower; else the model is left as it is.
 
     Parameters
     ----------
@@ -351,6 +351,7 @@ def _choose(trial: Trial, allowed: Sequence[int]) -> tuple[int, str]:
     """Return the position of what is chosen among those allowed, and why."""
     falls = {i: trial.loss_fall(0, i) for i in allowed}
     better = [i for i, (fall, se) in falls.items() if fall > 2 * se]
+    better.sort(key=lambda i: trial.tried[i].numbers)  # the simplest first
     clear = [i for i in better if trial.gains[i].low > 0]
     if clear:
         best = max(clear, key=lambda i: trial.gains[i].auc)
