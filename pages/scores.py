@@ -1,7 +1,10 @@
 """Scores: the logit of every row, from columns, a Keras model, or a network trained here."""
 
+from dataclasses import replace
+
 import streamlit as st
 
+from hetcal.data.checks import WITHOUT_VALIDATION
 from pages.shared.controls.scores import column_controls, model_controls, training_controls
 from pages.shared.display.messages import plain, show_finding
 from pages.shared.display.widgets import cards
@@ -15,6 +18,7 @@ SOURCES = {
     "Train the paper's network": training_controls,
 }
 CLASS_SOURCES = {"Columns of the table": column_controls, "A Keras model": model_controls}
+CHECKBOX = "clear 'Fit and compare schemes on validation rows, too' on Data"
 COMPARED = "Between the output of the model and the sigmoid of the logit, over all rows"
 
 open_page(
@@ -47,7 +51,7 @@ if scores is None:
 st.divider()
 st.success(plain(scores.how), icon=":material/check:")
 for finding in flow.score_findings:
-    show_finding(finding)
+    show_finding(replace(finding, message=finding.message.replace(WITHOUT_VALIDATION, CHECKBOX)))
 difference = scores.largest_difference
 known = difference is not None
 clipped = "Probabilities closer than 1e-7 to 0 or 1, moved to that distance"

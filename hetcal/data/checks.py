@@ -39,6 +39,15 @@ class Finding:
     code: str  # what was found, in words that a script can rely on
 
 
+def quoted(text: str) -> str:
+    """Put a value with spaces in quotes, as every command line reads it.
+
+    >>> quoted("column 1"), quoted("customer")
+    ('"column 1"', 'customer')
+    """
+    return f'"{text}"' if " " in text else text
+
+
 def label_findings(table: Table) -> Iterator[Finding]:
     """Look for values of the label that differ only in case or spaces."""
     column, positive = table.frame[table.roles.label], table.roles.positive
@@ -136,15 +145,15 @@ def _unnamed_group(table: Table) -> Iterator[Finding]:
         more = f" and {len(found.constant) - 3} more" if len(found.constant) > 3 else ""
         why = f"rows of equal value agree in {listed}{more}"
     left_out = ", ".join(f"'{name}'" for name in (found.column, *found.same))
-    ignored = f" --ignore {','.join(found.same)}" if found.same else ""
+    ignored = f" --ignore {quoted(','.join(found.same))}" if found.same else ""
     yield Finding(
         found.column,
         f"Column '{found.column}' repeats like an id: {found.groups:,} values in {table.rows:,} "
         f"rows, and {why}. Rows of one value are not independent, so it is taken as the group: "
         "they stay together in splits by fractions and in folds, intervals count groups, and "
         f"{left_out} {'are no features' if found.same else 'is no feature'}. If this is right, "
-        f"name it as the group (--group {found.column}{ignored}); if not, name it among the "
-        "features, or say that there are no groups (--group none).",
+        f"name it as the group (--group {quoted(found.column)}{ignored}); if not, name it among "
+        "the features, or say that there are no groups (--group none).",
         "warning",
         "unnamed-group",
     )
@@ -374,6 +383,7 @@ RANKING = 0.55  # least AUC of a score that ranks, however few its values
 SATURATED = 10.0  # logit of a probability of 0.99995
 SATURATED_SHARE = 0.9
 BETTER = 2.24  # standard errors: one of two comparisons is beyond it by chance in 2.5 %
+WITHOUT_VALIDATION = "--no-validation"  # pages say what they offer in its place
 CLEAR_AUC = 0.6  # an interval that reaches it does not show that the score is noise
 
 
@@ -535,14 +545,14 @@ def check_validation(table: Table, scores: Scores, split: Split) -> tuple[Findin
             (
                 f"The model looks better on validation rows than on others: {measured}. They "
                 "probably chose its epoch, and schemes that are fitted on them may trust it too "
-                "much. Compare with a run without them (--no-validation)."
+                f"much. Compare with a run without them ({WITHOUT_VALIDATION})."
             )
             if better
             else (
                 f"Schemes are fitted and compared on the {split.validation.size:,} validation "
                 "rows, too. If these chose the network's epoch, it looks better on them than on "
-                f"new rows, but not significantly so here: {measured}. --no-validation leaves "
-                "them out."
+                f"new rows, but not significantly so here: {measured}. They can be "
+                f"left out ({WITHOUT_VALIDATION})."
             ),
             "warning" if better else "note",
             "validation-reused",

@@ -51,6 +51,12 @@ def test_an_id_that_repeats_is_the_group_and_no_feature(group, kind):
     assert "--group customer --ignore own0,own1,own2,own3" in message
 
 
+def test_names_with_spaces_are_quoted_for_the_command_line():
+    frame = simulated(tens(), 1.5, seed=1).rename(columns={"customer": "column 1", "own0": "own 0"})
+    (message,) = messages(frame)
+    assert '--group "column 1" --ignore "own 0,own1,own2,own3"' in message
+
+
 def test_rows_of_a_group_that_nobody_named_get_one_role():
     frame = simulated(tens(), 1.5, seed=1).drop(columns="split")
     table = make_table(frame, ROLES)

@@ -275,6 +275,15 @@ def test_a_score_that_is_noise_is_warned_of_on_every_later_page(segments, monkey
         assert any("noise: on " in each for each in warned), page
 
 
+def test_scores_say_which_checkbox_leaves_validation_rows_out(visit):
+    app = calm(go(visit("pooled"), "pages/scores.py"))
+    about = " ".join(said([*app.info, *app.warning]))
+    assert "(clear 'Fit and compare schemes on validation rows, too' on Data)" in about
+    assert "--no-validation" not in about
+    boxes = [each.label for each in calm(go(app, "pages/data.py")).checkbox]
+    assert "Fit and compare schemes on validation rows, too" in boxes
+
+
 def test_many_trees_are_said_to_have_no_map_in_a_leaf(visit):
     app = visit("forest")
     assert "The scheme in use has too many trees to show" in everything(app)

@@ -21,6 +21,7 @@ from pages.shared.state import bound
 
 SHOWN = "term_shown"  # of the session: the term that is enlarged
 FEWEST_PAIRS, MOST_PAIRS = 2, 4  # shown at once; the others by their name
+PAIR_WIDTH = 490  # pixels
 ENLARGED_PAIR_HOW = f"{PAIR_HOW} All pairs have the same colours."
 
 
@@ -102,15 +103,15 @@ def _show_pairs(terms: Terms) -> None:
     small = pairs[: min(max(carrying, FEWEST_PAIRS), MOST_PAIRS)]
     span = logit_span(Terms(terms.pairs))
     st.subheader("What two columns add together", anchor=False)
-    places = st.columns(2, gap="medium")
-    for i, pair in enumerate(small):
-        with places[i % 2]:
-            st.markdown(f"**{plain(pair.name)}**")
-            st.plotly_chart(
-                pair_figure(pair, span),
-                key=f"calibration_pair_{i}",
-                alt=f"What {pair.name} add together to the logit",
-            )
+    with st.container(horizontal=True):  # two side by side, or one in a narrow window
+        for i, pair in enumerate(small):
+            with st.container(width=PAIR_WIDTH):
+                st.markdown(f"**{plain(pair.name)}**")
+                st.plotly_chart(
+                    pair_figure(pair, span),
+                    key=f"calibration_pair_{i}",
+                    alt=f"What {pair.name} add together to the logit",
+                )
     more = len(pairs) - len(small)
     others = f" The box above has {more} more." if more else ""
     how_to_read(f"{PAIR_HOW}{others}")
