@@ -43,7 +43,7 @@ class AdditiveTerms(FrameEstimator):
 
     Parameters
     ----------
-    members : int, default=5
+    members : int, default=4
         Fits, each of which leaves some rows out; at least 2.
     pairs : int, default=15
         Most pairs of columns; 0 means curves alone.
@@ -67,7 +67,7 @@ class AdditiveTerms(FrameEstimator):
 
     def __init__(
         self,
-        members: int = 5,
+        members: int = 4,
         *,
         pairs: int = 15,
         increasing: Sequence[str] = (),

@@ -36,10 +36,10 @@ class BoostedPartition(EnsembleEstimator):
 
     Parameters
     ----------
-    members : int, default=5
+    members : int, default=4
         Sequences of trees, at least 2.
     learning_rate : float or None, default=None
-        Share of each tree's values that is kept; None means 0.05, or 0.1 under 20,000 rows.
+        Share of each tree's values that is kept; None means 0.07, or 0.1 under 20,000 rows.
     max_iter : int, default=500
         Most trees of a member.
     max_leaf_nodes : int or None, default=None
@@ -59,7 +59,7 @@ class BoostedPartition(EnsembleEstimator):
 
     def __init__(
         self,
-        members: int = 5,
+        members: int = 4,
         *,
         learning_rate: float | None = None,
         max_iter: int = 500,
@@ -135,7 +135,7 @@ class BoostedPartition(EnsembleEstimator):
         return self
 
     def _options(self, rows: int, columns: int) -> dict[str, Any]:
-        rate, leaves = (0.05, 31) if rows >= FEW_ROWS else (0.1, 15)
+        rate, leaves = (0.07, 31) if rows >= FEW_ROWS else (0.1, 15)
         return {
             "learning_rate": rate if self.learning_rate is None else self.learning_rate,
             "num_leaves": leaves if self.max_leaf_nodes is None else self.max_leaf_nodes,
