@@ -207,7 +207,7 @@ def _add_scheme(parser: argparse.ArgumentParser) -> None:
         "--partition",
         metavar="NAME",
         help=f"{', '.join(PARTITIONS)}, or a FILE.json; default: auto, which chooses the simplest "
-        "good one among maps of the score and readable corrections of it; best may also choose a "
+        "good one among maps of the score and readable corrections of it; best the best, also a "
         "second model beside it. columns with --columns, layer with --layer, tree with an option "
         "of trees and maps",
     )

@@ -24,7 +24,7 @@ PARTITIONS: tuple[PartitionName, ...] = get_args(PartitionName)
 TREE_SIZES: tuple[TreeSize, ...] = get_args(TreeSize)
 
 CHOOSING = ("auto", "best")
-"""Choices among schemes: `best` may also choose a second model."""
+"""Choices among schemes: `best` takes the largest lift, also that of a second model."""
 
 ENSEMBLES = (*CHOOSING, "forest", "boosted", "additive", "stacked")
 """Schemes of more than one partition, or of a choice among schemes."""

@@ -131,7 +131,7 @@ class Choice:
         if self.trial is None:
             raise ValueError("what was saved cannot be chosen again")
         start, allowed = time.perf_counter(), _allowed(self.trial, kinds)
-        chosen, why = _choose(self.trial, np.flatnonzero(allowed).tolist())
+        chosen, why = _choose(self.trial, np.flatnonzero(allowed).tolist(), _simplest(kinds))
         found = _fitted(self.trial, chosen, why, start, allowed)
         return replace(found, seconds=self.seconds + found.seconds)
 
@@ -166,8 +166,9 @@ def choose_scheme(
     A candidate has to be significantly better than the model as it is: the 95 % interval of its
     lift in AUC lies above 0, and its log-loss is lower by more than two standard errors. Of those
     within one standard error of the best lift the simplest is chosen, which the fewest numbers
-    decide. If there is none, one map for all rows is chosen where its log-loss is significantly
-    lower and its AUC not significantly lower; else the model is left as it is.
+    decide; where a second model may be chosen, the best itself is. If there is none, one map for
+    all rows is chosen where its log-loss is significantly lower and its AUC not significantly
+    lower; else the model is left as it is.
 
     Parameters
     ----------
@@ -203,7 +204,7 @@ def choose_scheme(
         finally:
             growth.stop()
     allowed = _allowed(trial, kinds)
-    chosen, why = _choose(trial, np.flatnonzero(allowed).tolist())
+    chosen, why = _choose(trial, np.flatnonzero(allowed).tolist(), _simplest(kinds))
     progress(TRIED, f"Fitting: {trial.tried[chosen].candidate.name}")
     return _fitted(trial, chosen, why, start, allowed)
 
@@ -347,7 +348,12 @@ def _allowed(trial: Trial, kinds: Sequence[Kind]) -> list[bool]:
     return [each.candidate.kind in kinds for each in trial.tried]
 
 
-def _choose(trial: Trial, allowed: Sequence[int]) -> tuple[int, str]:
+def _simplest(kinds: Sequence[Kind]) -> bool:
+    """Return whether a simpler scheme is preferred: who admits a second model wants the best."""
+    return "second model" not in kinds
+
+
+def _choose(trial: Trial, allowed: Sequence[int], simplest: bool) -> tuple[int, str]:
     """Return the position of what is chosen among those allowed, and why."""
     falls = {i: trial.loss_fall(0, i) for i in allowed}
     better = [i for i, (fall, se) in falls.items() if fall > 2 * se]
@@ -355,7 +361,7 @@ def _choose(trial: Trial, allowed: Sequence[int]) -> tuple[int, str]:
     clear = [i for i in better if trial.gains[i].low > 0]
     if clear:
         best = max(clear, key=lambda i: trial.gains[i].auc)
-        chosen = simplest_near(best, clear, trial.auc_gain)
+        chosen = simplest_near(best, clear, trial.auc_gain) if simplest else best
         return chosen, lift_reason(trial, chosen, best)
     kept = [i for i in better if trial.tried[i].candidate.pooled and trial.gains[i].high >= 0]
     best = min(kept, key=lambda i: trial.tried[i].log_loss, default=0)

@@ -380,3 +380,14 @@ def test_what_the_best_rung_gives_beyond_the_model_as_it_is_is_its_lift(choice):
     found = more.auc, more.low, more.high
     assert found == pytest.approx((best["lift"], best["low"], best["high"]))
     assert choice.take(best["name"]).more.auc == 0
+
+
+def test_best_takes_the_largest_lift_and_auto_the_simplest_near_it(choice):
+    rungs = choice.candidates.assign(better=lambda each: each["loss_fall"] > 2 * each["loss_se"])
+    clear = rungs[rungs["better"] & (rungs["low"] > 0)]
+    assert choice.chosen == clear.loc[clear["lift"].idxmax(), "name"]
+    auto = choice.among(("none", "calibration", "correction")).candidates
+    own = auto[auto["chosen"]].iloc[0]
+    allowed = clear[clear["kind"] != "second model"]
+    best = allowed.loc[allowed["lift"].idxmax()]
+    assert own["numbers"] <= best["numbers"]

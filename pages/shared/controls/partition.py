@@ -37,7 +37,7 @@ WORDS = {
     "auto": "Compares all schemes, and the model as it is, on rows they were not fitted on. Of "
     "calibrations and corrections, the simplest that is as good as the best is recommended.",
     "best": "Compares all schemes, and the model as it is, on rows they were not fitted on, and "
-    "chooses the simplest that is as good as the best: also a second model beside yours.",
+    "chooses the one with the largest significant lift: also a second model beside yours.",
     "tree": "**Calibration.** A small tree divides the **training rows** where the label is more, "
     "or less, common; every leaf has its own map of the score.",
     "forest": "**Calibration.** Many trees, with a map in every leaf that is shrunk towards the "
