@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from hetcal.arrays import Bools, Floats, Ints, Labels
 from hetcal.data.columns import feature_kind, fewest_category_rows
@@ -16,7 +16,8 @@ from hetcal.partitions.boosting import (
     BoostingRows,
     Part,
     boost_members,
-    member_parts,
+    divided_rows,
+    require_members,
     stopping_rows,
 )
 from hetcal.partitions.encoding import TrainingRows, completed, encode_column, encode_names
@@ -100,14 +101,9 @@ class AdditiveTerms(FrameEstimator):
         counts = ("pairs",) if self.pairs != 0 else ()
         self._require_counts("curves", "members", "max_iter", *counts)
         rows = self._training_rows(X, y, sample_weight)
-        check_consistent_length(X, groups, times)
-        self._check(rows.y)
-        chosen = rows.used if ranked is None else np.asarray(ranked, dtype=np.bool_)
-        chosen = chosen[rows.used]
-        group, time = (
-            None if each is None else np.asarray(each)[rows.used] for each in (groups, times)
-        )
-        parts = member_parts(rows.y, self.members, self.random_state, group, time, chosen)
+        require_members("Curves", self.members, rows.y)
+        divided = self.members, self.random_state, ranked, groups, times
+        chosen, parts = divided_rows(rows, *divided)
         columns = [_Column.of(column, rows, chosen) for _, column in rows.frame.items()]
         fits = self._fits(columns, rows, parts, chosen, progress)
         progress(PAIRS, "Choosing the terms")
@@ -209,15 +205,6 @@ class AdditiveTerms(FrameEstimator):
         for fit, (_, out) in zip(fits, parts, strict=True):
             self.held_out_[inside[out]] = fit.baseline + sum(
                 (fit.add(place, columns, out) for place in kept), np.zeros(out.size)
-            )
-
-    def _check(self, positive: Labels) -> None:
-        fewest = int(min(positive.sum(), (1 - positive).sum()))
-        if self.members < 2 or fewest < self.members:
-            raise PartitionError(
-                f"There are {fewest:,} rows of the rarer class for {self.members} members.",
-                "Curves need at least two members, and a row of each class for each.",
-                "Choose another number of members, or training rows with more of both classes.",
             )
 
 

@@ -3,16 +3,16 @@
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from hetcal.arrays import Floats, Labels
-from hetcal.errors import PartitionError
+from hetcal.arrays import Floats
 from hetcal.partitions.boosting import (
     BoostingRows,
     boost_members,
+    divided_rows,
     grown_trees,
     margin_of,
-    member_parts,
+    require_members,
     stopping_rows,
 )
 from hetcal.partitions.ensemble import TreeColumns, TreeEnsemble
@@ -103,18 +103,13 @@ class BoostedPartition(EnsembleEstimator):
         counts = ("max_leaf_nodes",) if self.max_leaf_nodes is not None else ()
         self._require_counts("boosted trees", "members", "max_iter", *counts)
         rows = self._training_rows(X, y, sample_weight)
-        check_consistent_length(X, groups, times)
-        self._check(rows.y)
-        chosen = rows.used if ranked is None else np.asarray(ranked, dtype=np.bool_)
-        chosen = chosen[rows.used]
+        require_members("Boosted trees", self.members, rows.y)
+        divided = self.members, self.random_state, ranked, groups, times
+        chosen, parts = divided_rows(rows, *divided)
         _, columns = rows.take(np.flatnonzero(chosen)).encode()
         matrix = TreeColumns.of(columns).matrix(rows.frame)
         categories = [i for i, each in enumerate(columns) if each.feature.kind == "category"]
         by_sets = categories if len(matrix) >= FEW_ROWS else []
-        group, time = (
-            None if each is None else np.asarray(each)[rows.used] for each in (groups, times)
-        )
-        parts = member_parts(rows.y, self.members, self.random_state, group, time, chosen)
         models = boost_members(
             BoostingRows(matrix, rows.y, rows.weight, categories=by_sets),
             parts,
@@ -155,12 +150,3 @@ class BoostedPartition(EnsembleEstimator):
             for leaf in leaves:
                 margin[rows] += self.values_.take(leaf)
         return margin
-
-    def _check(self, positive: Labels) -> None:
-        fewest = int(min(positive.sum(), (1 - positive).sum()))
-        if self.members < 2 or fewest < self.members:
-            raise PartitionError(
-                f"There are {fewest:,} rows of the rarer class for {self.members} members.",
-                "Boosted trees need at least two members, and a row of each class for each.",
-                "Choose another number of members, or training rows with more of both classes.",
-            )

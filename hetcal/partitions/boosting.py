@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit
 from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.validation import check_consistent_length
 
 from hetcal.arrays import Bools, Floats, Groups, Ints, Labels, Singles
 from hetcal.data.splits import draw_group_folds
 from hetcal.errors import PartitionError
 from hetcal.parallel import Report, side_by_side
+from hetcal.partitions.encoding import TrainingRows
 from hetcal.progress import Progress, silent
 from hetcal.trees.label_tree import GrownTree, RankSets
 
@@ -105,6 +107,33 @@ def member_parts(
         )
     inside = [fold == number for number in range(int(fold.max()) + 1)]
     return [(np.flatnonzero(~here), np.flatnonzero(here)) for here in inside]
+
+
+def divided_rows(
+    rows: TrainingRows, members: int, seed: int, ranked: Any, groups: Any, times: Any
+) -> tuple[Bools, list[Part]]:
+    """Return which of the rows are ranked, by default all, and the parts of the members.
+
+    `ranked`, `groups` and `times` have an entry for each row that `fit` was given.
+    """
+    check_consistent_length(rows.used, groups, times)
+    chosen = rows.used if ranked is None else np.asarray(ranked, dtype=np.bool_)
+    chosen = chosen[rows.used]
+    group, time = (
+        None if each is None else np.asarray(each)[rows.used] for each in (groups, times)
+    )
+    return chosen, member_parts(rows.y, members, seed, group, time, chosen)
+
+
+def require_members(what: str, members: int, positive: Labels) -> None:
+    """Refuse fewer than two members, and fewer rows of a class than members."""
+    fewest = int(min(positive.sum(), (1 - positive).sum()))
+    if members < 2 or fewest < members:
+        raise PartitionError(
+            f"There are {fewest:,} rows of the rarer class for {members} members.",
+            f"{what} need at least two members, and a row of each class for each.",
+            "Choose another number of members, or training rows with more of both classes.",
+        )
 
 
 def stopping_rows(parts: Sequence[Part], read: Bools, y: Labels) -> list[Ints]:

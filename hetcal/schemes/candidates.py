@@ -226,7 +226,7 @@ def boosted_candidate(training: SchemeRows, held: SchemeRows) -> Candidate:
     _, encoded = encode_columns(training.X, training.y, weight)
     columns = TreeColumns.of(encoded)
     part = BoostedPart(columns, columns.matrix(held.X))
-    words = "small trees one after another, maps of maps"
+    words = "small trees one after another, each map on the one before"
     return Candidate("boosted", words, "calibration", (PooledPart(), part), NESTED)
 
 

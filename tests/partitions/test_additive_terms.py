@@ -7,7 +7,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hetcal import parallel as side_by_side
 from hetcal.errors import PartitionError
-from hetcal.partitions import additive, boosted
+from hetcal.partitions import additive, boosting
 from hetcal.partitions.additive import AdditiveTerms
 from hetcal.partitions.boosted import BoostedPartition
 from hetcal.partitions.boosting import member_parts
@@ -191,8 +191,8 @@ def test_what_is_said_of_a_row_does_not_depend_on_its_own_label(estimator, monke
     X, y = rows(0, 1_200)
     ranked = np.arange(1_200) < 700
     parts = member_parts(y, 4, 0)
-    for module in (additive, boosted):  # the labels decide the folds, too
-        monkeypatch.setattr(module, "member_parts", lambda *_: parts)
+    # The labels decide the folds, too.
+    monkeypatch.setattr(boosting, "member_parts", lambda *_: parts)
     here = np.intersect1d(parts[2][1], np.flatnonzero(~ranked))[:6]
     other = y.copy()
     other[here] = 1 - y[here]

@@ -43,7 +43,8 @@ WORDS = {
     "forest": "**Calibration.** Many trees, with a map in every leaf that is shrunk towards the "
     "pooled map. Their logits are averaged.",
     "boosted": "**Calibration.** Small trees one after another, each on what the calibrated score "
-    "still gets wrong, with maps of maps in their leaves: the paper's nested calibration.",
+    "still gets wrong, each with a map of that score in its leaves: the paper's nested "
+    "calibration.",
     "additive": "**Correction.** The score plus one curve per column and a few pairs of columns: a "
     "scorecard that one can read.",
     "stacked": "**Second model.** Boosted trees on the columns, and the score beside them. They "
