@@ -1,7 +1,8 @@
 """The lift in AUC and its interval: DeLong's test for two scores of the same rows.
 
 With few rows of a class, the lift in units of its standard error is not normal: the standard error
-is itself an estimate, and few rows may make up the lift. `spread_of` allows for both;
+is itself an estimate, and few rows may make up the lift. `spread_of` allows for both, and says that
+there is no interval where nearly all of the variance is that of one row.
 ``python -m tests.metrics.interval_coverage`` prints how often intervals cover the truth.
 """
 
@@ -21,10 +22,13 @@ from hetcal.metrics.ranking import RankedClass, class_variance, mean_influence, 
 CONFIDENCE = 0.95
 FEWEST = 12  # rows of a class; with fewer, an interval is so wide that it covers nearly always
 MANY = 1000  # rows of a class to which a few more make no visible difference
-ADDED = 2.0  # rows that a class gets to be sure that none is too rare to have been seen
-# How far intervals follow the skewness: (2 q² + 1) / (3 q²) with the quantile q of 95 %, by the
-# expansion of Cornish and Fisher.
-LEANING = 0.75
+# Rows that must carry the variance: its square by the sum of the squares of what each row adds to
+# it. With fewer, one row decides, and so does chance whether it was drawn.
+CARRYING = 1.5
+ADDED = 3.0  # rows that a class gets to be sure that none is too rare to have been seen
+# How far intervals follow the skewness. By the expansion of Cornish and Fisher it would be 0.75,
+# but the skewness of few rows is itself an estimate.
+LEANING = 0.6
 NARROWEST = 0.5  # skewness shortens no side of an interval below this share
 
 
@@ -39,7 +43,7 @@ class Lift:
     se: float  # standard error of `auc`
     z: float  # `auc / se`; 0 when the two scores rank all pairs alike
     p: float  # two-sided p-value, below 5 % where the interval excludes 0
-    low: float  # 95 % confidence interval of `auc`; NaN with too few rows or groups
+    low: float  # 95 % confidence interval of `auc`; NaN if it rests on too few rows or groups
     high: float
 
 
@@ -55,7 +59,7 @@ class Spread:
         """Return the 95 % interval.
 
         An estimate with skewness g varies more where its mean is higher: its variance by the factor
-        1 + 0.75 g u where that is u standard errors higher. As in Wilson's interval of a rate, the
+        1 + 0.6 g u where that is u standard errors higher. As in Wilson's interval of a rate, the
         ends are where the estimate lies a quantile of Student's t away, in the standard errors
         that hold there.
         """
@@ -90,7 +94,8 @@ def paired_delong(
     """Compare the AUC of two scores of the same rows, or of the same cells.
 
     All is NaN with one class only; the standard error is NaN with a single row of a class, or
-    with a single group. There is no interval with fewer than 12 rows of a class.
+    with a single group. There is no interval with fewer than 12 rows of a class, nor if a single
+    row carries nearly all of the variance.
     """
     ranks = Ranks.of(y, before, weight), Ranks.of(y, after, weight)
     return lift_of_ranks(y, *ranks, weight, squares, rows, group)
@@ -219,29 +224,33 @@ def lift_of(
 
 @dataclass(frozen=True)
 class _Class:
-    """The mean difference in placement of one class, and how it varies from sample to sample."""
+    """How the mean difference in placement of one class varies from sample to sample."""
 
-    mean: float
     variance: float
     third: float  # third cumulant
+    fourth: float  # sum over the rows of the squares of what each adds to the variance
     rows: float  # that would vary as much without weights
     counted: float  # rows with a weight
 
     def with_added(self, moved: Floats, weight: Floats) -> "_Class":
-        """Add two rows that move as those of the other class do, if there are few.
+        """Add three rows that vary as those of the other class do, if there are few.
 
         Where rows of this kind moved far but none of this class was drawn, the variance would
-        else be far too small. The mean stays.
+        else be far too small.
         """
         if not FEWEST <= self.counted < MANY:
             return self
-        away, n = moved - self.mean, self.rows
-        once = weight * away / weight.sum()
-        second, third = float(once @ away), float(once @ (away * away))
+        share, n = weight / weight.sum(), self.rows
+        away = moved - share @ moved
+        squared = away * away
+        second, third, fourth = (
+            float(share @ each) for each in (squared, squared * away, squared**2)
+        )
         return replace(
             self,
             variance=((n - 1) * self.variance + ADDED * second / n) / (n + ADDED - 1),
             third=(n * self.third + ADDED * third / n**2) / (n + ADDED),
+            fourth=((n - 1) ** 2 * self.fourth + ADDED * fourth / n**2) / (n + ADDED - 1) ** 2,
         )
 
 
@@ -250,12 +259,15 @@ def _class_of(difference: Floats, weight: Floats, squares: Floats, counted: floa
     mean = float(np.sum(weight * difference) / total)
     rows = float(total**2 / squares.sum())
     away = difference - mean
-    third = float((squares * away) @ (away * away) / total**2 / rows)  # a power takes far longer
-    return _Class(mean, class_variance(difference, weight, squares, counted), third, rows, counted)
+    squared = away * away  # a power takes far longer
+    second = squares * squared / total**2
+    third, fourth = float(second @ away) / rows, float(second @ squared) / rows**2
+    variance = class_variance(difference, weight, squares, counted)
+    return _Class(variance, third, fourth * (counted / max(counted - 1, 1)) ** 2, rows, counted)
 
 
 def spread_of(classes: Sequence[_Class]) -> Spread:
-    """Return how the lift varies, given the two classes; unknown with few rows of one of them.
+    """Return how the lift varies, given the two classes; unknown if that rests on few rows.
 
     The degrees of freedom are those of Welch and Satterthwaite.
     """
@@ -265,6 +277,8 @@ def spread_of(classes: Sequence[_Class]) -> Spread:
     se = math.sqrt(variances.sum())
     if not se:
         return Spread(0.0)
+    if se**4 < CARRYING * sum(each.fourth for each in classes):
+        return NO_SPREAD
     third = sum(each.third for each in classes)
     freedom = welch_freedom(variances, np.array([each.rows for each in classes]))
     return Spread(se, freedom, third / se**3)
@@ -276,11 +290,17 @@ def error_of(influence: Floats, group: Groups | None = None) -> float:
     Rows of one group are not independent: their influences are added before they are squared. A
     single group gives NaN.
     """
-    if group is None:
-        return float(np.sqrt(np.sum(influence**2)))
-    together = np.bincount(pd.factorize(group)[0], influence)
+    together = _by_group(influence, group)
     groups = together.size
+    if group is None:
+        return float(np.sqrt(np.sum(together**2)))
     return float(np.sqrt(groups / (groups - 1) * np.sum(together**2))) if groups > 1 else math.nan
+
+
+def _by_group(influence: Floats, group: Groups | None) -> Floats:
+    if group is None:
+        return influence
+    return np.asarray(np.bincount(pd.factorize(group)[0], influence), dtype=np.float64)
 
 
 def spread_of_parts(
@@ -288,17 +308,18 @@ def spread_of_parts(
 ) -> Spread:
     """Return how an estimate varies whose rows are of several classes, given its standard error.
 
-    Groups are counted class by class. There is no spread if a class is in a single group.
+    Groups are counted class by class. There is no spread if a class is in a single group, or if a
+    single row or group carries nearly all of the variance.
     """
     variances, counts = [], []
     for each in np.unique(part):
         inside = part == each
-        own = influence[inside]
-        if group is not None:
-            own = np.bincount(pd.factorize(group[inside])[0], own)
+        own = _by_group(influence[inside], None if group is None else group[inside])
         variances.append(float(np.sum(own**2)))
         counts.append(own.size)
-    if group is not None and min(counts) < 2:
+    squared = _by_group(influence, group) ** 2
+    one_carries = squared.sum() ** 2 < CARRYING * (squared @ squared)
+    if one_carries or (group is not None and min(counts) < 2):
         return NO_SPREAD
     return Spread(se, welch_freedom(np.array(variances), np.array(counts)))
 

@@ -1,7 +1,11 @@
 """How often intervals cover the lift: ``python -m tests.metrics.interval_coverage [samples]``.
 
 Rows are drawn from large populations whose lift is known. Printed is, for so many positive and
-negative rows, the share of 95 % intervals that cover it, beside that of normal intervals.
+negative rows, the share of 95 % intervals that cover it, beside that of normal intervals, and the
+share of samples that have no interval.
+
+The populations that have a name were looked at when the constants of the interval were chosen;
+those that have a number were not.
 """
 
 import sys
@@ -11,13 +15,18 @@ import numpy as np
 from scipy.special import expit, log_softmax
 from scipy.special import logit as logit_of
 from scipy.stats import norm
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.metrics.classes import macro_lift
 from hetcal.metrics.delong import paired_delong
 
 POPULATION = 100_000  # rows of each class
-SIZES = [(12, 1000), (20, 200), (20, 1000), (20, 5000), (30, 1000), (50, 1000), (200, 1000)]
+HELD_OUT = 48  # populations that have a number
+FEW = [(20, 200), (20, 1000), (20, 5000)]
+SIZES = [(12, 1000), *FEW, (30, 1000), (50, 1000), (200, 1000)]
 
 
 def two_normal(rng, y, start, end, alike):
@@ -112,27 +121,131 @@ def tell(name, lifts, truth):
     none = np.isnan(shares[:, 0]).mean()
     own, normal = (np.nanmean(each) if (each == each).any() else np.nan for each in shares.T)
     sys.stdout.write(f"  {name:31} {own:.3f}, normal {normal:.3f}, none {none:.2f}\n")
+    return own, none
 
 
-def draw(rng, scores, positives, negatives):
-    rows = np.concatenate(
-        [rng.integers(0, POPULATION, positives), rng.integers(POPULATION, len(scores), negatives)]
+def draw(rng, scores, sides, size):
+    rows = np.concatenate([rng.choice(*each) for each in zip(sides, size, strict=True)])
+    return np.repeat([1, 0], size), *scores[rows].T
+
+
+def random_leaves(number):
+    """Leaves of any size, odds and maps, and any of five distributions of the score."""
+    rng = np.random.default_rng([11, number])
+    y, count = np.repeat([1, 0], POPULATION), int(rng.choice([2, 4, 6, 12, 24]))
+    shares = rng.permutation(rng.choice([0.5, 0.7, 0.9]) ** np.arange(count))
+    shares /= shares.sum()
+    odds = rng.choice([0, 0.3, 0.8, 1.5]) * rng.uniform(-1.7, 1.7, count)
+    of_positive = shares * np.exp(odds)
+    leaf = np.concatenate(
+        [rng.choice(count, POPULATION, p=each / each.sum()) for each in (of_positive, shares)]
     )
-    return np.repeat([1, 0], [positives, negatives]), *scores[rows].T
+    noise = (
+        rng.uniform(-1.7, 1.7, y.size),
+        rng.laplace(0, 0.7, y.size),
+        0.5 * rng.lognormal(0, 0.8, y.size),
+        0.6 * rng.standard_normal(y.size) + rng.choice([-1, 1], y.size),
+        -rng.gamma(2, 0.7, y.size),
+    )[rng.integers(5)]
+    score = rng.uniform(0.3, 2) * y + noise
+    useless = rng.uniform(0.1, 1) * rng.uniform(-1.7, 1.7, count)
+    only_first = np.where(np.arange(count) == 0, useless, 0)
+    offsets = (odds, 0.5 * odds, useless, only_first)[rng.integers(4)]
+    slopes = np.exp(rng.choice([0, 0.1, 0.4]) * rng.uniform(-1.7, 1.7, count))
+    if offsets is only_first:
+        slopes = np.ones(count)
+    before = np.round(score, 1) if rng.random() < 0.3 else score
+    return y, before, slopes[leaf] * score + offsets[leaf]
 
 
-def tell_two_classes(samples, sizes):
-    truth, y = {}, np.repeat([1, 0], POPULATION)
-    populations = {}
+def random_terms(number):
+    """Terms of columns, smooth and with steps, added to the score with any weights."""
+    rng = np.random.default_rng([12, number])
+    y = np.repeat([1, 0], POPULATION)
+    x = rng.laplace(0, 0.7, (4, y.size)) + np.outer(rng.uniform(0, 0.7, 4), y)
+    noise = (
+        rng.logistic(0, 0.6, y.size),
+        rng.laplace(0, 0.7, y.size),
+        rng.gamma(2, 0.7, y.size),
+        rng.triangular(-2, 1, 2, y.size),
+    )[rng.integers(4)]
+    score = rng.uniform(0.3, 2.5) * y + noise
+    terms = [np.sin(2 * x[0]), np.abs(x[1]), x[2] > 0.5, x[2] * (x[3] > 0), np.floor(2 * x[3])]
+    weights = rng.choice([0, 0.05, 0.2, 0.6], 5) * rng.choice([-1, 1, 1], 5)
+    return y, score, rng.uniform(0.3, 1.2) * score + weights @ terms + 0.02 * x[1]
+
+
+def fitted(number, change):
+    """A network of 3,000 rows and 6 of 8 columns, and a change fitted on 6,000 other rows."""
+    rng, rows = np.random.default_rng([13, number]), 250_000
+    x = rng.standard_normal((rows, 8))
+    x[:, 4], x[:, 5], x[:, 6] = rng.integers(0, 5, rows), np.exp(x[:, 5]), x[:, 6] > 1
+    of_category = 0.6 * rng.standard_normal(5)
+    logit = 0.8 * x[:, 0] + 0.5 * x[:, 1] * x[:, 6] + of_category[x[:, 4].astype(int)]
+    logit += 0.4 * np.minimum(x[:, 5], 3) + 0.5 * x[:, 3] * x[:, 0] - 0.3 * np.abs(x[:, 2])
+    y = (rng.random(rows) < expit(logit - rng.choice([2.0, 3.0]))).astype(int)
+    train, some, rest = np.split(np.arange(rows), [3_000, 9_000])
+    network = MLPClassifier((40,), alpha=1e-5, learning_rate_init=0.01, random_state=number)
+    seen = (x[:, :6] - x[:, :6].mean(axis=0)) / x[:, :6].std(axis=0)
+    for _ in range(rng.choice([10, 60])):
+        network.partial_fit(seen[train], y[train], classes=[0, 1])
+    score = logit_of(np.clip(network.predict_proba(seen)[:, 1], 1e-12, 1 - 1e-12))
+    if change in ("tree", "one leaf"):
+        tree = DecisionTreeClassifier(max_leaf_nodes=8, min_samples_leaf=60, random_state=0)
+        leaf = np.unique(tree.fit(x[train], y[train]).apply(x), return_inverse=True)[1]
+        maps = LeafCalibrator().fit(score[some], y[some], leaf[some])
+        after = logit_of(maps.predict(score, leaf))
+        if change == "one leaf":
+            inside = some[leaf[some] == 0]
+            after = score + (logit_of(y[inside].mean()) - score[inside].mean()) * (leaf == 0)
+    else:
+        additive = {"max_leaf_nodes": 3, "interaction_cst": "no_interactions"}
+        kind = additive if change == "additive" else {"max_leaf_nodes": 8}
+        both = np.column_stack([score, x])
+        boosted = HistGradientBoostingClassifier(max_iter=70, random_state=0, **kind)
+        after = boosted.fit(both[some], y[some]).decision_function(both)
+    return y[rest], score[rest], after[rest]
+
+
+FITTED = ("tree", "one leaf", "additive", "stacked")
+
+
+def held_out():
+    """Give leaves, terms and fitted changes in turn."""
+    for number in range(0, HELD_OUT, 3):
+        change = FITTED[number // 3 % 4]
+        yield f"{number} leaves", *random_leaves(number)
+        yield f"{number + 1} terms", *random_terms(number + 1)
+        yield f"{number + 2} fitted, {change}", *fitted(number + 2, change)
+
+
+def named_populations():
+    y = np.repeat([1, 0], POPULATION)
     for name, make in POPULATIONS.items():
-        populations[name] = np.column_stack(make(np.random.default_rng(1), y))
-        truth[name] = paired_delong(y, *populations[name].T).auc
-    for positives, negatives in sizes:
+        yield name, y, *make(np.random.default_rng(1), y)
+
+
+def tell_two_classes(samples, sizes, populations):
+    """Print the share of each population, and those of all that mostly have an interval."""
+    found = {each: [] for each in sizes}
+    for place, (name, y, *scores) in enumerate(populations):
+        truth, pairs = paired_delong(y, *scores).auc, np.column_stack(scores)
+        sides = [np.flatnonzero(y == each) for each in (1, 0)]
+        for size in sizes:
+            rng = np.random.default_rng([2, place, *size])
+            drawn = (draw(rng, pairs, sides, size) for _ in range(samples))
+            found[size].append((name, [paired_delong(*each) for each in drawn], truth))
+    for (positives, negatives), each in found.items():
         sys.stdout.write(f"{positives} positive and {negatives} negative rows\n")
-        for name, scores in populations.items():
-            rng = np.random.default_rng(2)
-            drawn = (draw(rng, scores, positives, negatives) for _ in range(samples))
-            tell(name, [paired_delong(*each) for each in drawn], truth[name])
+        shares = np.array([tell(*population) for population in each])
+        mostly = shares[shares[:, 1] <= 0.5, 0]
+        missed = (1 - shares[:, 0]) * (1 - shares[:, 1])
+        sys.stdout.write(
+            f"  {mostly.size} of {len(shares)} mostly have an interval, which covers "
+            f"{mostly.min():.3f} to {mostly.max():.3f}, mean {mostly.mean():.3f}; "
+            f"{np.mean(mostly < 0.93):.0%} below 0.93, {np.mean(mostly > 0.97):.0%} above 0.97. "
+            f"At most {np.nanmax(missed):.3f} of all samples have one that misses.\n"
+        )
 
 
 def tell_groups(samples, groups=20, size=10):
@@ -164,7 +277,9 @@ def tell_three_classes(samples, counts=(300, 100, 20)):
 
 if __name__ == "__main__":
     given = int((*sys.argv[1:], 1000)[0])
-    tell_two_classes(given, SIZES)
+    tell_two_classes(given, SIZES, named_populations())
+    sys.stdout.write("Populations that were held out\n")
+    tell_two_classes(given, FEW, held_out())
     sys.stdout.write("20 groups of 10 rows; classes of 300, 100 and 20 rows\n")
     tell_groups(given)
     tell_three_classes(given)
