@@ -27,7 +27,7 @@ from hetcal.cells.cells import whole_ids
 from hetcal.choices import CLASS_CALIBRATORS, ClassMethod
 from hetcal.data.columns import row_weights
 from hetcal.data.splits import draw_folds
-from hetcal.errors import CalibrationError
+from hetcal.errors import CalibrationError, did_you_mean
 from hetcal.strict_json import Fields, JsonError, parse_object
 
 KIND, FORMAT = "hetcal class calibrators", 1
@@ -185,7 +185,7 @@ class ClassCalibrator(BaseEstimator):
             raise CalibrationError(
                 f"There is no calibrator '{self.method}' for more than two classes.",
                 f"It has to be one of {', '.join(CLASS_CALIBRATORS)}.",
-                "Choose one of these.",
+                did_you_mean(self.method, CLASS_CALIBRATORS),
             )
         if np.unique(rows.y).size < 2:
             raise CalibrationError(

@@ -49,7 +49,8 @@ def fit_shrunken_maps(
     w = np.ones(logits.size) if weight is None else weight * (weight.sum() / (weight**2).sum())
     centre = float(np.average(logits, weights=w))
     scale = float(np.sqrt(np.average((logits - centre) ** 2, weights=w)))
-    if scale < EQUAL:
+    equal = scale < EQUAL
+    if equal:
         scale = 1.0
     number, row, starts = _in_order(leaf)
     side = 0.5 - y.astype(np.float64)
@@ -59,7 +60,7 @@ def fit_shrunken_maps(
         part = row[starts[first] : starts[last] if last < starts.size else None]
         begin = starts[first:last] - starts[first]
         rows = _Rows(u[part], side[part], w[part], begin, target, penalty)
-        place[:, number[first:last]] = _best_lines(rows)
+        place[:, number[first:last]] = _minimum(rows.joined) if equal else _best_lines(rows)
     return ShrunkenMaps(place[0] / scale, place[1] - place[0] / scale * centre)
 
 
@@ -87,13 +88,8 @@ def _best_lines(rows: "_Rows") -> Floats:
     place = _minimum(rows)
     falls = place[0] < 0
     if falls.any():
-        # The loss is convex, so the best slope not below 0 is 0, and a leaf has one logit: its
-        # rows of each label become one.
-        labels = np.stack([rows.sums(rows.weight * (rows.side == each)) for each in LABELS])
-        weight, sides = labels[:, falls].T.ravel(), np.tile(LABELS, falls.sum())
-        starts = np.arange(0, weight.size, 2)
-        flat = _Rows(np.zeros(weight.size), sides, weight, starts, rows.target, rows.penalty)
-        place[:, falls] = _minimum(flat) * [[0.0], [1.0]]
+        # The loss is convex, so the best slope not below 0 is 0, and a leaf has one logit.
+        place[:, falls] = (_minimum(rows.joined) * [[0.0], [1.0]])[:, falls]
     return place
 
 
@@ -121,6 +117,14 @@ class _Rows:
     def sizes(self) -> Ints:
         """Number of rows of each leaf."""
         return np.diff(np.append(self.starts, self.u.size))
+
+    @property
+    def joined(self) -> "_Rows":
+        """The rows of a leaf with one logit: those of each label become one."""
+        weight = np.stack([self.sums(self.weight * (self.side == each)) for each in LABELS], axis=1)
+        sides, starts = np.tile(LABELS, len(weight)), np.arange(0, weight.size, 2)
+        none = np.zeros(weight.size)
+        return _Rows(none, sides, weight.ravel(), starts, self.target, self.penalty)
 
     def sums(self, values: Floats) -> Floats:
         """Add up values by leaf."""

@@ -21,7 +21,7 @@ from hetcal.calibrators.platt import extremes, fit_platt_cells, group_cells, pol
 from hetcal.calibrators.shapes import Affine, Beta, Shape, beta_features, moved
 from hetcal.cells.cells import Cells
 from hetcal.choices import CALIBRATORS
-from hetcal.errors import CalibrationError
+from hetcal.errors import CalibrationError, did_you_mean
 
 NON_PARAMETRIC: dict[str, Callable[..., Shape]] = {
     "isotonic": fit_isotonic,
@@ -224,7 +224,7 @@ def require_method(method: str, strength: float = 0.0) -> None:
         raise CalibrationError(
             f"There is no calibration method {method!r}.",
             f"The methods are {', '.join(CALIBRATORS)}.",
-            "Choose one of them.",
+            did_you_mean(method, CALIBRATORS, "Choose one of them."),
         )
     if strength and method not in FAMILIES:
         raise CalibrationError(

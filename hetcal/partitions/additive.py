@@ -159,14 +159,11 @@ class AdditiveTerms(FrameEstimator):
         options: dict[str, Any],
         done: Progress,
     ) -> list["Booster"]:
-        own = [
-            BoostingRows(codes, rows.y, rows.weight, start)
-            for start in ([None] if starts is None else starts)
-        ]
-        given = own[0] if starts is None else own
+        given = BoostingRows(codes, rows.y, rows.weight, starts)
         doing = "Fitting curves" if starts is None else "Fitting pairs of columns"
+        options = {**options, "seed": self.random_state}
         return boost_members(
-            given, *members, options, self.max_iter, self.random_state, doing, done
+            given, *members, options, self.max_iter, lambda member, _: member, doing, done
         )
 
     def _keep(
@@ -321,7 +318,7 @@ def _options(rows: int, together: list[list[int]], sides: list[int]) -> dict[str
     """Return LightGBM's options for trees of the columns that may meet."""
     pairs = len(together[0]) > 1
     options: dict[str, Any] = {
-        "learning_rate": 0.15 if pairs else 0.2,
+        "learning_rate": 0.25 if pairs else 0.3,
         "num_leaves": 8 if pairs else 4,
         "min_data_in_leaf": min(50, max(5, rows // 100)),
         "lambda_l2": 2.0,
@@ -461,7 +458,8 @@ def _find_pairs(
 
     known = np.flatnonzero(np.isfinite(start))
     weight = None if rows.weight is None else rows.weight[known]
-    data = BoostingRows(codes[known], rows.y[known], weight, start[known]).dataset(255)
+    data = BoostingRows(codes[known], rows.y[known], weight).dataset()
+    data.set_init_score(start[known])
     options = {
         "learning_rate": 0.1,
         "num_leaves": 4,

@@ -1,11 +1,11 @@
 """A second model: gradient-boosted trees on the columns, whose margin stands beside the score."""
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from hetcal.arrays import Floats
+from hetcal.arrays import Floats, Ints
 from hetcal.partitions.boosting import (
     BoostingRows,
     boost_members,
@@ -18,6 +18,10 @@ from hetcal.partitions.boosting import (
 from hetcal.partitions.ensemble import TreeColumns, TreeEnsemble
 from hetcal.partitions.forest import EnsembleEstimator
 from hetcal.progress import Progress, silent
+from hetcal.trees.label_tree import GrownTree
+
+if TYPE_CHECKING:
+    from lightgbm import Booster
 
 # Of fewer rows, fewer and smaller trees learn as much, and sets of categories learn noise.
 FEW_ROWS = 20_000
@@ -38,8 +42,8 @@ class BoostedPartition(EnsembleEstimator):
     ----------
     members : int, default=4
         Sequences of trees, at least 2.
-    learning_rate : float or None, default=None
-        Share of each tree's values that is kept; None means 0.07, or 0.1 under 20,000 rows.
+    learning_rate : float, default=0.1
+        Share of each tree's values that is kept.
     max_iter : int, default=500
         Most trees of a member.
     max_leaf_nodes : int or None, default=None
@@ -61,7 +65,7 @@ class BoostedPartition(EnsembleEstimator):
         self,
         members: int = 4,
         *,
-        learning_rate: float | None = None,
+        learning_rate: float = 0.1,
         max_iter: int = 500,
         max_leaf_nodes: int | None = None,
         random_state: int = 0,
@@ -110,35 +114,42 @@ class BoostedPartition(EnsembleEstimator):
         matrix = TreeColumns.of(columns).matrix(rows.frame)
         categories = [i for i, each in enumerate(columns) if each.feature.kind == "category"]
         by_sets = categories if len(matrix) >= FEW_ROWS else []
-        models = boost_members(
+
+        def read(
+            member: "Booster", left_out: Ints
+        ) -> tuple[Floats, list[tuple[GrownTree, Floats]]]:
+            return margin_of(member, matrix[left_out]), grown_trees(member)
+
+        members = boost_members(
             BoostingRows(matrix, rows.y, rows.weight, categories=by_sets),
             parts,
             stopping_rows(parts, chosen, rows.y),
             self._options(len(matrix), matrix.shape[1]),
             self.max_iter,
-            self.random_state,
+            read,
             "Growing boosted trees",
             progress,
         )
         held_out, inside = np.full(rows.used.size, np.nan), np.flatnonzero(rows.used)
-        for model, (_, left_out) in zip(models, parts, strict=True):
-            held_out[inside[left_out]] = margin_of(model, matrix[left_out])
-        trees = [each for model in models for each in grown_trees(model)]
+        for (margin, _), (_, left_out) in zip(members, parts, strict=True):
+            held_out[inside[left_out]] = margin
+        trees = [each for _, grown in members for each in grown]
         self.ensemble_ = TreeEnsemble.of(columns, [tree for tree, _ in trees])
-        self.values_: Floats = np.concatenate([values for _, values in trees]) / len(models)
+        self.values_: Floats = np.concatenate([values for _, values in trees]) / len(members)
         self.held_out_ = held_out
         return self
 
     def _options(self, rows: int, columns: int) -> dict[str, Any]:
-        rate, leaves = (0.07, 31) if rows >= FEW_ROWS else (0.1, 15)
+        leaves = 31 if rows >= FEW_ROWS else 15
         return {
-            "learning_rate": rate if self.learning_rate is None else self.learning_rate,
+            "learning_rate": self.learning_rate,
             "num_leaves": leaves if self.max_leaf_nodes is None else self.max_leaf_nodes,
             "min_data_in_leaf": min(40, max(5, rows // 100)),
             "lambda_l2": 5.0,
-            "feature_fraction": max(0.2, min(0.6, 12 / columns)) if columns > FEW_COLUMNS else 1.0,
+            "feature_fraction": max(0.2, min(0.6, 15 / columns)) if columns > FEW_COLUMNS else 1.0,
             "bagging_fraction": 0.8,
             "bagging_freq": 1,
+            "seed": self.random_state,
         }
 
     def decision_function(self, X: Any) -> Floats:

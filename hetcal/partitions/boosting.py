@@ -5,10 +5,10 @@ increasing, reports after every tree and gives its trees by a public call; sciki
 has the second and the third only.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from scipy.special import expit
@@ -26,9 +26,11 @@ from hetcal.trees.label_tree import GrownTree, RankSets
 if TYPE_CHECKING:
     from lightgbm import Booster
 
+Read = TypeVar("Read")
 Part = tuple[Ints, Ints]
 """Rows that a member is grown on, and rows that it leaves out."""
 
+MOST_BINS = 255  # of a column
 PATIENCE = 30  # trees without an improvement on rows left out, after which a member stops
 FIXED = {
     "objective": "binary",
@@ -46,16 +48,16 @@ class BoostingRows:
     matrix: Singles | Floats
     y: Labels
     weight: Floats | None = None
-    start: Floats | None = None  # logit of each row before the first tree
+    starts: Sequence[Floats] | None = None  # for each member, logits before the first tree
     categories: Sequence[int] = ()  # columns whose ranks are cut by sets, not by thresholds
 
-    def dataset(self, most_bins: int) -> Any:
+    def dataset(self) -> Any:
         """Bin the columns once for all members."""
         import lightgbm
 
         # The columns are binned before it is known how small a leaf may be.
         options = {
-            "max_bin": most_bins,
+            "max_bin": MOST_BINS,
             "feature_pre_filter": False,
             "num_threads": 1,
             "verbosity": -1,
@@ -65,10 +67,8 @@ class BoostingRows:
             self.matrix,
             self.y,
             weight=weight,
-            init_score=self.start,
             categorical_feature=list(self.categories),
             params=options,
-            free_raw_data=False,
         )
         return data.construct()
 
@@ -148,37 +148,48 @@ def stopping_rows(parts: Sequence[Part], read: Bools, y: Labels) -> list[Ints]:
 
 
 def boost_members(
-    rows: Sequence[BoostingRows] | BoostingRows,
+    rows: BoostingRows,
     parts: Sequence[Part],
     stops: Sequence[Ints],
     options: Mapping[str, Any],
     trees: int,
-    seed: int,
+    read: Callable[["Booster", Ints], Read],
     doing: str,
     progress: Progress = silent,
-    most_bins: int = 255,
-) -> list["Booster"]:
+) -> list[Read]:
     """Grow a sequence of trees for each part; it stops when its rows of `stops` gain no more.
 
-    `rows` are those of all members, or those of each. What `progress` raises ends the growth.
+    Returned is what `read` makes of each member and the rows that it leaves out. What `progress`
+    raises ends the growth.
     """
-    if isinstance(rows, BoostingRows):
-        rows = [rows] * len(parts)
-    shared = {id(each): each for each in rows}
-    data = {key: each.dataset(most_bins) for key, each in shared.items()}
-    works = [
-        partial(_grow_member, data[id(own)], grown, stop, {**options, "seed": seed + number}, trees)
-        for number, (own, (grown, _), stop) in enumerate(zip(rows, parts, stops, strict=True))
-    ]
+    data = rows.dataset()
+    starts = [None] * len(parts) if rows.starts is None else rows.starts
+    given = zip(parts, stops, starts, strict=True)
+
+    def grow(part: Part, stop: Ints, start: Floats | None, seed: int, report: Report) -> Read:
+        own = {**options, "seed": options["seed"] + seed}
+        return read(_grow_member(data, part[0], stop, start, own, trees, report), part[1])
+
+    works = [partial(grow, *each, number) for number, each in enumerate(given)]
     return side_by_side(works, doing, progress)
 
 
 def _grow_member(
-    data: Any, rows: Ints, stop: Ints, options: Mapping[str, Any], trees: int, report: Report
+    data: Any,
+    rows: Ints,
+    stop: Ints,
+    start: Floats | None,
+    options: Mapping[str, Any],
+    trees: int,
+    report: Report,
 ) -> "Booster":
     import lightgbm
 
-    grown, judged = (data.subset(np.sort(each)) for each in (rows, stop))
+    rows, stop = np.sort(rows), np.sort(stop)
+    grown, judged = (data.subset(each).construct() for each in (rows, stop))
+    if start is not None:
+        grown.set_init_score(start[rows])
+        judged.set_init_score(start[stop])
     callbacks = [
         lightgbm.early_stopping(PATIENCE, verbose=False),
         lambda done: report((done.iteration + 1) / trees),

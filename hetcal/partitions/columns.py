@@ -15,11 +15,10 @@ from hetcal.cells.cells import MAX_LEAVES
 from hetcal.data.columns import (
     feature_kind,
     fewest_category_rows,
-    near_names,
     row_weights,
     single_values,
 )
-from hetcal.errors import PartitionError
+from hetcal.errors import PartitionError, near_names
 from hetcal.partitions.encoding import class_numbers, encode_names, is_whole
 from hetcal.partitions.nodes import Feature, Node, short_number
 from hetcal.partitions.partition import Partition

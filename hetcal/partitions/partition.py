@@ -17,7 +17,7 @@ from hetcal.compiled import compiled, use_compiled
 from hetcal.data.columns import category_codes, named_columns, single_limit, single_values
 from hetcal.data.splits import ROLES, Split
 from hetcal.data.table import positive_rate
-from hetcal.errors import PartitionError
+from hetcal.errors import PartitionError, did_you_mean
 from hetcal.partitions.nodes import (
     ALL_ROWS,
     Condition,
@@ -143,7 +143,12 @@ def column_values(frame: pd.DataFrame, features: Sequence[Feature]) -> Iterator[
         raise PartitionError(
             f"The table has no column '{names}', or has it twice.",
             "The partition splits on it, so every row needs it once.",
-            "Add the column, give it the name that it had in training, or use another partition.",
+            did_you_mean(
+                absent[0],
+                [str(each) for each in columns],
+                "Add the column, give it the name that it had in training, or use another "
+                "partition.",
+            ),
         )
     for feature in features:
         column = frame.iloc[:, columns.index(feature.name)]

@@ -39,18 +39,18 @@ def rows(seed, size=2_000):
 @pytest.fixture(scope="module")
 def caught():
     """A fitted estimator, and the models of LightGBM it was made of."""
-    models, grow = [], boosted.boost_members
+    models, read = {}, boosted.grown_trees
 
-    def watched(*args):
-        models.extend(grow(*args))
-        return models
+    def watched(member):
+        models[member.params["seed"]] = member
+        return read(member)
 
     X, y = rows(0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(boosted, "boost_members", watched)
+        patch.setattr(boosted, "grown_trees", watched)
         patch.setattr(boosted, "FEW_ROWS", 1_000)
         fitted = BoostedPartition(3, max_iter=40).fit(X, y)
-    return fitted, models
+    return fitted, [models[seed] for seed in sorted(models)]
 
 
 def margins(models, matrix):
