@@ -38,10 +38,34 @@ RUNGS = (
 RUNG_NAMES = {
     "identity": "leave it",
     "pooled": "one map",
+    "tree": "one tree",
     "auc-gain": "AUC-gain tree",
     "instability": "instability tree",
     "boosted": "nested trees",
     "additive": "curves",
-    "stacked": "boosted trees beside it",
+    "stacked": "boosted trees beside the score",
 }
-"""Plain names of schemes, where their own is another."""
+"""Plain names of schemes, where the value of an option is another."""
+
+
+def plain_name(name: str) -> str:
+    """Return the name of a scheme that texts, figures and pages use.
+
+    >>> plain_name("additive"), plain_name("forest")
+    ('curves', 'forest')
+    """
+    return RUNG_NAMES.get(name, name)
+
+
+def optional_name(name: str) -> str:
+    """Return the plain name of a scheme with the value of the option that asks for it.
+
+    >>> optional_name("additive"), optional_name("forest")
+    ('curves (additive)', 'forest')
+    """
+    plain = plain_name(name)
+    return plain if plain == name else f"{plain} ({name})"
+
+
+RUNG_OPTIONS = ", ".join(map(optional_name, RUNGS))
+"""All schemes that are compared for two classes, as help and errors list them."""

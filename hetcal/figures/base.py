@@ -169,12 +169,12 @@ def leaf_name(leaf: int, chosen: bool = False) -> str:
 def number(value: float, *, sign: bool = False) -> str:
     """Write a number with four decimals; one that is not defined is a dash.
 
-    >>> number(0.5), number(0.25, sign=True), number(float("nan"))
-    ('0.5000', '+0.2500', '–')
+    >>> number(0.5), number(-0.00001, sign=True), number(float("nan"))
+    ('0.5000', '+0.0000', '–')
     """
     if math.isnan(value):
         return "–"
-    return f"{value:+.4f}" if sign else f"{value:.4f}"
+    return f"{value:+z.4f}" if sign else f"{value:z.4f}"
 
 
 def unmoved(values: Sequence[float]) -> Part:

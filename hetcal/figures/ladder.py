@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
+from hetcal.choices import plain_name
 from hetcal.data.columns import counted, row_count
 from hetcal.figures.base import (
     NOT_DIMMED,
@@ -24,11 +25,11 @@ from hetcal.figures.base import (
     wrapped_text,
 )
 from hetcal.results.words import p_in_words
-from hetcal.schemes.candidates import full_name
 
 LADDER_HOW = (
     "Further right ranks better; bars are 95 % intervals of the lift. The thin line to the hollow "
-    "mark, the same scheme without the network, is what the network adds."
+    "mark, the same scheme without the network, is what the network adds. An arrow gives its value "
+    "where that lies further left than the axis reaches."
 )
 LINE = 26  # characters of a name that fit into a narrow window
 LINE_HEIGHT = 15  # pixels
@@ -40,8 +41,9 @@ def ladder_figure(candidates: pd.DataFrame, measure: str = "AUC") -> go.Figure:
     """Draw every scheme that was tried as a rung, the simplest at the top.
 
     A rung has its value of `measure` with the 95 % interval of its lift, and hollow that of the
-    same scheme without the network; a value far to the left is an arrow at the edge. Marks carry
-    the names of schemes, so that a click can take one.
+    same scheme without the network; a value far to the left is an arrow at the edge with the value
+    beside it, at the end of a dotted line. Marks carry the names of schemes, so that a click can
+    take one.
 
     Parameters
     ----------
@@ -59,14 +61,14 @@ def ladder_figure(candidates: pd.DataFrame, measure: str = "AUC") -> go.Figure:
     labels = [_label(rung) for rung in rungs.to_dict("records")]
     row = 12 + LINE_HEIGHT * max(1 + each.count("<br>") for each in labels)
     return draw(
-        [_lines(rungs, edge), *_marks(rungs, words), _hollow(rungs, edge, words)],
+        [*_lines(rungs, edge), *_marks(rungs, words), _hollow(rungs, edge, words)],
         125 + row * len(rungs),
         x={"title": f"{measure}, cross-fitted", "range": ends, "tickformat": ".6~f", "nticks": 5},
         y=names_axis(labels),
         margin={"r": COLUMNS[-1][1], "t": 75},
         showlegend=False,
         shapes=[_as_it_is(float(shift.iloc[0]))],
-        annotations=[_legend(), *_columns(rungs)],
+        annotations=[_legend(bool((rungs["alone"] < edge).any())), *_columns(rungs)],
     )
 
 
@@ -83,22 +85,21 @@ def _range(rungs: pd.DataFrame, shift: pd.Series) -> list[float]:
     return [left - (3 if arrows else 1) * room, right + room]
 
 
-def _lines(rungs: pd.DataFrame, left: float) -> Part:
-    """Join each scheme with itself without the network."""
-    ends = [
-        point
-        for alone, auc in zip(rungs["alone"], rungs["auc"], strict=True)
-        for point in (max(alone, left), auc, None)
+def _lines(rungs: pd.DataFrame, left: float) -> list[Part]:
+    """Join each scheme with itself without the network, dotted where that is beyond the edge."""
+    known, beyond = rungs["alone"].notna(), rungs["alone"] < left
+    return [
+        scatter(
+            x=[x for each in some.itertuples() for x in (max(each.alone, left), each.auc, None)],
+            y=[place for i in some.index for place in (i, i, None)],
+            mode="lines",
+            line={"width": 1.5, "dash": dash, "color": translucent("quiet", 0.7)},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+        for some, dash in ((rungs[known & ~beyond], "solid"), (rungs[known & beyond], "dot"))
+        if len(some)
     ]
-    places = [place for i in range(len(rungs)) for place in (i, i, None)]
-    return scatter(
-        x=[None if each is not None and math.isnan(each) else each for each in ends],
-        y=places,
-        mode="lines",
-        line={"width": 1.5, "color": translucent("quiet", 0.7)},
-        hoverinfo="skip",
-        showlegend=False,
-    )
 
 
 def _marks(rungs: pd.DataFrame, words: Sequence[str]) -> list[Part]:
@@ -146,8 +147,11 @@ def _hollow(rungs: pd.DataFrame, left: float, words: Sequence[str]) -> Part:
         x=known["alone"].clip(lower=left).tolist(),
         y=known.index.tolist(),
         name="without the network",
-        mode="markers",
+        mode="markers+text",
         cliponaxis=False,
+        text=known["alone"].map(number).where(beyond, "").tolist(),
+        textposition="top right",
+        textfont={"size": 11, "color": colour("quiet")},
         marker={
             "symbol": ["triangle-left-open" if each else "circle-open" for each in beyond],
             "size": 14,
@@ -168,7 +172,7 @@ def _as_it_is(value: float) -> Part:
 
 
 def _label(rung: dict[str, Any]) -> str:
-    lines = wrap(full_name(rung["name"]), LINE, max_lines=2, placeholder="…")
+    lines = wrap(plain_name(rung["name"]), LINE, max_lines=2, placeholder="…")
     name = f"<b>{'<br>'.join(map(escape, lines))}</b>"
     notes = [rung["kind"]] if rung["kind"] != "none" else []
     if rung["chosen"]:
@@ -179,14 +183,16 @@ def _label(rung: dict[str, Any]) -> str:
     return name + below if notes else name
 
 
-def _legend() -> Part:
+def _legend(arrows: bool) -> Part:
     """Explain the marks in one line; Plotly's own legend is no wider than the axes."""
-    marks = (
+    marks = [
         ("before", "●", "your model"),
         ("after", "◆", "in use"),
         ("quiet", "●", "other rungs"),
         ("quiet", "○", "without the network"),
-    )
+    ]
+    if arrows:
+        marks.append(("quiet", "◁", "the same, off the axis"))
     words = "   ".join(
         f'<span style="color:{colour(name)};font-size:16px">{sign}</span> {text}'
         for name, sign, text in marks
@@ -232,7 +238,7 @@ def _seconds(seconds: float) -> str:
 
 def _hover(rung: dict[str, Any], measure: str) -> str:
     lines = [
-        f"<b>{escape(full_name(rung['name']))}</b>"
+        f"<b>{escape(plain_name(rung['name']))}</b>"
         + ("" if rung["kind"] == "none" else f", a {rung['kind']}"),
         wrapped_text(rung["words"]),
         f"{measure} {number(rung['auc'])}, lift {number(rung['lift'], sign=True)}"

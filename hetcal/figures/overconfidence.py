@@ -89,7 +89,7 @@ def leaf_multiples_figure(histograms: ScoreHistograms, density: bool = True) -> 
 
 
 def overconfidence_figure(diagnosis: pd.DataFrame, selected: int | None = None) -> go.Figure:
-    """Draw train and test AUC of all rows, then of each leaf, the most over-confident first.
+    """Draw train and test AUC of all rows, then of each leaf, the largest log-loss gap first.
 
     `diagnosis` is what `hetcal.results.overconfidence.diagnose` returns; the name of the selected
     leaf is bold.

@@ -4,9 +4,8 @@ import math
 
 import pandas as pd
 
-from hetcal.choices import RUNG_NAMES
+from hetcal.choices import plain_name
 from hetcal.data.columns import counted
-from hetcal.schemes.candidates import full_name
 from hetcal.schemes.cross_fitting import Gain
 
 
@@ -30,7 +29,7 @@ def ladder_table(candidates: pd.DataFrame, measure: str = "AUC") -> pd.DataFrame
     before = candidates["auc"] - candidates["lift"]
     return pd.DataFrame(
         {
-            "rung": candidates["name"].map(full_name),
+            "rung": candidates["name"].map(plain_name),
             "what it does": candidates["words"],
             "kind": candidates["kind"],
             measure: candidates["auc"],
@@ -62,7 +61,7 @@ def exports_of(name: str) -> str:
 def price_in_words(candidates: pd.DataFrame, more: Gain | None = None, measure: str = "AUC") -> str:
     """Say what the rung in use gives up against the best, and gives beyond simpler ones.
 
-    A simpler rung stands before it and has fewer numbers.
+    A simpler rung has fewer numbers.
 
     Parameters
     ----------
@@ -79,7 +78,7 @@ def price_in_words(candidates: pd.DataFrame, more: Gain | None = None, measure: 
     in_use = int(rungs["chosen"].to_numpy().argmax())
     used, best = rungs.loc[in_use], rungs.loc[rungs["lift"].idxmax()]
     said = [f"{_named(used, sentence=True)}: {used['lift']:+.4f} {measure}."]
-    fewer = (rungs.index < in_use) & (rungs["numbers"] < used["numbers"])
+    fewer = rungs["numbers"] < used["numbers"]
     simpler = rungs[fewer & (rungs["kind"] != "none")]
     if best["lift"] <= used["lift"]:
         said.append("No other rung gives more.")
@@ -105,7 +104,7 @@ def _simpler(rung: pd.Series, lift: float) -> str:
 
 
 def _named(rung: pd.Series, *, sentence: bool = False) -> str:
-    words = RUNG_NAMES.get(rung["name"], str(rung["name"]))
+    words = plain_name(rung["name"])
     numbers = int(rung["numbers"])
     cost = f" ({counted(numbers, 'number')})" if numbers else ""
     return (words[:1].upper() + words[1:] if sentence else words) + cost

@@ -1,4 +1,9 @@
-"""Where the model is over-confident: train against test, leaf by leaf, in words."""
+"""Where the model is over-confident: train against test, leaf by leaf, in words.
+
+Over-confident has one meaning: on rows that the model was not trained on, its logits have to be
+multiplied by less than 1. That they separate the labels worse there than on train rows is
+over-fitting.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -88,7 +93,7 @@ def whether_overconfident(diagnosis: pd.DataFrame) -> str:
 
     The interval of the factor is two standard errors to either side, as in `scale_words`.
     """
-    slope, se = (float(diagnosis[name].iloc[0]) for name in ("slope", "slope_se"))
+    slope, se, auc = (float(diagnosis[name].iloc[0]) for name in ("slope", "slope_se", "auc_test"))
     if not math.isfinite(slope + se):
         advice = diagnosis["advice"].iloc[0]
         return f"The test rows do not show whether the model is over-confident: {advice}."
@@ -97,8 +102,11 @@ def whether_overconfident(diagnosis: pd.DataFrame) -> str:
     found = f"on rows it was not trained on its logits should be multiplied by {factor}"
     if high < 0:
         return f"The scores rank the rows in reverse: {found}."
-    if low <= 0:
-        return f"The scores may say nothing: {found}."
+    if low <= 0 and high < 1:
+        return (
+            "Yes, and no factor corrects it: on rows it was not trained on its scores show no "
+            f"relation to the label (AUC {auc:.3f})."
+        )
     if is_right(slope, se):
         return f"No: {found}, which is about 1."
     if high < 1:
@@ -151,10 +159,10 @@ class Side:
 def diagnose(train: Cells, test: Cells, leaves: Sequence[Leaf]) -> pd.DataFrame:
     """Compare the scores of train and test rows in each leaf and in all rows.
 
-    A model is over-confident where it does worse on test rows than it did on the rows it
-    learned from. Leaves are ranked by `log_loss_gap`, which counts both a lost order and
-    scores that are too large; the largest gap has rank 1, ties go by leaf id, and leaves
-    without a gap come last.
+    A model is over-fitted where it does worse on test rows than it did on the rows it
+    learned from, and over-confident where `slope` is below 1. Leaves are ranked by
+    `log_loss_gap`, which counts both a lost order and scores that are too large; the largest gap
+    has rank 1, ties go by leaf id, and leaves without a gap come last.
 
     Returns
     -------

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from hetcal.choices import KINDS, Kind
+from hetcal.choices import KINDS, Kind, plain_name
 from hetcal.data.checks import Finding
 from hetcal.data.columns import counted
 from hetcal.metrics.delong import Lift
@@ -18,8 +18,8 @@ DEFINITIONS = {
     "than a random negative one, where a tie counts one half. 0.5 is random ranking, 1 is perfect. "
     "Higher is better.",
     "Lift": "AUC after minus AUC before on the same test rows, with DeLong's 95 % confidence "
-    "interval for paired scores, which allows for few rows; fewer than 12 rows of a class have "
-    "none. In percent: 100 · (AUC after / AUC before − 1).",
+    "interval for paired scores, which allows for few rows; there is none with fewer than 12 rows "
+    "of a class, or where one row decides. In percent: 100 · (AUC after / AUC before − 1).",
     "Without the model": "The same scheme fitted and applied with a constant score: what the "
     "columns reach on their own. For maps of leaves it is the tree alone, where every row has the "
     "rate of its leaf.",
@@ -56,8 +56,11 @@ DEFINITIONS = {
     "Calibration error, debiased": "The calibration error without the bias of sampling noise: in "
     "every bin the variance of the observed rate is subtracted from the squared gap (Kumar, Liang "
     "and Ma, 2019). It is 0 where sampling noise explains the gaps.",
-    "Over-confidence": "Mean predicted probability of the predicted class minus accuracy. Above "
-    "zero, the model is more confident than it is accurate.",
+    "Over-confident": "On rows that the model was not trained on, its logits have to be multiplied "
+    "by less than 1, the slope of the Platt map of the test rows. Above 1 it is under-confident.",
+    "Confidence minus accuracy": "Mean predicted probability of the predicted class minus the "
+    "share of rows whose class is predicted rightly, on test rows. An over-confident model has a "
+    "value above zero; scores that are all too high or too low can have one, too.",
     "Log-loss gap": "Log-loss on test rows minus log-loss on train rows. The larger it is, the "
     "more the model over-fits.",
     "Slope and intercept": "The Platt map t(s) = σ(slope · s + intercept) that fits the labels "
@@ -90,14 +93,15 @@ WHAT_HELPS: dict[Kind, str] = {
 REACHED: dict[Kind, str] = {
     "calibration": "Calibration alone",
     "correction": "Readable corrections",
-    "second model": "Boosted trees on the same columns",
+    "second model": "A second model",
 }
 
 
 def outcome(evaluation: Evaluation) -> Outcome:
     """Say what calibration did, where something is significant if its 95 % interval excludes zero.
 
-    `gain`: the ranking is better, the probabilities are not worse, and the model has a part in it.
+    `gain`: the ranking is better, the probabilities are not worse, and the model has a part in it,
+    or it is not known whether it has.
     `columns`: the ranking is better, but the same scheme is as good without the model. `ranking`:
     it is better, and the probabilities are worse. `harm`: it is worse. `same`: no pair of rows
     changed its order. `unclear`: neither better nor worse. `backwards`: the AUC of the model is
@@ -107,7 +111,7 @@ def outcome(evaluation: Evaluation) -> Outcome:
     if lift.before < BACKWARDS:
         return "backwards"
     if lift.low > 0:
-        if adds is not None and not adds.low > 0:
+        if adds is not None and adds.low <= 0:
             return "columns"
         return "ranking" if evaluation.loss.high < 0 else "gain"
     if same_order(lift):
@@ -178,8 +182,13 @@ def _backwards(evaluation: Evaluation) -> list[str]:
 
 def _gain(evaluation: Evaluation, what: str, kind: Kind) -> list[str]:
     adds = evaluation.network_adds
-    if adds is None:
+    if adds is None or math.isnan(adds.low):
         part = "How much of this your model adds to the same scheme without it was not saved."
+        if adds is not None:
+            part = (
+                f"The same scheme without your model reaches {adds.before:.4f}; whether your model "
+                f"has a part in this is not known: {adds.auc:+.4f}, {interval_in_words(adds)}."
+            )
         return ["The ranking gets better.", _measured(evaluation), loss_in_words(evaluation), part]
     kept = "Your model is worth keeping"
     if kind == "calibration":
@@ -246,15 +255,16 @@ def _against_ladder(said: str, found: Outcome, ladder: pd.DataFrame) -> str:
             return said
         return (
             f"{said.removesuffix('.')}, though it gained {_gained(own)} by cross-fitting. The "
-            "artifact applies it all the same: take 'identity' to leave the model as it is."
+            "artifact applies it all the same: take 'leave it' (--take identity) to keep the "
+            "model as it is."
         )
     clear = ladder["allowed"] & (ladder["low"] > 0) & (ladder["loss_fall"] > 2 * ladder["loss_se"])
     if not clear.any():
         return said
     best = ladder.loc[ladder.loc[clear, "lift"].idxmax()]
     return (
-        f"The ranking is left as it is, though '{best['name']}' gains {_gained(best)} by "
-        "cross-fitting."
+        f"The ranking is left as it is, though '{plain_name(best['name'])}' gains "
+        f"{_gained(best)} by cross-fitting."
     )
 
 
@@ -291,7 +301,7 @@ def other_kinds(ladder: pd.DataFrame, evaluation: Evaluation, kind: Kind) -> lis
         if each == kind or of_kind.empty:
             continue
         best = of_kind.loc[of_kind["lift"].idxmax()]
-        reached = f"{name} ('{best['name']}')"
+        reached = f"{name} ({plain_name(best['name'])})"
         if best["low"] > 0:
             reached += f" would reach about {before + best['lift']:.4f}"
         price = float(own - best["lift"])
@@ -299,7 +309,7 @@ def other_kinds(ladder: pd.DataFrame, evaluation: Evaluation, kind: Kind) -> lis
             useless = not best["adds_low"] > 0 and outcome(evaluation) != "columns"
             advice = ": consider replacing it." if useless else "."
             alone = f"about {before + best['without']:.4f} without your model"
-            joined = ", and" if best["low"] > 0 else " reach"
+            joined = ", and" if best["low"] > 0 else " reaches"
             interval = f"({best['adds_low']:+.4f} to {best['adds_high']:+.4f})"
             added = f"which adds {best['adds']:+.4f} {interval}"
             said.append(f"{reached}{joined} {alone}, {added}{advice}")
@@ -354,5 +364,5 @@ def p_in_words(p: float) -> str:
 def interval_in_words(lift: Lift) -> str:
     """Write the 95 % interval of a lift, or why there is none."""
     if math.isnan(lift.low):
-        return "without an interval, because there are too few rows or groups"
+        return "without an interval, because it rests on too few rows or groups"
     return f"95 % interval {lift.low:+.4f} to {lift.high:+.4f}"

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from hetcal.arrays import Bools, Floats, Ints
-from hetcal.choices import RUNG_NAMES, ClassMethod, Kind
+from hetcal.choices import ClassMethod, Kind, plain_name
 from hetcal.parallel import Task
 from hetcal.partitions.additive import AdditiveTerms
 from hetcal.partitions.boosted import BoostedPartition
@@ -32,7 +32,7 @@ from hetcal.schemes.parts import (
 )
 from hetcal.schemes.rows import SchemeRows, joined
 from hetcal.schemes.scheme import Scheme
-from hetcal.schemes.stages import AdditiveStage, Stage, stacked_stage
+from hetcal.schemes.stages import Stage, additive_stage, stacked_stage
 
 STRENGTHS = (80.0, 5.0, 0.3)  # the strongest shrinkage first
 FEW_POSITIVES = 200  # rows of the rarer class under which maps are never left nearly unshrunk
@@ -106,17 +106,7 @@ def strengths_for(held: SchemeRows) -> tuple[float, ...]:
 def in_words(name: str) -> str:
     """Describe what was chosen by its name, or by what it does where the name says little."""
     words = {each.name: each.words for each in (IDENTITY, POOLED)}
-    return words.get(name) or full_name(name)
-
-
-def full_name(name: str) -> str:
-    """Return the plain name of a scheme, with its own in brackets where that is another word.
-
-    >>> full_name("additive"), full_name("auc-gain"), full_name("forest")
-    ('curves (additive)', 'AUC-gain tree', 'forest')
-    """
-    plain = RUNG_NAMES.get(name, name)
-    return f"{plain} ({name})" if name in ("boosted", "additive", "stacked") else plain
+    return words.get(name) or plain_name(name)
 
 
 def label_tree(training: SchemeRows, depth: int = 3) -> Partition:
@@ -184,7 +174,7 @@ def tree_candidates(
     return [
         Candidate(
             "tree",
-            "one tree, a map in every leaf",
+            "a map in every leaf of a small tree",
             "calibration",
             (PlainLeavesPart(small, small.apply(held.X)),),
             PLAIN,
@@ -244,11 +234,7 @@ def additive_candidate(
     rows = both.X, both.y, both.weight, ranked
     found.fit(*rows, groups=both.group, times=both.time, progress=progress)
 
-    def stage(weight: float, margin_weight: float, intercept: float) -> AdditiveStage:
-        shift = intercept + margin_weight * found.baseline_
-        return AdditiveStage(found.terms_.scaled(margin_weight), weight, shift)
-
-    part = BesidePart(found.held_out_[len(training.y) :], stage)
+    part = BesidePart(found.held_out_[len(training.y) :], partial(additive_stage, found))
     words, seconds = (
         "the score plus a curve per column and a few pairs",
         time.perf_counter() - start,

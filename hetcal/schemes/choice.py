@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from hetcal.choices import Kind
-from hetcal.errors import CalibrationError
+from hetcal.choices import Kind, optional_name, plain_name
+from hetcal.errors import CalibrationError, did_you_mean
 from hetcal.partitions.partition import Partition
 from hetcal.progress import Progress, between, silent
 from hetcal.schemes.candidates import (
@@ -116,8 +116,8 @@ class Choice:
         if self.trial is None or name not in names:
             raise CalibrationError(
                 f"There is no rung called '{name}'.",
-                f"The ladder has: {', '.join(names)}.",
-                "Take one of these.",
+                f"The ladder has: {', '.join(map(optional_name, names))}.",
+                did_you_mean(name, names, "Take one of these."),
             )
         if name == self.chosen:
             return self
@@ -205,7 +205,7 @@ def choose_scheme(
             growth.stop()
     allowed = _allowed(trial, kinds)
     chosen, why = _choose(trial, np.flatnonzero(allowed).tolist(), _simplest(kinds))
-    progress(TRIED, f"Fitting: {trial.tried[chosen].candidate.name}")
+    progress(TRIED, f"Fitting: {plain_name(trial.tried[chosen].candidate.name)}")
     return _fitted(trial, chosen, why, start, allowed)
 
 
@@ -397,7 +397,7 @@ def _fitted(trial: Trial, chosen: int, why: str, start: float, allowed: Sequence
 
 def lift_reason(trial: Trial, chosen: int, best: int) -> str:
     """Say why a candidate was chosen for its lift; `best` has the largest significant one."""
-    gains, names = trial.gains, [each.candidate.name for each in trial.tried]
+    gains, names = trial.gains, [plain_name(each.candidate.name) for each in trial.tried]
     own = _shown(gains[chosen], trial.measure)
     larger = any(each.auc > gains[best].auc for each in gains)
     largest = "the largest of those that may be chosen" if larger else "the largest"
@@ -414,29 +414,30 @@ def no_lift_reason(trial: Trial, chosen: int, allowed: Sequence[int]) -> str:
     tried, measure = trial.tried, trial.measure
     candidate = "candidate" if len(allowed) == len(tried) else "candidate that may be chosen"
     said = (
-        f"Leave the model as it is: on rows that it was not fitted on, no {candidate} is "
-        f"significantly better in both {measure} and log-loss."
+        f"No {candidate} is significantly better in both {measure} and log-loss on rows that it "
+        "was not fitted on."
     )
     if chosen:
         said = (
-            f"'{tried[chosen].candidate.name}' improves the probabilities: log-loss "
+            f"'{plain_name(tried[chosen].candidate.name)}' improves the probabilities: log-loss "
             f"{tried[0].log_loss:.4f} before and {tried[chosen].log_loss:.4f} after. No "
             f"{candidate} is significantly better in {measure}, too."
         )
     best = max((i for i in allowed if i), key=lambda i: trial.gains[i].auc, default=0)
     if trial.gains[best].auc < LEAST_SHOWN:
         return f"{said} None has a higher {measure}."
-    largest = f"{_shown(trial.gains[best], measure)} ({tried[best].candidate.name})"
-    return f"{said} The largest lift is {largest}."
+    largest = f"{_shown(trial.gains[best], measure)}, that of"
+    return f"{said} The largest lift is {largest} '{plain_name(tried[best].candidate.name)}'."
 
 
 def requested_reason(name: str, gain: Gain, measure: str = "AUC") -> str:
     """Say how good a requested scheme is on rows that it was not fitted on."""
     if name == IDENTITY.name:
-        return f"'{name}' was requested: the model is left as it is."
+        return f"'{plain_name(name)}' was requested: the model stays as it is."
     found = "significantly better" if gain.low > 0 else "not significantly better"
     found = "significantly worse" if gain.high < 0 else found
-    return f"'{name}' was requested. It is {found} than the model: {_shown(gain, measure)}."
+    shown = _shown(gain, measure)
+    return f"'{plain_name(name)}' was requested. It is {found} than the model: {shown}."
 
 
 def candidate_table(trial: Trial, chosen: int, allowed: Sequence[bool]) -> pd.DataFrame:
@@ -492,12 +493,13 @@ def candidate_lines(choice: Choice) -> str:
 
     Lifts are in AUC or macro AUC against the model as it is, by cross-fitting.
     """
-    rungs = [("candidate", "kind", f"{choice.measure} lift, cross-fitted", *LADDER_HEADS)]
+    rungs = [("candidate (--take)", "kind", f"{choice.measure} lift, cross-fitted", *LADDER_HEADS)]
     for each in choice.candidates.itertuples():
         lift = f"{each.lift:+.4f} ({each.low:+.4f} to {each.high:+.4f})"
         adds = f"{each.adds:+.4f} ({each.adds_low:+.4f} to {each.adds_high:+.4f})"
         without = f"{each.without:+.4f}"
-        rungs.append((each.name, each.kind, lift, without, adds, f"{each.numbers:,}"))
+        name = optional_name(each.name)
+        rungs.append((name, each.kind, lift, without, adds, f"{each.numbers:,}"))
     wide = [max(map(len, column)) for column in zip(*rungs, strict=True)]
     marks = [" ", *(">" if chosen else " " for chosen in choice.candidates["chosen"])]
     lines = []
@@ -505,7 +507,7 @@ def candidate_lines(choice: Choice) -> str:
         cells = [f"{text:{width}}" for text, width in zip(texts, wide, strict=False)]
         lines.append(f"{mark} {'  '.join(cells)}  {numbers:>{wide[-1]}}")
     chosen = choice.candidates[choice.candidates["chosen"]]
-    lines += [f"Chosen: {each.name} ({each.words})." for each in chosen.itertuples()]
+    lines += [f"Chosen: {plain_name(each.name)} ({each.words})." for each in chosen.itertuples()]
     return "\n".join(lines)
 
 

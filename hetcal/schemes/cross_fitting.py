@@ -9,6 +9,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from hetcal.arrays import Floats, Groups, Ints
+from hetcal.choices import plain_name
 from hetcal.data.splits import draw_group_folds
 from hetcal.errors import CalibrationError
 from hetcal.metrics.classes import class_placements, macro_lift_of
@@ -164,7 +165,7 @@ def cross_fit(
     for step, strength in enumerate(candidate.strengths):
         logits = np.array(start)
         for number, here in enumerate(parts):
-            progress((step * len(parts) + number) / fits, f"Trying: {candidate.name}")
+            progress((step * len(parts) + number) / fits, f"Trying: {plain_name(candidate.name)}")
             others = folds.fitted_on(number)
             fitted, makers = candidate.fit(start, held, others, strength)
             logits[here] = fitted[here]

@@ -13,6 +13,7 @@ from hetcal.calibrators.shapes import tame
 from hetcal.choices import ClassMethod
 from hetcal.compiled import compiled, use_compiled
 from hetcal.errors import CalibrationError
+from hetcal.partitions.additive import AdditiveTerms
 from hetcal.partitions.boosted import BoostedPartition
 from hetcal.partitions.ensemble import TreeEnsemble
 from hetcal.partitions.partition import Partition
@@ -139,6 +140,14 @@ class AdditiveStage:
     def logit(self, scores: Floats, X: pd.DataFrame, progress: Progress = silent) -> Floats:
         """Return the corrected logits."""
         return map_logits(scores, self.weight, self.intercept) + self.terms.total(X)
+
+
+def additive_stage(
+    found: AdditiveTerms, weight: float, margin_weight: float, intercept: float
+) -> AdditiveStage:
+    """Return `weight * score + margin_weight * margin + intercept` as terms."""
+    shift = intercept + margin_weight * found.baseline_
+    return AdditiveStage(found.terms_.scaled(margin_weight), weight, shift)
 
 
 @dataclass(frozen=True, eq=False)

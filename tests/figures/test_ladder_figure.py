@@ -49,7 +49,7 @@ def test_a_rung_is_at_its_auc_with_the_interval_of_its_lift():
 
 def test_only_the_model_is_blue_and_only_the_rung_in_use_is_orange():
     figure = ladder_figure(ladder())
-    inks = {each.name: each.marker.color for each in figure.data if each.mode == "markers"}
+    inks = {each.name: each.marker.color for each in figure.data if each.mode != "lines"}
     assert inks["your model"] == PALETTE["before"]
     assert inks["in use"] == PALETTE["after"]
     assert inks["not chosen"] == inks["without the network"] == PALETTE["quiet"]
@@ -60,12 +60,16 @@ def test_the_hollow_mark_is_the_auc_without_the_network_joined_to_the_rung():
     figure = ladder_figure(ladder())
     hollow, line = trace(figure, "without the network"), figure.data[0]
     assert hollow.x[1:] == pytest.approx([0.74, 0.765, 0.775])
-    assert list(line.x[3:5]) == pytest.approx([0.74, 0.76])
-    assert list(line.y[3:6]) == [1, 1, None]
+    assert list(line.x[:2]) == pytest.approx([0.74, 0.76])
+    assert list(line.y[:3]) == [1, 1, None]
 
 
-def test_a_value_far_to_the_left_is_an_arrow_at_the_edge():
+def test_a_value_far_to_the_left_is_an_arrow_at_the_edge_with_the_value_beside_it():
     figure = ladder_figure(ladder())
+    dotted = [each for each in figure.data if each.mode == "lines" and each.line.dash == "dot"]
+    assert [list(each.y) for each in dotted] == [[0, 0, None]]
+    assert trace(figure, "without the network").text == ("0.5000", "", "", "")
+    assert any("off the axis" in each.text for each in figure.layout.annotations)
     hollow, left = trace(figure, "without the network"), figure.layout.xaxis.range[0]
     assert list(hollow.marker.symbol) == ["triangle-left-open", *["circle-open"] * 3]
     assert 0.5 < left < hollow.x[0] < 0.74
@@ -75,7 +79,8 @@ def test_without_a_control_there_is_no_hollow_mark():
     nothing = dict.fromkeys(["without", "adds", "adds_low", "adds_high", "adds_p"], np.nan)
     figure = ladder_figure(ladder(**nothing), "macro AUC")
     assert len(trace(figure, "without the network").x) == 0
-    assert figure.data[0].x[0] is None
+    assert "lines" not in {each.mode for each in figure.data}
+    assert not any("off the axis" in each.text for each in figure.layout.annotations)
     assert "without the network" not in trace(figure, "in use").hovertext[0]
 
 
@@ -90,7 +95,7 @@ def test_numbers_stand_beside_each_rung():
 def test_labels_have_the_kind_and_say_what_is_in_use_and_what_is_not_allowed():
     labels = ladder_figure(ladder()).layout.yaxis.ticktext
     assert labels[0] == "<b>leave it</b>"
-    assert labels[2].startswith("<b>curves (additive)</b><br>")
+    assert labels[2].startswith("<b>curves</b><br>")
     assert "correction · <b>in use</b>" in labels[2]
     assert "second model · not by default" in labels[3]
 
@@ -98,7 +103,7 @@ def test_labels_have_the_kind_and_say_what_is_in_use_and_what_is_not_allowed():
 def test_hover_tells_everything_with_the_number_of_rows():
     words = trace(ladder_figure(ladder()), "in use").hovertext[0]
     for part in (
-        "<b>curves (additive)</b>, a correction",
+        "<b>curves</b>, a correction",
         "a curve per column",
         "AUC 0.7700, lift +0.0200 (+0.0160 to +0.0240)",
         "without the network 0.7650",

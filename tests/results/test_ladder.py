@@ -22,8 +22,8 @@ def test_what_is_not_known_is_a_dash():
 
 def test_the_price_names_the_best_rung_and_the_best_simpler_one():
     assert price_in_words(ladder()) == (
-        "Curves (640 numbers): +0.0200 AUC. Boosted trees beside it (12,400 numbers) would add "
-        "+0.0050. The best simpler rung, tree (16 numbers), would give up 0.0100."
+        "Curves (640 numbers): +0.0200 AUC. Boosted trees beside the score (12,400 numbers) would "
+        "add +0.0050. The best simpler rung, one tree (16 numbers), would give up 0.0100."
     )
 
 
@@ -37,7 +37,7 @@ def test_the_difference_of_two_rungs_has_an_interval_where_it_is_known():
 def test_above_the_model_as_it_is_the_interval_is_that_of_the_lift():
     left = ladder(chosen=[True, False, False, False])
     assert price_in_words(left) == (
-        "Leave it: +0.0000 AUC. Boosted trees beside it (12,400 numbers) would add +0.0250 "
+        "Leave it: +0.0000 AUC. Boosted trees beside the score (12,400 numbers) would add +0.0250 "
         "(+0.0211 to +0.0289)."
     )
 
@@ -45,8 +45,8 @@ def test_above_the_model_as_it_is_the_interval_is_that_of_the_lift():
 def test_nothing_is_better_than_the_rung_with_the_largest_lift():
     best = ladder(chosen=[False, False, False, True])
     assert price_in_words(best, measure="macro AUC") == (
-        "Boosted trees beside it (12,400 numbers): +0.0250 macro AUC. No other rung gives more. "
-        "The best simpler rung, curves (640 numbers), would give up 0.0050."
+        "Boosted trees beside the score (12,400 numbers): +0.0250 macro AUC. No other rung gives "
+        "more. The best simpler rung, curves (640 numbers), would give up 0.0050."
     )
 
 

@@ -83,14 +83,22 @@ def test_a_negative_slope_is_the_wrong_way_round():
         (0.98, 0.03, "No: "),
         (1.5, 0.1, "No, it is under-confident: "),
         (0.9, 0.2, "The test rows are too few to tell: "),
-        (0.01, 0.05, "The scores may say nothing: "),
+        (0.01, 0.05, "Yes, and no factor corrects it: "),
+        (0.5, 0.4, "The test rows are too few to tell: "),
         (-0.6, 0.1, "The scores rank the rows in reverse: "),
         (np.nan, np.nan, "The test rows do not show whether the model is over-confident: no rows."),
     ],
 )
 def test_one_sentence_answers_whether_the_model_is_overconfident(slope, se, answer):
-    rows = {"slope": [slope, 1.0], "slope_se": [se, 0.01], "advice": ["no rows", "right"]}
+    rows = {
+        "slope": [slope, 1.0],
+        "slope_se": [se, 0.01],
+        "auc_test": [0.5034, 0.8],
+        "advice": ["no rows", "right"],
+    }
     said = whether_overconfident(pd.DataFrame(rows))
     assert said.startswith(answer)
     if slope == 0.64:
         assert said.endswith("0.64 (0.60 to 0.68).")
+    if slope == 0.01:
+        assert said.endswith("no relation to the label (AUC 0.503).")

@@ -151,14 +151,14 @@ def test_what_is_wrong_with_a_score_comes_first(code):
 def test_other_kinds_are_told_with_what_they_would_reach_and_the_price():
     said = verdict(found(0.001, 0.021), "calibration", ladder("tree"))
     # The model reaches 0.8000 on test rows; by cross-fitting others lift it by 0.020 and 0.025.
-    assert "Readable corrections ('additive') would reach about 0.8200." in said
+    assert "Readable corrections (curves) would reach about 0.8200." in said
     assert (
-        "Boosted trees on the same columns ('stacked') would reach about 0.8250, and about 0.8247 "
-        "without your model, which adds +0.0003 (-0.0008 to +0.0014): consider replacing it."
+        "A second model (boosted trees beside the score) would reach about 0.8250, and about "
+        "0.8247 without your model, which adds +0.0003 (-0.0008 to +0.0014): consider replacing it."
         in said
     )
     said = verdict(found(0.01, 0.03), "correction", ladder("additive"))
-    assert "Calibration alone ('tree') would reach about 0.8110, 0.0090 less." in said
+    assert "Calibration alone (one tree) would reach about 0.8110, 0.0090 less." in said
 
 
 def test_of_rungs_that_are_no_better_only_trees_without_the_model_are_told():
@@ -166,14 +166,14 @@ def test_of_rungs_that_are_no_better_only_trees_without_the_model_are_told():
     plain = verdict(found(0.001, 0.021))
     said = verdict(found(0.001, 0.021), "calibration", poor)
     assert said.removeprefix(plain) == (
-        " Boosted trees on the same columns ('stacked') reach about 0.8247 without your model, "
+        " A second model (boosted trees beside the score) reaches about 0.8247 without your model, "
         "which adds +0.0003 (-0.0008 to +0.0014): consider replacing it."
     )
 
 
 def test_a_model_that_the_user_left_alone_is_not_called_beyond_help():
     said = verdict(found(0.0, 0.0, loss=UNCHANGED), "none", ladder("identity"))
-    assert said.startswith("The ranking is left as it is, though 'additive' gains +0.0200 (")
+    assert said.startswith("The ranking is left as it is, though 'curves' gains +0.0200 (")
     nothing = ladder("identity").assign(low=-0.001)
     said = verdict(found(0.0, 0.0, loss=UNCHANGED), "none", nothing)
     assert said.startswith("Leave your model as it is: nothing that may be chosen")
@@ -184,7 +184,7 @@ def test_where_test_rows_contradict_cross_fitting_both_are_told():
     assert said.startswith(
         "Leave your model as it is: this calibration makes its ranking worse, th"
     )
-    assert "take 'identity' to leave the model as it is" in said
+    assert "take 'leave it' (--take identity) to keep the model" in said
 
 
 def test_replacing_the_model_is_advised_once():
@@ -214,7 +214,17 @@ def test_without_an_interval_there_is_none_to_read():
     without = replace(unknown.lift, se=math.nan, low=math.nan, high=math.nan)
     advice = verdict(replace(unknown, lift=without))
     assert advice.startswith("Leave your model as it is, unless")
-    assert "+0.0110, without an interval, because there are too few rows or groups." in advice
+    assert "+0.0110, without an interval, because it rests on too few rows or groups." in advice
+
+
+def test_without_an_interval_of_what_the_model_adds_it_is_neither_praised_nor_dismissed():
+    evaluation = found(0.001, 0.021)
+    adds = replace(evaluation.network_adds, low=math.nan, high=math.nan)
+    said = verdict(replace(evaluation, network_adds=adds))
+    assert said.startswith("The ranking gets better. AUC 0.8000 before")
+    assert "is not known: +0.0600, without an interval, because it rests on too few" in said
+    assert "helps" not in said
+    assert "replacing" not in said
 
 
 def test_what_an_old_artifact_does_not_say_is_not_called_help():

@@ -15,14 +15,9 @@ OF_ONE_PARTITION = ("tree", "shrunken tree", "auc-gain", "instability")
 
 
 def chosen(name):
-    """Return what takes the place of `fit_ensemble`, and chooses the scheme of this name."""
+    """Return what takes the place of `find_scheme`, and chooses the scheme of this name."""
 
-    def fit(table, scores, split, settings, progress=silent, *_, **__):
-        def rows(*roles):
-            at = np.concatenate([getattr(split, role) for role in roles])
-            return SchemeRows(table.X.iloc[at], table.y[at], scores.logit[at])
-
-        training, held = rows("train"), rows("calibration", "validation")
+    def find(settings, training, held, tree, progress=silent):
         found = _candidate(name, training, held)
         candidates = [IDENTITY, POOLED] + [found] * (found not in (IDENTITY, POOLED))
         trial, at = try_candidates(candidates, divide_rows(held, 2, 0)), candidates.index(found)
@@ -31,6 +26,20 @@ def chosen(name):
         rungs = candidate_table(trial, at, [each.kind in ALLOWED for each in candidates])
         why = f"Told to take {name}."
         return Choice(scheme, name, why, rungs, 0, without=without, trial=trial)
+
+    return find
+
+
+def chosen_of_table(name):
+    """Return what takes the place of `fit_ensemble`, and chooses the scheme of this name."""
+
+    def fit(table, scores, split, settings, *_, **__):
+        def rows(*roles):
+            at = np.concatenate([getattr(split, role) for role in roles])
+            return SchemeRows(table.X.iloc[at], table.y[at], scores.logit[at])
+
+        parts = rows("train"), rows("calibration", "validation")
+        return chosen(name)(settings, *parts, None)
 
     return fit
 

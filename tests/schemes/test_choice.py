@@ -8,6 +8,7 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
+from hetcal.choices import plain_name
 from hetcal.errors import CalibrationError
 from hetcal.metrics.delong import lift_between, paired_delong
 from hetcal.partitions.additive import AdditiveTerms
@@ -90,7 +91,7 @@ def test_a_perfect_model_is_left_as_it_is(seed):
     choice = choose_scheme(drawn(2_000, seed), drawn(2_000, 100 + seed))
     assert choice.chosen == "identity"
     assert choice.scheme.stages == ()
-    assert "Leave the model as it is" in choice.why
+    assert "No candidate" in choice.why
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,10 @@ def test_a_perfect_model_is_left_as_it_is(seed):
     [
         ([0.0, 0.0, -0.01], "None has a higher AUC."),
         ([0.0, 0.00004, -0.01], "None has a higher AUC."),
-        ([0.0, 0.0, 0.003], "The largest lift is +0.0030 AUC (-0.0166 to +0.0226) (tree)."),
+        (
+            [0.0, 0.0, 0.003],
+            "The largest lift is +0.0030 AUC (-0.0166 to +0.0226), that of 'one tree'.",
+        ),
     ],
 )
 def test_a_lift_of_nothing_is_not_called_the_largest(lifts, words):
@@ -108,7 +112,7 @@ def test_a_lift_of_nothing_is_not_called_the_largest(lifts, words):
     held = drawn(10, 0)
     trial = Trial(Folds(held, np.zeros(10)), tried, tried, held, candidates)
     trial.__dict__["gains"] = tuple(Gain(each, 0.01) for each in lifts)
-    assert no_lift_reason(trial, 0, [0, 1, 2]).endswith(f"both AUC and log-loss. {words}")
+    assert no_lift_reason(trial, 0, [0, 1, 2]).endswith(f"was not fitted on. {words}")
 
 
 def test_a_model_that_misses_a_column_is_corrected_by_the_column(choice):
@@ -162,12 +166,12 @@ def test_progress_is_reported_from_the_first_tree_to_the_last_candidate():
     assert shares == sorted(shares)
     assert shares[0] < 0.2
     assert 0.95 < shares[-1] < 1.0
-    tried = [done for done, doing in told if doing == "Trying: additive"]
+    tried = [done for done, doing in told if doing == "Trying: curves"]
     assert len(set(tried)) == 10  # five folds with the model, and five without it
     others = [doing for _, doing in told if doing.startswith(("Trying", "Fitting: "))]
     assert list(dict.fromkeys(others)) == [
-        *(f"Trying: {name}" for name in RUNGS),
-        "Fitting: identity",
+        *(f"Trying: {plain_name(name)}" for name in RUNGS),
+        "Fitting: leave it",
     ]
 
 

@@ -19,7 +19,7 @@ from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
 from hetcal.schemes.scheme import Scheme, composed_maps
 from hetcal.schemes.stages import LeafMapsStage, PooledStage
-from tests.schemes.chosen import OF_ONE_PARTITION, chosen
+from tests.schemes.chosen import OF_ONE_PARTITION, chosen_of_table
 
 ONE_MAP_PER_LEAF = ("identity", "pooled", *OF_ONE_PARTITION)
 SCORING = ColumnScoring(("score",), "logit")
@@ -28,7 +28,7 @@ SCORING = ColumnScoring(("score",), "logit")
 @pytest.fixture
 def finished(segments, monkeypatch):
     def finish(name, **settings):
-        monkeypatch.setattr(algorithm, "fit_ensemble", chosen(name))
+        monkeypatch.setattr(algorithm, "fit_ensemble", chosen_of_table(name))
         table = make_table(segments, Roles("label", split="split", score="score"), "digest")
         scores = scores_from_column(segments["score"], "logit", "digest")
         return run(table, scores, Settings(partition="auto", **settings))
