@@ -32,4 +32,9 @@ def frame_digest(frame: pd.DataFrame) -> str:
 
 def text_digest(text: str) -> str:
     """SHA-256 of a text, in hexadecimal."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    return bytes_digest(text.encode())
+
+
+def bytes_digest(content: bytes) -> str:
+    """SHA-256 of bytes, in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()

@@ -1,5 +1,29 @@
 """Errors written for the person at the screen."""
 
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+
+def near_names(name: str, names: Sequence[str]) -> list[str]:
+    """Return up to three of `names` that are most similar to `name`, ignoring case and spaces.
+
+    >>> near_names(" incme", ["age", "Income"]), near_names("age", ["usage_8"])
+    (['Income'], [])
+    """
+    lower = {each.lower(): each for each in reversed(names)}
+    found = get_close_matches(name.strip().lower(), list(lower), n=3, cutoff=0.65)
+    return [lower[each] for each in found]
+
+
+def did_you_mean(name: str, names: Sequence[str], otherwise: str = "Choose one of these.") -> str:
+    """Ask for the most similar of `names`, or say something else where none is similar.
+
+    >>> did_you_mean("pp", ["age", "p"]), did_you_mean("pp", ["age"])
+    ("Did you mean 'p'?", 'Choose one of these.')
+    """
+    near = near_names(name, names)
+    return f"Did you mean '{near[0]}'?" if near else otherwise
+
 
 class HetcalError(ValueError):
     """Something the user can put right.
@@ -19,6 +43,10 @@ class HetcalError(ValueError):
         self.wrong = wrong
         self.needed = needed
         self.remedy = remedy
+
+    def __reduce__(self) -> tuple[type["HetcalError"], tuple[str, str, str]]:
+        """Let errors pass between processes."""
+        return type(self), (self.wrong, self.needed, self.remedy)
 
 
 class TableError(HetcalError):
@@ -47,3 +75,11 @@ class CalibrationError(HetcalError):
 
 class ArtifactError(HetcalError):
     """A saved artifact cannot be opened."""
+
+
+class JobError(HetcalError):
+    """Work in another process ended without a result."""
+
+
+class StoreError(HetcalError):
+    """The folder of runs cannot be read or written, or has no such run."""

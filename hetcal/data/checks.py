@@ -1,5 +1,6 @@
 """Check a table and its scores for what would make results misleading."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -113,6 +114,9 @@ MIN_ROWS = 50
 MIN_CLASS_ROWS = 10
 MIN_GROUPS = 20
 ID_SHARE = 0.5
+ID_WORDS = {"id", "ids", "uuid", "guid", "identifier"}
+FEWEST_IDS = 30  # values of a column that is called an id by its name,
+MOST_ROWS_PER_ID = 50  # and its rows per value: more would show something of each
 MOST_CHECKED = 10  # classes, the most common ones
 HASHED = 2**19  # rows at a time
 _RUNNING_NUMBER_ROWS = 1000  # in a short table whole numbers may all differ at random
@@ -293,6 +297,9 @@ def _odd_features(table: Table, split: Split) -> Iterator[Finding]:
         column = table.frame[name]
         if types.is_float_dtype(column):
             yield from _infinite(column)
+        if _named_like_id(column):
+            yield _id_finding(column)
+            continue
         if _is_plain_number(column):
             continue
         distinct = distinct_count(column) + bool(column.hasnans)
@@ -305,12 +312,42 @@ def _odd_features(table: Table, split: Split) -> Iterator[Finding]:
                 name,
                 f"Column '{name}' has {distinct:,} distinct values in {table.rows:,} rows and "
                 "looks like an identifier, which carries no information about new rows. "
-                "Ignore this column.",
+                f"Leave this column out (--ignore {quoted(name)}).",
                 "warning",
                 "identifier",
             )
         elif column_kind(column) == "category":
             yield from _small_categories(column.iloc[split.train])
+
+
+def _named_like_id(column: pd.Series) -> bool:
+    """Decide by its name that a column holds ids, if it has many values with few rows each."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", str(column.name))
+    kind = column_kind(column)
+    if ID_WORDS.isdisjoint(map(str.lower, words)) or kind not in ("number", "category"):
+        return False
+    if kind == "number" and types.is_float_dtype(column):  # whole numbers, some missing
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        values = values[np.isfinite(values)]
+        if not np.array_equal(values, np.round(values)):
+            return False
+    return max(FEWEST_IDS, len(column) / MOST_ROWS_PER_ID) <= distinct_count(column)
+
+
+def _id_finding(column: pd.Series) -> Finding:
+    name, distinct = str(column.name), distinct_count(column)
+    different = "a different value in every row"
+    if distinct < len(column):
+        different = f"{distinct:,} different values in {row_count(len(column))}"
+    return Finding(
+        name,
+        f"Column '{name}' is named like an id and has {different}. It says nothing about "
+        "new rows: trees and curves can only learn noise from it. Leave it out "
+        f"(--ignore {quoted(name)}). If rows of one value belong together, name it as the group "
+        f"instead (--group {quoted(name)}).",
+        "warning",
+        "identifier",
+    )
 
 
 def _is_plain_number(column: pd.Series) -> bool:

@@ -1,6 +1,5 @@
 """What a column of a table is: its kind, its values as text, its description."""
 
-import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from numbers import Real
@@ -77,17 +76,6 @@ def counted(number: int, noun: str) -> str:
 def row_count(rows: int) -> str:
     """Write a number of rows."""
     return counted(rows, "row")
-
-
-def near_names(name: str, names: Sequence[str]) -> list[str]:
-    """Return up to three of `names` that are most similar to `name`, ignoring case and spaces.
-
-    >>> near_names(" incme", ["age", "Income"]), near_names("age", ["usage_8"])
-    (['Income'], [])
-    """
-    lower = {each.lower(): each for each in reversed(names)}
-    found = difflib.get_close_matches(name.strip().lower(), list(lower), n=3, cutoff=0.75)
-    return [lower[each] for each in found]
 
 
 def check_names(names: Sequence[str], table: str = "The table", hint: str = "") -> None:

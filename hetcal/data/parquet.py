@@ -1,5 +1,6 @@
-"""Read Parquet files into plain columns."""
+"""Read Parquet files and Arrow tables into plain columns."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,22 @@ def read_parquet(
             "A Parquet file must be complete and readable without a key.",
             "Copy or export the file again.",
         ) from error
-    frame = pd.DataFrame(dict(enumerate(columns)), copy=False)
-    return frame.set_axis(names, axis=1), notes
+    return _joined(columns, names), notes
+
+
+def from_arrow(table: pa.Table) -> pd.DataFrame:
+    """Turn an Arrow table into the plain columns that a Parquet file of it is read into."""
+    _refuse_nested(table.schema, "the table")
+    columns = [
+        _as_series(_plain_column(name, values)[0])
+        for name, values in zip(table.column_names, table.columns, strict=True)
+    ]
+    return _joined(columns, table.column_names)
+
+
+def _joined(columns: Sequence[pd.Series], names: Sequence[str]) -> pd.DataFrame:
+    """Make a table of columns; names may repeat, which is refused later."""
+    return pd.DataFrame(dict(enumerate(columns)), copy=False).set_axis(names, axis=1)
 
 
 def _as_series(values: pa.ChunkedArray) -> pd.Series:
@@ -68,10 +83,14 @@ def _check_footer(file: Any, name: str) -> None:
             "A table needs at least one column and one row.",
             "Choose another file, or export this one again.",
         )
-    for column in file.schema_arrow:
+    _refuse_nested(file.schema_arrow, f"'{name}'")
+
+
+def _refuse_nested(schema: pa.Schema, what: str) -> None:
+    for column in schema:
         if pa.types.is_nested(column.type):
             raise TableError(
-                f"Column '{column.name}' of '{name}' holds nested values ({column.type}).",
+                f"Column '{column.name}' of {what} holds nested values ({column.type}).",
                 "Every cell must hold a single number, text, boolean or date.",
                 "Unfold this column into plain columns, or leave it out of the file.",
             )
@@ -83,7 +102,7 @@ def _plain_column(name: str, values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, 
     if isinstance(kind, pa.BaseExtensionType):
         return _plain_column(name, values.cast(kind.storage_type))
     if pa.types.is_dictionary(kind):
-        return _plain_column(name, values.cast(kind.value_type))
+        return _plain_column(name, _looked_up(values))
     if pa.types.is_decimal(kind):
         return values.cast(pa.float64()), f"Column '{name}' was converted from decimals to floats."
     if pa.types.is_null(kind):
@@ -95,3 +114,12 @@ def _plain_column(name: str, values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, 
     if pa.types.is_uint64(kind) and (pc.max(values).as_py() or 0) >= 2**63:
         return values.cast(pa.large_string()), large_note(name, pc.max(values).as_py())
     return values, None
+
+
+def _looked_up(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Write out the values of a dictionary."""
+    kind, of = values.type, values.type.value_type
+    if pa.types.is_string_view(of):  # categories of polars, which Arrow cannot look up
+        of = pa.large_string()
+        values = values.cast(pa.dictionary(kind.index_type, of))
+    return values.cast(of)

@@ -14,7 +14,6 @@ from hetcal.data.columns import (
     column_kind,
     counted,
     distinct_count,
-    near_names,
     row_count,
     value_codes,
     value_text,
@@ -22,7 +21,7 @@ from hetcal.data.columns import (
 from hetcal.data.groups import FoundGroup, find_group
 from hetcal.data.splits import ROLES, Split
 from hetcal.digests import frame_digest, text_digest
-from hetcal.errors import TableError
+from hetcal.errors import TableError, did_you_mean
 
 _POSITIVE = {"yes", "y", "true", "t", "positive", "pos", "+", "event", "case", "bad"}
 _NEGATIVE = {"no", "n", "false", "f", "negative", "neg", "-", "none", "control", "good"}
@@ -125,8 +124,8 @@ def label_codes(column: pd.Series, drop_unlabelled: bool) -> tuple[Ints, list[st
         raise TableError(
             f"The label column '{column.name}' is empty in {missing:,} of {row_count(codes.size)}.",
             "Every row needs a label.",
-            "Tick 'leave rows without a label out' (--drop-unlabelled on the command line), or "
-            "fill these labels in.",
+            "Tick 'leave rows without a label out' (--drop-unlabelled on the command line, "
+            "drop_unlabelled=True in Python), or fill these labels in.",
         )
     return codes, values
 
@@ -197,7 +196,7 @@ def _chosen_positive(name: str, values: Sequence[str], positive: str | None) -> 
     raise TableError(
         f"The positive value '{positive}' does not occur in the label column '{name}'.",
         f"It must be one of its values, {_either(values)}.",
-        "Choose one of these as the positive value.",
+        did_you_mean(positive, values, "Choose one of these as the positive value."),
     )
 
 
@@ -287,7 +286,7 @@ def check_roles(frame: pd.DataFrame, roles: Roles) -> None:
     """Refuse roles whose column does not exist, has a duplicate, or is the label as well."""
     check_names(list(frame.columns))
     for role, column in roles.special:
-        _check_exists(frame, column, f"{role} column")
+        require_column(frame, column, f"{role} column")
     features = [("feature", column) for column in roles.features or ()]
     for role, column in (*roles.special, *features):
         if role != "label" and column == roles.label:
@@ -298,23 +297,23 @@ def check_roles(frame: pd.DataFrame, roles: Roles) -> None:
             )
 
 
-def _check_exists(frame: pd.DataFrame, column: str, what: str) -> None:
+def require_column(frame: pd.DataFrame, column: str, what: str) -> None:
+    """Refuse a name that no column has, and ask for a similar one."""
     if column in frame.columns:
         return
     names = [str(name) for name in frame.columns]
-    near = near_names(column, names)
-    listed = ", ".join(f"'{name}'" for name in near or names[:5])
+    listed = ", ".join(f"'{name}'" for name in names[:5])
     raise TableError(
         f"There is no column '{column}' to use as {what}.",
         f"It must be one of the table's {counted(len(names), 'column')}.",
-        f"Choose {'a similar name' if near else 'one of them'}, such as {listed}.",
+        did_you_mean(column, names, f"Choose one of them, such as {listed}."),
     )
 
 
 def feature_names(frame: pd.DataFrame, roles: Roles) -> tuple[str, ...]:
     """Return the features that were chosen, or all columns that can be one."""
     for column in (*(roles.features or ()), *roles.ignore):
-        _check_exists(frame, column, "ignored column" if column in roles.ignore else "feature")
+        require_column(frame, column, "ignored column" if column in roles.ignore else "feature")
     if roles.features is None:
         left_out = {column for _, column in roles.special} | set(roles.ignore)
         names = [

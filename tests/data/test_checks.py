@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 from hetcal.choices import PAPER_FRACTIONS
 from hetcal.cli.main import main
 from hetcal.data import checks
-from hetcal.data.checks import check_table, label_findings, separation
+from hetcal.data.checks import check_table, label_findings, quoted, separation
 from hetcal.data.demo import toy_table
 from hetcal.data.splits import Split, split_by_column, split_by_fraction
 from hetcal.data.table import Roles, make_table
@@ -158,6 +158,35 @@ def test_identifiers_are_named(frame, values):
     finding = only(found(frame))
     assert (finding.level, finding.column) == ("warning", "key")
     assert "identifier" in finding.message
+
+
+@pytest.mark.parametrize("name", ["customer_id", "CustomerID", "sessionUuid", "ID", "Order id"])
+def test_a_column_named_like_an_id_is_named_though_its_values_repeat(frame, rng, name):
+    frame[name] = rng.integers(0, 400, ROWS)
+    finding = only(found(frame))
+    assert (finding.level, finding.column, finding.code) == ("warning", name, "identifier")
+    distinct = len(set(frame[name]))
+    assert f"{distinct:,} different values in {ROWS:,} rows" in finding.message
+    assert f"--ignore {quoted(name)}" in finding.message
+    frame[name] = frame[name].where(frame[name] > 9)  # some are missing
+    assert only(found(frame)).code == "identifier"
+
+
+@pytest.mark.parametrize("name", ["paid", "grid_width", "valid", "humidity"])
+def test_letters_within_a_word_are_no_id(frame, rng, name):
+    frame[name] = rng.integers(0, 400, ROWS)
+    assert found(frame) == ()
+
+
+def test_few_values_or_fractions_are_no_ids_whatever_their_name(frame, rng):
+    frame["shop_id"] = rng.integers(0, 25, ROWS)
+    frame["id_score"] = rng.normal(size=ROWS)
+    assert found(frame) == ()
+
+
+def test_a_column_that_is_left_out_is_not_named(frame, rng):
+    frame["customer_id"] = rng.integers(0, 400, ROWS)
+    assert found(frame, Roles("y", ignore=("customer_id",))) == ()
 
 
 def test_categories_with_few_rows_each_are_named(frame):
