@@ -7,17 +7,11 @@ import io
 import json
 import math
 import os
-import shutil
 import signal
 import stat
-import subprocess
-import sys
-import tempfile
 import time
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -25,22 +19,12 @@ import numpy as np
 
 from hetcal.arrays import Singles
 from hetcal.errors import ModelError
+from hetcal.models.process import missing_packages, serve
 
 Command = Literal["score", "train"]
 Report = Callable[[dict[str, Any]], None]  # what a child says while it works
 
 GIB = 2**30
-# Only hetcal itself is taken from its folder: what else is there must not be found.
-_BOOTSTRAP = """
-import sys
-sys.path.insert(0, sys.argv[1])
-import hetcal
-del sys.path[0]
-from hetcal.models.worker import main
-main()
-"""
-_KEPT = {"PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH"}
-_KEPT |= {"SYSTEMROOT", "PATHEXT", "NUMBER_OF_PROCESSORS"}  # Windows
 _OUT_OF_TIME = {-getattr(signal, name, 0) for name in ("SIGALRM", "SIGXCPU")} - {0}
 
 MOST_TEXT = 16 * 2**20
@@ -64,14 +48,9 @@ class Limits:
     files: int = 256  # open at a time
 
 
-def new_directory() -> Path:
-    """Make a directory that only this user can read."""
-    return Path(tempfile.mkdtemp(prefix="hetcal-"))
-
-
 def require_keras(*packages: str) -> None:
     """Refuse to go on where Keras, TensorFlow or one of `packages` is not installed."""
-    missing = [name for name in packages or ("keras", "tensorflow") if find_spec(name) is None]
+    missing = missing_packages(*packages)
     if missing:
         raise ModelError(
             f"The package '{missing[0]}' is not installed.",
@@ -91,7 +70,6 @@ class Child:
     def __init__(
         self, command: Command, request: Mapping[str, Any], directory: Path, limits: Limits
     ) -> None:
-        self.directory = directory
         self._limits = limits
         self._deadline = time.monotonic() + limits.seconds
         self.cancelled = False
@@ -99,17 +77,17 @@ class Child:
         require_keras()
         whole = {"command": command, "limits": asdict(limits), **request}
         (directory / "request.json").write_text(json.dumps(whole), encoding="utf-8")
-        self._process = _start(directory)
-        self._dispose = weakref.finalize(self, _end, self._process, directory)
+        self._process = serve(directory)
+        self.directory = self._process.directory
 
     @property
     def running(self) -> bool:
         """Whether the child still works; one that is out of time is ended here."""
-        if self._process.poll() is not None:
+        if self._process.code is not None:
             return False
         if time.monotonic() > self._deadline:
             self._late = True
-            _kill(self._process)
+            self._process.kill()
             return False
         return True
 
@@ -125,16 +103,13 @@ class Child:
     def stop(self) -> None:
         """End the child and everything it started, at once."""
         self.cancelled = True
-        _kill(self._process)
+        self._process.kill()
 
     def finish(self) -> Path:
         """Wait for the end; return the directory with the results, or raise what went wrong."""
         while self.running:
-            try:
-                self._process.wait(timeout=max(0.01, self._deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                continue
-        code = self._process.wait()
+            self._process.wait(max(0.01, self._deadline - time.monotonic()))
+        code = self._process.code
         error = reported_error(self.messages())
         if error is not None:
             raise error
@@ -144,9 +119,9 @@ class Child:
 
     def close(self) -> None:
         """End the child and remove its directory."""
-        self._dispose()
+        self._process.end()
 
-    def _explain(self, code: int) -> ModelError:
+    def _explain(self, code: int | None) -> ModelError:
         if self.cancelled:
             return ModelError(
                 "The job was cancelled.",
@@ -164,52 +139,6 @@ class Child:
             f"It may use at most {self._limits.memory / GIB:.1f} GiB of memory.",
             SMALLER,
         )
-
-
-def _start(directory: Path) -> subprocess.Popen[bytes]:
-    folder = Path(sys.modules["hetcal"].__path__[0]).resolve().parent
-    command = [sys.executable, "-I", "-c", _BOOTSTRAP, str(folder)]
-    with (directory / "messages").open("wb") as out, (directory / "log").open("wb") as log:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,  # its end tells the child that the app is gone
-            stdout=out,
-            stderr=log,
-            cwd=directory,
-            env=_environment(directory),
-            start_new_session=True,
-        )
-
-
-def _environment(directory: Path) -> dict[str, str]:
-    private = dict.fromkeys(("HOME", "USERPROFILE", "KERAS_HOME", "TMPDIR", "TEMP"), str(directory))
-    return {
-        **{name: value for name, value in os.environ.items() if name in _KEPT},
-        **private,
-        "KERAS_BACKEND": "tensorflow",
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        "TF_ENABLE_ONEDNN_OPTS": "0",
-        "CUDA_VISIBLE_DEVICES": "",
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "MALLOC_ARENA_MAX": "2",
-    }
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-        process.wait()
-
-
-def _end(process: subprocess.Popen[bytes], directory: Path) -> None:
-    _kill(process)
-    if process.stdin is not None:
-        process.stdin.close()
-    shutil.rmtree(directory, ignore_errors=True)
 
 
 def read_messages(path: Path) -> list[dict[str, Any]]:

@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hetcal.arrays import Floats
-from hetcal.data.columns import counted, near_names, value_text
-from hetcal.errors import ModelError
+from hetcal.data.columns import counted, value_text
+from hetcal.errors import ModelError, near_names
 from hetcal.models.config import ModelInput
 from hetcal.models.file import ModelFile
 
@@ -116,7 +116,6 @@ def write_input(
             array[:, j] = _checked(as_numbers(column, spec.name), str(name), spec)
             if pd.api.types.is_bool_dtype(column):
                 notes.append(f"'{name}' was given as 0 and 1.")
-    array.flush()
     if is_text:
         (directory / listed).write_text(json.dumps(texts), encoding="utf-8")
     return WrittenInput(spec.layer, file, listed if is_text else None), notes

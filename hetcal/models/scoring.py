@@ -22,12 +22,11 @@ from hetcal.data.scores import (
 )
 from hetcal.data.table import alike_values
 from hetcal.digests import file_digest
-from hetcal.errors import ModelError, ScoreError
+from hetcal.errors import ModelError, ScoreError, did_you_mean
 from hetcal.models.child import (
     Child,
     Limits,
     last_numbers,
-    new_directory,
     read_object,
     read_outputs,
     unusable,
@@ -36,6 +35,7 @@ from hetcal.models.config import MOST_UNITS, MOST_VALUES, check_width
 from hetcal.models.file import ModelFile
 from hetcal.models.inputs import InputColumns, WrittenInput, check_inputs, write_input
 from hetcal.models.outputs import ModelOutput, to_class_logits, to_logit
+from hetcal.models.process import new_directory
 from hetcal.progress import Progress, silent
 
 PAUSE = 0.1  # seconds between two reports
@@ -372,7 +372,11 @@ def start_rows(
             raise ScoreError(
                 f"The table has no score column '{column}'.",
                 f"Its columns are {', '.join(map(repr, frame.columns[:12]))}.",
-                "Choose from these, or choose a table that has the scores.",
+                did_you_mean(
+                    column,
+                    [str(each) for each in frame.columns],
+                    "Choose from these, or choose a table that has the scores.",
+                ),
             )
     if classes:
         return scores_from_columns(frame, scoring.columns, scoring.kind, digest)

@@ -17,7 +17,6 @@ from hetcal.models.child import (
     Child,
     Limits,
     last_numbers,
-    new_directory,
     numbers_of,
     read_bytes,
     read_object,
@@ -26,6 +25,7 @@ from hetcal.models.child import (
 from hetcal.models.config import ModelInput
 from hetcal.models.inputs import write_input
 from hetcal.models.network import NetworkSettings
+from hetcal.models.process import new_directory
 
 _SECONDS = 6 * 3600
 _COLUMNS = ["epoch", "train_auc", "validation_auc", "train_loss", "validation_loss", "seconds"]

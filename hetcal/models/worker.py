@@ -6,6 +6,7 @@ the child limits itself through the kernel, so that TensorFlow's own code is lim
 """
 
 import json
+import math
 import os
 import re
 import signal
@@ -13,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -72,7 +73,8 @@ def computation(
                 found["stripped"] = predict(arrays)
         return found
 
-    traced = tf.function(compute)
+    # Keras' layers need no translated Python, and looking for it takes most of the time.
+    traced = tf.function(compute, autograph=False)
 
     def call(arrays: dict[str, Any]) -> dict[str, Any]:
         return traced({key: tf.convert_to_tensor(value) for key, value in arrays.items()})
@@ -180,12 +182,15 @@ _TRACE = ("File ", "Detected at", "Stack trace", "[[{{", "<stack", "The above")
 
 
 def main() -> None:
-    """Carry out the request in the current directory."""
-    report = _claim_stdout()
+    """Load Keras, wait for the request in the current directory and carry it out."""
+    report, requested = _claim_stdout(), _listen()
+    with suppress(Exception):  # raised again where there is a request to fail
+        import_keras()
+        report({"ready": True})
+    requested.wait()
     request = json.loads(Path("request.json").read_text(encoding="utf-8"))
     confine(Limits(**request["limits"]))
     try:
-        import_keras()
         use_one_thread()
         if request["command"] == "score":
             score(request, report)
@@ -201,21 +206,22 @@ def main() -> None:
     except Exception as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         _fail(report, explain(error, str(request.get("name", "network"))))
+    os._exit(0)  # everything is written, and TensorFlow takes its time to leave
 
 
 def confine(limits: Limits) -> None:
-    """Set the limits and end with the app; Windows has no limits, so the parent ends the child.
+    """Set the limits of a request; Windows has none, so the parent ends the child.
 
-    A stricter sandbox belongs here, before TensorFlow is imported.
+    The time that it took to load Keras is not the request's. A stricter sandbox belongs here,
+    before anything from outside is opened.
     """
-    threading.Thread(target=_end_with_the_app, daemon=True).start()
     try:
         import resource
     except ImportError:  # Windows
         return
     for kind, value in (
         (resource.RLIMIT_AS, limits.memory),
-        (resource.RLIMIT_CPU, limits.seconds),
+        (resource.RLIMIT_CPU, math.ceil(time.process_time()) + limits.seconds),
         (resource.RLIMIT_FSIZE, limits.file_bytes),
         (resource.RLIMIT_NOFILE, limits.files),
         (resource.RLIMIT_CORE, 0),
@@ -236,10 +242,21 @@ def _lower(resource: ModuleType, kind: int, value: int) -> None:
         sys.stderr.write(f"limit {kind} is not available here\n")
 
 
-def _end_with_the_app() -> None:
-    # The app holds the other end of stdin: reading ends when the app or its session does.
-    os.read(0, 1)
-    os._exit(1)
+def _listen() -> threading.Event:
+    """Wait beside the work for the request, then for the end of the app, which is the child's too.
+
+    The app holds the other end of stdin: reading ends when the app or its session does.
+    """
+    requested = threading.Event()
+
+    def listen() -> None:
+        if os.read(0, 1):
+            requested.set()
+            os.read(0, 1)
+        os._exit(1)
+
+    threading.Thread(target=listen, daemon=True).start()
+    return requested
 
 
 def use_one_thread() -> None:

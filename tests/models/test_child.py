@@ -1,18 +1,20 @@
+import contextlib
 import gc
-import json
 import os
 import shutil
 import stat
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from hetcal.errors import ModelError
-from hetcal.models.child import Child, Limits, new_directory
-
-PATIENCE = 60.0  # seconds after which a test that hangs fails
+from hetcal.models.child import Child, Limits
+from hetcal.models.process import close_spare, keep_spare, new_directory
+from hetcal.models.worker import confine
+from tests.models.processes import PATIENCE, gone, happens, until_it_waits
 
 
 def start(**limits):
@@ -20,23 +22,24 @@ def start(**limits):
     return Child("score", {"name": "m"}, new_directory(), Limits(**limits))
 
 
-def happens(check):
-    """Whether it becomes true, on however busy a machine."""
-    latest = time.monotonic() + PATIENCE
-    while not check() and time.monotonic() < latest:
-        time.sleep(0.05)
-    return check()
+def start_blocked(**limits):
+    """A child whose model is a pipe that nobody writes to."""
+    directory = new_directory()
+    os.mkfifo(directory / "m.keras")
+    return Child("score", {"name": "m", "model": "m.keras"}, directory, Limits(**limits))
 
 
-def gone(pid):
-    def no_longer_there():
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        return False
+@pytest.fixture(params=["new", "spare"])
+def _process(request):
+    """Children are new processes, or have waited with Keras loaded."""
+    if request.param == "spare":
+        keep_spare()
+        until_it_waits()
+    yield
+    close_spare()
 
-    return happens(no_longer_there)
+
+either = pytest.mark.usefixtures("_process")
 
 
 def test_the_directory_is_private():
@@ -45,8 +48,9 @@ def test_the_directory_is_private():
     directory.rmdir()
 
 
+@either
 def test_a_stopped_child_says_that_it_was_cancelled():
-    child = start()
+    child = start_blocked()
     assert child.running
     child.stop()
     assert not child.running
@@ -55,8 +59,9 @@ def test_a_stopped_child_says_that_it_was_cancelled():
     child.close()
 
 
+@either
 def test_a_child_that_takes_too_long_is_ended():
-    child = start(seconds=1)
+    child = start_blocked(seconds=1)
     began = time.monotonic()
     with pytest.raises(ModelError, match="did not finish within 1 s\\."):
         child.finish()
@@ -64,8 +69,9 @@ def test_a_child_that_takes_too_long_is_ended():
     child.close()
 
 
+@either
 def test_a_child_nobody_waits_for_is_ended_by_its_own_alarm():
-    child = start(seconds=1)
+    child = start_blocked(seconds=1)
     assert gone_unreaped(child)
     with pytest.raises(ModelError, match="did not finish within 1 s\\."):
         child.finish()
@@ -74,19 +80,21 @@ def test_a_child_nobody_waits_for_is_ended_by_its_own_alarm():
 
 def gone_unreaped(child):
     """Look without ending it: `running` would."""
-    return happens(lambda: child._process.poll() is not None)
+    return happens(lambda: child._process.code is not None)
 
 
+@either
 def test_closing_ends_the_process_and_removes_the_directory():
-    child = start()
+    child = start_blocked()
     pid, directory = child._process.pid, child.directory
     child.close()
     assert gone(pid)
     assert not directory.exists()
 
 
+@either
 def test_a_forgotten_child_ends_and_leaves_nothing_behind():
-    child = start()
+    child = start_blocked()
     pid, directory = child._process.pid, child.directory
     del child
     gc.collect()
@@ -97,7 +105,8 @@ def test_a_forgotten_child_ends_and_leaves_nothing_behind():
 def test_a_child_ends_when_the_app_ends():
     code = (
         "import os\n"
-        "from hetcal.models.child import Child, Limits, new_directory\n"
+        "from hetcal.models.child import Child, Limits\n"
+        "from hetcal.models.process import new_directory\n"
         "child = Child('score', {'name': 'm'}, new_directory(), Limits())\n"
         "import time; time.sleep(0.5)\n"
         "print(child._process.pid, child.directory, flush=True)\n"
@@ -147,36 +156,59 @@ def test_an_unexpected_end_is_told_without_a_traceback():
 
 
 def test_a_missing_keras_is_named_with_the_command_that_installs_it(monkeypatch, tmp_path):
-    monkeypatch.setattr("hetcal.models.child.find_spec", lambda name: None)
+    monkeypatch.setattr("hetcal.models.process.find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"'keras' is not installed\. .*\.\[keras\]\""):
         Child("score", {"name": "m"}, tmp_path, Limits())
 
 
-def confined(code):
-    """What a fresh process prints after it has confined itself."""
-    limits = "Limits(seconds=60, memory=5 * 2**30, file_bytes=2**20, files=64)"
-    program = (
-        "import json, sys\n"
-        f"{code}\n"
-        "from hetcal.models.child import Limits\n"
-        "from hetcal.models.worker import confine\n"
-        f"confine({limits})\n"
-    )
-    show = (
-        "import resource\n"
-        "names = ['RLIMIT_AS', 'RLIMIT_CPU', 'RLIMIT_FSIZE', 'RLIMIT_NOFILE', 'RLIMIT_CORE']\n"
-        "print(json.dumps([resource.getrlimit(getattr(resource, n))[0] for n in names]))\n"
-    )
-    program += "print('[]')" if "None" in code else show
-    command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        out = process.stdout.read()
-    return process.returncode, json.loads(out)
+def cpu_seconds(pid):
+    """Processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
-def test_limits_are_those_asked_for():
-    assert confined("") == (0, [5 * 2**30, 60, 2**20, 64, 0])
+def opened(path):
+    """The writing end of a pipe, once somebody opens it for reading."""
+
+    def open_it():
+        with contextlib.suppress(OSError):
+            return os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+
+    latest = time.monotonic() + PATIENCE
+    while (end := open_it()) is None and time.monotonic() < latest:
+        time.sleep(0.01)
+    return end
 
 
-def test_a_system_without_limits_is_no_error():
-    assert confined("sys.modules['resource'] = None") == (0, [])
+@either
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into another process")
+def test_limits_are_those_asked_for_before_the_model_is_opened():
+    resource = pytest.importorskip("resource")
+    child = start_blocked(seconds=50, memory=5 * 2**30, file_bytes=2**20, files=64)
+    pid, end = child._process.pid, opened(child.directory / "m.keras")
+    kinds = (f"RLIMIT_{name}" for name in ("AS", "FSIZE", "NOFILE", "CORE", "CPU"))
+    *found, seconds = [resource.prlimit(pid, getattr(resource, each))[0] for each in kinds]
+    used = cpu_seconds(pid)  # nearly all of it for loading Keras
+    os.close(end)
+    assert found == [5 * 2**30, 2**20, 64, 0]
+    assert 50 + used - 1 < seconds < 50 + used + 2
+    child.close()
+
+
+@either
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into another process")
+def test_a_child_has_its_directory_to_itself():
+    child = start_blocked()
+    names = ("HOME", "USERPROFILE", "KERAS_HOME", "TMPDIR", "TEMP")
+    there = Path(f"/proc/{child._process.pid}")
+    assert happens((there / "environ").read_text)  # empty until the program has begun
+    given = (there / "environ").read_text().split("\0")
+    assert {f"{name}={child.directory}" for name in names} <= set(given)
+    assert (there / "cwd").readlink() == child.directory
+    assert stat.S_IMODE(child.directory.stat().st_mode) == 0o700
+    child.close()
+
+
+def test_a_system_without_limits_is_no_error(monkeypatch):
+    monkeypatch.setitem(sys.modules, "resource", None)
+    confine(Limits(seconds=1))

@@ -17,7 +17,7 @@ from hetcal.models.child import (
     reported_error,
 )
 from hetcal.models.scoring import ScoringJob
-from tests.models.ended_child import Ended
+from tests.models.processes import Ended
 
 
 @pytest.mark.parametrize("units", [1, 2])

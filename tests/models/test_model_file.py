@@ -365,6 +365,6 @@ def test_any_one_value_of_a_description_may_be_wrong(write_keras, put):
 def test_without_h5py_a_model_file_is_refused_with_the_command_that_installs_it(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("hetcal.models.child.find_spec", lambda name: None)
+    monkeypatch.setattr("hetcal.models.process.find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"'h5py' is not installed\. .*\.\[keras\]\""):
         inspect_model(tmp_path / "model.keras")

@@ -14,7 +14,7 @@ from hetcal.models.inputs import suggest_inputs
 from hetcal.models.network import NetworkSettings
 from hetcal.models.scoring import score_model
 from hetcal.models.training import TrainingJob, start_training
-from tests.models.ended_child import Ended
+from tests.models.processes import Ended
 
 ROWS = 3000
 SETTINGS = NetworkSettings(

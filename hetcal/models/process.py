@@ -1,0 +1,218 @@
+"""The process that runs a model: it loads Keras, waits for its request and ends after it.
+
+A spare one can wait with Keras loaded, so that a model begins at once. Each process serves one
+request in a directory of its own: nothing of one model can reach another.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import weakref
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+# Only hetcal itself is taken from its folder: what else is there must not be found.
+_BOOTSTRAP = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import hetcal
+del sys.path[0]
+from hetcal.models.worker import main
+main()
+"""
+_KEPT = {"PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH"}
+_KEPT |= {"SYSTEMROOT", "PATHEXT", "NUMBER_OF_PROCESSORS"}  # Windows
+
+
+def new_directory() -> Path:
+    """Make a directory that only this user can read."""
+    return Path(tempfile.mkdtemp(prefix="hetcal-"))
+
+
+def missing_packages(*names: str) -> list[str]:
+    """Return which of Keras and TensorFlow, or of the named packages, are not installed."""
+    return [name for name in names or ("keras", "tensorflow") if find_spec(name) is None]
+
+
+class Process:
+    """A process that loads Keras and waits for the request in its directory.
+
+    It ends, and its directory is removed, when this object or the app ends.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._popen = _start(directory)
+        self.end = weakref.finalize(self, _end, self._popen, directory, os.getpid())
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._popen.pid
+
+    @property
+    def code(self) -> int | None:
+        """The code with which it ended; None as long as it runs."""
+        return self._popen.poll()
+
+    def begin(self) -> None:
+        """Let it carry out `request.json` as soon as Keras is loaded."""
+        stdin = self._popen.stdin
+        assert stdin is not None
+        with suppress(BrokenPipeError):  # it has died, which whoever waits for it is told
+            stdin.write(b"\n")
+            stdin.flush()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for its end, but not for longer than this."""
+        with suppress(subprocess.TimeoutExpired):
+            self._popen.wait(seconds)
+
+    def kill(self) -> None:
+        """End it and everything it started, at once."""
+        _kill(self._popen)
+
+
+class _Spare:
+    """At most one process that waits for a request that has not been made yet."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: Process | None = None
+        self._keeper = 0  # the app, by its process: one that was forked from it takes nothing
+        self._rest = 0.0
+
+    def keep(self, rest: float = 0.0) -> None:
+        """Start it, unless it waits already."""
+        with self._lock:
+            self._keeper, self._rest = os.getpid(), rest
+            if self._waiting is None or self._waiting.code is not None:
+                self._waiting = _new_spare()
+
+    def _keep_on(self) -> None:
+        if self._keeper:
+            self.keep(self._rest)
+
+    def close(self) -> None:
+        """End it and start no other."""
+        with self._lock:
+            self._keeper = 0
+            left, self._waiting = self._waiting, None
+        if left is not None:
+            left.end()
+
+    def take(self) -> Process | None:
+        """Give it away and start the next; None where there is none, or it has died."""
+        if self._keeper != os.getpid():
+            return None
+        with self._lock:
+            taken, self._waiting = self._waiting, None
+            if self._keeper and not self._rest:
+                self._waiting = _new_spare()
+        if self._rest:
+            later = threading.Timer(self._rest, self._keep_on)
+            later.daemon = True
+            later.start()
+        return taken if taken is not None and taken.code is None else None
+
+
+_spare = _Spare()
+
+
+def keep_spare(rest: float = 0.0) -> None:
+    """Let a process with Keras loaded wait from now on; when it is taken, the next one starts.
+
+    For an app that runs models again and again. The next one starts `rest` seconds later, so that
+    it does not take the processors from the model that somebody waits for. While it waits, the
+    process takes about 190 MB of memory, and 310 MB of TensorFlow's files, which it shares with
+    those that run a model.
+    """
+    if not missing_packages():
+        _spare.keep(rest)
+
+
+def close_spare() -> None:
+    """End the process that waits, and keep none from now on."""
+    _spare.close()
+
+
+def serve(directory: Path) -> Process:
+    """Let a process carry out the request in `directory`: the one that waits, or else a new one.
+
+    The one that waits has its own directory, to which the files are moved.
+    """
+    process = _spare.take()
+    if process is None:
+        process = Process(directory)
+    else:
+        for file in directory.iterdir():
+            shutil.move(file, process.directory)
+        directory.rmdir()
+    process.begin()
+    return process
+
+
+def _new_spare() -> Process | None:
+    """Start a process; None where there is no room for one: models then run without a spare."""
+    try:
+        directory = new_directory()
+    except OSError:
+        return None
+    try:
+        return Process(directory)
+    except OSError:
+        shutil.rmtree(directory, ignore_errors=True)
+        return None
+
+
+def _start(directory: Path) -> subprocess.Popen[bytes]:
+    folder = Path(sys.modules["hetcal"].__path__[0]).resolve().parent
+    command = [sys.executable, "-I", "-c", _BOOTSTRAP, str(folder)]
+    with (directory / "messages").open("wb") as out, (directory / "log").open("wb") as log:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,  # its end tells the child that the app is gone
+            stdout=out,
+            stderr=log,
+            cwd=directory,
+            env=_environment(directory),
+            start_new_session=True,
+        )
+
+
+def _environment(directory: Path) -> dict[str, str]:
+    private = dict.fromkeys(("HOME", "USERPROFILE", "KERAS_HOME", "TMPDIR", "TEMP"), str(directory))
+    return {
+        **{name: value for name, value in os.environ.items() if name in _KEPT},
+        **private,
+        "KERAS_BACKEND": "tensorflow",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "TF_ENABLE_ONEDNN_OPTS": "0",
+        "CUDA_VISIBLE_DEVICES": "",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "MALLOC_ARENA_MAX": "2",
+    }
+
+
+def _kill(popen: subprocess.Popen[bytes]) -> None:
+    if popen.poll() is None:
+        if hasattr(os, "killpg"):
+            os.killpg(popen.pid, signal.SIGKILL)
+        else:
+            popen.kill()
+        popen.wait()
+
+
+def _end(popen: subprocess.Popen[bytes], directory: Path, owner: int) -> None:
+    if os.getpid() != owner:
+        return  # a copy of the app that was forked ends; the app itself still waits
+    _kill(popen)
+    if popen.stdin is not None:
+        popen.stdin.close()
+    shutil.rmtree(directory, ignore_errors=True)
