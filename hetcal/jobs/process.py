@@ -1,0 +1,154 @@
+"""Call a function in a process of its own, which ends with this one."""
+
+import contextlib
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from threading import Lock, Timer
+from typing import Any
+
+from hetcal.errors import JobError
+from hetcal.progress import Progress
+
+# Only hetcal itself is taken from its folder, wherever the caller is.
+_BOOTSTRAP = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from hetcal.jobs.worker import main
+main()
+"""
+
+
+class Cancelled(Exception):  # noqa: N818 - it is no error
+    """The work was stopped because nobody needs it any more."""
+
+
+class Call:
+    """One call of a function in a process of its own; calling this waits for its result.
+
+    Parameters
+    ----------
+    function : callable
+        Found by the process under its module and name; its last argument is a `Progress`.
+    *given
+        Its other arguments, which are pickled.
+    """
+
+    def __init__(self, function: Callable[..., Any], *given: Any) -> None:
+        self._request = f"{function.__module__}:{function.__qualname__}", given
+        self._stopped = False
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __call__(self, progress: Progress) -> Any:
+        """Call the function, and return what it returns or raise what it raises."""
+        if self._stopped:
+            raise Cancelled
+        self._process = process = _spare.take()
+        if self._stopped:  # while the process was begun
+            process.kill()
+        try:
+            return self._answer(process, progress)
+        finally:
+            end_process(process)
+            _spare.prepare()
+
+    def stop(self) -> None:
+        """End the process at once; the call raises `Cancelled`."""
+        self._stopped = True
+        if self._process is not None:
+            self._process.kill()
+
+    def _answer(self, process: subprocess.Popen[bytes], progress: Progress) -> Any:
+        if process.stdin is None or process.stdout is None:
+            raise ValueError("the process has no pipes")
+        try:
+            pickle.dump(self._request, process.stdin, pickle.HIGHEST_PROTOCOL)
+            process.stdin.flush()
+            while True:
+                kind, content = pickle.load(process.stdout)
+                if kind == "progress":
+                    progress(*content)
+                elif kind == "result":
+                    return content
+                else:
+                    raise content
+        except (EOFError, OSError, pickle.UnpicklingError) as error:
+            if self._stopped:
+                raise Cancelled from error
+            raise JobError(
+                "The process that did this work ended unexpectedly.",
+                "It may have run out of memory, or have been ended from outside.",
+                "Start it again; with a very large table, use fewer rows or columns.",
+            ) from error
+
+
+class _Spare:
+    """A process that has loaded hetcal and waits: most of the time of a short call is loading."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._waiting: subprocess.Popen[bytes] | None = None
+        self._wanted, self._rest = False, 0.0
+
+    def keep(self, wanted: bool, rest: float = 0.0) -> None:
+        """Keep a process ready from now on, or no longer.
+
+        After each call the next process is begun, `rest` seconds later: what was found is shown
+        first.
+        """
+        self._wanted, self._rest = wanted, rest
+        if wanted:
+            self._prepare()
+            return
+        with self._lock:
+            waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            end_process(waiting)
+
+    def prepare(self) -> None:
+        if self._rest:
+            later = Timer(self._rest, self._prepare)
+            later.daemon = True
+            later.start()
+        else:
+            self._prepare()
+
+    def _prepare(self) -> None:
+        with self._lock:
+            if self._wanted and self._waiting is None:
+                self._waiting = _start("ready")
+
+    def take(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            if waiting.poll() is None:
+                return waiting
+            end_process(waiting)
+        return _start()
+
+
+_spare = _Spare()
+keep_ready = _spare.keep
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    """End a process, and close its pipes."""
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):  # what it was still to read is of no use
+                pipe.close()
+
+
+def _start(*how: str) -> subprocess.Popen[bytes]:
+    folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    return subprocess.Popen(
+        [sys.executable, "-c", _BOOTSTRAP, folder, *how],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,  # what ends the caller by the keyboard is told to it alone
+    )

@@ -1,0 +1,39 @@
+"""Functions for jobs in tests: a worker finds them under their names."""
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+
+from hetcal.errors import TableError
+
+
+def doubled(number, progress):
+    progress(0.5, "Doubling")
+    print("what is printed does not disturb the answer")  # noqa: T201
+    return 2 * number
+
+
+def refused(progress):
+    raise TableError("It is wrong.", "It is needed.", "Do that.")
+
+
+def endless(seen, progress):
+    """Write the process id to a file, then go on for ever."""
+    Path(seen).write_text(str(os.getpid()))
+    while True:
+        progress(0.1, "Going on")
+        time.sleep(0.05)
+
+
+def ended_from_outside(progress):
+    os._exit(3)
+
+
+def many_numbers(count, progress):
+    """Return so many numbers after a while, enough that keeping them takes time, too."""
+    for step in range(20):
+        progress(step / 20, "Counting")
+        time.sleep(0.01)
+    return np.arange(count)
