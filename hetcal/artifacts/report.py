@@ -15,12 +15,15 @@ from hetcal.arrays import Floats, Ints
 from hetcal.calibrators.class_calibrator import ClassCalibrator
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator, LeafMap
 from hetcal.calibrators.shapes import Tamed
+from hetcal.data.columns import category_names, column_kind
 from hetcal.data.splits import ROLES
 from hetcal.data.table import ALL_ROWS, class_shares
+from hetcal.digests import bytes_digest
 from hetcal.errors import TableError
 from hetcal.partitions.partition import leaf_table
 from hetcal.results.evaluation import ByClass, Evaluation
 from hetcal.runs.run import Run
+from hetcal.version import __version__
 
 WRITTEN = 1 << 18  # rows that are turned into text at a time
 LIFT = ("auc", "percent", "se", "z", "p", "low", "high")
@@ -45,6 +48,7 @@ def result_json(run: Run, *, timed: bool = True) -> str:
         if (each := getattr(evaluation, name)) is not None
     }
     document = {
+        "hetcal": __version__,
         "rows": run.split.counts,
         **({} if by_class is None else {"groups": evaluation.groups}),
         "label": {"column": run.table.roles.label, "positive": run.table.roles.positive},
@@ -69,8 +73,35 @@ def result_json(run: Run, *, timed: bool = True) -> str:
             for each in run.findings
         ],
         "notes": [*run.notes, *([run.computed_on] if evaluation.sketched else [])],
+        "settings": chosen_settings(run),
+        "test_columns": column_digests(run.table.X.iloc[run.split.test]),
     }
     return to_json(document)
+
+
+def chosen_settings(run: Run) -> dict[str, object]:
+    """Return the roles of the columns and the choices of a run; endless shrinkage is a word."""
+    chosen = asdict(run.table.roles) | asdict(run.settings)
+    endless = run.settings.shrinkage == math.inf
+    return chosen | ({"shrinkage": "inf"} if endless else {})
+
+
+def column_digests(frame: pd.DataFrame) -> dict[str, str]:
+    """Return a digest of the values of every column, by which runs find out that rows are equal.
+
+    It does not depend on the type in which a file holds a number or a category.
+    """
+    return {str(name): _column_digest(frame[name]) for name in frame.columns}
+
+
+def _column_digest(column: pd.Series) -> str:
+    if column_kind(column) == "number":
+        numbers = column.to_numpy(dtype=np.float64, na_value=np.nan) + 0.0  # -0.0 is 0.0
+        return bytes_digest(np.where(np.isnan(numbers), np.nan, numbers).tobytes())
+    codes, names = category_names(column)
+    hashes = pd.util.hash_array(np.array([*names, ""], dtype=object))
+    hashes[-1] = 0  # of code -1, which is missing
+    return bytes_digest(hashes[codes].tobytes())
 
 
 def network_document(evaluation: Evaluation) -> dict[str, object]:
@@ -149,6 +180,34 @@ def scored_test_rows(run: Run) -> pd.DataFrame:
     rows = run.split.test
     parts = run.leaf[rows], run.scores.logit[rows], run.after[rows]
     return scored_rows(run.table.row_numbers()[rows], *parts, run.classes)
+
+
+def labelled_test_rows(run: Run) -> pd.DataFrame:
+    """Add what else a comparison with other runs needs to `scored_test_rows`.
+
+    Columns: `label`, as in the table; `weight` and `group` if there are such columns.
+    """
+    rows, table = run.split.test, run.table
+    label = table.frame[table.roles.label].iloc[rows].to_numpy()
+    known = {"label": label, "weight": table.weight_of(rows), "group": table.group(rows)}
+    there = {name: values for name, values in known.items() if values is not None}
+    return scored_test_rows(run).assign(**there)
+
+
+def with_columns(scored: pd.DataFrame, carried: pd.DataFrame) -> pd.DataFrame:
+    """Put columns of the table behind the number of the row, in the order of the rows.
+
+    Where a name is taken, that of the table gets the ending `_in_table`.
+    """
+    taken, names = {*scored.columns, *carried.columns}, []
+    for each in carried.columns:
+        name = f"{each}_in_table" if each in scored.columns else str(each)
+        while name in taken and name != each:
+            name += "_in_table"
+        taken.add(name)
+        names.append(name)
+    beside = carried.set_axis(names, axis=1).set_axis(scored.index)
+    return pd.concat([scored.iloc[:, :1], beside, scored.iloc[:, 1:]], axis=1)
 
 
 def _top(logs: Floats, classes: tuple[str, ...]) -> pd.Series:

@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Floats, Groups, Ints, Labels
-from hetcal.choices import KINDS, Kind
-from hetcal.data.columns import near_names
+from hetcal.choices import KINDS, Kind, optional_name
 from hetcal.data.scores import Scores
 from hetcal.data.splits import Split, draw_folds
 from hetcal.data.table import Table
-from hetcal.errors import PartitionError
+from hetcal.errors import PartitionError, did_you_mean
 from hetcal.partitions.auc_gain import AucGainPartition
 from hetcal.partitions.columns import ColumnsPartition
 from hetcal.partitions.instability import InstabilityPartition
@@ -80,11 +79,26 @@ def fit_ensemble(
     if growth is not None and not (scores.usable[split.train].all() and scores.usable[held].all()):
         growth.stop()
         growth = None
+    roles = ensemble_rows(table, scores, split, settings, tree)
+    return fit_roles(settings, *roles, None, progress, tree, growth)
+
+
+def ensemble_rows(
+    table: Table,
+    scores: Scores,
+    split: Split,
+    settings: Settings,
+    tree: Partition | None = None,
+) -> tuple[SchemeRows, SchemeRows]:
+    """Draw the training rows and the held-out rows of a scheme, at most so many of each.
+
+    With a `tree` no training rows are needed.
+    """
+    held = held_out(split, settings)
     most = held.size if table.classes else MAX_HELD  # maps of classes are fitted on all rows
     grown_on = split.train if tree is None else split.train[:0]
     training = _rows(table, scores, grown_on, MAX_TRAINING, settings.seed)
-    roles = training, _rows(table, scores, held, most, settings.seed), None
-    return fit_roles(settings, *roles, progress, tree, growth)
+    return training, _rows(table, scores, held, most, settings.seed)
 
 
 def held_out(split: Split, settings: Settings) -> Ints:
@@ -203,7 +217,7 @@ def _refuse_for_classes(table: Table, settings: Settings) -> None:
         return
     if settings.partition not in FOR_CLASSES:
         raise PartitionError(
-            f"The partition '{settings.partition}' is for two classes.",
+            f"The partition '{optional_name(settings.partition)}' is for two classes.",
             f"With more classes it is one of {', '.join(FOR_CLASSES)}.",
             "Choose one of these, or name a positive value to set it against all others.",
         )
@@ -265,11 +279,10 @@ def _grow_segments(table: Table, rows: Ints, settings: Settings) -> Partition:
     names = list(settings.segments)
     for name in names:
         if name not in table.frame:
-            listed = ", ".join(f"'{each}'" for each in near_names(name, list(table.frame.columns)))
             raise PartitionError(
                 f"The table has no column '{name}' to divide the rows by.",
                 "Segments are columns of the table.",
-                f"Choose a similar name, such as {listed}." if listed else "Choose one of them.",
+                did_you_mean(name, list(table.frame.columns), "Choose one of them."),
             )
     segments = ColumnsPartition(names, bins=settings.bins)
     y = (table.view(0) if table.classes else table).y[rows]
@@ -297,7 +310,7 @@ def _grow_on_scores(
 ) -> Partition:
     if scores is None:
         raise PartitionError(
-            f"The partition '{settings.partition}' reads scores, and there are none.",
+            f"The partition '{optional_name(settings.partition)}' reads scores; there are none.",
             "It is grown on the scores of rows that the model was not trained on.",
             "Choose the scores first, or another partition.",
         )

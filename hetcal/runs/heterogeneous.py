@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.calibrators.platt import fit_platt
-from hetcal.data.columns import row_weights
+from hetcal.data.columns import column_kind, row_weights
 from hetcal.data.scores import to_logits
 from hetcal.errors import CalibrationError
 from hetcal.partitions.partition import Partition
@@ -45,8 +45,9 @@ class HeterogeneousCalibrator(ClassifierMixin, BaseEstimator):
     ----------
     estimator : classifier or None, default=None
         What gives the scores: its `decision_function`, or the logit of its
-        `predict_proba`. None means `LogisticRegression()`. An estimator inside
-        `FrozenEstimator` is not fitted again.
+        `predict_proba`. None means `LogisticRegression()`, with one-hot encoded categories
+        where the rows are a pandas frame with columns of text. An estimator inside
+        `FrozenEstimator` is not fitted again. A given estimator gets a frame as it is.
     partition : estimator, Partition or None, default=None
         What gives the leaves. None means `TreePartition()`; a `Partition` is used as given.
     calibrator : LeafCalibrator or None, default=None
@@ -120,8 +121,21 @@ class HeterogeneousCalibrator(ClassifierMixin, BaseEstimator):
         return rows.take(train), rows.take(held_out)
 
     def _fit_estimator(self, train: _Rows) -> Any:
-        estimator = LogisticRegression() if self.estimator is None else clone(self.estimator)
-        _fit(estimator, train)
+        text = _text_columns(train.X)
+        estimator = _default(text) if self.estimator is None else clone(self.estimator)
+        try:
+            _fit(estimator, train)
+        except (TypeError, ValueError) as error:
+            if not text:
+                raise
+            raise CalibrationError(
+                f"The estimator {estimator} cannot be fitted on a frame with columns of text "
+                f"({', '.join(text[:5])}): {error}",
+                "It gets the frame as it is.",
+                "Encode text in front of it, such as make_pipeline(make_column_transformer("
+                "(OneHotEncoder(handle_unknown='ignore'), columns), remainder='passthrough'), "
+                "estimator).",
+            ) from error
         if not hasattr(estimator, "classes_"):
             raise CalibrationError(
                 f"The estimator {estimator} has no classes.",
@@ -207,10 +221,42 @@ class HeterogeneousCalibrator(ClassifierMixin, BaseEstimator):
         return tags
 
 
+def _text_columns(X: Any) -> list[str]:
+    """Return the names of columns of text or categories; only frames have such."""
+    if not isinstance(X, pd.DataFrame):
+        return []
+    columns = {name: X[name] for name in X.columns}
+    return [
+        name
+        for name, column in columns.items()
+        if column_kind(column) == "category" and not pd.api.types.is_bool_dtype(column)
+    ]
+
+
+def _default(text: list[str]) -> Any:
+    """Return a logistic regression, behind an encoder if there are columns of text."""
+    if not text:
+        return LogisticRegression()
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    encoder = OneHotEncoder(handle_unknown="ignore")  # what is new at prediction has no weight
+    encoded = make_column_transformer((encoder, text), remainder="passthrough")
+    return make_pipeline(encoded, LogisticRegression())
+
+
 def _fit(estimator: Any, rows: _Rows) -> Any:
     if rows.weight is None:
         return estimator.fit(rows.X, rows.y)
-    return estimator.fit(rows.X, rows.y, sample_weight=rows.weight)
+    weight = {_weight_name(estimator): rows.weight}
+    return estimator.fit(rows.X, rows.y, **weight)
+
+
+def _weight_name(estimator: Any) -> str:
+    """Return under which name `fit` takes weights; a pipeline passes them to its last step."""
+    steps = getattr(estimator, "steps", None)
+    return f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
 
 
 def _two_classes(y: Any) -> Any:

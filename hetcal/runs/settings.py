@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from hetcal.choices import CALIBRATORS, CLASS_CALIBRATORS, PAPER_FRACTIONS
-from hetcal.errors import HetcalError, SplitError
+from hetcal.errors import HetcalError, SplitError, did_you_mean
 
 PartitionName = Literal[
     "auto",
@@ -120,5 +120,5 @@ class Settings:
                 raise HetcalError(
                     f"There is no {what} called '{value}'.",
                     f"It has to be one of {', '.join(known)}.",
-                    "Choose one of these.",
+                    did_you_mean(value, known),
                 )

@@ -6,6 +6,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -136,6 +137,54 @@ def test_text_columns_reach_estimator_and_partition():
     assert {leaf.rule for leaf in fitted.partition_.leaves_} == {"side is east", "side is west"}
     east, west = (each.slope for each in fitted.calibrator_.maps_[::-1])
     assert east > 3 * west
+
+
+def sides(count, seed):
+    """Rows with a number and a column of text; what the side is decides how well it ranks."""
+    X, y = rows(count, seed)
+    return pd.DataFrame({"x": X[:, 1], "side": np.where(X[:, 0] > 0, "east", "west")}), y
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", ["str", "category", "object"])
+def test_without_an_estimator_text_is_encoded(dtype, weighted):
+    frame, y = sides(4_000, 0)
+    frame["side"] = frame["side"].astype(dtype)
+    weight = np.where(y == 1, 2.0, 1.0) if weighted else None
+    fitted = HeterogeneousCalibrator(calibration_fraction=0.25).fit(frame, y, weight)
+    train, _ = train_test_split(np.arange(4_000), test_size=0.25, stratify=y, random_state=0)
+    indicators = frame.assign(east=frame["side"] == "east", west=frame["side"] == "west")
+    indicators = indicators[["east", "west", "x"]].astype(float)
+    plain = LogisticRegression().fit(
+        indicators.iloc[train], y[train], None if weight is None else weight[train]
+    )
+    scores = fitted.estimator_.decision_function(frame)
+    assert scores == pytest.approx(plain.decision_function(indicators), abs=1e-3)
+    found = fitted.predict_proba(frame)
+    assert found.sum(axis=1) == pytest.approx(np.ones(4_000))
+    assert roc_auc_score(y, found[:, 1]) > roc_auc_score(y, scores) - 0.01
+
+
+def test_a_category_that_was_not_there_in_training_has_a_probability():
+    frame, y = sides(2_000, 0)
+    fitted = HeterogeneousCalibrator().fit(frame, y)
+    new = pd.DataFrame({"x": [0.5, 0.5], "side": ["north", None]})
+    assert np.isfinite(fitted.predict_proba(new)).all()
+
+
+def test_an_estimator_that_takes_no_text_is_refused_in_words():
+    frame, y = sides(500, 0)
+    with pytest.raises(CalibrationError, match=r"columns of text \(side\).*OneHotEncoder"):
+        HeterogeneousCalibrator(GaussianNB()).fit(frame, y)
+
+
+def test_weights_reach_the_last_step_of_a_pipeline():
+    X, y = rows(2_000, 0)
+    weight = np.where(y == 1, 5.0, 1.0)
+    piped = HeterogeneousCalibrator(make_pipeline("passthrough", LogisticRegression()))
+    plain = HeterogeneousCalibrator(LogisticRegression())
+    found = [each.fit(X, y, weight).predict_proba(X) for each in (piped, plain)]
+    assert np.array_equal(*found)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,10 @@ def test_a_partition_of_score_columns_is_refused(kinds):
     ("settings", "words"),
     [
         ({"partition": "forest"}, "The partition 'forest' is for two classes"),
-        ({"partition": "auc-gain"}, "The partition 'auc-gain' is for two classes"),
+        (
+            {"partition": "auc-gain"},
+            r"The partition 'AUC-gain tree \(auc-gain\)' is for two classes",
+        ),
         ({"tree_size": "cv"}, "chosen by cross-validation, and the label has 3 values"),
     ],
 )
