@@ -1,0 +1,105 @@
+"""Finished runs in the store: kept by the command line, listed, and laid side by side."""
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hetcal.artifacts.compared import compared_run
+from hetcal.data.text import Dialect
+from hetcal.digests import file_digest
+from hetcal.errors import StoreError
+from hetcal.models.file import inspect_model
+from hetcal.models.scoring import ModelScoring, Scoring
+from hetcal.partitions.partition import Partition
+from hetcal.results.compare import ComparedRun
+from hetcal.runs.run import Run
+from hetcal.store.files import make_folder, write_file
+from hetcal.store.store import Store, StoredRun
+from hetcal.store.workspace import TableFile, Workspace, remember
+
+COMPARED = "compared"  # the key of what a comparison needs of a run
+OUT = "out"  # the folder of the files that a command wrote
+
+
+def keep_run(
+    store: Store,
+    name: str,
+    table: Path,
+    dialect: Dialect | None,
+    scoring: Scoring,
+    finished: Run,
+    partition: Partition | None,
+    files: dict[str, bytes],
+) -> StoredRun:
+    """Keep a run of the command line: copies of what it was given, and what it wrote.
+
+    A table that is a folder is not copied.
+    """
+    run, classes = store.new(name), finished.classes or None
+    if isinstance(scoring, ModelScoring):
+        path = _copy(run, scoring.model.path, f".{scoring.model.format}")
+        scoring = replace(scoring, model=inspect_model(path, name=scoring.model.name))
+    given = Workspace(
+        files=(_table_file(run, table, dialect),),
+        roles=finished.table.roles,
+        settings=finished.settings,
+        model=scoring.model if isinstance(scoring, ModelScoring) else None,
+        scoring=scoring,
+        partition=partition,
+        classes=classes,
+    )
+    folder = make_folder(run.folder / OUT)
+    for each, content in files.items():
+        write_file(folder / each, content)
+    keep_compared(run, finished)
+    facts = {"rows": finished.table.rows, **found_facts(finished)}
+    return store.change(run.id, None, lambda latest: remember(latest, given, **facts))
+
+
+def found_facts(finished: Run) -> dict[str, Any]:
+    """Return what a finished run is listed by, beside what it was given."""
+    lift = finished.evaluation.lift
+    return {
+        "verdict": finished.verdict.partition(". ")[0].rstrip("."),
+        "before": lift.before,
+        "after": lift.after,
+        "lift": lift.auc,
+        "chosen": None if finished.choice is None else finished.choice.chosen,
+    }
+
+
+def keep_compared(run: StoredRun, finished: Run) -> None:
+    """Keep what a comparison needs, under the digest of the finished run."""
+    known = run.result(COMPARED)
+    if known is None or known[0] != finished.digest:
+        run.keep_result(COMPARED, (finished.digest, compared_run(run.name, finished)))
+
+
+def compared_of(run: StoredRun) -> ComparedRun:
+    """Return what a comparison needs of a run, under the name that it has now."""
+    known = run.result(COMPARED)
+    if known is None:
+        raise StoreError(
+            f"The run '{run.name}' has no results that this version of hetcal has found.",
+            "Finished runs are compared.",
+            "Open it in the app and let it finish, or run it again.",
+        )
+    found: ComparedRun = known[1]
+    return replace(found, name=run.name)
+
+
+def _table_file(run: StoredRun, table: Path, dialect: Dialect | None) -> TableFile:
+    table = Path(os.path.expanduser(table)).absolute()
+    if table.is_dir():
+        return TableFile(table, table.name, str(table.stat().st_mtime_ns), dialect=dialect)
+    path = _copy(run, table)
+    return TableFile(path, table.name, path.name, dialect=dialect)
+
+
+def _copy(run: StoredRun, path: Path, suffix: str = "") -> Path:
+    place = run.files / f"{file_digest(path)}{suffix}"
+    with path.open("rb") as source:
+        write_file(place, lambda file: shutil.copyfileobj(source, file))
+    return place

@@ -1,0 +1,186 @@
+"""What a user gave and chose for one run, as an object and as JSON."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from hetcal.choices import ClassMethod
+from hetcal.data.table import Roles
+from hetcal.data.text import Dialect
+from hetcal.models.file import ModelFile, inspect_model
+from hetcal.models.inputs import InputColumns
+from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring
+from hetcal.models.training import TrainedNetwork
+from hetcal.partitions.partition import Partition
+from hetcal.runs.settings import Settings
+from hetcal.store.store import StoredRun
+
+ALL_ROWS = 0
+RECOMMENDED = Settings(partition="auto")
+Plain = TypeVar("Plain", Roles, Settings, Dialect, ColumnScoring)
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A file with rows on the machine that runs hetcal."""
+
+    path: Path  # uploads are kept under their digest
+    name: str  # as the user calls it: text to show, never a path to open
+    stamp: str  # changes with the content
+    role: str | None = None  # of its rows, when each role has a file of its own
+    dialect: Dialect | None = None  # None: detected
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Everything the user gave or chose; every result is a function of it."""
+
+    files: tuple[TableFile, ...] = ()  # one, or one per role
+    roles: Roles | None = None
+    guessed: tuple[tuple[str, str], ...] = ()  # fields of the roles and their unconfirmed guesses
+    settings: Settings = field(default_factory=lambda: RECOMMENDED)
+    model: ModelFile | None = None  # uploaded or trained here
+    network: TrainedNetwork | None = None  # what training here produced; its model is `model`
+    scoring: Scoring | None = None
+    partition: Partition | None = None  # a loaded one, in place of the tree
+    leaf: int = ALL_ROWS  # shown on every page
+    classes: tuple[str, ...] | None = None  # in the order of the scores; None: ascending
+    class_shown: str | None = None  # against all others, on every page; None: the first
+    class_method: ClassMethod = "vector"
+    all_rows: bool = False  # compute on all rows of a large table instead of a sketch
+    saved: TableFile | None = None  # an artifact whose run is explored, without a table
+
+
+def state_of(workspace: Workspace, run: StoredRun) -> dict[str, Any]:
+    """Return a workspace as JSON; files in the folder of its run are named by their place in it."""
+    here, network = workspace, workspace.network
+    state: dict[str, Any] = {
+        "files": [_file_state(each, run) for each in here.files],
+        "roles": None if here.roles is None else asdict(here.roles),
+        "guessed": here.guessed,
+        "settings": asdict(here.settings),
+        "model": None if here.model is None else _model_state(here.model, run),
+        "network": None if network is None else _network_state(network, run),
+        "scoring": None if here.scoring is None else _scoring_state(here.scoring, run),
+        "partition": None if here.partition is None else here.partition.to_json(),
+        "saved": None if here.saved is None else _file_state(here.saved, run),
+    }
+    for name in ("leaf", "classes", "class_shown", "class_method", "all_rows"):
+        state[name] = getattr(here, name)
+    # As it will be read again: a tuple is a list there.
+    plain: dict[str, Any] = json.loads(json.dumps(state))
+    return plain
+
+
+def workspace_of(run: StoredRun) -> Workspace:
+    """Read the workspace of a run; model files are inspected again."""
+    state = run.state
+    if not state:
+        return Workspace()
+    partition, network, scoring = (state[name] for name in ("partition", "network", "scoring"))
+    return Workspace(
+        files=tuple(_file(each, run) for each in state["files"]),
+        roles=None if state["roles"] is None else _plain(Roles, state["roles"]),
+        guessed=tuple((name, value) for name, value in state["guessed"]),
+        settings=_plain(Settings, state["settings"]),
+        model=None if state["model"] is None else _model(state["model"], run),
+        network=None if network is None else _network(network, run),
+        scoring=None if scoring is None else _scoring(scoring, run),
+        partition=None if partition is None else Partition.from_json(partition),
+        leaf=state["leaf"],
+        classes=None if state["classes"] is None else tuple(state["classes"]),
+        class_shown=state["class_shown"],
+        class_method=state["class_method"],
+        all_rows=state["all_rows"],
+        saved=None if state["saved"] is None else _file(state["saved"], run),
+    )
+
+
+def _plain(kind: type[Plain], given: Mapping[str, Any]) -> Plain:
+    """Make an object of texts, numbers and tuples; a field that is no more is left out."""
+    known = {each.name for each in fields(kind)}
+    values = {name: _tuples(value) for name, value in given.items() if name in known}
+    return kind(**values)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _place(path: Path, run: StoredRun) -> str:
+    inside = path.is_relative_to(run.folder)
+    return path.relative_to(run.folder).as_posix() if inside else str(path.absolute())
+
+
+def _file_state(file: TableFile, run: StoredRun) -> dict[str, Any]:
+    return {**asdict(file), "path": _place(file.path, run)}
+
+
+def _file(state: Mapping[str, Any], run: StoredRun) -> TableFile:
+    dialect = None if state["dialect"] is None else _plain(Dialect, state["dialect"])
+    path = run.folder / state["path"]
+    return TableFile(path, state["name"], state["stamp"], state["role"], dialect)
+
+
+def _model_state(model: ModelFile, run: StoredRun) -> dict[str, Any]:
+    return {"path": _place(model.path, run), "name": model.name}
+
+
+def _model(state: Mapping[str, Any], run: StoredRun) -> ModelFile:
+    return inspect_model(run.folder / state["path"], name=state["name"])
+
+
+def _network_state(network: TrainedNetwork, run: StoredRun) -> dict[str, Any]:
+    path = run.keep_file(network.content, ".keras")
+    history = network.history.to_dict("list")
+    return {"path": _place(path, run), "history": history, "best_epoch": network.best_epoch}
+
+
+def _network(state: Mapping[str, Any], run: StoredRun) -> TrainedNetwork:
+    content, history = (run.folder / state["path"]).read_bytes(), pd.DataFrame(state["history"])
+    return TrainedNetwork(content, history, state["best_epoch"])
+
+
+def _scoring_state(scoring: Scoring, run: StoredRun) -> dict[str, Any]:
+    if isinstance(scoring, ColumnScoring):
+        return {"columns": scoring.columns, "kind": scoring.kind}
+    return {
+        "model": _model_state(scoring.model, run),
+        "inputs": scoring.inputs.columns,
+        "output": scoring.output,
+        "positive_unit": scoring.positive_unit,
+        "layer": scoring.layer,
+    }
+
+
+def _scoring(state: Mapping[str, Any], run: StoredRun) -> Scoring:
+    if "columns" in state:
+        return _plain(ColumnScoring, state)
+    inputs = InputColumns(_tuples(state["inputs"]))
+    rest = state["output"], state["positive_unit"], state["layer"]
+    return ModelScoring(_model(state["model"], run), inputs, *rest)
+
+
+def about(workspace: Workspace) -> dict[str, Any]:
+    """Return a few facts to list a run by: table, model or score columns, label, scheme."""
+    roles, scoring, saved = workspace.roles, workspace.scoring, workspace.saved
+    model = scoring.model.name if isinstance(scoring, ModelScoring) else None
+    columns = ", ".join(scoring.columns) if isinstance(scoring, ColumnScoring) else None
+    return {
+        "table": ", ".join(each.name for each in workspace.files) or None,
+        "saved": None if saved is None else saved.name,
+        "model": model or columns,
+        "label": None if roles is None else roles.label,
+        "positive": None if roles is None else roles.positive,
+        "scheme": workspace.settings.take or workspace.settings.partition,
+    }
+
+
+def remember(run: StoredRun, workspace: Workspace, **facts: Any) -> StoredRun:
+    """Return a run with this workspace; `facts` are listed beside those of the workspace."""
+    listed = {**run.about, **about(workspace), **facts}
+    return replace(run, state=state_of(workspace, run), about=listed)
