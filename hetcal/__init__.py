@@ -20,7 +20,10 @@ A package imports from itself and from those above it in this list:
 - `results`: what calibration changed on the test rows, in numbers and in words
 - `runs`: Algorithm 1 from table to result
 - `artifacts`: a run as bytes and back; the report and the scored tables
+- `jobs`: work in processes of their own, a few at a time, with progress
+- `store`: a folder of runs that last: what they were given, and their results
 - `figures`: results as Plotly figures
+- `notebook`: `calibrate` and `open`: a run in one statement, shown in a notebook
 - `benchmarks`: how good and how fast hetcal is next to others
 - `cli`: the command line; the app is beside this package, in `app.py` and `pages`
 
@@ -84,6 +87,11 @@ if TYPE_CHECKING:
     from hetcal.models.file import inspect_model
     from hetcal.models.inputs import InputColumns
     from hetcal.models.scoring import score_model
+    from hetcal.notebook.calibrate import calibrate
+    from hetcal.notebook.finished import (
+        FinishedRun,
+        open,
+    )
     from hetcal.partitions.additive import AdditiveTerms
     from hetcal.partitions.auc_gain import AucGainPartition
     from hetcal.partitions.boosted import BoostedPartition
@@ -126,6 +134,8 @@ _NAMES = {
     "models.file": "inspect_model",
     "models.inputs": "InputColumns",
     "models.scoring": "score_model",
+    "notebook.calibrate": "calibrate",
+    "notebook.finished": "FinishedRun open",
     "partitions.additive": "AdditiveTerms",
     "partitions.auc_gain": "AucGainPartition",
     "partitions.boosted": "BoostedPartition",
@@ -161,6 +171,7 @@ __all__ = [
     "ClassCalibrator",
     "ColumnsPartition",
     "Evaluation",
+    "FinishedRun",
     "ForestPartition",
     "HetcalError",
     "HeterogeneousCalibrator",
@@ -185,11 +196,13 @@ __all__ = [
     "TreePartition",
     "__version__",
     "artifact_bytes",
+    "calibrate",
     "choose_scheme",
     "evaluate",
     "from_path",
     "inspect_model",
     "make_table",
+    "open",
     "open_artifact",
     "run",
     "score_model",
