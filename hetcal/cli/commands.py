@@ -7,21 +7,21 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from hetcal.choices import CALIBRATORS, CLASS_CALIBRATORS, RUNGS
-from hetcal.cli.options import NO_GROUP, names
-from hetcal.cli.output import progress_line, say, say_notes
+from hetcal.choices import CALIBRATORS, CLASS_CALIBRATORS, RUNG_OPTIONS, RUNGS, optional_name
+from hetcal.cli.options import ALL_INPUTS, NO_GROUP, names
+from hetcal.cli.output import progress_line, run_toml, say, say_notes
 from hetcal.data.checks import Finding
 from hetcal.data.columns import Kinds, row_count
 from hetcal.data.demo import write_demo
 from hetcal.data.reading import Source, from_path, table_files
-from hetcal.data.table import Roles, has_many_classes, make_table
+from hetcal.data.table import Roles, Table, has_many_classes, make_table, require_column
 from hetcal.data.text import Dialect, detect_dialect, is_parquet, is_readable
 from hetcal.errors import (
     ArtifactError,
@@ -46,7 +46,9 @@ from hetcal.runs.settings import (
 
 if TYPE_CHECKING:
     from hetcal.partitions.partition import Partition
+    from hetcal.results.compare import ComparedRun
     from hetcal.runs.run import Run
+    from hetcal.store.store import Store
 
 GROWN = ("tree", "auc-gain", "instability", "layer")  # partitions of one tree
 WITH_TERMS = (*CHOOSING, "additive")  # partitions with curves and pairs of columns
@@ -55,21 +57,20 @@ TERMS = ("pairs", "increasing", "decreasing")  # options of these
 
 def run_command(options: argparse.Namespace) -> None:
     """Calibrate a table leaf by leaf and write result, artifact and scored test rows."""
+    store = None if options.keep is None else open_store()
     require_folder(options.out)
     require_model(options.model)
-    source = read_table(options)
+    with progress_line(sys.stderr) as told:
+        source = read_table(options, progress=told)
+    require_carried(options, source.frame)
     many = has_many_classes(source.frame, Roles(options.label, options.positive))
     refuse_unused(options, rows_have_roles=source.split_column is not None, many_classes=many)
     if not many:
         refuse_several(options, source.frame)
     roles = roles_of(options, source, many)
     table = make_table(source.frame, roles, source.digest, options.classes)
-    scoring = scoring_of(options, source.frame, score_columns(options, many))
+    scoring = scoring_of(options, table, score_columns(options, many))
     scores = start_rows(table.frame, scoring, table.classes, table.digest)
-
-    from hetcal.artifacts.artifact import artifact_bytes
-    from hetcal.artifacts.report import result_json, scored_test_rows, table_bytes
-    from hetcal.runs.run import run
 
     settings, partition = settings_of(options), partition_of(options)
     notes = list(source.notes)  # said with the first findings, after what refuses the input
@@ -79,21 +80,56 @@ def run_command(options: argparse.Namespace) -> None:
         notes.clear()
 
     with progress_line(sys.stderr) as told:
+        told(0.0, "Checking the table")
+        from hetcal.artifacts.artifact import artifact_bytes
+        from hetcal.artifacts.report import (
+            labelled_test_rows,
+            result_json,
+            table_bytes,
+            with_columns,
+        )
+        from hetcal.runs.run import run
+
         finished = run(table, scores, settings, partition, told, say_findings)
     assumed = many and not options.classes
     say_notes((*finished.notes, *(["No --classes: ascending order is assumed."] * assumed)))
     _say_result(finished)
     sys.stdout.flush()
+    carried = carried_columns(options, table.frame).iloc[finished.split.test]
+    scored = with_columns(labelled_test_rows(finished), carried)
     files = {
         "result.json": result_json(finished).encode(),
         "artifact.zip": artifact_bytes(finished, scoring),
         "partition.json": finished.partition.to_json().encode(),
-        "scored.parquet": table_bytes(scored_test_rows(finished), "scored.parquet"),
+        "scored.parquet": table_bytes(scored, "scored.parquet"),
+        "run.toml": run_toml(_repeated(options.given), options.out),
     }
     options.out.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (options.out / name).write_bytes(content)
     say(f"Written to {options.out}: {', '.join(files)}")
+    if store is not None:
+        _keep(store, options, scoring, finished, partition, files)
+
+
+def _keep(
+    store: "Store",
+    options: argparse.Namespace,
+    scoring: Scoring,
+    finished: "Run",
+    partition: "Partition | None",
+    files: dict[str, bytes],
+) -> None:
+    from hetcal.store.finished import keep_run
+
+    table = options.table, _dialect(options)
+    kept = keep_run(store, options.keep, *table, scoring, finished, partition, files)
+    say(f"Kept as '{kept.name}': hetcal runs show {kept.id}, or Runs in the app.")
+
+
+def _repeated(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that repeat a run; it is kept once."""
+    return {name: value for name, value in given.items() if name != "keep"}
 
 
 def _say_result(finished: "Run") -> None:
@@ -120,7 +156,7 @@ def score_command(options: argparse.Namespace) -> None:
         score_with_artifact,
         scored_rows_in_words,
     )
-    from hetcal.artifacts.report import table_bytes
+    from hetcal.artifacts.report import table_bytes, with_columns
 
     require_table_file(options.out)
     require_artifact(options.artifact)
@@ -128,8 +164,10 @@ def score_command(options: argparse.Namespace) -> None:
         artifact = open_artifact(options.artifact.read_bytes(), Path(directory))
         reading, scoring = between(told, 0.0, READ_SHARE), between(told, READ_SHARE, 1.0)
         source = read_table(options, artifact.kinds, reading)
+        require_carried(options, source.frame)
         scored = score_with_artifact(artifact, source.frame, source.digest, scoring)
-    options.out.write_bytes(table_bytes(scored, options.out.name))
+    written = with_columns(scored, carried_columns(options, source.frame))
+    options.out.write_bytes(table_bytes(written, options.out.name))
     say_notes((*source.notes, *new_row_notes(artifact, source.frame, scored)))
     say(f"{scored_rows_in_words(scored)} scored: {options.out}")
 
@@ -174,6 +212,52 @@ def benchmark_command(options: argparse.Namespace) -> None:
         results.append(result)
     say(summary_table(results))
     say(data_set_table(results))
+
+
+def compare_command(options: argparse.Namespace) -> None:
+    """Lay finished runs side by side, with paired tests where their test rows are the same."""
+    from hetcal.artifacts.compared import comparison_json, read_compared
+    from hetcal.results.compare import compare_runs, comparison_lines
+
+    require_file(options.json)
+    folders = all((each / "result.json").is_file() for each in options.runs)
+    comparison = compare_runs(read_compared(options.runs) if folders else _kept(options.runs))
+    for line in comparison_lines(comparison):
+        say(line)
+    if options.json is not None:
+        options.json.write_text(comparison_json(comparison), encoding="utf-8")
+
+
+def _kept(given: Sequence[Path]) -> list["ComparedRun"]:
+    """Return runs of the store by name or id; a folder stands for the run in it."""
+    from hetcal.artifacts.compared import read_compared
+    from hetcal.store.finished import compared_of
+
+    store = open_store()
+    return [
+        read_compared([each])[0] if each.is_dir() else compared_of(store.find(str(each)))
+        for each in given
+    ]
+
+
+def open_store() -> "Store":
+    """Open the folder of kept runs."""
+    from hetcal.store.store import Store
+
+    return Store()
+
+
+def runs_command(options: argparse.Namespace) -> None:
+    """List, show or delete the runs that are kept."""
+    from hetcal.cli.kept_runs import delete_runs, list_runs, show_run
+
+    store = open_store()
+    if options.action == "show":
+        say(show_run(store, options.name))
+    elif options.action == "delete":
+        say(delete_runs(store, options.name, old=options.old, sure=options.yes))
+    else:
+        say(list_runs(store))
 
 
 def require_artifact(path: Path) -> None:
@@ -238,6 +322,8 @@ def require_file(out: Path | None) -> None:
 COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "run": run_command,
     "score": score_command,
+    "compare": compare_command,
+    "runs": runs_command,
     "demo": demo_command,
     "speed": speed_command,
     "benchmark": benchmark_command,
@@ -285,7 +371,7 @@ def roles_of(options: argparse.Namespace, source: Source, many_classes: bool) ->
         label=options.label,
         positive=options.positive,
         features=options.features,
-        ignore=options.ignore,
+        ignore=(*(options.ignore or ()), *([] if options.id is None else [options.id])),
         group=None if _no_group(options, source) else options.group,
         assume_group=not _no_group(options, source),
         weight=options.weight,
@@ -309,12 +395,33 @@ def score_columns(options: argparse.Namespace, many_classes: bool) -> tuple[str,
     return names(options.score) if many_classes else (options.score,)
 
 
+def require_carried(options: argparse.Namespace, frame: pd.DataFrame) -> None:
+    """Refuse a name of rows that the table does not have, or that is to be a feature as well."""
+    if options.id is None:
+        return
+    require_column(frame, options.id, "id column")
+    for role in ("features", "increasing", "decreasing", "columns"):
+        if options.id in (getattr(options, role, None) or ()):
+            raise TableError(
+                f"The column '{options.id}' is named by --id and by --{role}.",
+                "A column that names the rows is never a feature.",
+                "Leave it out of one of the two.",
+            )
+
+
+def carried_columns(options: argparse.Namespace, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of the table that go into the scored table, the id first."""
+    first = [] if options.id is None else [options.id]
+    others = [name for name in frame.columns if name != options.id] if options.all_columns else []
+    return frame[[*first, *others]]
+
+
 def settings_of(options: argparse.Namespace) -> Settings:
     """Return the settings of a run."""
     return Settings(
-        seed=options.seed,
         use_validation=not options.no_validation,
         **given(
+            seed=options.seed,
             partition=options.partition if options.partition in PARTITIONS else None,
             fractions=options.fractions,
             max_depth=options.max_depth,
@@ -334,19 +441,21 @@ def settings_of(options: argparse.Namespace) -> Settings:
     )
 
 
-def scoring_of(
-    options: argparse.Namespace, frame: pd.DataFrame, columns: tuple[str, ...]
-) -> Scoring:
+def scoring_of(options: argparse.Namespace, table: Table, columns: tuple[str, ...]) -> Scoring:
     """Return where the scores come from: from columns that are named, or from a model."""
     if columns:
-        return ColumnScoring(columns, options.score_kind or guess_kind_of(frame, columns))
+        return ColumnScoring(columns, options.score_kind or guess_kind_of(table.frame, columns))
     model = inspect_model(options.model)
-    inputs = _inputs(options, model, list(frame.columns))
+    inputs = _inputs(options, model, table)
     more = given(positive_unit=options.positive_unit, layer=options.layer)
     return ModelScoring(model, inputs, options.output, **more)
 
 
-def _inputs(options: argparse.Namespace, model: ModelFile, columns: list[str]) -> InputColumns:
+def _inputs(options: argparse.Namespace, model: ModelFile, table: Table) -> InputColumns:
+    columns = list(table.frame.columns)
+    if options.inputs == (ALL_INPUTS,) and ALL_INPUTS not in columns:
+        features = table.roles.features or ()
+        return matrix_input(model, [name for name in columns if name in features])
     if options.inputs is not None:
         return matrix_input(model, options.inputs)
     suggested = suggest_inputs(model, columns)
@@ -364,7 +473,7 @@ def _inputs(options: argparse.Namespace, model: ModelFile, columns: list[str]) -
     raise ModelError(
         f"The model '{model.name}' takes {width} columns as one matrix, but they are not named.",
         "hetcal never guesses the order of the columns.",
-        "Name the columns in the model's own order: --inputs c1,c2,…",
+        "Name the columns in the model's own order: --inputs c1,c2,… or @FILE, or all.",
     )
 
 
@@ -393,7 +502,7 @@ def refuse_unused(
     _require_rung(options, many_classes)
     no_model = options.model is None
     kind = options.partition
-    tree, other = kind in GROWN, f"the partition is {kind}"
+    tree, other = kind in GROWN, f"the partition is --partition {kind}"
     sized = options.tree_size is not None
     for given, useless, why in (
         ("inputs", no_model, "the scores come from a column, not from a model"),
@@ -411,9 +520,17 @@ def refuse_unused(
         ("columns", kind != "columns", other),
         ("bins", kind != "columns", other),
         ("layer", kind != "layer", other),
-        ("calibrator", kind in ENSEMBLES, f"{kind} has maps of its own"),
-        ("shrinkage", kind in ENSEMBLES and not many_classes, f"{kind} has maps of its own"),
-        ("min_rows", kind in ENSEMBLES and not many_classes, f"{kind} has maps of its own"),
+        ("calibrator", kind in ENSEMBLES, f"--partition {kind} has maps of its own"),
+        (
+            "shrinkage",
+            kind in ENSEMBLES and not many_classes,
+            f"--partition {kind} has maps of its own",
+        ),
+        (
+            "min_rows",
+            kind in ENSEMBLES and not many_classes,
+            f"--partition {kind} has maps of its own",
+        ),
         ("only", kind not in CHOOSING, other),
         ("take", kind not in CHOOSING, other),
         ("only", many_classes, "with more than two classes all schemes are maps of the score"),
@@ -438,7 +555,7 @@ def refuse_unused(
             )
     if many_classes and kind in PARTITIONS and kind not in FOR_CLASSES:
         raise HetcalError(
-            f"The partition '{kind}' is for two classes.",
+            f"The partition '{optional_name(kind)}' is for two classes.",
             f"With more classes it is one of {', '.join(FOR_CLASSES)}, or a FILE.json.",
             "Choose one of these, or name a positive value to set it against all others.",
         )
@@ -483,8 +600,8 @@ def _require_rung(options: argparse.Namespace, many_classes: bool) -> None:
     if options.take not in (None, *RUNGS) and not many_classes:
         raise HetcalError(
             f"There is no scheme called '{options.take}' to take.",
-            f"It has to be one of {', '.join(RUNGS)}.",
-            "Choose one of these, or leave --take out.",
+            f"It has to be one of {RUNG_OPTIONS}.",
+            "Choose one of these, by the name in brackets if there is one, or leave --take out.",
         )
 
 

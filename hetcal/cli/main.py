@@ -14,8 +14,8 @@ STOPPED = 130  # what shells give after Ctrl+C
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; bad input ends with exit code 2 and one message."""
-    options = parse_options(None if arguments is None else list(arguments))
     try:
+        options = parse_options(None if arguments is None else list(arguments))
         from hetcal.cli.commands import COMMANDS  # what takes time to load waits until here
 
         COMMANDS[options.command](options)

@@ -2,15 +2,21 @@
 
 import argparse
 import csv
+import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from hetcal.choices import CALIBRATORS, CLASS_CALIBRATORS, PAPER_FRACTIONS, RUNGS
+from hetcal.choices import CALIBRATORS, CLASS_CALIBRATORS, PAPER_FRACTIONS, RUNG_OPTIONS
 from hetcal.runs.settings import PARTITIONS, TREE_SIZES, Settings
+from hetcal.version import __version__
 
 NO_GROUP = "none"
+ALL_INPUTS = "all"
 FEWEST_ROWS, MOST_ROWS = 2_000, 1_000_000_000  # of the speed test
 OF_A_TREE = ("max_depth", "min_leaf", "tree_size", "calibrator", "shrinkage", "min_rows")
+RUN_USAGE = """%(prog)s TABLE --label COL (--score COL | --model FILE) --out DIR
+                  [option …]"""
 
 
 class Parser(argparse.ArgumentParser):
@@ -18,30 +24,57 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End with exit code 2."""
-        self.exit(2, f"hetcal: {message}. See `python -m hetcal --help`.\n")
+        self.exit(2, f"hetcal: {message}. See `python -m {self.prog} --help`.\n")
 
 
 def parse_options(arguments: list[str] | None) -> argparse.Namespace:
-    """Read the words after the program's name, or `arguments`; `command` is the command's name."""
+    """Read the words after the program's name, or `arguments`; `command` is the command's name.
+
+    The options of `run` also have `given`: by name, those of the command line and of its file.
+    """
     parser = Parser(
         prog="hetcal",
         description="Heterogeneous calibration: make an over-confident classifier better after it "
         "was trained.",
         epilog="`hetcal COMMAND --help` lists the options of a command.",
     )
+    parser.add_argument("--version", action="version", version=f"hetcal {__version__}")
     added = parser.add_subparsers(
         required=True, metavar="COMMAND", dest="command", parser_class=Parser
     )
-    for name, add_options, help_line in (
-        ("run", _add_run, "Calibrate a table leaf by leaf, and write results and artifact."),
-        ("score", _add_score, "Score the rows of a new table with a saved artifact."),
-        ("demo", _add_demo, "Write the files of the demo, ready to be uploaded or run."),
-        ("speed", _add_speed, "Measure how fast hetcal is, next to scikit-learn."),
-        ("benchmark", _add_benchmark, "Compare all schemes with others on public data sets."),
-    ):
-        add_options(added.add_parser(name, help=help_line, description=help_line))
+    run_parser = None
+    for name, add_options, help_line in COMMANDS:
+        # What is left out of `run` may stand in its file, and is filled in afterwards.
+        left_out = argparse.SUPPRESS if name == "run" else None
+        command = added.add_parser(
+            name, help=help_line, description=help_line, argument_default=left_out
+        )
+        add_options(command)
+        run_parser = command if name == "run" else run_parser
     options = parser.parse_args(arguments)
-    if getattr(options, "partition", "") is None:
+    if run_parser is None or options.command != "run":
+        return options
+    return _completed(vars(options), run_parser)
+
+
+def _completed(words: dict[str, Any], parser: Parser) -> argparse.Namespace:
+    """Add to the words of a run the options of its file, and then what is left out of both."""
+    plain = Parser()
+    _add_run(plain)
+    left_out = vars(plain.parse_args([]))
+    given = {name: each for name, each in words.items() if name in left_out and each is not None}
+    if "config" in given:
+        from hetcal.cli.config import with_file
+
+        given = with_file(given, list(left_out), parser)
+    needed = {"table": "TABLE", "label": "--label", "out": "--out"}
+    missing = [shown for name, shown in needed.items() if name not in given]
+    if missing:
+        parser.error(f"the following arguments are required: {', '.join(missing)}")
+    if not {"score", "model"} & given.keys():
+        parser.error("one of the arguments --score --model is required")
+    options = argparse.Namespace(command="run", given=given, **(left_out | given))
+    if options.partition is None:
         options.partition = _implied_partition(options)
     return options
 
@@ -56,23 +89,65 @@ def _implied_partition(options: argparse.Namespace) -> str:
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.usage = RUN_USAGE
     _add_input(parser)
     _add_reading(parser)
     _add_model(parser)
     _add_split(parser)
     _add_scheme(parser)
-    add = parser.add_argument_group("output").add_argument
-    add("--out", type=Path, required=True, metavar="DIR", help="folder of the results; required")
+    add = parser.add_argument_group("output", "Example: --out results --id customer").add_argument
+    add("--out", type=Path, metavar="DIR", help="folder of the results; required")
+    add(
+        "--keep",
+        metavar="NAME",
+        help="also keep the run under this name, with copies of its table and model, where the "
+        "app and `hetcal runs` find it; default: do not",
+    )
+    _add_carried(add)
+    add = parser.add_argument_group(
+        "repeat a run", "Example: --config results/run.toml"
+    ).add_argument
+    add(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="TOML file of options by their long names, such as the run.toml that a run writes "
+        "into its folder; paths are relative to it, and the command line wins over it; default: "
+        "none",
+    )
     parser.epilog = (
         "Example: hetcal run table.csv --label churned --score p --split split --out results. "
         "A column name with a comma goes in quotes: --features 'age,\"a,b\"'."
     )
 
 
+def _add_carried(add: Callable[..., object]) -> None:
+    add(
+        "--id",
+        metavar="COL",
+        help="column that names the rows: it goes into the scored table, and is never a feature; "
+        "default: none",
+    )
+    add(
+        "--all-columns",
+        action="store_true",
+        help="put all columns of the table into the scored table; default: only --id",
+    )
+
+
 def _add_input(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("input").add_argument
-    add("table", type=Path, metavar="TABLE", help="CSV, TSV or Parquet file, or a folder of them")
-    add("--label", required=True, metavar="COL", help="column of the label; required")
+    add = parser.add_argument_group(
+        "input", "Example: table.csv --label churned --positive yes --ignore name,phone"
+    ).add_argument
+    add(
+        "table",
+        nargs="?",
+        default=None,
+        type=Path,
+        metavar="TABLE",
+        help="CSV, TSV or Parquet file, or a folder of them; required",
+    )
+    add("--label", metavar="COL", help="column of the label; required")
     add(
         "--positive",
         metavar="VALUE",
@@ -91,13 +166,7 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
         metavar="c1,c2,…",
         help="columns that the partition may read; default: all that have no other role",
     )
-    add(
-        "--ignore",
-        type=names,
-        metavar="c1,…",
-        default=(),
-        help="columns to leave out; default: none",
-    )
+    add("--ignore", type=names, metavar="c1,…", help="columns to leave out; default: none")
     add("--weight", metavar="COL", help="column of row weights; default: all rows have weight 1")
     add(
         "--drop-unlabelled",
@@ -107,7 +176,9 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_reading(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("how text is read").add_argument
+    add = parser.add_argument_group(
+        "how text is read", "Example: --delimiter ';' --decimal ,"
+    ).add_argument
     add(
         "--delimiter",
         metavar="CHARACTER",
@@ -128,8 +199,11 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("model", "One of --score and --model is required.")
-    scores = group.add_mutually_exclusive_group(required=True)
+    group = parser.add_argument_group(
+        "model",
+        "Example: --model net.keras --inputs @columns.txt. One of --score and --model is required.",
+    )
+    scores = group.add_mutually_exclusive_group()
     scores.add_argument(
         "--score", metavar="COL", help="column of the scores; one for each of more than two classes"
     )
@@ -144,10 +218,11 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--inputs",
-        type=names,
+        type=_input_names,
         metavar="c1,c2,…",
-        help="columns of the model's matrix input, in its order; default: columns with the names "
-        "of its inputs",
+        help="columns of the model's matrix input, in its order; @FILE for a file of names, one "
+        "a line or as a JSON list; all for all features in the table's order; default: columns "
+        "with the names of its inputs",
     )
     add("--output", metavar="NAME", help="the model's output to use; default: its only one")
     add(
@@ -159,7 +234,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_split(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("split")
+    group = parser.add_argument_group("split", "Example: --fractions 0.6,0.1,0.15,0.15 --seed 7")
     rows = group.add_mutually_exclusive_group()
     rows.add_argument(
         "--split",
@@ -188,28 +263,31 @@ def _add_split(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--no-validation",
-        action="store_true",
-        default=None,
+        action="store_const",
+        const=True,
         help="do not use validation rows to fit or compare schemes: they chose the network's "
         "epoch; default: use them",
     )
     group.add_argument(
         "--seed",
         type=int,
-        default=Settings.seed,
-        help="decides all that is random; default: %(default)s",
+        metavar="N",
+        help=f"decides all that is random; default: {Settings.seed}",
     )
 
 
 def _add_scheme(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("scheme").add_argument
+    add = parser.add_argument_group(
+        "scheme", "Example: --partition auto --only calibration"
+    ).add_argument
     add(
         "--partition",
         metavar="NAME",
         help=f"{', '.join(PARTITIONS)}, or a FILE.json; default: auto, which chooses the simplest "
         "good one among maps of the score and readable corrections of it; best the best, also a "
         "second model beside it. columns with --columns, layer with --layer, tree with an option "
-        "of trees and maps",
+        "of trees and maps. tree is the paper's Algorithm 1, whose maps are fitted on calibration "
+        "rows only",
     )
     add(
         "--only",
@@ -220,10 +298,12 @@ def _add_scheme(parser: argparse.ArgumentParser) -> None:
     add(
         "--take",
         metavar="NAME",
-        help=f"use this scheme in place of the one that auto or best chooses: {', '.join(RUNGS)}; "
-        "default: the chosen one",
+        help="use this scheme in place of the one that auto or best chooses, fitted on validation "
+        f"and calibration rows: {RUNG_OPTIONS}; default: the chosen one",
     )
-    add = parser.add_argument_group("curves and pairs of the scheme additive").add_argument
+    add = parser.add_argument_group(
+        "curves (additive) and pairs", "Example: --pairs 5 --increasing income"
+    ).add_argument
     add("--pairs", type=int, metavar="N", help=f"most pairs of columns; default: {Settings.pairs}")
     for side, way in (("increasing", "rise"), ("decreasing", "fall")):
         add(
@@ -232,7 +312,9 @@ def _add_scheme(parser: argparse.ArgumentParser) -> None:
             metavar="c1,c2,…",
             help=f"columns of numbers with which the probability may only {way}; default: none",
         )
-    add = parser.add_argument_group("trees and maps of the other partitions").add_argument
+    add = parser.add_argument_group(
+        "trees and maps of the other partitions", "Example: --max-depth 4 --calibrator beta"
+    ).add_argument
     depth = Settings.max_depth
     add("--max-depth", type=int, metavar="N", help=f"depth of the tree; default: {depth}")
     add(
@@ -291,12 +373,53 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     add("artifact", type=Path, metavar="ARTIFACT", help="artifact.zip that `run` wrote")
     add("table", type=Path, metavar="TABLE", help="CSV, TSV or Parquet file, or a folder of them")
     _add_reading(parser)
-    add = parser.add_argument_group("output").add_argument
+    add = parser.add_argument_group(
+        "output", "Example: --out scored.csv --id customer"
+    ).add_argument
     add("--out", type=Path, required=True, metavar="FILE", help=".csv or .parquet; required")
+    _add_carried(add)
+    parser.epilog = "Example: hetcal score results/artifact.zip new.csv --out scored.parquet"
+
+
+def _add_compare(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "runs",
+        nargs="+",
+        type=Path,
+        metavar="RUN",
+        help="two or more folders that `run` wrote, or names of kept runs; the others are "
+        "compared with the first",
+    )
+    add("--json", type=Path, metavar="FILE", help="also write it all as JSON; default: do not")
+    parser.epilog = "Example: hetcal compare results/first results/second"
+
+
+def _add_runs(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "action",
+        nargs="?",
+        choices=("list", "show", "delete"),
+        default="list",
+        help="default: list",
+    )
+    add("name", nargs="?", metavar="RUN", help="name or id of a run to show or to delete")
+    add(
+        "--old",
+        action="store_true",
+        help="delete the runs that `hetcal runs` marks as old; default: do not",
+    )
+    add("--yes", action="store_true", help="delete without asking; default: ask")
+    parser.epilog = (
+        "Example: hetcal runs show first. Runs are kept in the folder that HETCAL_HOME names, by "
+        "default the usual one for a user's data."
+    )
 
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder; required")
+    parser.epilog = "Example: hetcal demo --out demo"
 
 
 def _add_speed(parser: argparse.ArgumentParser) -> None:
@@ -308,6 +431,7 @@ def _add_speed(parser: argparse.ArgumentParser) -> None:
         help="with compiled loops, which need numba; default: numpy alone",
     )
     add("--json", type=Path, metavar="FILE", help="also write the table as JSON; default: do not")
+    parser.epilog = "Example: hetcal speed --rows 1e5,1e6 --compiled"
 
 
 def _add_benchmark(parser: argparse.ArgumentParser) -> None:
@@ -329,6 +453,7 @@ def _add_benchmark(parser: argparse.ArgumentParser) -> None:
         help="JSON lines of finished models, which are not done again; default: none",
     )
     parser.epilog = (
+        "Example: hetcal benchmark --data DIR --datasets higgs --models 1. "
         "The folder holds bank_marketing, census_income, credit_default, diabetes_130 and higgs "
         "as .csv, .csv.gz or .parquet files with the columns that the UCI repository gives them. "
         "Saved scores are .npz files whose names begin with that of the data set and a hyphen; "
@@ -340,6 +465,32 @@ def names(text: str) -> tuple[str, ...]:
     """Split a list of names at its commas; names in double quotes may contain some."""
     parts = next(csv.reader([text], skipinitialspace=True), [])
     return tuple(part.strip() for part in parts if part.strip())
+
+
+def _input_names(text: str) -> tuple[str, ...]:
+    """Read names, or those of a file: one a line, or a JSON list."""
+    if not text.startswith("@"):
+        return names(text)
+    try:
+        content = Path(text[1:]).expanduser().read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"the file {text[1:]!r} cannot be read as a list of columns: {error}"
+        raise argparse.ArgumentTypeError(message) from None
+    listed = _json_list(content) if content.lstrip().startswith("[") else None
+    found = content.splitlines() if listed is None else listed
+    kept = tuple(each.strip() for each in found if each.strip())
+    if not kept:
+        raise argparse.ArgumentTypeError(f"the file {text[1:]!r} names no columns")
+    return kept
+
+
+def _json_list(content: str) -> list[str] | None:
+    """Return a JSON list of texts; None if it is something else, such as a name in brackets."""
+    try:
+        listed = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return listed if all(isinstance(each, str) for each in listed) else None
 
 
 def _shrinkage(text: str) -> float | str:
@@ -388,3 +539,14 @@ def _sizes(text: str) -> tuple[int, ...]:
         )
         raise argparse.ArgumentTypeError(message)
     return tuple(sorted({int(size) for size in sizes}))
+
+
+COMMANDS: tuple[tuple[str, Callable[[Parser], None], str], ...] = (
+    ("run", _add_run, "Calibrate a table leaf by leaf, and write results and artifact."),
+    ("score", _add_score, "Score the rows of a new table with a saved artifact."),
+    ("compare", _add_compare, "Lay finished runs side by side, with paired tests."),
+    ("runs", _add_runs, "List, show or delete the runs that are kept."),
+    ("demo", _add_demo, "Write the files of the demo, ready to be uploaded or run."),
+    ("speed", _add_speed, "Measure how fast hetcal is, next to scikit-learn."),
+    ("benchmark", _add_benchmark, "Compare all schemes with others on public data sets."),
+)

@@ -1,8 +1,17 @@
+import contextlib
 import io
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from hetcal.cli.output import progress_line
+from hetcal.cli.output import progress_line, say_notes
+
+ROOT = Path(__file__).parents[2]
 
 
 class Terminal(io.StringIO):
@@ -57,3 +66,37 @@ def test_a_terminal_shows_the_time_left_once_it_is_known(monkeypatch):
         tell(0.05, "Trying: tree")
         tell(0.95, "Fitting: tree")
         assert terminal.shown == " 95% Fitting: tree … about 1 s left"
+
+
+def test_notes_take_the_place_of_the_line_on_a_terminal(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with progress_line(terminal) as tell:
+        tell(0.05, "Reading")
+        say_notes(["one", "two"])
+        tell(0.5, "Growing")
+    lines = [line.split("\r\x1b[K")[-1] for line in terminal.getvalue().split("\n")]
+    assert lines == ["note: one", "note: two", ""]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a terminal of its own")
+def test_a_run_on_a_terminal_says_what_it_does_and_ends_clean_on_ctrl_c(segments, tmp_path):
+    segments.to_csv(tmp_path / "table.csv", index=False)
+    line = [sys.executable, "-m", "hetcal", "run", str(tmp_path / "table.csv"), "--label", "label",
+            "--score", "score", "--split", "split", "--out", str(tmp_path / "out")]  # fmt: skip
+    ours, its = os.openpty()
+    process = subprocess.Popen(line, cwd=ROOT, stdout=its, stderr=its, stdin=its)
+    os.close(its)
+    seen = b""
+    with open(ours, "rb", buffering=0) as terminal, contextlib.suppress(OSError):
+        while block := terminal.read(65_536):  # an error when the other end is closed
+            if b"Checking" not in seen and b"Checking" in seen + block:
+                process.send_signal(signal.SIGINT)
+            seen += block
+    assert process.wait() == 130
+    shown = seen.decode().replace("\r\n", "\n")
+    assert re.search(r"\r\x1b\[K +\d+% Reading the text …", shown)
+    assert re.search(r"\r\x1b\[K +\d+% Checking the table …", shown)
+    assert shown.endswith("\r\x1b[Khetcal: stopped.\n")
+    assert "Traceback" not in shown
+    assert not (tmp_path / "out").exists()
