@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.shared.controls.demo import demo_buttons, demo_files
+from pages.shared.display.example import show_example
 from pages.shared.display.results import (
     show_change,
     show_class_lifts,
@@ -12,9 +13,10 @@ from pages.shared.display.results import (
     show_scheme,
     show_verdict,
 )
+from pages.shared.display.runs import go_on, note_results
 from pages.shared.display.widgets import definitions
 from pages.shared.frame import need_results, open_page
-from pages.shared.jobs import job_running, watch_job
+from pages.shared.links import page_link
 from pages.shared.state import workspace
 
 NEXT = (
@@ -31,14 +33,14 @@ open_page(
     "**second model** beside it. And what your network is worth. Where nothing helps, it says so.",
 )
 demo_buttons()
-watch_job()
-if job_running():
-    st.stop()
 if not workspace().files and workspace().saved is None:
+    go_on()
+    show_example()
     demo_files()
     st.stop()
 
 flow = need_results()
+note_results(flow)
 if flow.classes:
     show_class_verdict(flow)
     show_class_lifts(flow)
@@ -50,4 +52,4 @@ else:
 show_ladder(flow, "overview_ladder")
 definitions("AUC", "Lift", "Log-loss", "Without the network", "Network adds", "Kinds of schemes")
 for page, label in NEXT:
-    st.page_link(page, label=label, icon=":material/arrow_forward:")
+    page_link(page, label)

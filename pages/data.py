@@ -3,12 +3,13 @@
 import streamlit as st
 
 from pages.shared.controls.data import (
-    dialect_controls,
     group_controls,
+    leave_out_control,
     role_controls,
     split_controls,
 )
-from pages.shared.controls.uploads import choose_table
+from pages.shared.controls.dialect import dialect_controls
+from pages.shared.controls.uploads import choose_table, read_otherwise
 from pages.shared.display.columns import DESCRIBED, NO_ROWS, balance_columns
 from pages.shared.display.messages import plain, show_finding
 from pages.shared.display.progress import shown_progress
@@ -16,6 +17,7 @@ from pages.shared.display.tables import draw_table
 from pages.shared.display.widgets import how_to_read
 from pages.shared.flow.flow import current_flow
 from pages.shared.frame import open_page, shown_errors
+from pages.shared.links import page_link
 from pages.shared.state import workspace
 
 PREVIEW_ROWS = 8
@@ -27,10 +29,11 @@ open_page(
 )
 choose_table()
 if not workspace().files:
-    st.page_link("app.py", label="Or start with the demo", icon=":material/play_circle:")
+    page_link("app.py", "Or start with the demo", ":material/play_circle:")
     st.stop()
 
-dialect_controls()
+if "draft" not in st.session_state:
+    dialect_controls(workspace().files, read_otherwise)
 with shown_errors(), shown_progress() as progress:
     source = current_flow(progress).source
 names = ", ".join(file.name for file in workspace().files)
@@ -41,7 +44,7 @@ for note in source.notes:
 
 preview, columns = st.tabs(["First rows", "Columns"])
 preview.dataframe(source.frame.head(PREVIEW_ROWS), hide_index=True, placeholder="")
-with shown_progress() as progress:
+with shown_errors(), shown_progress() as progress:
     described = current_flow(progress).columns
 with columns:
     draw_table(described, DESCRIBED)
@@ -63,9 +66,11 @@ for finding in findings:
     show_finding(finding)
     if finding.code == "unnamed-group":
         group_controls(flow.table.assumed_group)
+    if finding.code == "identifier":
+        leave_out_control(finding.column)
 if not findings:
     st.success(
         "No sign of label leakage, no duplicate rows, enough rows to train, calibrate and test.",
         icon=":material/check:",
     )
-st.page_link("pages/scores.py", label="Next: scores", icon=":material/arrow_forward:")
+page_link("pages/scores.py", "Next: scores")

@@ -28,8 +28,9 @@ from pages.shared.frame import need_results, open_page
 
 open_page(
     "Over-confidence",
-    "An over-fitted model separates the labels better on its training rows than on new ones. The "
-    "more the two histograms differ, the less its scores can be trusted.",
+    "A model is over-confident if its scores are too large for rows it was not trained on: its "
+    "logits should be multiplied by less than 1. The usual reason is over-fitting: the labels are "
+    "separated better on train rows than on new ones.",
 )
 flow = need_results()
 warn_of_score(flow.whole.findings)
@@ -38,13 +39,24 @@ chosen = flow.diagnosis.set_index("leaf").loc[leaf]
 
 st.markdown(f"**Is the model over-confident?** {whether_overconfident(flow.diagnosis)}")
 cards(
+    ("Slope on test rows", shown(chosen.slope, "z.2f"), ON_TEST_ROWS),
     ("AUC, train rows", shown(chosen.auc_train, ".3f"), DEFINITIONS["AUC"]),
     ("AUC, test rows", shown(chosen.auc_test, ".3f"), DEFINITIONS["AUC"]),
-    ("Over-confidence", shown(chosen.confidence_gap, "+.3f"), DEFINITIONS["Over-confidence"]),
-    ("Slope on test rows", shown(chosen.slope, ".2f"), ON_TEST_ROWS),
+    (
+        "Confidence minus accuracy",
+        shown(chosen.confidence_gap, "+z.3f"),
+        DEFINITIONS["Confidence minus accuracy"],
+    ),
 )
 st.markdown(f"**{leaf_name(leaf)}:** {chosen.sentence}.")
-definitions("AUC", "Over-confidence", "Slope and intercept", "Log-loss", "Log-loss gap")
+definitions(
+    "Over-confident",
+    "Slope and intercept",
+    "AUC",
+    "Confidence minus accuracy",
+    "Log-loss",
+    "Log-loss gap",
+)
 
 with st.container(horizontal=True):
     density = one_of("Bar height", ("Density", "Rows"), "overconfidence_height") == "Density"
@@ -54,7 +66,7 @@ chart(
     key="overconfidence_leaf",
     alt=f"Score histograms by label, train above test, {leaf_name(leaf)}",
     how="The less the two colours overlap, the better the labels are separated. If they overlap "
-    "less on train (above) than on test (below), the model is over-confident. The outermost bars "
+    "less on train (above) than on test (below), the model is over-fitted. The outermost bars "
     "include all scores beyond them.",
 )
 st.subheader(f"Before and after · {named_leaf(flow, leaf)}", anchor=False)
@@ -64,7 +76,7 @@ chart(
     leaf_multiples_figure(flow.histograms(axis, bins=24), density),
     key="overconfidence_leaves",
     alt="Score histograms by label of every leaf, train as outline, test filled",
-    how="Outline: train rows; filled: test rows. Where they differ, the leaf is over-confident.",
+    how="Outline: train rows; filled: test rows. Where they differ, the model is over-fitted.",
 )
 st.subheader("AUC on train and on test rows by leaf, the largest log-loss gap first", anchor=False)
 leaf_chart(

@@ -30,6 +30,7 @@ from pages.shared.display.results import (
     show_shown_class,
     show_verdict,
 )
+from pages.shared.display.runs import note_results
 from pages.shared.display.tables import draw_table, leaf_rows
 from pages.shared.display.widgets import (
     chart,
@@ -46,6 +47,7 @@ from pages.shared.state import kept
 
 open_page("Results", "Before and after, on **test rows** that were not used for fitting.")
 flow = need_results()
+note_results(flow)
 warn_of_score(flow.whole.findings)
 if flow.classes:
     show_class_results(flow)

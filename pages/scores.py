@@ -9,7 +9,7 @@ from pages.shared.controls.scores import column_controls, model_controls, traini
 from pages.shared.display.messages import plain, show_finding
 from pages.shared.display.widgets import cards
 from pages.shared.frame import need_table, open_page, shown_errors
-from pages.shared.jobs import job_running, watch_job
+from pages.shared.links import page_link
 from pages.shared.state import kept, workspace
 
 SOURCES = {
@@ -40,8 +40,7 @@ with shown_errors():
     sources[source](flow)
 if several:
     st.caption("Every class has a score. To train a network here, choose a positive value on Data.")
-watch_job()
-if job_running() or workspace().scoring is None:
+if workspace().scoring is None:
     st.stop()
 
 with shown_errors():
@@ -66,4 +65,4 @@ cards(
 )
 if several:
     st.caption(f"Order of the classes: {plain(', '.join(flow.classes))}.")
-st.page_link("pages/partition.py", label="Next: partition", icon=":material/arrow_forward:")
+page_link("pages/partition.py", "Next: partition")

@@ -3,28 +3,23 @@
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import streamlit as st
 
 from hetcal.errors import HetcalError
-from hetcal.runs.settings import CHOOSING
 from pages.shared.controls.data import assume_roles
 from pages.shared.controls.partition import undecided
 from pages.shared.display.messages import plain, show_error
-from pages.shared.display.progress import shown_progress
+from pages.shared.display.progress import list_jobs, offer_again, show_job, shown_progress
 from pages.shared.display.widgets import class_picker
+from pages.shared.flow.compute import CHOOSING_JOB, FITTING_JOB
 from pages.shared.flow.flow import Flow, current_flow
-from pages.shared.jobs import collect_job, job_running, watch_job
-from pages.shared.state import (
-    cancel,
-    change_settings,
-    close_saved,
-    is_cancelled,
-    resume,
-    workspace,
-)
+from pages.shared.flow.training import collect_network
+from pages.shared.header import run_line
+from pages.shared.jobs import Unfinished
+from pages.shared.links import follow_address, page_link, write_address
+from pages.shared.state import change_settings, close_saved, leave_run, workspace
 
 PAGES = (
     ("app.py", "Overview", ":material/home:"),
@@ -35,8 +30,18 @@ PAGES = (
     ("pages/calibration.py", "Calibration", ":material/tune:"),
     ("pages/results.py", "Results", ":material/trending_up:"),
     ("pages/export.py", "Export", ":material/download:"),
+    ("pages/runs.py", "Runs", ":material/folder:"),
 )
 SIDEBAR_WIDTH = 240  # pixels; the default leaves charts too little room in a narrow window
+CONTENT_WIDTH = 1180  # pixels; longer lines are hard to read
+NARROW = 900  # pixels of a window in which charts stand below each other
+# Streamlit's wide layout has no largest width, and keeps columns side by side down to 640 pixels.
+STYLE = f"""<style>
+[data-testid="stMainBlockContainer"] {{max-width: calc({CONTENT_WIDTH}px + 10rem)}}
+@media (max-width: {NARROW}px) {{
+    [data-testid="stColumn"]:has([data-testid="stPlotlyChart"]) {{min-width: 100%}}
+}}
+</style>"""
 
 # Streamlit looks for garbage after every run of a page, while the browser waits for its charts.
 # What has been imported by now stays anyway: looking through it takes five times as long.
@@ -53,14 +58,35 @@ def open_page(title: str, lead: str) -> None:
         layout="wide",
         initial_sidebar_state=SIDEBAR_WIDTH,
     )
+    st.html(STYLE)
+    lost = _lost(title)
     with st.sidebar:
         st.markdown("### hetcal")
         st.caption("A lift you can trust, leaf by leaf")
         for path, name, icon in PAGES:
-            st.page_link(path, label=name, icon=icon, width="stretch")
+            page_link(path, name, icon, width="stretch")
+        write_address()
+    run_line()
     st.title(title, anchor=False)
+    if lost is not None:
+        show_error(lost)
+        for path, name, icon in (PAGES[0], PAGES[-1]):
+            page_link(path, name, icon)
+        st.stop()
     st.markdown(lead)
-    collect_job()
+    st.session_state["jobs_listed"] = False
+    collect_network()
+    list_jobs()
+
+
+def _lost(title: str) -> HetcalError | None:
+    """Take up the run of the address; return why that cannot be done."""
+    try:
+        follow_address(title)
+    except HetcalError as error:
+        leave_run()
+        return error
+    return None
 
 
 def need_table() -> Flow:
@@ -83,9 +109,6 @@ def need_scores(flow: Flow | None = None) -> Flow:
     flow = flow or need_table()
     with shown_errors("pages/scores.py", "Go to Scores"):
         missing = flow.scores is None
-    if missing and job_running():
-        watch_job()
-        st.stop()
     if missing:
         _missing("The rows have no scores yet.", "pages/scores.py", "Choose where scores come from")
     return flow
@@ -106,20 +129,10 @@ def need_partition(page: str | None = None, label: str = "") -> Flow:
 
     An error has a link to the page where it can be corrected.
     """
-    with shown_errors(page, label):
-        flow = current_flow()
-        if flow.choosing:
-            _find_scheme(flow.trial_digest)
-        with shown_progress() as progress:
-            _ = current_flow(progress).leaves
+    with shown_errors(page, label), shown_progress() as progress:
+        flow = current_flow(progress)
+        _ = flow.choice, flow.leaves
     return current_flow()
-
-
-def _find_scheme(digest: str) -> None:
-    if is_cancelled(digest):
-        _say_cancelled()
-    with shown_progress(partial(cancel, digest)) as progress:
-        _ = current_flow(progress).choice
 
 
 def need_evaluation() -> Flow:
@@ -129,21 +142,14 @@ def need_evaluation() -> Flow:
     return current_flow()
 
 
-def _say_cancelled() -> None:
-    """Say that no scheme was found because the user wanted so, and how to go on."""
-    named = current_flow().settings.partition not in CHOOSING
-    what, again = ("Fitting the", "Fit the") if named else ("Choosing a", "Choose a")
-    with st.container(border=True):
-        st.markdown(f"**{what} scheme was cancelled.** All that you entered is kept.")
-        with st.container(horizontal=True):
-            st.button(f"{again} scheme", type="primary", icon=":material/refresh:", on_click=resume)
-            st.button(
-                "Use the paper's one tree instead",
-                icon=":material/account_tree:",
-                on_click=change_settings,
-                kwargs={"partition": "tree", "take": None},
-            )
-    st.stop()
+def _offer_one_tree() -> None:
+    """Offer what takes less time in place of a choice that was cancelled."""
+    st.button(
+        "Use the paper's one tree instead",
+        icon=":material/account_tree:",
+        on_click=change_settings,
+        kwargs={"partition": "tree", "take": None},
+    )
 
 
 def need_results() -> Flow:
@@ -170,19 +176,28 @@ def _saved_banner() -> None:
 
 @contextmanager
 def shown_errors(page: str | None = None, label: str = "") -> Iterator[None]:
-    """Show an error of hetcal, with a link to the page where it can be corrected, and stop."""
+    """Show an error of hetcal, with a link to the page where it can be corrected, and stop.
+
+    Where a job has not ended, show how far it is.
+    """
     try:
         yield
+    except Unfinished as unfinished:
+        scheme = unfinished.job.name in (CHOOSING_JOB, FITTING_JOB)
+        show_job(unfinished.job, _offer_one_tree if scheme else None)
+        st.stop()
     except HetcalError as error:
         show_error(error)
+        if isinstance(error.__cause__, Unfinished):
+            offer_again(error.__cause__.job)
         if page is not None:
-            st.page_link(page, label=label, icon=":material/arrow_forward:")
+            page_link(page, label)
         st.stop()
 
 
 def _missing(what: str, page: str, label: str) -> None:
     with st.container(border=True):
         st.markdown(f"**{what}**")
-        st.page_link(page, label=label, icon=":material/arrow_forward:")
-        st.page_link("app.py", label="Or start with the demo", icon=":material/play_circle:")
+        page_link(page, label)
+        page_link("app.py", "Or start with the demo", ":material/play_circle:")
     st.stop()

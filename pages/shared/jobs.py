@@ -1,152 +1,121 @@
-"""Jobs in a child process, watched by a page: scoring with a model, training a network."""
+"""Work beside the pages: what a run has found, and jobs that find what it has not."""
 
+import copy
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-from hetcal.data.scores import Scores
-from hetcal.data.splits import Split
-from hetcal.data.table import Table
-from hetcal.errors import HetcalError
-from hetcal.figures.training import training_figure
-from hetcal.models.file import inspect_model
-from hetcal.models.inputs import suggest_inputs
-from hetcal.models.network import NetworkSettings
-from hetcal.models.scoring import ModelScoring, ScoringJob, start_scoring
-from hetcal.models.training import TrainedNetwork, TrainingJob, start_training
-from hetcal.progress import duration_in_words
-from pages.shared.display.messages import show_error
-from pages.shared.display.progress import cancel_button
-from pages.shared.state import keep_file, update, workspace
+from hetcal.digests import text_digest
+from hetcal.errors import JobError
+from hetcal.jobs.jobs import MOST, Job, Jobs, Work
+from hetcal.jobs.process import keep_ready
+from hetcal.models.process import keep_spare
+from hetcal.store.store import StoredRun
+from pages.shared.state import current_run
 
-SECONDS_BETWEEN_LOOKS = 0.5
+SOON = 0.8  # seconds that a page waits for new work before it shows how far that is
+REST = 20.0  # seconds after which the next process is made ready: until then somebody waits
+TRAINING = "training"  # the key of the one training of a run; each replaces the one before
 
 
-@dataclass(frozen=True)
-class Watched:
-    """A job, how to draw its progress, and what to do with its result."""
+class Unfinished(Exception):  # noqa: N818 - it is no error
+    """A result is not there yet: its job waits, works, or was cancelled."""
 
-    job: ScoringJob | TrainingJob
-    draw: Callable[[Any], None]
-    finish: Callable[[Any], None]
-    cancel_label: str
+    def __init__(self, job: Job) -> None:
+        super().__init__(job.name)
+        self.job = job
 
 
-@st.cache_resource(scope="session", show_spinner=False)
-def _known_scores() -> dict[object, Scores]:
-    """Scores of this session, computed once per model, columns and table content."""
-    return {}
+@st.cache_resource(show_spinner=False, on_release=Jobs.close)
+def jobs() -> Jobs:
+    """Return the jobs of all users of this server; `HETCAL_JOBS` of them run at a time."""
+    keep_ready(True, REST)
+    keep_spare(REST)
+    return Jobs(int(os.environ.get("HETCAL_JOBS") or MOST))
 
 
-def finished_scores(rows_digest: str, scoring: ModelScoring) -> Scores | None:
-    """Return the model's scores of the rows, if it has been run on them."""
-    return _known_scores().get((rows_digest, scoring))
+def key_of(kind: str, *parts: object) -> str:
+    """Return a key that changes with all that a result depends on."""
+    return f"{kind}-{text_digest(repr(parts))}"
 
 
-def start_scoring_job(table: Table, rows_digest: str, scoring: ModelScoring) -> None:
-    """Run the model on every row, unless its scores are known."""
-    key = (rows_digest, scoring)
-    if key in _known_scores():
-        return
-    job = start_scoring(
-        scoring.model,
-        table.frame,
-        scoring.inputs,
-        classes=len(table.classes),
-        output=scoring.output,
-        positive_unit=scoring.positive_unit,
-        layer=scoring.layer,
-    )
-    known = _known_scores()
+def found_beside(
+    key: str, name: str, work: Callable[[StoredRun], Work], run: StoredRun | None = None
+) -> Any:
+    """Return what the run has found under this key, or have it found beside the pages.
 
-    def finish(scores: Scores) -> None:
-        known[key] = scores
-
-    _watch(Watched(job, _draw_scoring, finish, "Cancel"))
-
-
-def start_training_job(
-    table: Table, rows_digest: str, split: Split, settings: NetworkSettings
-) -> None:
-    """Train the paper's network, then score every row with it."""
-
-    def finish(network: TrainedNetwork) -> None:
-        model = inspect_model(keep_file(network.content, ".keras"), name="the trained network")
-        scoring = ModelScoring(model, suggest_inputs(model, list(table.frame.columns)))
-        update(network=network, model=model, scoring=scoring)
-        start_scoring_job(table, rows_digest, scoring)
-
-    job = start_training(table.X, table.y, split, settings, table.weight)
-    _watch(Watched(job, _draw_training, finish, "Stop and keep the best epoch so far"))
-
-
-def job_running() -> bool:
-    """Whether a job is still running."""
-    return "job" in st.session_state
-
-
-def collect_job() -> None:
-    """Take the result of a job that has ended, whichever page is open.
-
-    A whole run of the page does this, not the fragment that looks at the job: while a
-    fragment is busy, its next look can undo a click on the menu.
+    Raises
+    ------
+    Unfinished
+        While the job that finds it has not ended, or if it was cancelled.
+    HetcalError
+        What the job raised; the `Unfinished` that it comes from knows the job.
     """
-    watched: Watched | None = st.session_state.get("job")
-    if watched is None or watched.job.running:
-        return
-    del st.session_state["job"]
-    try:
-        watched.finish(watched.job.result())
-    except HetcalError as error:
-        st.session_state["job_error"] = error, workspace().scoring
+    run = run or current_run()
+    found = run.result(key)
+    if found is not None:
+        return found
+    job = ask(key, name, work, run)
+    if job.state == "failed":
+        raise copy.copy(job.error) from Unfinished(job)
+    if job.state != "done":
+        raise Unfinished(job)
+    found = run.result(key)
+    if found is None:
+        forget(job.key)
+        raise JobError(
+            f"{name} has ended, but what it found cannot be read.",
+            "Results are kept in the folder of runs.",
+            "Try again; see that nothing else changes that folder.",
+        )
+    return found
 
 
-def watch_job() -> None:
-    """Show the progress of the running job, or why the last one failed."""
-    if job_running():
-        _look()
-    elif "job_error" in st.session_state:
-        error, scoring = st.session_state["job_error"]
-        if scoring == workspace().scoring:  # other scores have nothing to do with it
-            show_error(error)
+def ask(key: str, name: str, work: Callable[[StoredRun], Work], run: StoredRun) -> Job:
+    """Return the job of a run with this key, whatever became of it, or begin one."""
+    whole = f"{run.id} {key}"
+    job = jobs().find(whole)
+    if job is None or (job.state == "done" and run.result(key) is None):
+        for each in jobs().of(run.id):
+            # What the settings no longer ask for is not waited for.
+            if each.key == whole or (each.open and _kind(each.key) == _kind(whole)):
+                forget(each.key)
+        job = jobs().ask(whole, name, run.id, work(run))
+        job.wait(SOON)
+    return job
 
 
-@st.fragment(run_every=SECONDS_BETWEEN_LOOKS)
-def _look() -> None:
-    watched: Watched | None = st.session_state.get("job")
-    if watched is None:
-        return
-    if not watched.job.running:
-        st.rerun()
-    box = st.container(border=True)
-    with box:
-        watched.draw(watched.job)
-    cancel_button(box, watched.cancel_label, watched.job.cancel)
+def forget(key: str) -> None:
+    """Let a job begin again, if it is asked for; one that has not ended is cancelled."""
+    jobs().forget(key)
 
 
-def _watch(watched: Watched) -> None:
-    st.session_state.pop("job_error", None)
-    st.session_state["job"] = watched
+def let_begin_again(key: str) -> None:
+    """Let work of this run that has failed or was cancelled begin again."""
+    job = jobs().find(f"{current_run().id} {key}")
+    if job is not None and not job.open:
+        forget(job.key)
 
 
-def _draw_scoring(job: ScoringJob) -> None:
-    progress = job.progress()
-    if progress is None:
-        st.progress(0.0, "Starting the model in a separate process …")
-    else:
-        left = duration_in_words(progress.seconds_left)
-        text = f"{progress.rows_done:,} of {progress.rows:,} rows scored, {left} left"
-        st.progress(progress.fraction, text)
+def end_jobs(number: str) -> None:
+    """End all jobs of a run that is to be deleted."""
+    for each in jobs().of(number):
+        forget(each.key)
 
 
-def _draw_training(job: TrainingJob) -> None:
-    progress = job.progress()
-    if progress is None:
-        st.progress(0.0, "Starting Keras in a separate process …")
-        return
-    left = "stopping" if job.cancelled else f"{duration_in_words(progress.seconds_left)} left"
-    st.progress(progress.fraction, f"{progress.epoch} of {progress.epochs} epochs done, {left}")
-    if progress.epoch:
-        st.plotly_chart(training_figure(job.history()), key="training_live")
+def _kind(key: str) -> str:
+    return key.split()[-1].split("-")[0]
+
+
+def open_jobs() -> list[Job]:
+    """Return the jobs of this run that have not ended."""
+    run, known = current_run(), jobs()  # processes are made ready before there is a run
+    return [] if run is None else [each for each in known.of(run.id) if each.open]
+
+
+def training_job() -> Job | None:
+    """Return the training of this run, if one runs or has failed."""
+    run = current_run()
+    return None if run is None else jobs().find(f"{run.id} {TRAINING}")

@@ -33,17 +33,17 @@ class Server:
 
 
 @contextmanager
-def serve(directory: Path) -> Iterator[Server]:
-    """Run the app until the block ends; everything it writes goes into `directory`."""
-    port = _free_port()
+def serve(directory: Path, port: int | None = None, root: Path = ROOT) -> Iterator[Server]:
+    """Run the app of a checkout until the block ends; all that it writes is in `directory`."""
+    port = port or _free_port()
     command = [sys.executable, "-m", "streamlit", "run", "app.py"]
     options = ["--server.headless=true", f"--server.port={port}"]
     path = directory / "server.log"
     with path.open("wb") as log:
         process = subprocess.Popen(
             [*command, *options],
-            cwd=ROOT,
-            env={**os.environ, "TMPDIR": str(directory)},
+            cwd=root,
+            env={**os.environ, "TMPDIR": str(directory), "HETCAL_HOME": str(directory / "home")},
             stdout=log,
             stderr=subprocess.STDOUT,
         )

@@ -27,6 +27,12 @@ def test_an_empty_table_is_refused_and_another_one_taken(visitor, table, tmp_pat
     visitor.upload("Table (CSV", table)
     expect(visitor.page.get_by_text("2,000 rows, 4 columns")).to_be_visible()
 
+    visitor.upload("Table (CSV", empty)
+    expect(visitor.alert("empty.csv")).to_be_visible()
+    expect(visitor.page.get_by_text("2,000 rows, 4 columns")).to_be_visible()
+    visitor.page.reload()
+    expect(visitor.page.get_by_text("2,000 rows, 4 columns")).to_be_visible()
+
 
 def test_a_text_file_named_keras_is_refused_and_a_column_taken(visitor, table, tmp_path):
     text = tmp_path / "notes.keras"

@@ -8,8 +8,25 @@ from tests.browser.visitor import MENU, WINDOW, Visitor
 
 pytestmark = pytest.mark.browser
 
-FILES = ("", "data", "scores", "partition", "overconfidence", "calibration", "results", "export")
+FILES = (
+    "",
+    "data",
+    "scores",
+    "partition",
+    "overconfidence",
+    "calibration",
+    "results",
+    "export",
+    "runs",
+)
 ADDRESSES = dict(zip(MENU, FILES, strict=True))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A server without runs: pages list those of the others."""
+    with serve(tmp_path_factory.mktemp("empty")) as running:
+        yield running
 
 
 def frame(visitor):
@@ -53,3 +70,11 @@ def test_the_first_visit_of_a_new_server_may_be_a_deep_link(chromium, reached, t
     with serve(tmp_path) as new, chromium.new_context(viewport=WINDOW) as context:
         assert by_address(Visitor(context.new_page(), new.address), "Export") == reached["Export"]
         assert new.tracebacks == ""
+
+
+def test_lines_are_no_longer_than_one_can_read_in_a_wide_window(chromium, server):
+    with chromium.new_context(viewport={**WINDOW, "width": 2560}) as context:
+        visitor = Visitor(context.new_page(), server.address)
+        visitor.open()
+        lead = visitor.page.get_by_test_id("stMain").get_by_test_id("stMarkdown").first
+        assert lead.bounding_box()["width"] == pytest.approx(1180, abs=1)

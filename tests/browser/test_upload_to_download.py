@@ -72,6 +72,8 @@ def score(visitor):
 
 def choose_by_picture(visitor, index):
     visitor.walk_to("Partition")
+    expect(visitor.leaf).to_be_visible()  # once the scheme is found, which takes a while
+    visitor.settle()
     visitor.click_marker(visitor.page.locator(".js-plotly-plot").last, index)
     expect(visitor.leaf).to_have_value(f"Leaf {index + 1}")
 
@@ -152,7 +154,6 @@ def test_named_inputs_find_their_columns_and_results_come_where_they_are_waited_
     upload(visitor, table, model)
     expect(visitor.page.get_by_text("inputs has the name of a column")).to_be_visible()
     visitor.press("Score the rows")
-    expect(visitor.page.get_by_role("progressbar")).to_be_visible()
     visitor.walk_to("Results")
     expect(visitor.page.get_by_text("Heterogeneous calibration helps")).to_be_visible()
     expect(visitor.page.get_by_role("heading", name="Results", level=1)).to_be_visible()

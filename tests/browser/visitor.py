@@ -15,6 +15,7 @@ MENU = (
     "Calibration",
     "Results",
     "Export",
+    "Runs",
 )
 FLAGS = [
     "--no-sandbox",
@@ -87,7 +88,7 @@ class Visitor:
     def grow_one_tree(self) -> None:
         """Choose Algorithm 1, without waiting for the choice among all schemes."""
         self.sidebar.get_by_role("link", name="Partition", exact=True).click()
-        self.choose("Partition", "One tree (Algorithm 1)")
+        self.choose("Partition", "Algorithm 1: one tree")
 
     def settle(self) -> None:
         """Wait until the page's script has ended and all that it drew is there."""

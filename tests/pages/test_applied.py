@@ -46,7 +46,7 @@ def calibration(segments, monkeypatch, runs):
     """Open the Calibration page with a scheme that is chosen by its name."""
 
     def open_with(name):
-        monkeypatch.setattr(compute, "fit_ensemble", chosen(name))
+        monkeypatch.setattr(compute, "find_scheme", chosen(name))
         app = go(with_scores(segments), "pages/partition.py")
         app = app.selectbox(key="setting_partition").select("auto").run()
         return calm(go(app, "pages/calibration.py"))

@@ -19,6 +19,7 @@ from tests.pages.visit import (
     calm,
     figure,
     go,
+    in_this_order,
     links,
     metrics,
     numbers,
@@ -28,7 +29,7 @@ from tests.pages.visit import (
     table_with,
     the_error,
     upload,
-    wait_for_job,
+    wait_for_jobs,
     with_table,
 )
 
@@ -191,7 +192,7 @@ def test_maps_are_chosen_without_a_click_and_explained(kinds):
     assert app.selectbox(key="setting_partition").value == "auto"
     (rungs,) = app.button_group
     assert rungs.value == "tree vector"
-    vector = "tree vector: a weight and a bias per class in every leaf; a calibration"
+    vector = "tree vector – a weight and a bias per class in every leaf (calibration)"
     assert f"Recommended: {vector}" in [each.value for each in app.subheader]
     assert any("Other schemes need two classes" in m.value for m in app.markdown)
     drawn = figure(app, "partition_ladder_tree vector")
@@ -231,6 +232,7 @@ def test_too_few_rows_to_choose_on_send_to_the_partition(kinds):
     app = go(with_class_scores(kinds.drop(few)), "pages/results.py")
     assert "No class has at least 20 rows inside" in the_error(app)
     assert links(app) == ["Go to Partition"]
+    assert button(app, "Try again")
     app = go(app, "pages/partition.py").selectbox(key="setting_partition").select("tree").run()
     assert metrics(calm(go(app, "pages/results.py")))["Macro AUC after"]
 
@@ -292,9 +294,9 @@ def test_a_model_with_a_unit_per_class_scores_the_rows_in_the_order_given():
     app = calm(upload(app, "scores_model", "three.keras", content))
     assert [each.value for each in app.multiselect] == [["a", "b", "c"], CLASSES]
     app = app.multiselect[1].set_value(["cow", "ant"]).run()
-    assert button(app.checkbox[0].check().run(), "Score the rows").disabled
+    assert button(in_this_order(app).check().run(), "Score the rows").disabled
     app = app.multiselect[1].set_value(["cow", "ant", "bee"]).run()
-    app = calm(wait_for_job(press(app, "Score the rows")))
+    app = calm(wait_for_jobs(press(app, "Score the rows")))
     assert "The final softmax was removed exactly" in said(app.success)[0]
     assert "Order of the classes: cow, ant, bee." in [each.value for each in app.caption]
     head = table_with(calm(go(app, "pages/export.py")), "top_after")

@@ -10,6 +10,8 @@ from hetcal.choices import PAPER_FRACTIONS
 from hetcal.data.reading import read_file
 from hetcal.data.splits import ROLES, split_by_fraction
 from hetcal.errors import HetcalError
+from hetcal.store.store import Store
+from hetcal.store.workspace import workspace_of
 from tests.data.simulated_groups import simulated
 from tests.pages.visit import (
     calm,
@@ -20,6 +22,7 @@ from tests.pages.visit import (
     said,
     table_with,
     the_error,
+    the_run,
     upload,
     with_table,
 )
@@ -217,6 +220,16 @@ def test_a_group_that_nobody_named_is_declined_with_one_click():
     assert not any("repeats like an id" in text for text in said(app.warning))
 
 
+def test_an_id_is_left_out_of_the_features_with_one_click(segments):
+    ids = np.random.default_rng(0).integers(0, 500, len(segments))
+    app = calm(with_table(segments.assign(customer_id=ids)))
+    (warning,) = (text for text in said(app.warning) if "is named like an id" in text)
+    assert "--" not in warning
+    app = calm(press(app, r"Leave 'customer\_id' out"))
+    assert app.multiselect(key="role_ignore").value == ["customer_id"]
+    assert not any("is named like an id" in text for text in said(app.warning))
+
+
 def test_a_column_of_dates_splits_the_rows_by_time(segments):
     days = pd.date_range("2024-01-01", periods=len(segments)).strftime("%Y-%m-%d")
     frame = segments.drop(columns="split").assign(day=days)
@@ -325,16 +338,17 @@ def test_a_file_that_is_no_table_is_refused_with_the_three_sentences_of_the_core
 
 
 @pytest.mark.parametrize("name", ["notes.xlsx", "notes.csv", "notes"])
-def test_a_refused_file_leaves_no_table_of_another_one(customers, name):
+def test_a_refused_file_leaves_the_run_as_it_was(customers, name):
     app = calm(with_table(customers))
+    before = workspace_of(the_run(app))
     upload(app, "data_file", name, b"PK\x03\x04" + bytes(60))
     assert the_error(app).startswith(f"'{name}' is a zip archive or an Excel workbook")
-    assert not app.dataframe
-    assert not app.subheader
-    app = go(app, "pages/results.py")
-    assert the_error(app).startswith(f"'{name}' is a zip archive or an Excel workbook")
-    upload(go(app, "pages/data.py"), "data_file", "people.csv", customers)
-    assert "In use: 2,400 rows, 6 columns" in [each.value for each in calm(app).caption]
+    assert "In use: 2,400 rows, 6 columns" in [each.value for each in app.caption]
+    assert workspace_of(the_run(app)) == before
+    calm(press(app, "Discard the file"))
+    assert [each.name for each in Store().all()] == ["people.csv · label"]
+    upload(app, "data_file", "others.csv", customers.iloc[:2_000])
+    assert "In use: 2,000 rows, 6 columns" in [each.value for each in calm(app).caption]
 
 
 def test_bad_rows_can_be_skipped_where_the_message_says_so(segments):

@@ -1,33 +1,19 @@
-"""Tables that cut no text, progress bars that do not stay, and work that can be cancelled."""
+"""Tables that cut no text, and progress bars that do not stay."""
 
 import pandas as pd
 import pyarrow as pa
 import pytest
-import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
-from hetcal.artifacts.artifact import artifact_bytes
-from hetcal.data.scores import scores_from_column
-from hetcal.data.table import Roles, make_table
-from hetcal.models.scoring import ColumnScoring
 from hetcal.results.overconfidence import CHANGES, in_brief, scale_words
-from hetcal.runs.run import run
-from hetcal.runs.settings import Settings
 from pages.shared.display import progress
 from pages.shared.display.columns import MAPS
 from pages.shared.display.tables import heights
-from pages.shared.flow import compute
 from tests.pages.visit import (
     calm,
     go,
-    links,
-    metrics,
-    open_page,
-    press,
-    said,
     the_error,
-    upload,
     with_scores,
     with_table,
 )
@@ -119,20 +105,6 @@ def test_every_pass_over_the_rows_has_its_bar_and_none_stays(segments, drawn):
     assert not app.get("progress")
 
 
-def test_scoring_with_an_artifact_has_its_bar_until_it_is_done(segments, drawn):
-    roles = Roles(label="label", positive="yes", split="split", score="score")
-    scores = scores_from_column(segments["score"], "logit", "")
-    finished = run(make_table(segments, roles, ""), scores, Settings(max_depth=2))
-    artifact = artifact_bytes(finished, ColumnScoring(("score",), "logit"))
-    app = upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", artifact)
-    assert not drawn
-    upload(app, "reopen_table", "new.csv", segments)
-    assert begins(drawn, "Reading")
-    assert begins(drawn, "Finding the leaf of every row")
-    assert said(calm(app).success) == ["2,400 rows of new.csv scored."]
-    assert not app.get("progress")
-
-
 def test_many_trees_that_score_all_rows_have_their_bar_once(segments, drawn):
     app = go(with_scores(segments), "pages/partition.py")
     app.selectbox(key="setting_partition").select("forest").run()
@@ -164,89 +136,3 @@ def test_an_error_takes_the_place_of_the_bar(segments, drawn):
     assert the_error(app)
     assert drawn
     assert not app.get("progress")
-
-
-@pytest.fixture
-def interrupted(drawn, monkeypatch):
-    """Calls that fit a scheme; each ends in its first report, as when a button was pressed."""
-    calls = []
-
-    def fit(*args):
-        calls.append(args)
-        report = args[4]
-        report(0.3, "Trying: forest")
-        st.stop()
-
-    with monkeypatch.context() as patched:
-        patched.setattr(compute, "fit_ensemble", fit)
-        yield calls, patched
-
-
-def cancelled(app):
-    return any(
-        "was cancelled. All that you entered is kept." in each for each in said(app.markdown)
-    )
-
-
-def cancelled_choice(frame):
-    """A visit that cancelled the choice on the Partition page."""
-    app = go(with_scores(frame), "pages/partition.py")
-    assert app.get("progress")[0].text == "Trying: forest … 30%"
-    return calm(press(app, "Cancel"))
-
-
-@pytest.mark.recommended
-def test_a_cancelled_choice_waits_on_every_page_until_it_is_asked_for(segments, interrupted):
-    fits, patched = interrupted
-    app = cancelled_choice(segments)
-    for page in ("partition", "overconfidence", "calibration", "results", "export"):
-        app = calm(go(app, f"pages/{page}.py"))
-        assert cancelled(app), page
-        assert not app.get("progress")
-    app = calm(go(app, "app.py"))
-    assert cancelled(app)
-    assert not links(app)[2:], "no results to go to"
-    assert len(fits) == 1
-    assert app.session_state["workspace"].scoring.columns == ("score",)
-
-    patched.undo()
-    app = calm(press(app, "Choose a scheme"))
-    assert not cancelled(app)
-    assert "AUC after" in metrics(app)
-
-
-@pytest.mark.recommended
-def test_one_tree_takes_the_place_of_a_cancelled_choice(segments, interrupted):
-    fits, _ = interrupted
-    app = calm(press(cancelled_choice(segments), "Use the paper's one tree instead"))
-    assert app.selectbox(key="setting_partition").value == "tree"
-    assert "AUC after" in metrics(calm(go(app, "pages/results.py")))
-    assert len(fits) == 1
-
-
-@pytest.mark.recommended
-def test_what_was_cancelled_begins_again_with_other_settings_or_another_table(
-    segments, interrupted
-):
-    fits, _ = interrupted
-    app = cancelled_choice(segments)
-    app = app.selectbox(key="setting_partition").select("forest").run()
-    assert len(fits) == 2
-    app = press(app, "Cancel")
-    assert any("Fitting the scheme was cancelled" in each for each in said(app.markdown))
-    app = go(app, "pages/data.py").multiselect(key="role_ignore").set_value(["size"]).run()
-    go(app, "pages/results.py")
-    assert len(fits) == 3
-
-
-def test_growing_one_tree_is_not_offered_to_be_cancelled(segments, drawn, monkeypatch):
-    labels, draw = [], DeltaGenerator.button
-
-    def drawing(self, label, **options):
-        labels.append(label)
-        return draw(self, label, **options)
-
-    monkeypatch.setattr(DeltaGenerator, "button", drawing)
-    calm(go(with_scores(segments), "pages/results.py"))
-    assert begins(drawn, "Growing")
-    assert "Cancel" not in labels

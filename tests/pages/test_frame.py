@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from pages.shared.flow import cache, compute
+from hetcal.store import work
+from pages.shared.flow import cache
 from pages.shared.flow.cache import release_freed_memory
 from tests.pages.streamlit_internals import end_session
 from tests.pages.visit import (
@@ -23,14 +24,15 @@ from tests.pages.visit import (
     metrics,
     open_page,
     the_error,
+    the_run,
     upload,
     with_scores,
     with_segment_leaves,
     with_table,
 )
 
-LATER_PAGES = list(PAGES)[2:]
-LEAF_PAGES = list(PAGES)[3:-1]
+LATER_PAGES = list(PAGES)[2:-1]
+LEAF_PAGES = list(PAGES)[3:-2]
 
 
 @pytest.mark.parametrize(("page", "title"), PAGES.items())
@@ -162,14 +164,14 @@ def test_a_walk_over_all_pages_and_leaves_computes_everything_once(segments, cou
 
 
 def test_a_table_goes_when_another_one_comes(segments, monkeypatch):
-    frames, read = [], compute.read_file
+    frames, read = [], work.read_file
 
     def reading(*args, **kwargs):
         found = read(*args, **kwargs)
         frames.append(weakref.ref(found.frame))
         return found
 
-    monkeypatch.setattr(compute, "read_file", reading)
+    monkeypatch.setattr(work, "read_file", reading)
     app = go(with_scores(segments), "pages/results.py")
     assert frames[0]() is not None
     upload(go(app, "pages/data.py"), "data_file", "others.csv", segments.iloc[::-1])
@@ -185,7 +187,7 @@ def test_two_sessions_share_nothing(segments, become, counted):
     second = open_page("pages/results.py")
     assert "**There is no table yet.**" in [each.value for each in second.markdown]
     upload(go(second, "pages/data.py"), "data_file", "people.csv", segments)
-    folders = {app.session_state["workspace"].files[0].path.parent for app in (first, second)}
+    folders = {the_run(app).folder for app in (first, second)}
     assert len(folders) == len(read) == 2
 
 
@@ -204,14 +206,13 @@ def test_what_one_session_has_read_is_not_handed_to_another(
     assert len(read) == 2
 
 
-def test_a_session_that_ends_takes_its_files_along_and_leaves_the_others(segments, become):
+def test_a_session_that_ends_leaves_its_run(segments, become):
     become("first")
     first = with_scores(segments)
-    become("second")
-    second = with_scores(segments.iloc[::-1])
     end_session("first")
-    assert not first.session_state["workspace"].files[0].path.parent.exists()
-    assert "AUC before" in metrics(calm(go(second, "pages/results.py")))
+    become("second")
+    second = open_page("pages/results.py", run=the_run(first).id)
+    assert "AUC before" in metrics(calm(second))
 
 
 def test_who_leaves_the_data_page_before_it_is_done_finds_its_columns_guessed(segments):

@@ -36,7 +36,7 @@ def expected(rows):
     return {
         "AUC, train rows": f"{areas[0]:.3f}",
         "AUC, test rows": f"{areas[1]:.3f}",
-        "Over-confidence": f"{confidence - accuracy:+.3f}",
+        "Confidence minus accuracy": f"{confidence - accuracy:+.3f}",
         "Slope on test rows": f"{platt.coef_[0, 0]:.2f}",
     }
 
@@ -109,9 +109,10 @@ def test_a_leaf_without_test_rows_has_dashes_and_says_why(segments):
 
 def test_its_terms_are_explained_one_click_away(app):
     assert defined(app) == [
-        "AUC",
-        "Over-confidence",
+        "Over-confident",
         "Slope and intercept",
+        "AUC",
+        "Confidence minus accuracy",
         "Log-loss",
         "Log-loss gap",
     ]

@@ -10,6 +10,7 @@ from hetcal.data.table import Roles, make_table
 from hetcal.models.scoring import start_scoring
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
+from hetcal.store import work
 from pages.shared import jobs
 from pages.shared.flow import compute
 from tests.pages.visit import (
@@ -22,9 +23,7 @@ from tests.pages.visit import (
     open_page,
     press,
     said,
-    the_error,
-    wait_for_job,
-    wait_until,
+    wait_for_jobs,
     with_scores,
 )
 from tests.schemes.chosen import chosen
@@ -84,7 +83,7 @@ def test_the_papers_example_lifts_the_area_as_scikit_learn_says():
 
 
 def test_from_one_tree_a_click_compares_all_schemes(segments, monkeypatch):
-    monkeypatch.setattr(compute, "fit_ensemble", chosen("forest"))
+    monkeypatch.setattr(compute, "find_scheme", chosen("forest"))
     app = calm(go(with_scores(segments), "app.py"))
     assert not app.button_group
     app = calm(press(app, "Compare all schemes"))
@@ -117,7 +116,8 @@ def started(monkeypatch):
         jobs_of_pages.append(start_scoring(*args, **kwargs))
         return jobs_of_pages[-1]
 
-    monkeypatch.setattr(jobs, "start_scoring", start)
+    monkeypatch.setattr(work, "start_scoring", start)
+    monkeypatch.setattr(jobs, "SOON", 0.2)
     return jobs_of_pages
 
 
@@ -126,7 +126,7 @@ def test_one_click_scores_the_demo_in_a_child_and_shows_its_lift(started):
     app = press(open_page("app.py"), "Run the demo")
     assert calm(app).get("progress")[0].text.startswith("Starting the model")
     assert not app.metric
-    app = calm(wait_for_job(app))
+    app = calm(wait_for_jobs(app))
     assert app.radio(key="demo_network").value == "over-trained"
     assert metrics(app) == demo_metrics(started[0].result())
     press(app, "Run the demo")
@@ -154,7 +154,7 @@ def demo_metrics(scores):
 def test_one_click_each_tells_the_networks_of_the_demo_apart(started):
     app, verdicts, before = open_page("app.py"), {}, {}
     for name in ("random", "well trained", "over-trained"):
-        app = calm(wait_for_job(app.radio(key="demo_network").set_value(name).run()))
+        app = calm(wait_for_jobs(app.radio(key="demo_network").set_value(name).run()))
         assert app.radio(key="demo_network").value == name
         assert metrics(app) == demo_metrics(started[-1].result())
         (verdicts[name],) = said([*app.success, *app.info, *app.warning])
@@ -172,19 +172,8 @@ def test_an_own_table_is_not_asked_for_a_network_of_the_demo(segments):
 
 
 @pytest.mark.network
-def test_a_cancelled_demo_says_so_until_another_table_comes():
+def test_a_cancelled_demo_says_so_until_another_table_comes(started):
     app = press(open_page("app.py"), "Run the demo")
-    app = wait_for_job(press(app, "Cancel"))
-    assert the_error(app).startswith("The job was cancelled.")
-    assert "Choose where scores come from" in links(app)
+    app = calm(wait_for_jobs(press(app, "Cancel")))
+    assert "Scoring the rows was cancelled. All that you entered is kept." in said(app.markdown)
     assert TWO_LEAVES in said(calm(press(app, "The paper's example")).markdown)
-
-
-@pytest.mark.network
-def test_a_new_table_ends_the_work_for_the_old_one():
-    app = press(open_page("app.py"), "Run the demo")
-    process = app.session_state["job"].job._child._process
-    app = calm(press(app, "The paper's example"))
-    assert TWO_LEAVES in said(app.markdown)
-    assert app.session_state["workspace"].model is None
-    wait_until(app, lambda: process.poll() is not None, seconds=2)

@@ -8,11 +8,12 @@ from scipy.special import expit
 
 from hetcal.artifacts.artifact import artifact_bytes
 from hetcal.calibrators.shapes import tame
+from hetcal.choices import plain_name
 from hetcal.data.demo import DEMO_NETWORKS, demo_table
 from hetcal.models.file import inspect_model
 from hetcal.models.inputs import suggest_inputs
 from hetcal.models.scoring import ColumnScoring, ModelScoring
-from hetcal.schemes.candidates import full_name
+from hetcal.schemes.rows import SchemeRows
 from pages.shared.flow import compute
 from tests.pages.visit import (
     calm,
@@ -53,12 +54,12 @@ LADDER = [
 
 @pytest.mark.recommended
 def test_the_ladder_is_climbed_without_comparing_the_schemes_again(segments, counted):
-    fits = counted("fit_ensemble")
+    fits = counted("find_scheme")
     app = calm(go(with_scores(segments), "pages/partition.py"))
     assert app.selectbox(key="setting_partition").value == "auto"
     recommended = in_use(app)
     assert taken(app).options == [
-        f"{full_name(name)} (recommended)" if name == recommended else full_name(name)
+        f"{plain_name(name)} (recommended)" if name == recommended else plain_name(name)
         for name in LADDER
     ]
     drawn = figure(app, f"partition_ladder_{recommended}")["layout"]["yaxis"]["ticktext"]
@@ -67,9 +68,9 @@ def test_the_ladder_is_climbed_without_comparing_the_schemes_again(segments, cou
 
     app = calm(taken(app).set_value("stacked").run())
     assert in_use(app) == "stacked"
-    assert app.subheader[0].value.startswith("Taken: boosted trees beside it (stacked): ")
+    assert app.subheader[0].value.startswith("Taken: boosted trees beside the score – ")
     results = calm(go(app, "pages/results.py"))
-    assert any("; a second model" in each for each in said(results.markdown))
+    assert any("(second model)" in each for each in said(results.markdown))
     assert "results_ladder_stacked" in charts(results)
     app = calm(press(results, "Back to the recommended one"))
     assert in_use(app) == recommended
@@ -128,7 +129,7 @@ def test_a_scheme_that_is_named_fills_every_page_and_says_its_kind(segments, nam
     assert EXPORTED[kind] in contents
     overview = calm(go(app, "app.py"))
     (scheme,) = (each for each in overview.markdown if each.value.startswith("In use: "))
-    assert f"; a {kind}" in scheme.value
+    assert f"({kind})" in scheme.value
     assert "was requested" in scheme.help
     assert set(metrics(overview)) == {
         "AUC before",
@@ -143,14 +144,14 @@ def test_a_scheme_that_is_named_fills_every_page_and_says_its_kind(segments, nam
 
 
 def test_curves_take_the_pairs_and_directions_that_are_asked_for(segments, counted):
-    fits = counted("fit_ensemble")
+    fits = counted("find_scheme")
     app = calm(choose(with_scores(segments), "additive"))
     app.number_input(key="setting_pairs").set_value(0).run()
     app.multiselect(key="setting_increasing").set_value(["size"]).run()
     box = calm(app).multiselect(key="setting_decreasing")
     assert "size" not in box.options
     assert "segment" not in box.options, "a category neither rises nor falls"
-    *_, (_, _, _, asked, *_) = fits
+    asked = fits[-1][0]
     assert (asked.pairs, asked.increasing, asked.decreasing) == (0, ("size",), ())
 
 
@@ -213,7 +214,7 @@ def visit(segments, monkeypatch):
     """Open the Partition page with a scheme that is chosen by its name."""
 
     def open_with(name):
-        monkeypatch.setattr(compute, "fit_ensemble", chosen(name))
+        monkeypatch.setattr(compute, "find_scheme", chosen(name))
         app = go(with_scores(segments), "pages/partition.py")
         return calm(app.selectbox(key="setting_partition").select("auto").run())
 
@@ -247,7 +248,7 @@ def test_the_maps_of_one_tree_are_those_that_calibrate(visit, runs, segments, na
     assert "the leaves of the scheme in use; Calibration shows their maps" in everything(app)
     app = calm(go(app, "pages/calibration.py"))
     assert "It uses the maps of the leaves" in everything(app)
-    assert "One tree" not in everything(app)
+    assert "Choose Algorithm 1" not in everything(app)
     maps = table_with(app, "slope").set_index("leaf")
     assert not {"slope_se", "rows"} & set(app.dataframe[0].proto.column_order)
     held = segments["split"].isin(["validation", "calibration"]).sum()
@@ -266,7 +267,7 @@ def test_the_maps_of_one_tree_are_those_that_calibrate(visit, runs, segments, na
 
 
 def test_a_score_that_is_noise_is_warned_of_on_every_later_page(segments, monkeypatch):
-    monkeypatch.setattr(compute, "fit_ensemble", chosen("pooled"))
+    monkeypatch.setattr(compute, "find_scheme", chosen("pooled"))
     drawn = segments.assign(score=np.random.default_rng(1).normal(size=len(segments)))
     app = go(with_scores(drawn), "pages/partition.py")
     app = calm(app.selectbox(key="setting_partition").select("auto").run())
@@ -351,10 +352,11 @@ def test_a_saved_run_that_left_the_model_as_it_is_says_so(visit, runs):
 
 
 def test_a_tree_of_sampled_rows_says_that_the_chart_counts_the_sample(segments, monkeypatch):
-    def of_sample(table, scores, split, *others):
-        return chosen("tree")(table, scores, replace(split, train=split.train[:700]), *others)
+    def of_sample(settings, training, *others):
+        some = SchemeRows(training.X[:700], training.y[:700], training.scores[:700])
+        return chosen("tree")(settings, some, *others)
 
-    monkeypatch.setattr(compute, "fit_ensemble", of_sample)
+    monkeypatch.setattr(compute, "find_scheme", of_sample)
     app = go(with_scores(segments), "pages/partition.py")
     assert "chart counts" not in everything(calm(app))
     app = calm(app.selectbox(key="setting_partition").select("auto").run())

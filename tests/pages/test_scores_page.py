@@ -10,10 +10,13 @@ import pandas as pd
 import pytest
 from scipy.special import expit, logit
 
+from hetcal.models.scoring import ColumnScoring
+from pages.shared import jobs
 from tests.pages.visit import (
     button,
     calm,
     go,
+    in_this_order,
     links,
     metrics,
     open_page,
@@ -22,7 +25,7 @@ from tests.pages.visit import (
     table_with,
     the_error,
     upload,
-    wait_for_job,
+    wait_for_jobs,
     wait_until,
     with_scores,
     with_table,
@@ -233,7 +236,7 @@ def test_a_refused_model_leaves_the_one_before_it_and_the_page_says_so():
 def test_without_a_model_the_page_says_what_happens_to_one(segments):
     app = calm(scores_page(segments, MODEL))
     assert any("Lambda layers and unknown classes are rejected" in c.value for c in app.caption)
-    assert not app.button
+    assert "Score the rows" not in [each.label for each in app.button]
 
 
 @pytest.mark.network
@@ -245,18 +248,18 @@ def test_a_matrix_model_scores_only_columns_that_were_confirmed_in_their_order()
     assert button(app, "Score the rows").disabled
 
     app.multiselect(key="scores_input_x").set_value(COLUMNS[:2]).run()
-    assert app.checkbox[0].disabled
+    assert in_this_order(app).disabled
     app.multiselect(key="scores_input_x").set_value(COLUMNS[::-1]).run()
-    app.checkbox[0].check().run()
+    in_this_order(app).check().run()
     assert not button(app, "Score the rows").disabled
     app.multiselect(key="scores_input_x").set_value(COLUMNS).run()
     assert button(app, "Score the rows").disabled, "another order needs another confirmation"
-    app.checkbox[0].check().run()
+    in_this_order(app).check().run()
     app = go(go(app, "pages/data.py"), "pages/scores.py")
-    assert app.checkbox[0].value
+    assert in_this_order(app).value
     assert app.multiselect(key="scores_input_x").value == COLUMNS
 
-    app = calm(wait_for_job(press(app, "Score the rows")))
+    app = calm(wait_for_jobs(press(app, "Score the rows")))
     assert "sigmoid" in said(app.success)[0]
     assert metrics(app)["Rows with a score"] == "1,200"
     assert float(metrics(app)["Largest difference"]) < 1e-6
@@ -279,13 +282,13 @@ def test_names_of_columns_can_be_pasted_in_the_order_of_the_model():
 
 def test_columns_of_another_table_must_be_chosen_again():
     app = upload(scores_page(model_rows(), MODEL), "scores_model", "net.keras", NET)
-    app.checkbox[0].check().run()
+    in_this_order(app).check().run()
     other = model_rows(["y0", "x1", "x2"])
     upload(go(app, "pages/data.py"), "data_file", "other.csv", other)
     upload(calm(go(app, "pages/scores.py")), "scores_model", "net.keras", NET)
     assert "y0" in calm(app).multiselect(key="scores_input_x").options
     assert "x0" not in app.multiselect(key="scores_input_x").value
-    assert not app.checkbox[0].value
+    assert not in_this_order(app).value
 
 
 def test_text_in_a_number_column_is_refused_before_the_model_starts():
@@ -293,9 +296,8 @@ def test_text_in_a_number_column_is_refused_before_the_model_starts():
     app = scores_page(frame, MODEL)
     upload(app, "scores_model", "net.keras", NET)
     app.multiselect(key="scores_input_x").set_value(COLUMNS).run()
-    app.checkbox[0].check().run()
+    in_this_order(app).check().run()
     assert "'x1'" in the_error(press(app, "Score the rows"))
-    assert "job" not in app.session_state
 
 
 # Training
@@ -321,7 +323,8 @@ def test_training_without_validation_rows_is_refused_in_words(segments):
 
 
 @pytest.mark.network
-def test_a_training_shows_its_progress_and_a_stop_keeps_the_best_epoch(customers):
+def test_a_training_shows_its_progress_and_a_stop_keeps_the_best_epoch(customers, monkeypatch):
+    monkeypatch.setattr(jobs, "SOON", 0.2)
     app = scores_page(customers.drop(columns="score"), TRAINING)
     app.number_input(key="training_epochs").set_value(500)
     app.number_input(key="training_batch").set_value(32)
@@ -335,7 +338,7 @@ def test_a_training_shows_its_progress_and_a_stop_keeps_the_best_epoch(customers
     wait_until(app, lambda: any(c.proto.id.endswith("-training_live") for c in charts(app)))
     assert "of 500 epochs done" in app.get("progress")[0].text
     press(app, "Stop and keep the best epoch so far")
-    app = calm(wait_for_job(app))
+    app = calm(wait_for_jobs(app))
 
     network = app.session_state["workspace"].network
     assert 0 < len(network.history) < 500
@@ -346,6 +349,21 @@ def test_a_training_shows_its_progress_and_a_stop_keeps_the_best_epoch(customers
     assert logit(scored_head(app)["before"]).tolist() == pytest.approx(
         scored_head(app)["score"].tolist()
     )
+
+
+@pytest.mark.network
+def test_a_trained_network_replaces_no_other_scores_until_it_is_asked_to(customers):
+    app = scores_page(customers, TRAINING)
+    app.number_input(key="training_epochs").set_value(1)
+    app = calm(press(app, "Train"))
+    here = app.session_state["workspace"]
+    assert here.scoring == ColumnScoring(("score",), "logit")
+    assert len(here.network.history) == 1
+    app = calm(press(app, "Use its scores"))
+    assert app.session_state["workspace"].scoring.model.name == "the trained network"
+    assert "Use its scores" not in [each.label for each in app.button]
+    app = calm(press(app, "Undo"))
+    assert app.session_state["workspace"].scoring == ColumnScoring(("score",), "logit")
 
 
 def charts(app):

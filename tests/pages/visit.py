@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
+from hetcal.store.store import Store
 from tests.pages.streamlit_internals import select
 
 PATIENCE = 300  # seconds after which a page that hangs fails, on however busy a machine
@@ -21,12 +22,20 @@ PAGES = {
     "pages/calibration.py": "Calibration",
     "pages/results.py": "Results",
     "pages/export.py": "Export",
+    "pages/runs.py": "Runs",
 }
 
 
-def open_page(page):
+def open_page(page, **query):
     """Open a page in a new session, as a deep link does."""
-    return AppTest.from_file(APP, default_timeout=PATIENCE).switch_page(page).run()
+    app = AppTest.from_file(APP, default_timeout=PATIENCE)
+    app.query_params.update(query)
+    return app.switch_page(page).run()
+
+
+def the_run(app):
+    """The run of a session, as it is kept."""
+    return Store().get(app.session_state["stored"].id)
 
 
 def go(app, page):
@@ -74,9 +83,14 @@ def button(app, label):
     return next(each for each in app.button if each.label == label)
 
 
-def wait_for_job(app, seconds=PATIENCE):
-    """Look again, as the page does by itself, until the job has ended."""
-    return wait_until(app, lambda: "job" not in app.session_state, seconds)
+def in_this_order(app):
+    """The box by which a person confirms the columns of a model."""
+    return next(each for each in app.checkbox if each.label.endswith("in this order"))
+
+
+def wait_for_jobs(app, seconds=PATIENCE):
+    """Look again, as the page does by itself, until it waits for no job."""
+    return wait_until(app, lambda: not any(each.key == "stop_job" for each in app.button), seconds)
 
 
 def wait_until(app, happened, seconds=PATIENCE):

@@ -1,4 +1,4 @@
-"""The controls of the Data page: how a file is read, column roles with their guesses, the split."""
+"""The controls of the Data page: column roles with their guesses, and the split."""
 
 from dataclasses import replace
 
@@ -12,18 +12,11 @@ from hetcal.data.reading import Source
 from hetcal.data.scores import guess_kind
 from hetcal.data.splits import ROLES
 from hetcal.data.table import Roles, guess_positive, label_values
-from hetcal.data.text import Dialect, detect_dialect, is_parquet, is_readable
-from hetcal.errors import HetcalError
 from hetcal.models.scoring import ColumnScoring
 from pages.shared.display.messages import plain
-from pages.shared.display.progress import shown_progress
-from pages.shared.flow.flow import current_flow
 from pages.shared.state import bound, role, setting, update, workspace
 
-DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
-ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1")
 ALL_CLASSES = ""  # no value of a label is an empty text
-DECIMALS = {".": "point", ",": "comma"}
 GUESSED = {
     "label": "label",
     "positive": "positive value",
@@ -31,35 +24,6 @@ GUESSED = {
     "split": "split",
     "score": "score",
 }
-
-
-def dialect_controls() -> None:
-    """Show how the first text file is read, and let the user change that."""
-    file = workspace().files[0]
-    if not is_readable(file.path) or is_parquet(file.path):
-        return
-    try:
-        dialect = file.dialect or detect_dialect(file.path)
-    except HetcalError:
-        # Reading the file says the same in full; there is nothing to override here.
-        return
-    how = st.expander(f"How the text is read: {_in_words(dialect)}", expanded=_unreadable())
-    with how, st.container(horizontal=True):
-        _dialect_box("Delimiter", "delimiter", dialect, DELIMITERS)
-        _dialect_box("Encoding", "encoding", dialect, {name: name for name in ENCODINGS})
-        _dialect_box("Decimal sign", "decimal", dialect, DECIMALS)
-        _dialect_tick("First row holds the column names", "header", dialect)
-        _dialect_tick("Skip bad rows (too many or too few fields)", "skip_bad_rows", dialect)
-
-
-def _unreadable() -> bool:
-    """Whether reading fails: then the user looks for these controls."""
-    try:
-        with shown_progress() as progress:
-            _ = current_flow(progress).source
-    except HetcalError:
-        return True
-    return False
 
 
 def role_controls(source: Source) -> None:
@@ -221,6 +185,22 @@ def group_controls(found: FoundGroup) -> None:
             st.button(label, on_click=update, kwargs={"roles": chosen})
 
 
+def leave_out_control(name: str) -> None:
+    """Let the user leave a column out of the features."""
+    roles = workspace().roles
+    features = None
+    if roles.features is not None:
+        features = tuple(each for each in roles.features if each != name)
+    without = replace(roles, features=features, ignore=(*roles.ignore, name))
+    st.button(
+        f"Leave '{plain(name)}' out",
+        key=f"leave_out {name}",
+        icon=":material/remove_circle_outline:",
+        on_click=update,
+        kwargs={"roles": without},
+    )
+
+
 def _share(index: int) -> dict[str, object]:
     def store(percent: float) -> None:
         fractions = list(workspace().settings.fractions)
@@ -228,26 +208,3 @@ def _share(index: int) -> dict[str, object]:
         update(settings=replace(workspace().settings, fractions=tuple(fractions)))
 
     return bound(f"fraction_{index}", 100 * workspace().settings.fractions[index], store)
-
-
-def _dialect_box(label: str, field: str, dialect: Dialect, options: dict[str, str]) -> None:
-    st.selectbox(label, list(options), format_func=options.get, **_dialect_field(field, dialect))
-
-
-def _dialect_tick(label: str, field: str, dialect: Dialect) -> None:
-    st.checkbox(label, **_dialect_field(field, dialect))
-
-
-def _dialect_field(field: str, dialect: Dialect) -> dict[str, object]:
-    def store(value: object) -> None:
-        changed = replace(dialect, **{field: value})
-        files = tuple(replace(file, dialect=changed) for file in workspace().files)
-        update(files=files, roles=None, scoring=None, partition=None)
-
-    return bound(f"dialect_{field}", getattr(dialect, field), store)
-
-
-def _in_words(dialect: Dialect) -> str:
-    packed = ", gzip" if dialect.gzip else ""
-    sign = DELIMITERS.get(dialect.delimiter, dialect.delimiter)
-    return f"{sign}-separated, {dialect.encoding}, decimal {DECIMALS[dialect.decimal]}{packed}"

@@ -9,8 +9,8 @@ from hetcal.models.inputs import suggest_inputs
 from hetcal.models.scoring import ColumnScoring, ModelScoring
 from pages.shared.display.widgets import downloads
 from pages.shared.flow.flow import current_flow
-from pages.shared.jobs import start_scoring_job
-from pages.shared.state import TableFile, bound, keep_file, start, update, workspace
+from pages.shared.links import page_link
+from pages.shared.state import TableFile, Workspace, accepted, bound, store, update, workspace
 
 
 def demo_buttons() -> None:
@@ -30,8 +30,8 @@ def demo_buttons() -> None:
             on_click=_start_toy,
             help="Section 3 of the paper: one added feature that the model under-uses",
         )
-        st.page_link("pages/data.py", label="Use my own table", icon=":material/upload_file:")
-        st.page_link("pages/export.py", label="Reopen an artifact", icon=":material/folder_open:")
+        page_link("pages/data.py", "Use my own table", ":material/upload_file:")
+        page_link("pages/export.py", "Reopen an artifact", ":material/folder_open:")
     here = workspace()
     if _network_in_use() or not (here.files or here.saved):
         st.radio(
@@ -73,14 +73,20 @@ def _toy_csv() -> bytes:
 
 
 def _start_demo(name: str) -> None:
-    path = keep_file(_demo_csv())
-    start(TableFile(path, "customers.csv", path.name))
-    update(roles=Roles(label="churned", positive="yes", split="split"))
+    """Score the demo's customers by one of its networks, in a new run unless they are here."""
+    if _network_in_use() is None:
+        _begin("customers.csv", _demo_csv())
+        update(roles=Roles(label="churned", positive="yes", split="split"))
     model = inspect_model(DEMO_NETWORKS[name].file)
     inputs = suggest_inputs(model, list(current_flow().source.frame.columns))
     update(scoring=ModelScoring(model, inputs), model=model)
-    flow = current_flow()
-    start_scoring_job(flow.table, flow.rows_digest, flow.workspace.scoring)
+
+
+def _begin(name: str, content: bytes) -> None:
+    run = store().new(name)
+    path = run.keep_file(content)
+    here = Workspace((TableFile(path, name, path.name),))
+    accepted(run, here, rows=content.count(b"\n") - 1)
 
 
 def _network_in_use() -> str | None:
@@ -91,8 +97,7 @@ def _network_in_use() -> str | None:
 
 
 def _start_toy() -> None:
-    path = keep_file(_toy_csv())
-    start(TableFile(path, "toy.csv", path.name))
+    _begin("toy.csv", _toy_csv())
     update(
         roles=Roles(label="y", positive="1", split="split", score="score"),
         scoring=ColumnScoring(("score",), "logit"),

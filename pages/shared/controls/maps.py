@@ -16,6 +16,7 @@ from pages.shared.display.messages import plain, unbroken
 from pages.shared.display.tables import draw_table
 from pages.shared.flow.applied import scheme_of
 from pages.shared.flow.flow import Flow
+from pages.shared.links import page_link
 from pages.shared.state import LEAST_ROWS, bound, choice, setting, update, workspace
 
 NAMES = {
@@ -106,7 +107,7 @@ def class_method_controls(flow: Flow) -> None:
     else:
         st.markdown(
             f"Chosen for all classes: **{plain(in_words(run.choice.chosen))}**, see Partition. "
-            "Choose One tree there to choose the map yourself."
+            "Choose Algorithm 1 there to choose the map yourself."
         )
     st.caption(maps_in_words(run.calibrator, run.divided))
     with st.expander("The maps of all classes"):
@@ -129,11 +130,7 @@ def say_applied(flow: Flow) -> None:
             f"Nothing is calibrated: the model is left as it is. {plain(flow.choice.why)}",
             icon=":material/info:",
         )
-        st.page_link(
-            "pages/overconfidence.py",
-            label="See how over-confident the model is in every leaf",
-            icon=":material/arrow_forward:",
-        )
+        page_link("pages/overconfidence.py", "See how over-confident the model is in every leaf")
         return
     where = "" if flow.saved is not None else ", see Partition"
     chosen = plain(in_words(flow.choice.chosen))

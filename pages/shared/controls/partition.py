@@ -14,8 +14,7 @@ from hetcal.results.words import DEFINITIONS
 from hetcal.runs.settings import CHOOSING, FOR_CLASSES, TREE_SIZES
 from hetcal.schemes.choice import Choice
 from pages.shared.controls.uploads import loaded_partition
-from pages.shared.flow.flow import Flow, current_flow
-from pages.shared.jobs import job_running, start_scoring_job
+from pages.shared.flow.flow import Flow
 from pages.shared.state import bound, change_settings, setting, update, workspace
 
 PAPER_LEAVES = (1000, 2000)
@@ -23,11 +22,11 @@ LEAF_SIZES = (25, 50, 100, 250, 500, *PAPER_LEAVES, 5000)
 NAMES = {
     "auto": "Recommended",
     "best": "Best, also a second model",
-    "tree": "One tree (Algorithm 1)",
+    "tree": "Algorithm 1: one tree",
     "forest": "Forest",
-    "boosted": "Nested trees (boosted)",
-    "additive": "Curves (additive)",
-    "stacked": "Boosted trees beside it (stacked)",
+    "boosted": "Nested trees",
+    "additive": "Curves",
+    "stacked": "Boosted trees beside the score",
     "auc-gain": "AUC-gain tree",
     "instability": "Instability tree",
     "layer": "Tree on a layer",
@@ -39,7 +38,8 @@ WORDS = {
     "best": "Compares all schemes, and the model as it is, on rows they were not fitted on, and "
     "chooses the one with the largest significant lift: also a second model beside yours.",
     "tree": "**Calibration.** A small tree divides the **training rows** where the label is more, "
-    "or less, common; every leaf has its own map of the score.",
+    "or less, common; every leaf has its own map of the score, fitted on **calibration rows** only "
+    "(the rung 'one tree' of the ladder uses validation rows, too).",
     "forest": "**Calibration.** Many trees, with a map in every leaf that is shrunk towards the "
     "pooled map. Their logits are averaged.",
     "boosted": "**Calibration.** Small trees one after another, each on what the calibrated score "
@@ -265,11 +265,7 @@ def _layer_controls(flow: Flow) -> None:
     widths = {each.name: each.width for each in layers}
 
     def choose(layer: str | None) -> None:
-        here = workspace()
-        update(scoring=replace(here.scoring, layer=layer))
-        if layer is not None and not job_running():
-            now = current_flow()
-            start_scoring_job(now.table, now.rows_digest, workspace().scoring)
+        update(scoring=replace(workspace().scoring, layer=layer))
 
     st.selectbox(
         "Layer",

@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -12,14 +13,24 @@ from hetcal.figures.results import class_maps_table
 from hetcal.figures.tree import tree_figure
 from hetcal.partitions.partition import maps_table
 from hetcal.results.words import DEFINITIONS
+from hetcal.store.store import StoredRun
 from pages.shared.display.columns import CLASS_MAPS, map_columns
 from pages.shared.display.messages import plain, show_error
-from pages.shared.display.progress import shown_progress
+from pages.shared.display.progress import show_job
 from pages.shared.display.results import show_choice
 from pages.shared.display.tables import draw_table, scored_head
 from pages.shared.display.widgets import cards, chart, downloads
 from pages.shared.flow.compute import artifact_of, scored_by_artifact
-from pages.shared.state import TableFile, keep_file, open_saved, update
+from pages.shared.jobs import Unfinished
+from pages.shared.state import (
+    TableFile,
+    current_run,
+    is_draft,
+    open_saved,
+    store,
+    update,
+    workspace,
+)
 
 
 def reopen_artifact() -> None:
@@ -28,15 +39,27 @@ def reopen_artifact() -> None:
     if file is None:
         st.caption("The zip file written by this page or by `python -m hetcal run`.")
         return
-    path = keep_file(file.getvalue())
+    run = _kept(file)
+    path = run.keep_file(file.getvalue())
     try:
         artifact = artifact_of(path)
     except HetcalError as error:
         show_error(error)
         return
     _show(artifact)
-    _explore(TableFile(path, file.name, path.name), artifact)
-    _score(path)
+    _explore(run, TableFile(path, file.name, path.name), artifact)
+    _score(run, path)
+
+
+def _kept(file: Any) -> StoredRun:
+    """Return the run that the artifact would become; one for another file goes."""
+    name, number = st.session_state.get("reopened", (None, None))
+    if name != file.file_id:
+        if number is not None and is_draft(store().get(number)):
+            store().delete(number)
+        name, number = file.file_id, store().new(file.name).id
+        st.session_state["reopened"] = name, number
+    return store().get(number)
 
 
 def _show(artifact: Artifact) -> None:
@@ -76,12 +99,13 @@ def _show(artifact: Artifact) -> None:
         draw_table(maps, map_columns(artifact.calibrator))
     st.button(
         "Use its partition for the current table",
+        disabled=not workspace().files,
         on_click=update,
         kwargs={"partition": artifact.partition},
     )
 
 
-def _explore(file: TableFile, artifact: Artifact) -> None:
+def _explore(run: StoredRun, file: TableFile, artifact: Artifact) -> None:
     """Offer to explore the run, with its own minimum of rows for a map."""
     st.subheader("Explore its run", anchor=False)
     if not artifact.cells:
@@ -95,20 +119,21 @@ def _explore(file: TableFile, artifact: Artifact) -> None:
         "Calibration and Results work without the table."
     )
     if st.button("Explore this run", icon=":material/bar_chart:", type="primary"):
-        open_saved(file, artifact.min_rows)
-        st.switch_page("pages/results.py")
+        open_saved(run, file, artifact.min_rows)
+        st.switch_page("pages/results.py", query_params={"run": current_run().id})
 
 
-def _score(artifact: Path) -> None:
+def _score(run: StoredRun, artifact: Path) -> None:
     st.subheader("Score new rows", anchor=False)
     table = st.file_uploader("Table (CSV, TSV or Parquet)", key="reopen_table")
     if table is None:
         return
     try:
-        with shown_progress() as progress:
-            scored, notes = scored_by_artifact(
-                artifact, keep_file(table.getvalue()), table.name, progress
-            )
+        kept = run.keep_file(table.getvalue())
+        scored, notes = scored_by_artifact(artifact, kept, table.name, run)
+    except Unfinished as unfinished:
+        show_job(unfinished.job)
+        return
     except HetcalError as error:
         show_error(error)
         return

@@ -14,10 +14,21 @@ from hetcal.models.inputs import InputColumns, suggest_inputs
 from hetcal.models.network import NetworkSettings
 from hetcal.models.scoring import ColumnScoring, ModelScoring, guess_kind_of
 from pages.shared.display.messages import plain, show_error
+from pages.shared.display.progress import show_job
 from pages.shared.display.widgets import chart
-from pages.shared.flow.flow import Flow, current_flow
-from pages.shared.jobs import job_running, start_scoring_job, start_training_job
-from pages.shared.state import bound, is_column_scoring, keep_file, kept, update, workspace
+from pages.shared.flow.compute import scores_key
+from pages.shared.flow.flow import Flow, current_flow, uses_network
+from pages.shared.flow.training import train_network, use_network
+from pages.shared.jobs import let_begin_again, training_job
+from pages.shared.state import (
+    bound,
+    is_column_scoring,
+    keep_file,
+    kept,
+    told_next,
+    update,
+    workspace,
+)
 
 LEARNING_RATES = (5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
 BOXES = 3  # side by side
@@ -107,12 +118,11 @@ def model_controls(flow: Flow) -> None:
     if model.activation == "softmax" and not flow.classes:
         label = "Unit of the positive class"
         unit = st.radio(label, [0, 1], 1, horizontal=True, **kept("scores_unit"))
-    ready = inputs is not None and len(order) == len(flow.classes) and not job_running()
+    ready = inputs is not None and len(order) == len(flow.classes)
     if st.button("Score the rows", type="primary", disabled=not ready):
         roles = replace(workspace().roles, class_scores=())
         update(scoring=ModelScoring(model, inputs, output, unit), classes=order, roles=roles)
-        here = current_flow()
-        start_scoring_job(here.table, here.rows_digest, workspace().scoring)
+        let_begin_again(scores_key(current_flow().rows_digest, workspace().scoring))
         st.rerun()
 
 
@@ -133,17 +143,15 @@ def _order(model: ModelFile, classes: tuple[str, ...]) -> tuple[str, ...]:
 def uploaded_model() -> ModelFile | None:
     """Let the user upload a model, and describe it; a rejected file changes nothing."""
     file = st.file_uploader(
-        "Keras model (.keras or .h5)", ["keras", "h5", "hdf5"], key="scores_model"
+        "Keras model (.keras or .h5)",
+        ["keras", "h5", "hdf5"],
+        key="scores_model",
+        on_change=_model_uploaded,
     )
-    rejected = False
-    if file is not None:
-        path = keep_file(file.getvalue(), ".model")
-        if workspace().model is None or workspace().model.path != path:
-            try:
-                update(model=inspect_model(path, name=file.name), scoring=None, network=None)
-            except HetcalError as error:
-                show_error(error)
-                rejected = True
+    number, error = st.session_state.get("model_error", (None, None))
+    rejected = file is not None and file.file_id == number
+    if rejected:
+        show_error(error)
     model = workspace().model
     if model is None:
         st.caption(
@@ -153,6 +161,26 @@ def uploaded_model() -> ModelFile | None:
         return None
     st.markdown(f"Still in use: {_in_words(model)}" if rejected else _in_words(model))
     return model
+
+
+def _model_uploaded() -> None:
+    """Take a model once it was looked into; one that is rejected leaves the run as it was.
+
+    Only when it comes: later, the user may have gone back to the scores before it.
+    """
+    st.session_state.pop("model_error", None)
+    file = st.session_state["scores_model"]
+    if file is None:
+        return
+    with told_next():
+        path = keep_file(file.getvalue(), ".model")
+        try:
+            model = inspect_model(path, name=file.name)
+        except HetcalError as error:
+            path.unlink()
+            st.session_state["model_error"] = file.file_id, error
+        else:
+            update(model=model, scoring=None, network=None)
 
 
 def training_controls(flow: Flow) -> None:
@@ -181,7 +209,7 @@ def training_controls(flow: Flow) -> None:
             categories,
             **kept("training_embed"),
         )
-        started = st.form_submit_button("Train", type="primary", disabled=job_running())
+        started = st.form_submit_button("Train", type="primary", disabled=_training())
     if started:
         settings = NetworkSettings(
             size=size,
@@ -192,14 +220,28 @@ def training_controls(flow: Flow) -> None:
             embed=tuple(embed),
             seed=int(seed),
         )
-        start_training_job(table, flow.rows_digest, flow.split, settings)
+        train_network(flow, settings)
         st.rerun()
-    if workspace().network is not None and not job_running():
+    job = training_job()
+    if job is not None and job.state == "failed":
+        show_error(job.error)
+    elif job is not None:
+        show_job(job)
+    elif workspace().network is not None:
         _show_network()
+
+
+def _training() -> bool:
+    job = training_job()
+    return job is not None and job.open
 
 
 def _show_network() -> None:
     network = workspace().network
+    if not uses_network(workspace()):
+        with st.container(border=True, horizontal=True, vertical_alignment="center"):
+            st.markdown("**The network is trained.** The scores in use are those from before.")
+            st.button("Use its scores", type="primary", on_click=use_network)
     chart(
         training_figure(network.history, network.best_epoch),
         key="training_done",

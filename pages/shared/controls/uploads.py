@@ -1,6 +1,8 @@
-"""Files from the user: tables and partitions."""
+"""Files from the user: tables and partitions. Nothing is replaced before a file was read."""
 
 import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +11,47 @@ import streamlit as st
 from hetcal.data.splits import ROLES
 from hetcal.errors import HetcalError
 from hetcal.partitions.partition import Partition
-from pages.shared.display.messages import show_error
-from pages.shared.state import TableFile, keep_file, start, update, workspace
+from hetcal.store.store import StoredRun
+from pages.shared.controls.data import assume_roles
+from pages.shared.controls.dialect import dialect_controls
+from pages.shared.display.messages import plain, show_error
+from pages.shared.display.progress import show_job, shown_progress
+from pages.shared.flow.cache import forget_results
+from pages.shared.flow.compute import source_of
+from pages.shared.flow.flow import Flow
+from pages.shared.jobs import Unfinished
+from pages.shared.state import (
+    TableFile,
+    Workspace,
+    accepted,
+    current_run,
+    is_draft,
+    is_local,
+    keep_facts,
+    store,
+    told_next,
+    update,
+    workspace,
+)
 
-LOCAL_ADDRESSES = ("localhost", "127.0.0.1", "::1")
+
+@dataclass(frozen=True)
+class Draft:
+    """A table that was given and is not read yet: of a new run, or of another file for a role."""
+
+    run: StoredRun
+    files: tuple[TableFile, ...]
 
 
 def choose_table() -> None:
     """Let the user choose a table: one file, one file per role, or a path."""
+    _offer_ways()
+    draft = st.session_state.get("draft")
+    if draft is not None:
+        _read(draft)
+
+
+def _offer_ways() -> None:
     paths = ["Path on this machine"] if paths_allowed() else []
     kinds = ["One file", "One file per role", *paths]
     kind = st.segmented_control("Where is the table?", kinds, default=kinds[0], required=True)
@@ -47,10 +82,7 @@ def choose_table() -> None:
 
 def paths_allowed() -> bool:
     """Whether paths may be read: on a local server, or where the environment allows it."""
-    return (
-        st.get_option("server.address") in LOCAL_ADDRESSES
-        or os.environ.get("HETCAL_ALLOW_PATHS") == "1"
-    )
+    return is_local() or os.environ.get("HETCAL_ALLOW_PATHS") == "1"
 
 
 def loaded_partition() -> None:
@@ -67,30 +99,91 @@ def loaded_partition() -> None:
     st.rerun()
 
 
-def _table_file(uploaded: Any, role: str | None = None) -> TableFile:
-    path = keep_file(uploaded.getvalue())
+def _read(draft: Draft) -> None:
+    """Read a table that was given; only one that can be read takes the place of the one before."""
+    try:
+        with shown_progress() as progress:
+            source = Flow(Workspace(draft.files), progress, draft.run).source
+    except Unfinished as unfinished:
+        show_job(unfinished.job)
+        return
+    except HetcalError as error:
+        show_error(error)
+        dialect_controls(draft.files, _change_draft, expanded=True)
+        if current_run() is not None:
+            st.caption(
+                f"Nothing was replaced: the run **{plain(current_run().name)}** is as it was."
+            )
+            st.button("Discard the file", icon=":material/close:", on_click=discard_draft)
+        return
+    del st.session_state["draft"]
+    forget_results(source_of)
+    source_of.clear(workspace().files)
+    if is_draft(draft.run):
+        accepted(draft.run, Workspace(draft.files), rows=len(source.frame))
+    else:
+        update(files=draft.files, roles=None, guessed=(), scoring=None, partition=None)
+        keep_facts(rows=len(source.frame))
+    assume_roles(source)
+    st.rerun()
+
+
+def discard_draft() -> None:
+    """Forget a table that was given but not accepted."""
+    draft = st.session_state.pop("draft", None)
+    if draft is not None and is_draft(draft.run):
+        store().delete(draft.run.id)
+
+
+def read_otherwise(files: tuple[TableFile, ...]) -> None:
+    """Read the table of the run in another way, if it can be read so."""
+    st.session_state["draft"] = Draft(current_run(), files)
+
+
+def _begin_draft(name: str, keep: Callable[[StoredRun], TableFile]) -> None:
+    discard_draft()
+    with told_next():
+        run = store().new(name)
+        st.session_state["draft"] = Draft(run, (keep(run),))
+
+
+def _change_draft(files: tuple[TableFile, ...]) -> None:
+    st.session_state["draft"] = replace(st.session_state["draft"], files=files)
+
+
+def _table_file(run: StoredRun, uploaded: Any, role: str | None = None) -> TableFile:
+    path = run.keep_file(uploaded.getvalue())
     return TableFile(path, uploaded.name, path.name, role)
 
 
 def _file_uploaded() -> None:
     uploaded = st.session_state["data_file"]
-    if uploaded is not None:
-        start(_table_file(uploaded))
+    if uploaded is None:
+        discard_draft()
+    else:
+        _begin_draft(uploaded.name, lambda run: _table_file(run, uploaded))
 
 
 def _role_uploaded(role: str) -> None:
-    """Keep the other roles' files: their uploaders forget them when the page changes."""
-    uploaded = st.session_state[f"data_{role}"]
-    given = () if uploaded is None else (_table_file(uploaded, role),)
-    start(*(file for file in workspace().files if file.role not in (None, role)), *given)
+    """Add a file to those of the other roles: their uploaders forget them on another page."""
+    uploaded, run = st.session_state[f"data_{role}"], current_run()
+    others = tuple(each for each in workspace().files if each.role not in (None, role))
+    if uploaded is None:
+        discard_draft()
+    elif others:
+        discard_draft()
+        with told_next():
+            st.session_state["draft"] = Draft(run, (*others, _table_file(run, uploaded, role)))
+    else:
+        _begin_draft(uploaded.name, lambda new: _table_file(new, uploaded, role))
 
 
 def _path_given() -> None:
     text = st.session_state["data_path"].strip()
-    if not text:
-        return
-    path = Path(os.path.expanduser(text))
-    start(TableFile(path, path.name, f"{path} {_stamp(path)}"))
+    if text:
+        path = Path(os.path.expanduser(text))
+        file = TableFile(path, path.name, f"{path} {_stamp(path)}")
+        _begin_draft(path.name, lambda run: file)
 
 
 def _stamp(path: Path) -> str:

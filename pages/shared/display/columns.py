@@ -98,7 +98,7 @@ DIAGNOSIS: Columns = {
     "rows_test": _number("test n", format="localized"),
     "auc_train": _measure("train AUC", "AUC", "%.3f"),
     "auc_test": _measure("test AUC", "AUC", "%.3f"),
-    "confidence_gap": _measure("over-confidence", "Over-confidence", "%+.3f"),
+    "confidence_gap": _measure("confidence − accuracy", "Confidence minus accuracy", "%+.3f"),
     "log_loss_train": _measure("train loss", "Log-loss", "%.3f"),
     "log_loss_test": _measure("test loss", "Log-loss", "%.3f"),
     "log_loss_gap": _measure("gap", "Log-loss gap", "%+.3f"),

@@ -1,5 +1,6 @@
 """Messages, safe to show as Markdown."""
 
+import re
 from collections.abc import Iterable
 
 import streamlit as st
@@ -9,6 +10,7 @@ from hetcal.errors import HetcalError
 from hetcal.results.words import SCORE_FINDINGS
 
 MARKDOWN_SIGNS = "\\`*_{}[]<>#$~|:"
+OPTION = re.compile(r' \(--(?:"[^"]*"|[^)"])*\)')  # of the command line, in brackets
 
 
 def show_error(error: HetcalError) -> None:
@@ -21,7 +23,7 @@ def show_finding(finding: Finding) -> None:
     """Show a possible problem of data or scores."""
     warning = finding.level == "warning"
     show, icon = (st.warning, "warning") if warning else (st.info, "info")
-    show(plain(finding.message), icon=f":material/{icon}:")
+    show(plain(without_options(finding.message)), icon=f":material/{icon}:")
 
 
 def warn_of_score(findings: Iterable[Finding]) -> None:
@@ -29,6 +31,15 @@ def warn_of_score(findings: Iterable[Finding]) -> None:
     for finding in findings:
         if finding.code in SCORE_FINDINGS:
             show_finding(finding)
+
+
+def without_options(text: str) -> str:
+    """Leave out what only a command line can use.
+
+    >>> without_options('Leave it out (--ignore "a (b)").')
+    'Leave it out.'
+    """
+    return OPTION.sub("", text)
 
 
 def unbroken(text: str) -> str:

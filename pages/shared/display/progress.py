@@ -1,4 +1,4 @@
-"""A progress bar for long work: what is done now, the time left, and a way to cancel."""
+"""How far work is: what is done now, the time left, and a way to cancel."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -6,51 +6,131 @@ from contextlib import contextmanager
 from contextvars import copy_context
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
+from hetcal.data.columns import counted
 from hetcal.errors import HetcalError
+from hetcal.figures.training import training_figure
+from hetcal.jobs.jobs import Job
 from hetcal.progress import Progress, TimeLeft
+from pages.shared.display.messages import plain
+from pages.shared.jobs import Unfinished, forget, jobs, open_jobs
 
 PATIENCE = 0.4  # seconds without a bar; what ends before needs none
+BETWEEN_LOOKS = 0.3  # seconds
+BETWEEN_LISTS = 1.0
 
 
 @contextmanager
-def shown_progress(cancel: Callable[[], None] | None = None) -> Iterator[Progress]:
-    """Draw a progress bar, if the work takes long enough, with a button if it can be cancelled.
+def shown_progress() -> Iterator[Progress]:
+    """Draw a progress bar, if the work takes long enough.
 
-    Each time that the bar is drawn Streamlit ends the work if the user has left the page, has
-    changed a control or has pressed the button; it calls `cancel` before it runs the page again.
+    Each time that the bar is drawn Streamlit ends the work if the user has left the page or has
+    changed a control.
     """
     place, started, time_left = st.empty(), time.monotonic(), TimeLeft()
     # A cached function would draw again, on every later call, what was drawn inside it.
-    outside, bars = copy_context(), list[DeltaGenerator]()
+    outside = copy_context()
 
     def report(done: float, doing: str) -> None:
-        share, left = min(max(done, 0.0), 1.0), time_left.after(done)
-        if time.monotonic() - started <= PATIENCE:
-            return
-        if not bars:
-            bars.append(outside.run(_frame, place, cancel))
-        outside.run(bars[0].progress, share, f"{doing} … {share:.0%}{left and f', {left}'}")
+        left = time_left.after(done)
+        if time.monotonic() - started > PATIENCE:
+            outside.run(place.progress, *_bar(done, doing, left))
 
     try:
         yield report
-    except HetcalError:
+    except (HetcalError, Unfinished):
         place.empty()
         raise
     place.empty()
 
 
-def cancel_button(place: DeltaGenerator, label: str, cancel: Callable[[], None]) -> None:
-    """Draw the button that ends running work."""
-    place.button(label, icon=":material/stop_circle:", on_click=cancel)
+def show_job(job: Job, instead: Callable[[], None] | None = None) -> None:
+    """Show how far a job is, and run the page again when it has ended; or say what became of it.
+
+    What can be done in place of a cancelled job, `instead` draws.
+    """
+    if job.open:
+        list_jobs()
+        _watch(job.key)
+    elif job.state == "done":
+        st.rerun()
+    elif job.state == "cancelled":
+        with st.container(border=True):
+            st.markdown(f"**{plain(job.name)} was cancelled.** All that you entered is kept.")
+            with st.container(horizontal=True):
+                st.button(
+                    "Start again",
+                    type="primary",
+                    icon=":material/refresh:",
+                    on_click=forget,
+                    args=(job.key,),
+                )
+                if instead is not None:
+                    instead()
 
 
-def _frame(place: DeltaGenerator, cancel: Callable[[], None] | None) -> DeltaGenerator:
-    """Draw what stays while the bar moves, and return the place of the bar."""
-    if cancel is None:
-        return place
-    box = place.container(border=True)
-    bar = box.empty()
-    cancel_button(box, "Cancel", cancel)
-    return bar
+def offer_again(job: Job) -> None:
+    """Offer to begin a job that has failed again."""
+    st.button("Try again", icon=":material/refresh:", on_click=forget, args=(job.key,))
+
+
+@st.fragment(run_every=BETWEEN_LOOKS)
+def _watch(key: str) -> None:
+    job = jobs().find(key)
+    if job is None or not job.open:
+        st.rerun()
+    with st.container(border=True):
+        st.markdown(f"**{plain(job.name)}**")
+        st.progress(*(_bar(job.done, job.doing, job.left) if job.doing else (0.0, _begins(job))))
+        history = getattr(job.work, "history", None)
+        if history is not None:
+            st.plotly_chart(training_figure(history), key="training_live")
+        _cancel_button(job, getattr(job.work, "stop_words", "Cancel"), "stop_job")
+        st.caption("It goes on when you leave this page.")
+
+
+def list_jobs() -> None:
+    """List the jobs of this run in the sidebar, once per page, while there are any."""
+    if open_jobs() and not st.session_state.get("jobs_listed"):
+        st.session_state["jobs_listed"] = True
+        with st.sidebar:
+            _listed()
+
+
+@st.fragment(run_every=BETWEEN_LISTS)
+def _listed() -> None:
+    mine = open_jobs()
+    if not mine:
+        return
+    st.caption("Jobs")
+    for job in mine:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            left = f" · {job.left}" if job.left else ""
+            now = "waiting" if job.state == "queued" else f"{job.done:.0%}{left}"
+            st.markdown(f":small[{plain(job.name)}]  \n:small[:gray[{now}]]", width="stretch")
+            _cancel_button(job, "", f"cancel {job.key}")
+    others = sum(1 for each in jobs().before(mine[0]) if each.owner != mine[0].owner)
+    if others:
+        st.caption(f"{counted(others, 'job')} of others before yours")
+
+
+def _begins(job: Job) -> str:
+    before = len(jobs().before(job))
+    return f"Waiting for {counted(before, 'other job')} …" if before else "Starting …"
+
+
+def _cancel_button(job: Job, label: str, key: str) -> None:
+    st.button(
+        label,
+        key=key,
+        icon=":material/stop_circle:" if label else ":material/close:",
+        help=None if label else f"Cancel: {plain(job.name)}",
+        type="secondary" if label else "tertiary",
+        disabled=job.cancelled,
+        on_click=job.cancel,
+    )
+
+
+def _bar(done: float, doing: str, left: str) -> tuple[float, str]:
+    share = min(max(done, 0.0), 1.0)
+    return share, f"{plain(doing)} … {share:.0%}{left and f', {left}'}"

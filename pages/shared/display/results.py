@@ -6,12 +6,13 @@ from functools import partial
 import streamlit as st
 
 from hetcal.artifacts.archive import SavedScheme
+from hetcal.choices import plain_name
 from hetcal.figures.ladder import LADDER_HOW, ladder_figure
 from hetcal.figures.results import change_figure, class_lift_figure, top_label_figure
 from hetcal.results.evaluation import Evaluation, metrics_table
 from hetcal.results.ladder import ladder_table, price_in_words
 from hetcal.results.words import DEFINITIONS, measured_on, outcome, same_order, verdict
-from hetcal.schemes.candidates import IDENTITY, full_name, in_words
+from hetcal.schemes.candidates import IDENTITY, in_words
 from hetcal.schemes.choice import Choice
 from pages.shared.display.columns import (
     ACCURACY,
@@ -22,7 +23,7 @@ from pages.shared.display.columns import (
     ONE_LABEL,
     ladder_columns,
 )
-from pages.shared.display.messages import plain, unbroken
+from pages.shared.display.messages import plain, unbroken, without_options
 from pages.shared.display.tables import draw_table
 from pages.shared.display.widgets import cards, chart, how_to_read, rung_chart
 from pages.shared.flow.flow import Flow
@@ -32,6 +33,10 @@ CROSS_FITTED = (
     "Cross-fitted on validation and calibration rows; the test rows are not used. Of the schemes "
     "that may be chosen and are significantly better than your model in both AUC and log-loss, "
     "the simplest within one standard error of the best is recommended."
+)
+NOT_ALGORITHM_1 = (
+    "The rung 'one tree' has maps fitted on all of these rows; Algorithm 1 of the paper, on the "
+    "Partition page, fits the maps of the same tree on calibration rows only."
 )
 
 
@@ -135,7 +140,7 @@ def scheme_in_words(choice: Choice | SavedScheme) -> str:
     rung = choice.candidates.set_index("name").loc[choice.chosen]
     if rung["kind"] == "none":
         return rung["words"]
-    return f"{full_name(choice.chosen)}: {rung['words']}; a {rung['kind']}"
+    return f"{plain_name(choice.chosen)} – {rung['words']} ({rung['kind']})"
 
 
 def show_ladder(flow: Flow, key: str) -> None:
@@ -176,7 +181,8 @@ def draw_ladder(flow: Flow, key: str) -> None:
         chart(figure, key_now, alt, LADDER_HOW)
     with st.expander("Table of the ladder"):
         draw_table(ladder_table(rungs, measure), ladder_columns(measure), NO_CONTROL)
-        st.caption(CROSS_FITTED)
+        one_tree = "tree" in rungs["name"].tolist()
+        st.caption(f"{CROSS_FITTED} {NOT_ALGORITHM_1}" if one_tree else CROSS_FITTED)
 
 
 def _compare() -> None:
@@ -195,7 +201,7 @@ def _rung_buttons(flow: Flow, key: str) -> None:
             required=True,
             wrap=True,
             format_func=lambda name: (
-                full_name(name) + (" (recommended)" if name == recommended else "")
+                plain_name(name) + (" (recommended)" if name == recommended else "")
             ),
             help="The schemes are not compared again.",
             **bound(f"{key}_rung", used, partial(_take, flow)),
@@ -310,7 +316,7 @@ def _say_verdict(found: Evaluation, text: str) -> None:
         "harm": st.error,
         "backwards": st.error,
     }.get(outcome(found), st.info)
-    first, _, rest = text.partition(". ")
+    first, _, rest = without_options(text).partition(". ")
     show(unbroken(f"**{plain(first.rstrip('.'))}.**\n\n{plain(rest)}"))
 
 

@@ -39,10 +39,14 @@ def cached(function: Callable[..., Any]) -> Any:
     return _caches[-1]
 
 
-def forget_results() -> None:
-    """Drop what was kept in this session: two large tables may not fit into memory."""
+def forget_results(*kept: Any) -> None:
+    """Drop what was kept in this session, but for these functions' results.
+
+    Two large tables may not fit into memory.
+    """
     for each in _caches:
-        each.clear()
+        if each not in kept:
+            each.clear()
 
 
 def release_freed_memory() -> None:

@@ -1,6 +1,5 @@
 """Cached calls into hetcal, one for each result."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,52 +8,71 @@ import pandas as pd
 
 from hetcal.arrays import Ints
 from hetcal.artifacts.archive import SavedCells
-from hetcal.artifacts.artifact import (
-    READ_SHARE,
-    Artifact,
-    new_row_notes,
-    open_artifact,
-    score_with_artifact,
-)
+from hetcal.artifacts.artifact import Artifact, open_artifact
 from hetcal.artifacts.saved_run import SavedRun, saved_run
 from hetcal.calibrators.class_calibrator import ClassCalibrator
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.data.checks import Finding, check_scores, check_table, check_training, check_validation
 from hetcal.data.columns import describe_columns
-from hetcal.data.reading import Source, file_per_role, from_path, one_file, read_file
+from hetcal.data.reading import Source
 from hetcal.data.scores import Scores, require_ranking
 from hetcal.data.splits import Split
 from hetcal.data.table import Roles, Table, make_table
-from hetcal.models.scoring import ColumnScoring, score_rows
+from hetcal.jobs.jobs import Work
+from hetcal.models.scoring import ColumnScoring, ModelScoring, score_rows
 from hetcal.partitions.partition import Leaf, Partition, leaf_table
-from hetcal.progress import Progress, between, silent
+from hetcal.progress import Progress, silent
 from hetcal.results.curves import Curves, result_curves
 from hetcal.results.histograms import ScoreHistograms, score_histograms
 from hetcal.results.overconfidence import diagnose
-from hetcal.runs.fitting import allowed_kinds, fit_ensemble, grow_partition
+from hetcal.runs.fitting import allowed_kinds, ensemble_rows, grow_partition
 from hetcal.runs.role_cells import SKETCHED_FROM, RoleCells
 from hetcal.runs.run import FirstPass, Run, finish_run, first_pass, fit_maps, readable, split_table
-from hetcal.runs.settings import CHOOSING, Settings
+from hetcal.runs.settings import CHOOSING, READ_SCORES, Settings
 from hetcal.schemes.choice import Choice
+from hetcal.store.store import StoredRun
+from hetcal.store.work import ScoreRows, find_scheme, kept_call, read_source, score_file
 from pages.shared.flow.cache import cached
 from pages.shared.flow.settings import division, maps, trial
+from pages.shared.jobs import found_beside, key_of
 from pages.shared.state import TableFile
+
+# What takes less than about half a second is done at once; more is done beside the pages.
+READ_IN_PLACE = 8 * 2**20  # bytes
+CHECKED_IN_PLACE = 2_000_000  # cells of a table
+PASSED_IN_PLACE = 1_000_000  # rows
+CHOOSING_JOB, FITTING_JOB = "Choosing a scheme", "Fitting the scheme"
+
+
+def size_of(files: tuple[TableFile, ...]) -> int:
+    """Return the size of a table on disk in bytes."""
+    paths = [each.path for each in files]
+    try:
+        inside = [each for path in paths if path.is_dir() for each in path.iterdir()]
+        return sum(each.stat().st_size for each in (*paths, *inside) if each.is_file())
+    except (OSError, ValueError):
+        return 0  # reading it says what is wrong with the path
 
 
 @cached
-def source_of(files: tuple[TableFile, ...], _progress: Progress = silent) -> Source:
-    if len(files) == 1 and os.path.isdir(files[0].path):
-        return from_path(files[0].path, progress=_progress)
-    readings = {}
-    for i, file in enumerate(files):
-        part = between(_progress, i / len(files), (i + 1) / len(files))
-        readings[file.role] = read_file(file.path, file.dialect, name=file.name, progress=part)
-    return one_file(readings[None]) if None in readings else file_per_role(readings)
+def source_of(
+    files: tuple[TableFile, ...], _run: StoredRun | None = None, _progress: Progress = silent
+) -> Source:
+    """Read the table of this run, or of a run that begins."""
+    if size_of(files) <= READ_IN_PLACE:
+        return read_source(files, _progress)
+    key, name = key_of("table", files), f"Reading {', '.join(each.name for each in files)}"
+    return found_beside(key, name, lambda run: kept_call(run, key, read_source, files), _run)
 
 
 @cached
 def columns_of(source: Source, _progress: Progress = silent) -> pd.DataFrame:
-    return describe_columns(source.frame, _progress)
+    if source.frame.size <= CHECKED_IN_PLACE:
+        return describe_columns(source.frame, _progress)
+    key, frame = key_of("columns", source.digest), source.frame
+    return found_beside(
+        key, "Describing the columns", lambda run: kept_call(run, key, describe_columns, frame)
+    )
 
 
 @cached
@@ -77,7 +95,13 @@ def split_of(table: Table, settings: Settings, _progress: Progress = silent) -> 
 def findings_of(
     table: Table, settings: Settings, _progress: Progress = silent
 ) -> tuple[Finding, ...]:
-    return check_table(table, split_of(table, settings), _progress)
+    split = split_of(table, settings)
+    if table.frame.size <= CHECKED_IN_PLACE:
+        return check_table(table, split, _progress)
+    key = key_of("findings", table.digest, settings)
+    return found_beside(
+        key, "Checking the rows", lambda run: kept_call(run, key, check_table, table, split)
+    )
 
 
 @cached
@@ -97,23 +121,48 @@ def column_scores_of(table: Table, scoring: ColumnScoring) -> Scores:
     return score_rows(table.frame, scoring, table.classes, f"{table.digest} {scoring}")
 
 
+def rows_key(source_digest: str, roles: Roles, classes: int) -> str:
+    """Return what changes with the rows or the number of classes, not with other roles."""
+    return f"{source_digest} {roles.label if roles.drop_unlabelled else ''} {classes or ''}"
+
+
+def scores_key(rows_digest: str, scoring: ModelScoring) -> str:
+    """Return the key of the scores of a model."""
+    how = scoring.inputs, scoring.output, scoring.positive_unit, scoring.layer
+    return key_of("scores", rows_digest, scoring.model.digest, *how)
+
+
+@cached
+def model_scores_of(table: Table, rows_digest: str, scoring: ModelScoring) -> Scores:
+    """Run a model on every row of a table; the rows decide, whatever their other roles."""
+    key = scores_key(rows_digest, scoring)
+    return found_beside(key, "Scoring the rows", lambda run: ScoreRows(run, key, table, scoring))
+
+
 @cached
 def ranking_scores_of(scores: Scores) -> Scores:
     require_ranking(scores)
     return scores
 
 
+def scheme_key(table: Table, scores: Scores, settings: Settings, tree: Partition | None) -> str:
+    """Return the key of the schemes that were compared or fitted."""
+    about_tree = None if tree is None else tree.digest
+    return key_of("scheme", table.digest, scores.digest, settings, about_tree)
+
+
 @cached
-def trial_of(
-    table: Table,
-    scores: Scores,
-    settings: Settings,
-    tree: Partition | None,
-    _progress: Progress = silent,
-) -> Choice:
+def trial_of(table: Table, scores: Scores, settings: Settings, tree: Partition | None) -> Choice:
     """Compare all schemes, or fit the one that the settings name."""
-    split = split_of(table, division(settings))
-    return fit_ensemble(table, scores, split, settings, _progress, tree)
+    key = scheme_key(table, scores, settings, tree)
+
+    def work(run: StoredRun) -> Work:
+        split = split_of(table, division(settings))
+        rows = ensemble_rows(table, scores, split, settings, tree)
+        return kept_call(run, key, find_scheme, settings, *rows, tree)
+
+    choosing = settings.partition in CHOOSING
+    return found_beside(key, CHOOSING_JOB if choosing else FITTING_JOB, work)
 
 
 @cached
@@ -122,16 +171,15 @@ def choice_of(
     scores: Scores,
     settings: Settings,
     tree: Partition | None,
-    _progress: Progress = silent,
 ) -> Choice:
     """Choose among the schemes, or take the rung that the user chose; they are tried once."""
     tried = trial(settings)
-    found, kinds = trial_of(table, scores, tried, tree, _progress), allowed_kinds(settings)
+    found, kinds = trial_of(table, scores, tried, tree), allowed_kinds(settings)
     if settings.partition not in CHOOSING:
         return found
     if settings.take is None:
         return found if kinds == allowed_kinds(tried) else found.among(kinds)
-    found = choice_of(table, scores, replace(settings, take=None), tree, _progress)
+    found = choice_of(table, scores, replace(settings, take=None), tree)
     # The rung may have been taken for another label, with other rungs.
     known = settings.take in found.candidates["name"].tolist()
     return found.take(settings.take) if known else found
@@ -142,7 +190,14 @@ def partition_of(
     table: Table, scores: Scores | None, settings: Settings, _progress: Progress = silent
 ) -> Partition:
     split = split_of(table, division(settings))
-    return grow_partition(table, split, settings, scores, _progress)
+    quick = settings.tree_size == "given" and settings.partition not in READ_SCORES
+    if quick and table.rows <= PASSED_IN_PLACE:
+        return grow_partition(table, split, settings, scores, _progress)
+    key = key_of("partition", table.digest, scores and scores.digest, settings)
+    given = table, split, settings, scores
+    return found_beside(
+        key, "Growing the tree", lambda run: kept_call(run, key, grow_partition, *given)
+    )
 
 
 @cached
@@ -260,11 +315,10 @@ def artifact_of(path: Path) -> Artifact:
 
 @cached
 def scored_by_artifact(
-    artifact: Path, table: Path, name: str, _progress: Progress = silent
+    artifact: Path, table: Path, name: str, _run: StoredRun
 ) -> tuple[pd.DataFrame, list[str]]:
     """Score the rows of a file with an artifact, both kept under their digests, with notes."""
-    opened = artifact_of(artifact)
-    reading, scoring = between(_progress, 0.0, READ_SHARE), between(_progress, READ_SHARE, 1.0)
-    rows = read_file(table, name=name, kinds=opened.kinds, progress=reading)
-    scored = score_with_artifact(opened, rows.frame, rows.digest, scoring)
-    return scored, [*rows.notes, *new_row_notes(opened, rows.frame, scored)]
+    key, given = key_of("scored", artifact.name, table.name, name), (artifact, table, name)
+    return found_beside(
+        key, f"Scoring {name}", lambda run: kept_call(run, key, score_file, *given), _run
+    )

@@ -1,5 +1,6 @@
 """What follows from a workspace, from the table to the curves of its results."""
 
+import hashlib
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +24,7 @@ from hetcal.runs.role_cells import RoleCells
 from hetcal.runs.run import Run
 from hetcal.runs.settings import CHOOSING, ENSEMBLES, Settings
 from hetcal.schemes.choice import Choice
+from hetcal.store.store import StoredRun
 from pages.shared.flow import compute
 from pages.shared.flow.settings import (
     NEED_SCORES,
@@ -30,9 +32,7 @@ from pages.shared.flow.settings import (
     ensemble,
     for_classes,
     growth,
-    trial,
 )
-from pages.shared.jobs import finished_scores
 from pages.shared.state import Workspace, is_column_scoring, workspace
 
 
@@ -46,6 +46,7 @@ class Flow:
 
     workspace: Workspace
     progress: Progress = field(default=silent, compare=False)
+    reads_for: StoredRun | None = None  # the run that a table is read for, if not the current one
 
     @property
     def saved(self) -> Path | None:
@@ -55,7 +56,7 @@ class Flow:
     @cached_property
     def source(self) -> Source:
         """The table as it was read."""
-        return compute.source_of(self.workspace.files, self.progress)
+        return compute.source_of(self.workspace.files, self.reads_for, self.progress)
 
     @cached_property
     def columns(self) -> pd.DataFrame:
@@ -94,9 +95,7 @@ class Flow:
     @cached_property
     def rows_digest(self) -> str:
         """Changes when the rows or the number of classes change, not with other roles."""
-        roles = self.workspace.roles
-        labelled = roles.label if roles.drop_unlabelled else ""
-        return f"{self.source.digest} {labelled} {len(self.classes) or ''}"
+        return compute.rows_key(self.source.digest, self.workspace.roles, len(self.classes))
 
     @cached_property
     def split(self) -> Split:
@@ -115,19 +114,19 @@ class Flow:
 
     @cached_property
     def scores(self) -> Scores | None:
-        """The scores of every row; None while a model has not been run on the rows."""
+        """The scores of every row; None while nobody has said where they come from."""
         scoring, scores = self.workspace.scoring, None
         if is_column_scoring(scoring, len(self.classes) or 1):
             scores = compute.column_scores_of(self.table, scoring)
         if isinstance(scoring, ModelScoring):
-            scores = finished_scores(self.rows_digest, scoring)
+            scores = compute.model_scores_of(self.table, self.rows_digest, scoring)
         return None if scores is None else compute.ranking_scores_of(scores)
 
     @cached_property
     def score_findings(self) -> tuple[Finding, ...]:
         """Possible problems of the scores."""
         here = self.workspace
-        trained = here.network is not None and isinstance(here.scoring, ModelScoring)
+        trained = uses_network(here)
         reused = here.partition is None and self.settings.reuses_validation
         parts = self.table, self.scores, division(self.settings)
         return compute.score_findings_of(*parts, trained, reused)
@@ -160,15 +159,9 @@ class Flow:
         """Name of the scheme that was chosen, whichever the user has taken instead."""
         return self._chosen(replace(self.settings, take=None)).chosen
 
-    @cached_property
-    def trial_digest(self) -> str:
-        """Changes with the table, the scores and the settings by which a scheme is found."""
-        tried = trial(ensemble(self.settings))
-        return f"{self.table.digest} {self.scores.digest} {tried}"
-
     def _chosen(self, settings: Settings) -> Choice:
         parts = self.table, self.scores, ensemble(settings)
-        return compute.choice_of(*parts, self._grown if self.classes else None, self.progress)
+        return compute.choice_of(*parts, self._grown if self.classes else None)
 
     @cached_property
     def _grown(self) -> Partition:
@@ -198,8 +191,9 @@ class Flow:
     @cached_property
     def leaves(self) -> pd.DataFrame:
         """Rule, rows and positive rate per leaf and role."""
-        scores = self.scores
-        scores = scores if scores is not None and scores.activations else None
+        scoring = self.workspace.scoring
+        reads_layer = isinstance(scoring, ModelScoring) and scoring.layer is not None
+        scores = self.scores if reads_layer else None
         table = (
             self.table if self.number is None else compute.table_view_of(self.table, self.number)
         )
@@ -263,6 +257,13 @@ class Flow:
         fewest = self.workspace.settings.min_rows
         key = self.run if self.saved is None else (self.saved, self.number, fewest)
         return compute.curves_of(key, self.run)
+
+
+def uses_network(here: Workspace) -> bool:
+    """Whether the scores come from the network that was trained here."""
+    if here.network is None or not isinstance(here.scoring, ModelScoring):
+        return False
+    return here.scoring.model.digest == hashlib.sha256(here.network.content).hexdigest()
 
 
 def current_flow(progress: Progress = silent) -> Flow:

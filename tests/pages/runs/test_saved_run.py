@@ -72,7 +72,7 @@ def test_a_saved_scheme_shows_what_the_scheme_gives_and_why(segments):
     forest = run_of(segments, Settings(max_depth=1, partition="forest"))
     data = artifact_bytes(forest, ColumnScoring(("score",), "logit"))
     app = upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", data)
-    named = "In use: forest: many trees, their shrunken maps averaged; a calibration."
+    named = "In use: forest – many trees, their shrunken maps averaged (calibration)."
     assert any(each.startswith(named) for each in said(calm(app).markdown))
     assert any("is for diagnosis" in each for each in said(app.caption))
     app = explore(app, data)

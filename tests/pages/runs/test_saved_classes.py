@@ -11,8 +11,8 @@ from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
 from tests.artifacts.test_old_artifacts import DATA
 from tests.artifacts.test_saved_class_run import without
+from tests.pages.runs.test_saved_run import banner, explore
 from tests.pages.test_classes import COLUMNS, show_class, with_class_scores
-from tests.pages.test_saved_run import banner, explore
 from tests.pages.visit import calm, figure, go, metrics, open_page, press, said, table_with, upload
 
 SCORING = ColumnScoring(COLUMNS, "probability")
@@ -88,7 +88,7 @@ def test_the_maps_of_all_classes_and_of_the_one_are_those_of_the_run(kinds, app)
 
 def test_a_choice_is_named_with_its_reason(kinds):
     app = explore(open_page("app.py"), packed(kinds, partition="auto"))
-    chosen = [each for each in said(app.markdown) if each.startswith("In use: tree vector: a ")]
+    chosen = [each for each in said(app.markdown) if each.startswith("In use: tree vector – a ")]
     assert len(chosen) == 1
     assert "The lift of 'tree vector'" in chosen[0]
     assert table_with(app, "top_label_error")["scheme"].iloc[-1] == "chosen: tree vector"

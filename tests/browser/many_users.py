@@ -1,0 +1,141 @@
+"""Several people at once: ``python -m tests.browser.many_users [users] [minutes]``.
+
+Each has a table of its own, in a browser context of its own, and goes from the upload to the
+download again and again. Every number and every download has to be that of the same table alone.
+Printed are the rounds, and the memory of the server before, at most, and after all have left.
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.async_api import Page, async_playwright
+
+from hetcal import Roles, Settings, make_table, run, scores_from_column
+from hetcal.artifacts.report import scored_table, table_bytes
+from hetcal.data.demo import toy_table
+from hetcal.data.reading import from_path
+from hetcal.data.table import ALL_ROWS
+from tests.browser.server import Server, serve
+from tests.browser.visitor import FLAGS, PATIENCE
+from tests.chromium import provide_chromium
+
+ROWS = 3_000
+LEAVE = 30  # seconds that the server has to forget those who have left
+
+
+@dataclass(frozen=True)
+class Person:
+    """A table, and what it gives when nobody else is there."""
+
+    table: Path
+    before: str
+    after: str
+    scored: bytes
+
+
+def person(directory: Path, number: int) -> Person:
+    """Write a table, and run hetcal on it without the app."""
+    path = directory / f"rows{number}.csv"
+    toy_table(ROWS + 100 * number, seed=number).to_csv(path, index=False)
+    source = from_path(path)
+    roles = Roles(label="y", positive="1", split="split", score="score")
+    table = make_table(source.frame, roles, source.digest)
+    scores = scores_from_column(table.frame["score"], "logit")
+    finished = run(table, scores, Settings(partition="tree"))
+    lift = finished.evaluation.lift
+    scored = table_bytes(scored_table(finished, ALL_ROWS), "scored.csv")
+    return Person(path, f"{lift.before:.4f}", f"{lift.after:.4f}", scored)
+
+
+async def one_round(page: Page, address: str, one: Person) -> None:
+    """Go from the upload to the download, and compare all that is seen."""
+    await page.goto(f"{address}/data")
+    uploader = page.get_by_test_id("stFileUploader").filter(has_text="Table (CSV")
+    await uploader.locator("input[type=file]").set_input_files(one.table)
+    await page.get_by_role("heading", name=one.table.name).wait_for()
+    await _walk(page, "Partition")
+    await page.get_by_role("combobox", name="Partition", exact=True).click()
+    await page.get_by_role("option", name="Algorithm 1: one tree", exact=True).click()
+    await _settled(page)
+    await _walk(page, "Results")
+    for label, expected in (("AUC before", one.before), ("AUC after", one.after)):
+        card = page.get_by_test_id("stMetric").filter(has_text=label)
+        found = await card.get_by_test_id("stMetricValue").inner_text()
+        assert found == expected, f"{one.table.name}: {label} is {found}, not {expected}"
+    await _walk(page, "Export")
+    async with page.expect_download() as started:
+        await page.get_by_role("button", name="scored.csv", exact=True).click()
+    download = await started.value
+    content = await asyncio.to_thread(Path(await download.path()).read_bytes)
+    assert content == one.scored, f"{one.table.name}: the download is another"
+    assert await page.get_by_test_id("stException").count() == 0
+
+
+async def _walk(page: Page, name: str) -> None:
+    await page.get_by_test_id("stSidebar").get_by_role("link", name=name, exact=True).click()
+    await page.get_by_role("heading", name=name, exact=True, level=1).wait_for()
+    await _settled(page)
+
+
+async def _settled(page: Page) -> None:
+    await page.wait_for_timeout(200)
+    await page.locator('[data-test-script-state="notRunning"]').wait_for()
+
+
+async def use(server: Server, people: list[Person], seconds: float) -> tuple[int, int]:
+    """Let all go on for so long, each at least one round; return rounds and the most memory."""
+    latest, rounds, most = time.monotonic() + seconds, 0, 0
+
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=provide_chromium(), args=FLAGS)
+
+        async def go_on(one: Person) -> None:
+            nonlocal rounds, most
+            context = await browser.new_context(accept_downloads=True)
+            page = await context.new_page()
+            page.set_default_timeout(2 * PATIENCE)
+            while True:
+                await one_round(page, server.address, one)
+                rounds, most = rounds + 1, max(most, memory_of(server.pid))
+                if time.monotonic() > latest:
+                    break
+            await context.close()
+
+        await asyncio.gather(*map(go_on, people))
+        await browser.close()
+    return rounds, most
+
+
+def memory_of(process: int) -> int:
+    """Return the resident memory of a process in MB."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return int(next(each for each in lines if each.startswith("VmRSS")).split()[1]) // 1024
+
+
+def main(users: int, minutes: float) -> None:
+    """Print what the people have seen, and the memory of the server."""
+    with tempfile.TemporaryDirectory() as folder:
+        directory = Path(folder)
+        people = [person(directory, number) for number in range(users)]
+        with serve(directory) as server:
+            asyncio.run(use(server, people[:1], 0))  # what is loaded once does not count
+            time.sleep(LEAVE)
+            begin = memory_of(server.pid)
+            rounds, most = asyncio.run(use(server, people, 60 * minutes))
+            time.sleep(LEAVE)
+            end = memory_of(server.pid)
+            assert server.tracebacks == "", server.tracebacks
+    sys.stdout.write(
+        f"{users} users, {rounds} rounds, no error, every number and download as when alone\n"
+        f"memory of the server: {begin} MB, at most {most} MB, {end} MB after all have left "
+        f"({end / begin - 1:+.0%})\n"
+    )
+
+
+if __name__ == "__main__":
+    given = [float(each) for each in sys.argv[1:]]
+    main(int(given[0]) if given else 8, given[1] if len(given) > 1 else 5.0)

@@ -1,0 +1,54 @@
+"""Work beside the pages in a real browser: left, found again, seen in two tabs, cancelled."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.visitor import Visitor
+
+pytestmark = pytest.mark.browser
+
+CHOOSING = "Choosing a scheme"
+
+
+def test_a_choice_goes_on_while_other_pages_are_looked_at(visitor):
+    visitor.open()
+    visitor.press("The paper's example")
+    listed = visitor.sidebar.get_by_text(CHOOSING)
+    expect(listed).to_be_visible()
+    visitor.walk_to("Data")
+    expect(listed).to_be_visible()
+    visitor.walk_to("Results")
+    other = Visitor(visitor.page.context.new_page(), visitor.address)
+    other.page.goto(visitor.page.url)
+    for each in (visitor, other):
+        expect(each.page.get_by_text("AUC after", exact=True).first).to_be_visible()
+        expect(each.sidebar.get_by_text(CHOOSING)).to_have_count(0)
+    assert visitor.metric("AUC after") == other.metric("AUC after")
+
+
+def test_a_choice_is_cancelled_from_the_sidebar_and_begins_again(visitor):
+    visitor.open()
+    visitor.press("The paper's example")
+    expect(visitor.sidebar.get_by_text(CHOOSING)).to_be_visible()
+    visitor.walk_to("Data")
+    visitor.sidebar.get_by_role("button", name="close").click()
+    visitor.walk_to("Results")
+    expect(visitor.page.get_by_text("Choosing a scheme was cancelled.")).to_be_visible()
+    visitor.press("Start again")
+    expect(visitor.page.get_by_text("AUC after", exact=True).first).to_be_visible()
+
+
+def test_choosing_a_scheme_is_cancelled_while_it_runs(visitor):
+    visitor.open()
+    visitor.press("The paper's example")
+    expect(visitor.page.get_by_text(re.compile(r"… \d+%"))).to_be_visible()
+    visitor.press("Cancel")
+    cancelled = visitor.page.get_by_text("Choosing a scheme was cancelled.")
+    expect(cancelled).to_be_visible()
+    visitor.walk_to("Results")
+    expect(cancelled).to_be_visible()
+    visitor.press("Use the paper's one tree instead")
+    expect(visitor.page.get_by_text("AUC after", exact=True)).to_be_visible()
+    assert float(visitor.metric("AUC after")) > float(visitor.metric("AUC before"))

@@ -1,0 +1,207 @@
+"""Work beside the pages: it is left and found again, cancelled, asked for once, and never mixed."""
+
+from threading import Event
+
+import pytest
+
+from hetcal.errors import TableError
+from pages.shared import jobs
+from pages.shared.flow import compute
+from tests.pages.visit import (
+    PATIENCE,
+    button,
+    calm,
+    go,
+    metrics,
+    open_page,
+    press,
+    said,
+    the_error,
+    the_run,
+    upload,
+    wait_for_jobs,
+    with_scores,
+)
+from tests.schemes.chosen import chosen
+
+pytestmark = pytest.mark.recommended
+
+
+class Held:
+    """Takes the place of a choice: it goes on until it is let go, or its progress ends it."""
+
+    def __init__(self):
+        self.calls, self.go_on, self.begun, self.error = [], Event(), Event(), None
+
+    def __call__(self, *given):
+        self.calls.append(given)
+        report = given[-1]
+        while not self.go_on.wait(0.01):
+            report(0.3, "Trying: forest")
+            self.begun.set()
+        if self.error is not None:
+            raise self.error
+        return chosen("tree")(*given)
+
+
+@pytest.fixture
+def held(monkeypatch):
+    work = Held()
+    monkeypatch.setattr(compute, "find_scheme", work)
+    monkeypatch.setattr(jobs, "SOON", 0.2)
+    yield work
+    work.go_on.set()
+
+
+def bars(app):
+    return [each.text for each in app.get("progress")]
+
+
+def cancelled(app):
+    return any(
+        "was cancelled. All that you entered is kept." in each for each in said(app.markdown)
+    )
+
+
+def listed(app):
+    """The names of the jobs in the sidebar."""
+    lines = [each.value for each in app.sidebar.markdown if "  \n" in each.value]
+    return [each.split("]")[0].removeprefix(":small[") for each in lines]
+
+
+def with_choice(frame, work):
+    """A visit that waits for a choice on the Partition page."""
+    app = calm(go(with_scores(frame), "pages/partition.py"))
+    assert work.begun.wait(PATIENCE)
+    return calm(app.run())
+
+
+def test_a_job_goes_on_when_its_page_is_left_and_is_found_again_from_any_page(segments, held):
+    app = with_choice(segments, held)
+    assert bars(app) == ["Trying\\: forest … 30%"]
+    assert listed(app) == ["Choosing a scheme"]
+    app = calm(go(app, "pages/data.py"))
+    assert listed(app) == ["Choosing a scheme"]
+    assert not bars(app)
+    for page in ("app.py", "pages/results.py", "pages/export.py"):
+        app = calm(go(app, page))
+        assert bars(app) == ["Trying\\: forest … 30%"], page
+    held.go_on.set()
+    app = calm(wait_for_jobs(app))
+    assert not listed(app)
+    assert "AUC after" in metrics(calm(go(app, "pages/results.py")))
+    assert len(held.calls) == 1
+
+
+def test_a_cancelled_choice_waits_on_every_page_until_it_is_asked_for(segments, held):
+    app = with_choice(segments, held)
+    app = calm(wait_for_jobs(press(app, "Cancel")))
+    for page in ("partition", "overconfidence", "calibration", "results", "export"):
+        app = calm(go(app, f"pages/{page}.py"))
+        assert cancelled(app), page
+        assert not bars(app)
+        assert not listed(app)
+    assert len(held.calls) == 1
+    held.go_on.set()
+    app = calm(wait_for_jobs(press(app, "Start again")))
+    assert not cancelled(app)
+    assert "AUC after" in metrics(calm(go(app, "pages/results.py")))
+
+
+def test_a_job_is_cancelled_from_the_sidebar_of_another_page(segments, held):
+    app = go(with_choice(segments, held), "pages/data.py")
+    app = next(e for e in app.sidebar.button if e.key.startswith("cancel ")).click().run()
+    app = calm(wait_for_jobs(go(app, "pages/results.py")))
+    assert cancelled(app)
+
+
+def test_one_tree_takes_the_place_of_a_cancelled_choice(segments, held):
+    app = wait_for_jobs(press(with_choice(segments, held), "Cancel"))
+    app = calm(press(app, "Use the paper's one tree instead"))
+    assert app.selectbox(key="setting_partition").value == "tree"
+    assert "AUC after" in metrics(calm(go(app, "pages/results.py")))
+    assert len(held.calls) == 1
+
+
+def test_other_settings_end_what_they_no_longer_ask_for(segments, held):
+    app = with_choice(segments, held)
+    app = calm(app.selectbox(key="setting_partition").select("forest").run())
+    app = calm(app.run())  # as the list does by itself
+    assert listed(app) == ["Fitting the scheme"]
+    held.go_on.set()
+    app = calm(wait_for_jobs(app))
+    assert [each[0].partition for each in held.calls] == ["auto", "forest"]
+
+
+def test_a_failed_job_says_why_and_can_be_tried_again(segments, held):
+    held.error = TableError("It went wrong.", "It is needed.", "Do that.")
+    held.go_on.set()
+    app = wait_for_jobs(go(with_scores(segments), "pages/results.py"))
+    assert the_error(app) == "It went wrong. It is needed. Do that."
+    held.error = None
+    app = calm(wait_for_jobs(press(app, "Try again")))
+    assert "AUC after" in metrics(app)
+
+
+def test_two_tabs_on_one_run_ask_once(segments, held, become):
+    become("first")
+    first = with_choice(segments, held)
+    become("second")
+    second = open_page("pages/results.py", run=the_run(first).id)
+    assert bars(calm(second)) == ["Trying\\: forest … 30%"]
+    held.go_on.set()
+    second = calm(wait_for_jobs(second))
+    become("first")
+    first = calm(wait_for_jobs(first))
+    assert len(held.calls) == 1
+    assert metrics(go(first, "pages/results.py")) == metrics(second)
+
+
+def test_two_runs_do_not_share_what_they_find(segments, held, become):
+    become("first")
+    first = with_choice(segments, held)
+    become("second")
+    second = calm(go(with_scores(segments), "pages/results.py"))
+    assert the_run(first).id != the_run(second).id
+    assert listed(second) == ["Choosing a scheme"]
+    second = press(second, "Cancel")
+    become("first")
+    assert bars(calm(first.run())) == ["Trying\\: forest … 30%"]
+    held.go_on.set()
+    first = calm(wait_for_jobs(first))
+    become("second")
+    second = wait_for_jobs(second)
+    assert cancelled(second)
+    found = [list((the_run(app).folder / "results").rglob("scheme-*")) for app in (first, second)]
+    assert [len(each) for each in found] == [1, 0]
+
+
+def test_others_that_wait_before_are_counted(segments, held, become, monkeypatch):
+    monkeypatch.setenv("HETCAL_JOBS", "1")
+    become("first")
+    with_choice(segments, held)
+    become("second")
+    second = calm(go(with_scores(segments), "pages/results.py"))
+    assert bars(second) == ["Waiting for 1 other job …"]
+    assert "1 job of others before yours" in [each.value for each in second.sidebar.caption]
+    held.go_on.set()
+    assert "AUC after" in metrics(calm(wait_for_jobs(second)))
+
+
+def test_a_large_file_is_read_beside_the_page(segments, monkeypatch, counted):
+    monkeypatch.setattr(compute, "READ_IN_PLACE", 1000)
+    monkeypatch.setattr(compute, "CHECKED_IN_PLACE", 100)
+    read = counted("read_file")
+    app = calm(wait_for_jobs(with_scores(segments)))
+    kept = {each.name.split("-")[0] for each in (the_run(app).folder / "results").rglob("*-*")}
+    assert {"table", "columns", "findings"} <= kept
+    assert len(read) == 1
+    upload(go(app, "pages/data.py"), "data_file", "notes.csv", b"PK\x03\x04" + bytes(2000))
+    assert the_error(app).startswith("'notes.csv' is a zip archive or an Excel workbook")
+
+
+def test_the_button_of_a_job_can_be_pressed_once(segments, held):
+    app = press(with_choice(segments, held), "Cancel")
+    again = [each for each in app.button if each.label == "Cancel"]
+    assert all(each.disabled for each in again)
+    assert button(wait_for_jobs(app), "Start again")
