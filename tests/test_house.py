@@ -27,7 +27,10 @@ ORDER = (
     "results",
     "runs",
     "artifacts",
+    "jobs",
+    "store",
     "figures",
+    "notebook",
     "benchmarks",
     "cli",
 )

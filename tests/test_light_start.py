@@ -75,7 +75,7 @@ def test_a_package_is_imported_without_optional_libraries():
 
 
 def test_a_model_without_keras_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("hetcal.models.child.find_spec", lambda name: None)
+    monkeypatch.setattr("hetcal.models.process.find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"pip install -e \"\.\[keras\]\""):
         require_keras()
 
