@@ -8,6 +8,7 @@ from pages.shared.display.compare import choose_runs
 from pages.shared.display.messages import plain
 from pages.shared.display.runs import kept_runs, show_run
 from pages.shared.frame import open_page
+from pages.shared.links import run_again
 from pages.shared.state import delete_run, is_local, kept, store
 
 FIRST = 20
@@ -43,7 +44,7 @@ if is_local():
         if st.button("Delete old runs", icon=":material/delete:", disabled=not sure):
             for each in old:
                 delete_run(each.id)
-            st.rerun()
+            run_again()
     st.caption(
         f"Runs are kept in the folder `{store().folder}`. To keep them elsewhere, set {HOME} to "
         "another folder before you start the app."

@@ -1,7 +1,7 @@
 """The address is the run: its id, and the leaf, the class and the scheme that are shown."""
 
 import json
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -26,6 +26,15 @@ if (new URLSearchParams(location.search).get("run") === {run}) {{
 def page_link(page: str, label: str, icon: str = ":material/arrow_forward:", **look: Any) -> None:
     """Link to a page of this run."""
     st.page_link(page, label=label, icon=icon, query_params=run_query(), **look)
+
+
+def run_again() -> NoReturn:
+    """Draw the page again, unless the user has clicked meanwhile: then what was clicked is drawn.
+
+    `st.rerun` alone takes the place of a click on another page that waits for this script.
+    """
+    st.empty()  # where Streamlit looks for clicks
+    st.rerun()
 
 
 def run_query() -> dict[str, str] | None:

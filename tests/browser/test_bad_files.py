@@ -38,8 +38,7 @@ def test_a_text_file_named_keras_is_refused_and_a_column_taken(visitor, table, t
     text = tmp_path / "notes.keras"
     text.write_text("layers: three, activation: relu\n" * 20)
     visitor.open()
-    visitor.walk_to("Data")
-    visitor.upload("Table (CSV", table)
+    visitor.upload_table(table)
     visitor.walk_to("Scores")
     visitor.page.get_by_role("radio", name="A Keras model").click()
     visitor.upload("Keras model", text)

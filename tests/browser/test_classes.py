@@ -13,8 +13,7 @@ def test_three_classes_go_the_whole_way(visitor, kinds, tmp_path):
     table = tmp_path / "kinds.csv"
     kinds.to_csv(table, index=False)
     visitor.open()
-    visitor.walk_to("Data")
-    visitor.upload("Table (CSV", table)
+    visitor.upload_table(table)
     visitor.walk_to("Scores")
     visitor.press("Use these columns")
     expect(visitor.page.get_by_text("Next: partition")).to_be_visible()

@@ -50,5 +50,5 @@ def test_choosing_a_scheme_is_cancelled_while_it_runs(visitor):
     visitor.walk_to("Results")
     expect(cancelled).to_be_visible()
     visitor.press("Use the paper's one tree instead")
-    expect(visitor.page.get_by_text("AUC after", exact=True)).to_be_visible()
+    expect(visitor.page.get_by_test_id("stMetric").filter(has_text="AUC after")).to_be_visible()
     assert float(visitor.metric("AUC after")) > float(visitor.metric("AUC before"))

@@ -22,8 +22,7 @@ def table(tmp_path):
 
 def start(visitor, table):
     visitor.open()
-    visitor.walk_to("Data")
-    visitor.upload("Table (CSV", table)
+    visitor.upload_table(table)
     visitor.walk_to("Scores")
     visitor.page.get_by_role("radio", name="Train the paper's network").click()
     epochs = visitor.page.get_by_role("spinbutton", name="Epochs")

@@ -46,9 +46,7 @@ def customers(tmp_path_factory):
 
 def upload(visitor, table, model):
     visitor.open()
-    visitor.walk_to("Data")
-    visitor.upload("Table (CSV", table)
-    expect(visitor.page.get_by_role("heading", name=table.name)).to_be_visible()
+    visitor.upload_table(table)
     visitor.walk_to("Scores")
     visitor.page.get_by_role("radio", name="A Keras model").click()
     visitor.upload("Keras model", model)

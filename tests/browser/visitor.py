@@ -109,6 +109,12 @@ class Visitor:
         uploader.locator("input[type=file]").set_input_files(file)
         self.settle()
 
+    def upload_table(self, file: Path) -> None:
+        """Give a table to Data, and wait until it is in use."""
+        self.walk_to("Data")
+        self.upload("Table (CSV", file)
+        expect(self.page.get_by_role("heading", name=file.name)).to_be_visible()
+
     def choose(self, label: str, option: str) -> None:
         """Choose an option of a select box."""
         self.page.get_by_role("combobox", name=label).click()

@@ -20,6 +20,7 @@ from pages.shared.flow.compute import scores_key
 from pages.shared.flow.flow import Flow, current_flow, uses_network
 from pages.shared.flow.training import train_network, use_network
 from pages.shared.jobs import let_begin_again, training_job
+from pages.shared.links import run_again
 from pages.shared.state import (
     bound,
     is_column_scoring,
@@ -92,7 +93,7 @@ def _class_columns(flow: Flow, numbers: list[str], chosen: ColumnScoring | None)
             roles=replace(workspace().roles, score=None, class_scores=tuple(columns)),
             classes=None,
         )
-        st.rerun()
+        run_again()
 
 
 def _guessed(numbers: list[str], classes: tuple[str, ...]) -> list[str | None]:
@@ -123,7 +124,7 @@ def model_controls(flow: Flow) -> None:
         roles = replace(workspace().roles, class_scores=())
         update(scoring=ModelScoring(model, inputs, output, unit), classes=order, roles=roles)
         let_begin_again(scores_key(current_flow().rows_digest, workspace().scoring))
-        st.rerun()
+        run_again()
 
 
 def _order(model: ModelFile, classes: tuple[str, ...]) -> tuple[str, ...]:
@@ -221,7 +222,7 @@ def training_controls(flow: Flow) -> None:
             seed=int(seed),
         )
         train_network(flow, settings)
-        st.rerun()
+        run_again()
     job = training_job()
     if job is not None and job.state == "failed":
         show_error(job.error)

@@ -20,6 +20,7 @@ from pages.shared.flow.cache import forget_results
 from pages.shared.flow.compute import source_of
 from pages.shared.flow.flow import Flow
 from pages.shared.jobs import Unfinished
+from pages.shared.links import run_again
 from pages.shared.state import (
     TableFile,
     Workspace,
@@ -96,7 +97,7 @@ def loaded_partition() -> None:
         show_error(error)
         return
     update(partition=partition)
-    st.rerun()
+    run_again()
 
 
 def _read(draft: Draft) -> None:
@@ -125,7 +126,7 @@ def _read(draft: Draft) -> None:
         update(files=draft.files, roles=None, guessed=(), scoring=None, partition=None)
         keep_facts(rows=len(source.frame))
     assume_roles(source)
-    st.rerun()
+    run_again()
 
 
 def discard_draft() -> None:

@@ -14,6 +14,7 @@ from hetcal.jobs.jobs import Job
 from hetcal.progress import Progress, TimeLeft
 from pages.shared.display.messages import plain
 from pages.shared.jobs import Unfinished, forget, jobs, open_jobs
+from pages.shared.links import run_again
 
 PATIENCE = 0.4  # seconds without a bar; what ends before needs none
 BETWEEN_LOOKS = 0.3  # seconds
@@ -53,7 +54,7 @@ def show_job(job: Job, instead: Callable[[], None] | None = None) -> None:
         list_jobs()
         _watch(job.key)
     elif job.state == "done":
-        st.rerun()
+        run_again()
     elif job.state == "cancelled":
         with st.container(border=True):
             st.markdown(f"**{plain(job.name)} was cancelled.** All that you entered is kept.")
@@ -78,7 +79,7 @@ def offer_again(job: Job) -> None:
 def _watch(key: str) -> None:
     job = jobs().find(key)
     if job is None or not job.open:
-        st.rerun()
+        run_again()
     with st.container(border=True):
         st.markdown(f"**{plain(job.name)}**")
         st.progress(*(_bar(job.done, job.doing, job.left) if job.doing else (0.0, _begins(job))))

@@ -14,6 +14,7 @@ from hetcal.store.store import StoredRun
 from pages.shared.display.messages import plain
 from pages.shared.flow.flow import Flow
 from pages.shared.jobs import end_jobs
+from pages.shared.links import run_again
 from pages.shared.state import (
     current_run,
     delete_run,
@@ -120,7 +121,7 @@ def manage(run: StoredRun, place: str) -> None:
     name = st.text_input("Name", run.name, key=f"{key} {run.name}", max_chars=100)
     if name.strip() and name != run.name:
         rename(run.id, name.strip())
-        st.rerun()
+        run_again()
     sure = st.checkbox("Delete this run, its files and its results", key=f"{key} sure")
     st.button(
         "Delete",
