@@ -19,7 +19,6 @@ from pages.shared.display.applied import (
     show_reliability,
 )
 from pages.shared.display.columns import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
-from pages.shared.display.messages import warn_of_score
 from pages.shared.display.results import (
     ranking_words,
     show_change,
@@ -48,7 +47,6 @@ from pages.shared.state import kept
 open_page("Results", "Before and after, on **test rows** that were not used for fitting.")
 flow = need_results()
 note_results(flow)
-warn_of_score(flow.whole.findings)
 if flow.classes:
     show_class_results(flow)
     show_shown_class(flow)

@@ -9,13 +9,15 @@ import numpy as np
 from hetcal.benchmarks.benchmark import ContenderResult, ModelResult
 from hetcal.benchmarks.contenders import AUTO, NETWORK, UNIT
 from hetcal.benchmarks.speed import Measured
+from hetcal.choices import plain_name
 
 HARM = -1.96
 AS_GOOD = 0.0005
 HEADINGS = ("scheme", "AUC", "lift", "z", "log loss", "time")
-WIDTHS = (30, 8, 9, 7, 9, 9)
+NAMES = 48  # characters
+WIDTHS = (NAMES, 8, 9, 7, 9, 9)
 SUMMARY_HEADINGS = ("scheme", "models", "median lift", "harmed", "helped", "auto as good", "time")
-SUMMARY_WIDTHS = (30, 7, 12, 7, 7, 13, 9)
+SUMMARY_WIDTHS = (NAMES, 7, 12, 7, 7, 13, 9)
 NOTES = (
     "AUC, log loss: on the test rows. lift: AUC minus AUC of the network; z: paired DeLong test.",
     f"harmed, helped: models with z below {HARM} and above {-HARM}.",
@@ -53,7 +55,7 @@ def data_set_table(results: Sequence[ModelResult]) -> str:
     for result in results:
         of_sets.setdefault(result.model.split("-")[0], []).append(result)
     names = list(dict.fromkeys(each.name for result in results for each in result.contenders))
-    widths = (30, *(max(len(name), 8) for name in of_sets), 8)
+    widths = (NAMES, *(max(len(name), 8) for name in of_sets), 8)
     lines = [table_row(("median lift", *of_sets, "median"), widths)]
     for name in names:
         if name == NETWORK:
@@ -61,8 +63,18 @@ def data_set_table(results: Sequence[ModelResult]) -> str:
         medians = [_median_lift(name, each) for each in of_sets.values()]
         known = [each for each in medians if each is not None]
         shown = ["" if each is None else f"{each:+.4f}" for each in medians]
-        lines.append(table_row((name, *shown, f"{np.median(known):+.4f}"), widths))
+        lines.append(table_row((_in_words(name), *shown, f"{np.median(known):+.4f}"), widths))
     return "\n".join(["", *lines])
+
+
+def _in_words(name: str) -> str:
+    """Call a scheme as the pages do, also where it stands without the network.
+
+    >>> _in_words("additive, without network")
+    'curves, without network'
+    """
+    scheme, comma, control = name.partition(", ")
+    return f"{plain_name(scheme)}{comma}{control}"
 
 
 def _median_lift(name: str, results: Sequence[ModelResult]) -> float | None:
@@ -77,7 +89,7 @@ def _cells(one: ContenderResult, result: ModelResult) -> tuple[str, ...]:
     if network is not None and one.name != NETWORK:
         compared = (f"{one.auc - network.auc:+.4f}", f"{one.z:+.1f}")
     time = "" if one.name == NETWORK else _times(one.seconds, result.contender(UNIT))
-    return one.name, f"{one.auc:.4f}", *compared, f"{one.log_loss:.4f}", time
+    return _in_words(one.name), f"{one.auc:.4f}", *compared, f"{one.log_loss:.4f}", time
 
 
 def _summary(name: str, results: Sequence[ModelResult]) -> tuple[str, ...]:
@@ -91,7 +103,7 @@ def _summary(name: str, results: Sequence[ModelResult]) -> tuple[str, ...]:
     units = [one.seconds / unit.seconds for one, each in pairs if (unit := each.contender(UNIT))]
     alone = name == NETWORK
     return (
-        name,
+        _in_words(name),
         f"{len(pairs):,}",
         "" if alone or not lifts else f"{np.median(lifts):+.4f}",
         "" if alone else f"{sum(one.z < HARM for one, _ in pairs):,}",

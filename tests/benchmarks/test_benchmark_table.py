@@ -36,7 +36,7 @@ def test_a_model_has_a_line_for_each_contender():
     assert headings.split() == ["scheme", "AUC", "lift", "z", "log", "loss", "time"]
     assert [line.split() for line in lines] == [
         ["network", "0.8000", "0.4000"],
-        ["tree", "0.8300", "+0.0300", "+6.0", "0.4000", "0.15", "×"],
+        ["one", "tree", "0.8300", "+0.0300", "+6.0", "0.4000", "0.15", "×"],
         ["auto", "0.8200", "+0.0200", "+2.1", "0.4000", "5.0", "×"],
         ["boosted", "trees", "0.8206", "+0.0206", "+1.9", "0.4000", "1.0", "×"],
     ]
@@ -58,7 +58,7 @@ def test_the_summary_counts_harm_and_compares_auto_with_each_contender():
     assert lines[4:] == list(NOTES)
     assert [line.split() for line in lines[:4]] == [
         ["network", "2", "100", "%"],
-        ["tree", "2", "+0.0100", "1", "1", "50", "%", "0.1", "×"],  # (-0.01 + 0.03) / 2
+        ["one", "tree", "2", "+0.0100", "1", "1", "50", "%", "0.1", "×"],  # (-0.01 + 0.03) / 2
         ["auto", "2", "+0.0150", "0", "2", "10.0", "×"],
         # Behind by 0.0005, which still counts as good, and by 0.0006, which does not.
         ["boosted", "trees", "2", "+0.0155", "0", "1", "50", "%", "1.0", "×"],
@@ -68,14 +68,14 @@ def test_the_summary_counts_harm_and_compares_auto_with_each_contender():
 def test_contenders_that_were_measured_in_some_models_are_counted_there():
     short = ModelResult("short", 10, None, ONE.contenders[:1])
     lines = summary_table([short, TWO]).splitlines()
-    assert [line.split()[:2] for line in lines[3:5]] == [["network", "2"], ["tree", "1"]]
+    assert [line.split()[:2] for line in lines[3:5]] == [["network", "2"], ["one", "tree"]]
 
 
 def test_a_summary_without_auto_and_without_a_unit_leaves_their_columns_empty():
     bare = ModelResult("bare", 10, None, ONE.contenders[:2])
     lines = summary_table([bare]).strip().splitlines()
     assert lines[0] == "1 model"
-    assert lines[3].split() == ["tree", "1", "-0.0100", "1", "0"]
+    assert lines[3].split() == ["one", "tree", "1", "-0.0100", "1", "0"]
 
 
 def test_networks_of_one_data_set_count_once():
@@ -86,6 +86,6 @@ def test_networks_of_one_data_set_count_once():
     headings, *lines = data_set_table(results).strip().splitlines()
     assert headings.split() == ["median", "lift", "bank", "higgs", "median"]
     assert [line.split() for line in lines[:2]] == [
-        ["tree", "+0.0100", "+0.0300", "+0.0200"],  # -0.01 and 0.03; 0.03; their mean
+        ["one", "tree", "+0.0100", "+0.0300", "+0.0200"],  # -0.01 and 0.03; 0.03; their mean
         ["auto", "+0.0150", "+0.0200", "+0.0175"],
     ]

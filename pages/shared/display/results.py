@@ -32,7 +32,8 @@ from pages.shared.state import bound, change_settings, update
 CROSS_FITTED = (
     "Cross-fitted on validation and calibration rows; the test rows are not used. Of the schemes "
     "that may be chosen and are significantly better than your model in both AUC and log-loss, "
-    "the simplest within one standard error of the best is recommended."
+    "the simplest is recommended whose lift falls short of the best by no more than one standard "
+    "error of the difference between the two."
 )
 NOT_ALGORITHM_1 = (
     "The rung 'one tree' has maps fitted on all of these rows; Algorithm 1 of the paper, on the "
