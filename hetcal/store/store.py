@@ -107,6 +107,10 @@ class StoredRun:
         self.forget_old_results()
         write_file(folder / key, lambda file: pickle.dump(result, file, pickle.HIGHEST_PROTOCOL))
 
+    def has_result(self, key: str) -> bool:
+        """Whether this version has kept a result, without reading it."""
+        return (self._results / key).exists()
+
     def result(self, key: str) -> Any:
         """Return a result that this version has kept; None if there is none."""
         try:

@@ -74,10 +74,18 @@ def found_beside(
 
 
 def ask(key: str, name: str, work: Callable[[StoredRun], Work], run: StoredRun) -> Job:
-    """Return the job of a run with this key, whatever became of it, or begin one."""
+    """Return the job of a run with this key, whatever became of it, or begin one.
+
+    Raises
+    ------
+    Unfinished
+        If the work before was cancelled as it ended: what it found is kept, nothing follows it.
+    """
     whole = f"{run.id} {key}"
     job = jobs().find(whole)
-    if job is None or (job.state == "done" and run.result(key) is None):
+    if job is None or (job.state == "done" and not run.has_result(key)):
+        if key != TRAINING:
+            _heed_late_cancel(run)
         for each in jobs().of(run.id):
             # What the settings no longer ask for is not waited for.
             if each.key == whole or (each.open and _kind(each.key) == _kind(whole)):
@@ -85,6 +93,28 @@ def ask(key: str, name: str, work: Callable[[StoredRun], Work], run: StoredRun) 
         job = jobs().ask(whole, name, run.id, work(run))
         job.wait(SOON)
     return job
+
+
+def _heed_late_cancel(run: StoredRun) -> None:
+    for each in jobs().of(run.id):
+        if was_cancelled(each) and run.has_result(each.key.split()[-1]):
+            raise Unfinished(each)
+
+
+def was_cancelled(job: Job) -> bool:
+    """Whether nobody wants what follows from a job; a training that was stopped has its network."""
+    late = job.cancelled and job.state == "done" and not _is_training(job)
+    return late or job.state == "cancelled"
+
+
+def cancel(job: Job) -> None:
+    """End a job; where it has ended by the time of the click, end what it was needed for.
+
+    What the user wants to stop is all that follows from one click.
+    """
+    after = [each for each in open_jobs() if not _is_training(each)]
+    for each in [job] if job.open or not after else after:
+        each.cancel()
 
 
 def forget(key: str) -> None:
@@ -103,6 +133,10 @@ def end_jobs(number: str) -> None:
     """End all jobs of a run that is to be deleted."""
     for each in jobs().of(number):
         forget(each.key)
+
+
+def _is_training(job: Job) -> bool:
+    return job.key.endswith(f" {TRAINING}")
 
 
 def _kind(key: str) -> str:

@@ -1,10 +1,17 @@
 """Work beside the pages: it is left and found again, cancelled, asked for once, and never mixed."""
 
+from dataclasses import replace
 from threading import Event
 
 import pytest
 
+from hetcal.data.demo import DEMO_NETWORKS
 from hetcal.errors import TableError
+from hetcal.models.file import inspect_model
+from hetcal.models.inputs import InputColumns
+from hetcal.models.scoring import ColumnScoring, ModelScoring, score_rows
+from hetcal.store.store import Store
+from hetcal.store.workspace import remember, workspace_of
 from pages.shared import jobs
 from pages.shared.flow import compute
 from tests.pages.visit import (
@@ -21,6 +28,7 @@ from tests.pages.visit import (
     upload,
     wait_for_jobs,
     with_scores,
+    with_table,
 )
 from tests.schemes.chosen import chosen
 
@@ -42,6 +50,31 @@ class Held:
         if self.error is not None:
             raise self.error
         return chosen("tree")(*given)
+
+
+class HeldScores:
+    """Takes the place of a model: it ends when it is let go, whoever cancels it meanwhile."""
+
+    def __init__(self):
+        self.calls, self.go_on, self.begun = 0, Event(), Event()
+
+    def __call__(self, run, key, table, scoring):
+        def work(progress):
+            self.calls += 1
+            self.begun.set()
+            assert self.go_on.wait(PATIENCE)
+            column = ColumnScoring(("score",), "logit")
+            run.keep_result(key, score_rows(table.frame, column, table.classes, "model"))
+
+        return work
+
+
+@pytest.fixture
+def scoring(monkeypatch):
+    work = HeldScores()
+    monkeypatch.setattr(compute, "ScoreRows", work)
+    yield work
+    work.go_on.set()
 
 
 @pytest.fixture
@@ -113,6 +146,74 @@ def test_a_job_is_cancelled_from_the_sidebar_of_another_page(segments, held):
     app = next(e for e in app.sidebar.button if e.key.startswith("cancel ")).click().run()
     app = calm(wait_for_jobs(go(app, "pages/results.py")))
     assert cancelled(app)
+
+
+def with_scoring(frame, scoring):
+    """A visit that waits for a model on Results; the choice of a scheme comes next."""
+    app = with_table(frame)
+    model = inspect_model(DEMO_NETWORKS["over-trained"].file)
+    stored = the_run(app)
+    here = replace(workspace_of(stored), model=model, scoring=ModelScoring(model, InputColumns(())))
+    Store().change(stored.id, None, lambda latest: remember(latest, here))
+    app = calm(go(app, "pages/results.py"))
+    assert scoring.begun.wait(PATIENCE)
+    assert listed(calm(app.run())) == ["Scoring the rows"]
+    return app
+
+
+def end(scoring, app):
+    """Let the model end, unseen by the page."""
+    scoring.go_on.set()
+    (job,) = (each for each in jobs.jobs().of(the_run(app).id) if each.name == "Scoring the rows")
+    job.wait(PATIENCE)
+
+
+def says_cancelled(app, name):
+    shown = said(app.markdown)
+    return f"{name} was cancelled. All that you entered is kept." in shown
+
+
+def test_nothing_follows_a_model_that_ends_although_it_was_cancelled(segments, held, scoring):
+    app = press(with_scoring(segments, scoring), "Cancel")
+    end(scoring, app)
+    for page in ("results", "partition", "export"):
+        app = calm(go(app, f"pages/{page}.py"))
+        assert says_cancelled(app, "Scoring the rows"), page
+        assert not listed(app)
+    assert not held.calls
+    held.go_on.set()
+    app = calm(wait_for_jobs(press(app, "Start again")))
+    assert (scoring.calls, len(held.calls)) == (1, 1)
+    assert "AUC after" in metrics(calm(go(app, "pages/results.py")))
+
+
+def test_a_click_on_cancel_that_comes_when_the_model_has_ended_stops_what_follows(
+    segments, held, scoring
+):
+    app = with_scoring(segments, scoring)
+    end(scoring, app)
+    app = calm(press(app, "Cancel"))
+    assert says_cancelled(app, "Scoring the rows")
+    assert not held.calls
+
+
+def test_a_click_on_cancel_that_comes_when_the_choice_has_begun_stops_the_choice(
+    segments, held, scoring, become
+):
+    become("first")
+    first = with_scoring(segments, scoring)
+    end(scoring, first)
+    become("second")
+    second = calm(open_page("pages/results.py", run=the_run(first).id))
+    assert held.begun.wait(PATIENCE)
+    become("first")
+    first = calm(wait_for_jobs(press(first, "Cancel")))
+    assert says_cancelled(first, "Choosing a scheme")
+    held.go_on.set()
+    become("second")
+    assert says_cancelled(calm(second.run()), "Choosing a scheme")
+    second = calm(wait_for_jobs(press(second, "Start again")))
+    assert "AUC after" in metrics(second)
 
 
 def test_one_tree_takes_the_place_of_a_cancelled_choice(segments, held):
