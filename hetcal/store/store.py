@@ -121,6 +121,10 @@ class StoredRun:
         except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, OSError):
             return None  # of a part of hetcal that has changed since: it is found again
 
+    def forget_result(self, key: str) -> None:
+        """Delete a result, if this version has kept it."""
+        (self._results / key).unlink(missing_ok=True)
+
     def forget_old_results(self) -> None:
         """Delete what other versions have found."""
         for each in (self.folder / "results").glob("*"):
