@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,10 +33,11 @@ def keep_run(
     finished: Run,
     partition: Partition | None,
     files: dict[str, bytes],
+    named: Mapping[str, str],
 ) -> StoredRun:
     """Keep a run of the command line: copies of what it was given, and what it wrote.
 
-    A table that is a folder is not copied.
+    A table that is a folder is not copied. `named` are the table and the model in words.
     """
     run, classes = store.new(name), finished.classes or None
     if isinstance(scoring, ModelScoring):
@@ -53,7 +55,7 @@ def keep_run(
     folder = make_folder(run.folder / OUT)
     for each, content in files.items():
         write_file(folder / each, content)
-    keep_compared(run, finished)
+    keep_compared(run, finished, named)
     facts = {"rows": finished.table.rows, **found_facts(finished)}
     return store.change(run.id, None, lambda latest: remember(latest, given, **facts))
 
@@ -70,11 +72,11 @@ def found_facts(finished: Run) -> dict[str, Any]:
     }
 
 
-def keep_compared(run: StoredRun, finished: Run) -> None:
+def keep_compared(run: StoredRun, finished: Run, named: Mapping[str, str]) -> None:
     """Keep what a comparison needs, under the digest of the finished run."""
     known = run.result(COMPARED)
     if known is None or known[0] != finished.digest:
-        run.keep_result(COMPARED, (finished.digest, compared_run(run.name, finished)))
+        run.keep_result(COMPARED, (finished.digest, compared_run(run.name, finished, named)))
 
 
 def compared_of(run: StoredRun) -> ComparedRun:

@@ -50,7 +50,7 @@ def note_results(flow: Flow) -> None:
     with told_next():
         keep_facts(**found_facts(found))
         if isinstance(found, Run):  # a saved one has no rows to compare
-            keep_compared(kept, found)
+            keep_compared(kept, found, flow.named)
         st.session_state["noted"] = key
 
 

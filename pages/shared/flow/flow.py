@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from hetcal.artifacts.archive import SavedCells, SavedScheme
+from hetcal.artifacts.report import names_of_given
 from hetcal.artifacts.saved_run import FROM_SKETCH, SavedRun
 from hetcal.cells.sketch import computed_on
 from hetcal.data.checks import Finding
@@ -91,6 +92,12 @@ class Flow:
         """The settings that apply to this number of classes."""
         here = self.workspace
         return for_classes(here.settings, here.class_method) if self.classes else here.settings
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The table and the model, in words."""
+        files = ", ".join(each.name for each in self.workspace.files)
+        return names_of_given(files, self.source.digest, self.workspace.scoring)
 
     @cached_property
     def rows_digest(self) -> str:

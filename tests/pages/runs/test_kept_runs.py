@@ -149,6 +149,8 @@ def test_two_finished_runs_are_laid_side_by_side(segments):
     runs = [each.id for each in Store().all()]
     app = calm(go(app, "pages/runs.py").multiselect(key="compared_runs").set_value(runs).run())
     assert table_with(app, "lift")["run"].tolist() == ["others.csv · label", "people.csv · label"]
+    tables = app.table[0].value.loc["table"]
+    assert [each.split()[0] for each in tables] == ["others.csv", "people.csv"]
 
 
 def test_a_run_can_be_renamed_and_keeps_its_name(segments):
