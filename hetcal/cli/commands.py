@@ -111,7 +111,7 @@ def run_command(options: argparse.Namespace) -> None:
         (options.out / name).write_bytes(content)
     say(f"Written to {options.out}: {', '.join(files)}")
     if store is not None:
-        _keep(store, options, scoring, finished, partition, files, named)
+        _keep(store, options, scoring, finished, partition, files, named, source.digest)
 
 
 def _keep(
@@ -121,12 +121,13 @@ def _keep(
     finished: "Run",
     partition: "Partition | None",
     files: dict[str, bytes],
-    named: dict[str, str],
+    named: Mapping[str, str],
+    source_digest: str,
 ) -> None:
     from hetcal.store.finished import keep_run
 
-    table = options.table, _dialect(options)
-    kept = keep_run(store, options.keep, *table, scoring, finished, partition, files, named)
+    parts = scoring, finished, partition, files, named, source_digest
+    kept = keep_run(store, options.keep, options.table, _dialect(options), *parts)
     say(f"Kept as '{kept.name}': hetcal runs show {kept.id}, or Runs in the app.")
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import streamlit as st
 
-from hetcal.digests import text_digest
 from hetcal.errors import JobError
 from hetcal.jobs.jobs import MOST, Job, Jobs, Work
 from hetcal.jobs.process import keep_ready
@@ -34,11 +33,6 @@ def jobs() -> Jobs:
     keep_ready(True, REST)
     keep_spare(REST)
     return Jobs(int(os.environ.get("HETCAL_JOBS") or MOST))
-
-
-def key_of(kind: str, *parts: object) -> str:
-    """Return a key that changes with all that a result depends on."""
-    return f"{kind}-{text_digest(repr(parts))}"
 
 
 def found_beside(

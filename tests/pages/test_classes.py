@@ -14,7 +14,7 @@ from hetcal.data.table import Roles, make_table
 from hetcal.models.scoring import ColumnScoring
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
-from pages.shared.flow.settings import for_classes
+from hetcal.store.keys import for_classes
 from tests.models.model_files import model_files
 from tests.pages.visit import (
     button,

@@ -30,11 +30,19 @@ from hetcal.runs.role_cells import SKETCHED_FROM, RoleCells
 from hetcal.runs.run import FirstPass, Run, finish_run, first_pass, fit_maps, readable, split_table
 from hetcal.runs.settings import CHOOSING, READ_SCORES, Settings
 from hetcal.schemes.choice import Choice
+from hetcal.store.keys import (
+    division,
+    key_of,
+    maps,
+    partition_key,
+    scheme_key,
+    scores_key,
+    trial,
+)
 from hetcal.store.store import StoredRun
 from hetcal.store.work import ScoreRows, find_scheme, kept_call, read_source, score_file
 from pages.shared.flow.cache import cached
-from pages.shared.flow.settings import division, maps, trial
-from pages.shared.jobs import found_beside, key_of
+from pages.shared.jobs import found_beside
 from pages.shared.state import TableFile
 
 # What takes less than about half a second is done at once; more is done beside the pages.
@@ -118,18 +126,7 @@ def score_findings_of(
 
 @cached
 def column_scores_of(table: Table, scoring: ColumnScoring) -> Scores:
-    return score_rows(table.frame, scoring, table.classes, f"{table.digest} {scoring}")
-
-
-def rows_key(source_digest: str, roles: Roles, classes: int) -> str:
-    """Return what changes with the rows or the number of classes, not with other roles."""
-    return f"{source_digest} {roles.label if roles.drop_unlabelled else ''} {classes or ''}"
-
-
-def scores_key(rows_digest: str, scoring: ModelScoring) -> str:
-    """Return the key of the scores of a model."""
-    how = scoring.inputs, scoring.output, scoring.positive_unit, scoring.layer
-    return key_of("scores", rows_digest, scoring.model.digest, *how)
+    return score_rows(table.frame, scoring, table.classes, table.digest)
 
 
 @cached
@@ -143,12 +140,6 @@ def model_scores_of(table: Table, rows_digest: str, scoring: ModelScoring) -> Sc
 def ranking_scores_of(scores: Scores) -> Scores:
     require_ranking(scores)
     return scores
-
-
-def scheme_key(table: Table, scores: Scores, settings: Settings, tree: Partition | None) -> str:
-    """Return the key of the schemes that were compared or fitted."""
-    about_tree = None if tree is None else tree.digest
-    return key_of("scheme", table.digest, scores.digest, settings, about_tree)
 
 
 @cached
@@ -193,7 +184,7 @@ def partition_of(
     quick = settings.tree_size == "given" and settings.partition not in READ_SCORES
     if quick and table.rows <= PASSED_IN_PLACE:
         return grow_partition(table, split, settings, scores, _progress)
-    key = key_of("partition", table.digest, scores and scores.digest, settings)
+    key = partition_key(table, scores, settings)
     given = table, split, settings, scores
     return found_beside(
         key, "Growing the tree", lambda run: kept_call(run, key, grow_partition, *given)

@@ -25,15 +25,9 @@ from hetcal.runs.role_cells import RoleCells
 from hetcal.runs.run import Run
 from hetcal.runs.settings import CHOOSING, ENSEMBLES, Settings
 from hetcal.schemes.choice import Choice
+from hetcal.store.keys import NEED_SCORES, division, ensemble, for_classes, growth, rows_key
 from hetcal.store.store import StoredRun
 from pages.shared.flow import compute
-from pages.shared.flow.settings import (
-    NEED_SCORES,
-    division,
-    ensemble,
-    for_classes,
-    growth,
-)
 from pages.shared.state import Workspace, is_column_scoring, workspace
 
 
@@ -102,7 +96,7 @@ class Flow:
     @cached_property
     def rows_digest(self) -> str:
         """Changes when the rows or the number of classes change, not with other roles."""
-        return compute.rows_key(self.source.digest, self.workspace.roles, len(self.classes))
+        return rows_key(self.source.digest, self.workspace.roles, len(self.classes))
 
     @cached_property
     def split(self) -> Split:
