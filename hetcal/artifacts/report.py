@@ -86,7 +86,7 @@ def result_json(run: Run, given: Mapping[str, str] = NOTHING, *, timed: bool = T
     return to_json(document)
 
 
-def names_of_given(table: str, digest: str, scoring: Scoring) -> dict[str, str]:
+def names_of_given(table: str, digest: str, scoring: Scoring | None) -> dict[str, str]:
     """Name the table and the model of a run; files of one name are told apart by their content."""
     model = scoring.model if isinstance(scoring, ModelScoring) else None
     named = {} if model is None else {"model": f"{model.name} ({model.digest[:DIGITS]})"}

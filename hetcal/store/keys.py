@@ -3,6 +3,7 @@
 A change of other settings does not find it again.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hetcal.choices import ClassMethod
@@ -20,6 +21,11 @@ NEED_SCORES = (*READ_SCORES, "layer")
 def key_of(kind: str, *parts: object) -> str:
     """Return a key that changes with all that a result depends on."""
     return f"{kind}-{text_digest(repr(parts))}"
+
+
+def table_key(files: Sequence[object]) -> str:
+    """Return the key of the table of these files, see `TableFile`."""
+    return key_of("table", tuple(files))
 
 
 def rows_key(source_digest: str, roles: Roles, classes: int) -> str:

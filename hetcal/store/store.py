@@ -111,6 +111,10 @@ class StoredRun:
         """Whether this version has kept a result, without reading it."""
         return (self._results / key).exists()
 
+    def kept_results(self, kind: str) -> list[str]:
+        """Return the keys of one kind under which this version has kept results, in order."""
+        return sorted(each.name for each in self._results.glob(f"{kind}-*"))
+
     def result(self, key: str) -> Any:
         """Return a result that this version has kept; None if there is none."""
         try:

@@ -11,7 +11,10 @@ from hetcal.errors import JobError
 from hetcal.jobs.jobs import MOST, Job, Jobs, Work
 from hetcal.jobs.process import keep_ready
 from hetcal.models.process import keep_spare
+from hetcal.runs.settings import ENSEMBLES
+from hetcal.store.keys import key_of
 from hetcal.store.store import StoredRun
+from hetcal.store.work import verdict_call
 from pages.shared.state import current_run
 
 SOON = 0.8  # seconds that a page waits for new work before it shows how far that is
@@ -87,6 +90,21 @@ def ask(key: str, name: str, work: Callable[[StoredRun], Work], run: StoredRun) 
         job = jobs().ask(whole, name, run.id, work(run))
         job.wait(SOON)
     return job
+
+
+def find_verdict_beside(run: StoredRun) -> None:
+    """Have a run listed by its verdict that nobody has looked at since its scheme was found.
+
+    It is tried once for what the run has found so far.
+    """
+    about, found = run.about, run.kept_results("scheme")
+    waits_for_scheme = about.get("scheme") in ENSEMBLES and not found
+    known = "verdict" in about or not about.get("model") or about.get("saved")
+    if known or waits_for_scheme or any(each.open for each in jobs().of(run.id)):
+        return
+    key = f"{run.id} {key_of('verdict', run.revision, found, run.kept_results('scores'))}"
+    if jobs().find(key) is None:
+        jobs().ask(key, "Finding the verdict", run.id, verdict_call(run))
 
 
 def _heed_late_cancel(run: StoredRun) -> None:

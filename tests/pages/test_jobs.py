@@ -27,6 +27,7 @@ from tests.pages.visit import (
     the_run,
     upload,
     wait_for_jobs,
+    wait_until,
     with_scores,
     with_table,
 )
@@ -214,6 +215,56 @@ def test_a_click_on_cancel_that_comes_when_the_choice_has_begun_stops_the_choice
     assert says_cancelled(calm(second.run()), "Choosing a scheme")
     second = calm(wait_for_jobs(press(second, "Start again")))
     assert "AUC after" in metrics(second)
+
+
+def state(app):
+    """What the Runs page says of its one run."""
+    (text,) = (each for each in said(calm(app).caption) if "· changed " in each)
+    return text.partition(" · changed ")[0]
+
+
+def test_a_run_is_listed_with_its_verdict_though_nobody_has_looked_at_it(segments, held):
+    left = with_choice(segments, held)
+    other = open_page("pages/runs.py")
+    assert state(other) == "Choosing a scheme: Trying: forest … 30%"
+    held.go_on.set()
+    (job,) = jobs.jobs().of(the_run(left).id)
+    job.wait(PATIENCE)
+    assert "verdict" not in the_run(left).about
+    other = wait_until(other.run(), lambda: "AUC" in state(other))
+    about = the_run(left).about
+    assert state(other).startswith(f"{about['verdict']}: AUC {about['before']:.3f} → ")
+    shown = metrics(calm(go(left, "pages/results.py")))
+    assert f"{about['after']:.4f}" == shown["AUC after"]
+    assert len(held.calls) == 1
+
+
+def test_a_run_that_is_cancelled_or_fails_is_listed_so(segments, held):
+    app = wait_for_jobs(press(with_choice(segments, held), "Cancel"))
+    assert state(go(app, "pages/runs.py")) == "Choosing a scheme was cancelled"
+    held.error = TableError("It went wrong.", "It is needed.", "Do that.")
+    held.go_on.set()
+    app = wait_for_jobs(press(go(app, "pages/results.py"), "Start again"))
+    app = go(app, "pages/runs.py")
+    assert state(app) == "Choosing a scheme failed: It went wrong."
+    assert "verdict" not in the_run(app).about
+
+
+def test_a_run_that_waits_for_others_is_listed_so(segments, held, become, monkeypatch):
+    monkeypatch.setenv("HETCAL_JOBS", "1")
+    become("first")
+    with_choice(segments, held)
+    become("second")
+    second = go(go(with_scores(segments), "pages/results.py"), "pages/runs.py")
+    states = [each.partition(" · ")[0] for each in said(second.caption) if " · changed " in each]
+    assert states == [
+        "Choosing a scheme: Waiting for 1 other job …",
+        "Choosing a scheme: Trying: forest … 30%",
+    ]
+
+
+def test_a_run_without_scores_is_listed_as_not_finished(segments):
+    assert state(go(with_table(segments), "pages/runs.py")) == "not finished"
 
 
 def test_one_tree_takes_the_place_of_a_cancelled_choice(segments, held):

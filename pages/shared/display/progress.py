@@ -115,6 +115,16 @@ def _listed() -> None:
         st.caption(f"{counted(others, 'job')} of others before yours")
 
 
+def in_words(job: Job) -> str:
+    """Say what a job does, or what became of one that has not found its result."""
+    name = plain(job.name)
+    if job.open:
+        return f"{name}: {_bar(job.done, job.doing, job.left)[1] if job.doing else _begins(job)}"
+    if job.state == "failed":
+        return f"{name} failed: {plain(job.error.wrong)}"
+    return f"{name} was cancelled"
+
+
 def _begins(job: Job) -> str:
     before = len(jobs().before(job))
     return f"Waiting for {counted(before, 'other job')} …" if before else "Starting …"

@@ -25,7 +25,7 @@ from hetcal.progress import Progress, silent
 from hetcal.results.curves import Curves, result_curves
 from hetcal.results.histograms import ScoreHistograms, score_histograms
 from hetcal.results.overconfidence import diagnose
-from hetcal.runs.fitting import allowed_kinds, ensemble_rows, grow_partition
+from hetcal.runs.fitting import chosen_among, ensemble_rows, grow_partition, take_rung
 from hetcal.runs.role_cells import SKETCHED_FROM, RoleCells
 from hetcal.runs.run import FirstPass, Run, finish_run, first_pass, fit_maps, readable, split_table
 from hetcal.runs.settings import CHOOSING, READ_SCORES, Settings
@@ -37,6 +37,7 @@ from hetcal.store.keys import (
     partition_key,
     scheme_key,
     scores_key,
+    table_key,
     trial,
 )
 from hetcal.store.store import StoredRun
@@ -69,7 +70,7 @@ def source_of(
     """Read the table of this run, or of a run that begins."""
     if size_of(files) <= READ_IN_PLACE:
         return read_source(files, _progress)
-    key, name = key_of("table", files), f"Reading {', '.join(each.name for each in files)}"
+    key, name = table_key(files), f"Reading {', '.join(each.name for each in files)}"
     return found_beside(key, name, lambda run: kept_call(run, key, read_source, files), _run)
 
 
@@ -164,16 +165,9 @@ def choice_of(
     tree: Partition | None,
 ) -> Choice:
     """Choose among the schemes, or take the rung that the user chose; they are tried once."""
-    tried = trial(settings)
-    found, kinds = trial_of(table, scores, tried, tree), allowed_kinds(settings)
-    if settings.partition not in CHOOSING:
-        return found
     if settings.take is None:
-        return found if kinds == allowed_kinds(tried) else found.among(kinds)
-    found = choice_of(table, scores, replace(settings, take=None), tree)
-    # The rung may have been taken for another label, with other rungs.
-    known = settings.take in found.candidates["name"].tolist()
-    return found.take(settings.take) if known else found
+        return chosen_among(trial_of(table, scores, trial(settings), tree), settings)
+    return take_rung(choice_of(table, scores, replace(settings, take=None), tree), settings.take)
 
 
 @cached
