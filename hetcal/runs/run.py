@@ -138,9 +138,14 @@ class Run:
             return compared
         rows, table, controls = self.split.test, self.table, self.controls
         about_rows = table.y[rows], self.leaf[rows], table.weight_of(rows)
-        logits = self.after_of(rows), controls.without, controls.centred
+        logits = self.test_logits, controls.without, controls.centred
         after, without, centred = (Cells.of_rows(each, *about_rows) for each in logits)
         return replace(compared, after=after, without=without, centred=centred)
+
+    @cached_property
+    def test_logits(self) -> Floats:
+        """Calibrated logits of the test rows."""
+        return self.after_of(self.split.test)
 
     @cached_property
     def controls(self) -> Controls:

@@ -46,6 +46,7 @@ from hetcal.store.keys import (
 from hetcal.store.store import Store, StoredRun
 from hetcal.store.workspace import TableFile, Workspace, workspace_of
 
+READ = 0.5  # share of the work that is done when the table has been read, without its scheme
 PAUSE = 0.2  # seconds between two looks at a training
 
 
@@ -102,8 +103,10 @@ def find_verdict(run: StoredRun, progress: Progress = silent) -> None:
     store = Store(run.folder.parents[1])
     run = store.get(run.id)
     here = workspace_of(run)
-    source = run.result(table_key(here.files)) or read_source(here.files, progress)
-    finished = _finished(run, here, source, progress)
+    source = run.result(table_key(here.files)) or read_source(
+        here.files, between(progress, 0.0, READ)
+    )
+    finished = _finished(run, here, source, between(progress, READ, 1.0))
     if finished is None:
         return
     names = ", ".join(each.name for each in here.files)
@@ -135,6 +138,7 @@ def _finished(run: StoredRun, here: Workspace, source: Source, progress: Progres
         choice = _kept_choice(run, table, scores, settings)
         if choice is None:
             return None
+    progress(0.0, "Evaluating the test rows")
     return evaluate_all(table, scores, settings, here.partition, progress, choice=choice)
 
 

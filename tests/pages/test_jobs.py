@@ -4,6 +4,7 @@ from dataclasses import replace
 from threading import Event
 
 import pytest
+import streamlit as st
 
 from hetcal.data.demo import DEMO_NETWORKS
 from hetcal.errors import TableError
@@ -350,6 +351,26 @@ def test_a_large_file_is_read_beside_the_page(segments, monkeypatch, counted):
     assert len(read) == 1
     upload(go(app, "pages/data.py"), "data_file", "notes.csv", b"PK\x03\x04" + bytes(2000))
     assert the_error(app).startswith("'notes.csv' is a zip archive or an Excel workbook")
+
+
+def test_the_test_rows_of_a_large_table_are_evaluated_beside_the_page(
+    segments, monkeypatch, counted
+):
+    forest = calm(go(with_scores(segments), "pages/partition.py"))
+    forest = forest.selectbox(key="setting_partition").select("forest").run()
+    in_place = metrics(calm(go(forest, "pages/results.py")))
+    assert not the_run(forest).kept_results("evaluation")
+    monkeypatch.setattr(compute, "PASSED_IN_PLACE", 1000)
+    calls = counted("evaluate_rows")
+    st.cache_resource.clear()  # what was computed in place
+    large = calm(wait_for_jobs(open_page("pages/results.py", run=the_run(forest).id)))
+    assert metrics(large) == in_place
+    (found,) = the_run(forest).kept_results("evaluation")
+    assert len(calls) == 1
+    large = go(large, "pages/partition.py").selectbox(key="setting_partition").select("boosted")
+    calm(wait_for_jobs(go(large.run(), "pages/results.py")))
+    (other,) = the_run(forest).kept_results("evaluation")
+    assert other != found
 
 
 def test_the_button_of_a_job_can_be_pressed_once(segments, held):

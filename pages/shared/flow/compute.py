@@ -25,6 +25,7 @@ from hetcal.progress import Progress, silent
 from hetcal.results.curves import Curves, result_curves
 from hetcal.results.histograms import ScoreHistograms, score_histograms
 from hetcal.results.overconfidence import diagnose
+from hetcal.runs.evaluated import Evaluated, evaluate_rows, rows_to_evaluate, with_evaluation
 from hetcal.runs.fitting import chosen_among, ensemble_rows, grow_partition, take_rung
 from hetcal.runs.role_cells import SKETCHED_FROM, RoleCells
 from hetcal.runs.run import FirstPass, Run, finish_run, first_pass, fit_maps, readable, split_table
@@ -252,7 +253,21 @@ def run_of(
     if isinstance(calibrator, LeafCalibrator):
         calibrator = calibrator.with_min_rows(settings.min_rows)
     finished = finish_run(passed, settings, partition, calibrator, choice)
-    return replace(finished, findings=findings)
+    finished = replace(finished, findings=findings)
+    if table.classes or not passed.cells.exact or table.rows <= PASSED_IN_PLACE:
+        return finished
+    return with_evaluation(finished, _evaluated_beside(finished))
+
+
+def _evaluated_beside(finished: Run) -> Evaluated:
+    key = key_of("evaluation", finished.digest)
+
+    def work(run: StoredRun) -> Work:
+        for each in run.kept_results("evaluation"):  # one has three numbers for each test row
+            run.forget_result(each)
+        return kept_call(run, key, evaluate_rows, rows_to_evaluate(finished))
+
+    return found_beside(key, "Evaluating the test rows", work)
 
 
 @cached
