@@ -14,7 +14,7 @@ from pages.shared.display.columns import DESCRIBED, NO_ROWS, balance_columns
 from pages.shared.display.messages import plain, show_finding
 from pages.shared.display.progress import shown_progress
 from pages.shared.display.tables import draw_table
-from pages.shared.display.widgets import how_to_read
+from pages.shared.display.widgets import how_to_read, show_known_class
 from pages.shared.flow.flow import current_flow
 from pages.shared.frame import open_page, shown_errors
 from pages.shared.links import page_link
@@ -57,6 +57,7 @@ split_controls(source)
 with shown_errors(), shown_progress() as progress:
     flow = current_flow(progress)
     balance, findings = flow.balance, flow.findings
+show_known_class(flow.classes)
 draw_table(balance, balance_columns(balance), NO_ROWS)
 how_to_read(
     "Network and tree are fitted on train rows, the best epoch is chosen on validation rows, maps "

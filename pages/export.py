@@ -51,7 +51,7 @@ with downloaded:
         {
             "artifact.zip": partial(artifact_bytes, run, scoring),
             "partition.json": run.partition.to_json,
-            "result.json": partial(result_json, run),
+            "result.json": partial(result_json, run, flow.named),
         },
         first="primary",
     )

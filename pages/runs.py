@@ -1,4 +1,4 @@
-"""Runs: all that are kept, to go on with, to rename and to delete."""
+"""Runs: all that are kept and what becomes of them, to go on with, to rename and to delete."""
 
 import streamlit as st
 

@@ -1,7 +1,7 @@
 """Finished runs as a comparison takes them: from memory, or from the folders that `run` wrote."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from pyarrow import ArrowInvalid
 from scipy.special import logit
 
 from hetcal.arrays import Floats, Ints
-from hetcal.artifacts.report import chosen_settings, column_digests, to_json
+from hetcal.artifacts.report import NOTHING, chosen_settings, column_digests, to_json
 from hetcal.choices import optional_name
 from hetcal.data.columns import value_codes
 from hetcal.data.text import is_readable
@@ -25,10 +25,12 @@ LEAST = np.finfo(np.float64).tiny  # of a probability, so that its logarithm is 
 MOST = 1 - 2.0**-53  # and that of the other class
 
 
-def compared_run(name: str, run: Run) -> ComparedRun:
-    """Return what a comparison needs of a run in memory."""
+def compared_run(name: str, run: Run, given: Mapping[str, str] = NOTHING) -> ComparedRun:
+    """Return what a comparison needs of a run in memory; `given` as in `result_json`."""
     rows, table = run.split.test, run.table
-    more = {
+    chosen = {
+        **given,
+        **chosen_settings(run),
         "scheme": optional_name(run.scheme_name),
         "scores": run.scores.how,
         "hetcal": __version__,
@@ -37,10 +39,10 @@ def compared_run(name: str, run: Run) -> ComparedRun:
         name=name,
         y=table.y[rows],
         before=run.scores.logit[rows],
-        after=run.after_of(rows),
+        after=run.test_logits,
         rows=table.row_numbers()[rows],
         columns=column_digests(table.X.iloc[rows]),
-        settings={key: _words(value) for key, value in (chosen_settings(run) | more).items()},
+        settings={key: _words(value) for key, value in chosen.items()},
         classes=run.classes,
         weight=table.weight_of(rows),
         group=table.group(rows),

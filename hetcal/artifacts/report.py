@@ -3,6 +3,7 @@
 import io
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 
 import numpy as np
@@ -20,19 +21,25 @@ from hetcal.data.splits import ROLES
 from hetcal.data.table import ALL_ROWS, class_shares
 from hetcal.digests import bytes_digest
 from hetcal.errors import TableError
+from hetcal.models.scoring import ModelScoring, Scoring
 from hetcal.partitions.partition import leaf_table
 from hetcal.results.evaluation import ByClass, Evaluation
 from hetcal.runs.run import Run
 from hetcal.version import __version__
 
+DIGITS = 8  # of a digest, enough to tell files apart
 WRITTEN = 1 << 18  # rows that are turned into text at a time
 LIFT = ("auc", "percent", "se", "z", "p", "low", "high")
 ADDS = ("before", "after", "auc", "se", "p", "low", "high")
 
 
-def result_json(run: Run, *, timed: bool = True) -> str:
+NOTHING: Mapping[str, str] = {}
+
+
+def result_json(run: Run, given: Mapping[str, str] = NOTHING, *, timed: bool = True) -> str:
     """Write the result of a run; numbers that are not defined become null.
 
+    `given` names its table and its model, see `names_of_given`.
     Only the `seconds` of the ladder, which are there if it is `timed`, differ between equal runs.
     """
     evaluation, scores = run.evaluation, run.scores
@@ -73,10 +80,17 @@ def result_json(run: Run, *, timed: bool = True) -> str:
             for each in run.findings
         ],
         "notes": [*run.notes, *([run.computed_on] if evaluation.sketched else [])],
-        "settings": chosen_settings(run),
+        "settings": {**given, **chosen_settings(run)},
         "test_columns": column_digests(run.table.X.iloc[run.split.test]),
     }
     return to_json(document)
+
+
+def names_of_given(table: str, digest: str, scoring: Scoring | None) -> dict[str, str]:
+    """Name the table and the model of a run; files of one name are told apart by their content."""
+    model = scoring.model if isinstance(scoring, ModelScoring) else None
+    named = {} if model is None else {"model": f"{model.name} ({model.digest[:DIGITS]})"}
+    return {"table": f"{table} ({digest[:DIGITS]})", **named}
 
 
 def chosen_settings(run: Run) -> dict[str, object]:

@@ -84,6 +84,7 @@ def run_command(options: argparse.Namespace) -> None:
         from hetcal.artifacts.artifact import artifact_bytes
         from hetcal.artifacts.report import (
             labelled_test_rows,
+            names_of_given,
             result_json,
             table_bytes,
             with_columns,
@@ -97,8 +98,9 @@ def run_command(options: argparse.Namespace) -> None:
     sys.stdout.flush()
     carried = carried_columns(options, table.frame).iloc[finished.split.test]
     scored = with_columns(labelled_test_rows(finished), carried)
+    named = names_of_given(Path(options.table).name, source.digest, scoring)
     files = {
-        "result.json": result_json(finished).encode(),
+        "result.json": result_json(finished, named).encode(),
         "artifact.zip": artifact_bytes(finished, scoring),
         "partition.json": finished.partition.to_json().encode(),
         "scored.parquet": table_bytes(scored, "scored.parquet"),
@@ -109,7 +111,7 @@ def run_command(options: argparse.Namespace) -> None:
         (options.out / name).write_bytes(content)
     say(f"Written to {options.out}: {', '.join(files)}")
     if store is not None:
-        _keep(store, options, scoring, finished, partition, files)
+        _keep(store, options, scoring, finished, partition, files, named, source.digest)
 
 
 def _keep(
@@ -119,11 +121,13 @@ def _keep(
     finished: "Run",
     partition: "Partition | None",
     files: dict[str, bytes],
+    named: Mapping[str, str],
+    source_digest: str,
 ) -> None:
     from hetcal.store.finished import keep_run
 
-    table = options.table, _dialect(options)
-    kept = keep_run(store, options.keep, *table, scoring, finished, partition, files)
+    parts = scoring, finished, partition, files, named, source_digest
+    kept = keep_run(store, options.keep, options.table, _dialect(options), *parts)
     say(f"Kept as '{kept.name}': hetcal runs show {kept.id}, or Runs in the app.")
 
 

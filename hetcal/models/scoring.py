@@ -378,6 +378,7 @@ def start_rows(
                     "Choose from these, or choose a table that has the scores.",
                 ),
             )
+    digest = f"{digest} {scoring}"
     if classes:
         return scores_from_columns(frame, scoring.columns, scoring.kind, digest)
     (column,) = scoring.columns

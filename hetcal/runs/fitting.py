@@ -130,6 +130,20 @@ def allowed_kinds(settings: Settings) -> tuple[Kind, ...]:
     return KINDS if settings.partition == "best" else ALLOWED
 
 
+def chosen_among(tried: Choice, settings: Settings) -> Choice:
+    """Choose as the settings say from what was tried for `auto`, or keep what they name."""
+    kinds = allowed_kinds(settings)
+    same = settings.partition not in CHOOSING or kinds == ALLOWED
+    return tried if same else tried.among(kinds)
+
+
+def take_rung(found: Choice, name: str | None) -> Choice:
+    """Take a rung; one that was named for another label, with other rungs, is left out."""
+    if name is None or name not in found.candidates["name"].tolist():
+        return found
+    return found.take(name)
+
+
 def fit_roles(
     settings: Settings,
     training: SchemeRows,

@@ -138,9 +138,14 @@ class Run:
             return compared
         rows, table, controls = self.split.test, self.table, self.controls
         about_rows = table.y[rows], self.leaf[rows], table.weight_of(rows)
-        logits = self.after_of(rows), controls.without, controls.centred
+        logits = self.test_logits, controls.without, controls.centred
         after, without, centred = (Cells.of_rows(each, *about_rows) for each in logits)
         return replace(compared, after=after, without=without, centred=centred)
+
+    @cached_property
+    def test_logits(self) -> Floats:
+        """Calibrated logits of the test rows."""
+        return self.after_of(self.split.test)
 
     @cached_property
     def controls(self) -> Controls:
@@ -394,6 +399,7 @@ def run(
     partition: Partition | None = None,
     progress: Progress = silent,
     tell: Tell = lambda _: None,
+    choice: Choice | None = None,
 ) -> Run:
     """Calibrate the scores of a table, for any number of classes.
 
@@ -418,6 +424,8 @@ def run(
     tell : callable, optional
         Called with the findings about table, split and scores, before anything is fitted on
         them; twice where a model is still running: first with those about the table.
+    choice : Choice, optional
+        The scheme that the settings ask for, where it was found before.
 
     Returns
     -------
@@ -433,7 +441,7 @@ def run(
     HetcalError
         When the rows cannot be split, scored or calibrated.
     """
-    split, choice, growth = split_table(table, settings), None, None
+    split, growth = split_table(table, settings), None
     about_table, waiting = tuple(check_table(table, split)), not isinstance(scores, Scores)
     if waiting:
         tell(about_table)
@@ -449,7 +457,7 @@ def run(
         findings = *about_scores, *about_table
         tell(about_scores if waiting else findings)
         if partition is None:
-            partition, choice = divide(table, scores, split, settings, progress, growth)
+            partition, choice = divide(table, scores, split, settings, progress, growth, choice)
     finally:
         if growth is not None:
             growth.stop()
@@ -470,16 +478,20 @@ def divide(
     settings: Settings,
     progress: Progress = silent,
     growth: Growth | None = None,
+    choice: Choice | None = None,
 ) -> tuple[Partition, Choice | None]:
-    """Grow the partition that the settings name, or choose it together with its maps."""
+    """Grow the partition that the settings name, or choose it together with its maps.
+
+    A `choice` that was made before is used.
+    """
     if settings.partition not in ENSEMBLES:
         return grow_partition(table, split, settings, scores), None
     require_ranking(scores)
     if table.classes:  # the tree is shown, whether or not its leaves get maps
         tree = grow_partition(table, split, settings, scores, between(progress, 0.0, 0.2))
         choosing = between(progress, 0.2, 1.0)
-        return tree, fit_ensemble(table, scores, split, settings, choosing, tree)
-    choice = fit_ensemble(table, scores, split, settings, progress, growth=growth)
+        return tree, choice or fit_ensemble(table, scores, split, settings, choosing, tree)
+    choice = choice or fit_ensemble(table, scores, split, settings, progress, growth=growth)
     return choice.scheme.partition or grow_partition(table, split, settings, scores), choice
 
 

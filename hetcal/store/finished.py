@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,21 @@ from hetcal.models.file import inspect_model
 from hetcal.models.scoring import ModelScoring, Scoring
 from hetcal.partitions.partition import Partition
 from hetcal.results.compare import ComparedRun
-from hetcal.runs.run import Run
+from hetcal.runs.fitting import allowed_kinds
+from hetcal.runs.run import Run, class_method
+from hetcal.runs.settings import CHOOSING
 from hetcal.store.files import make_folder, write_file
+from hetcal.store.keys import (
+    NEED_SCORES,
+    ensemble,
+    for_classes,
+    growth,
+    partition_key,
+    rows_key,
+    scheme_key,
+    scores_key,
+    trial,
+)
 from hetcal.store.store import Store, StoredRun
 from hetcal.store.workspace import TableFile, Workspace, remember
 
@@ -32,10 +46,13 @@ def keep_run(
     finished: Run,
     partition: Partition | None,
     files: dict[str, bytes],
+    named: Mapping[str, str],
+    source_digest: str,
 ) -> StoredRun:
     """Keep a run of the command line: copies of what it was given, and what it wrote.
 
-    A table that is a folder is not copied.
+    A table that is a folder is not copied. `named` are the table and the model in words;
+    `source_digest` is that of the table as it was read.
     """
     run, classes = store.new(name), finished.classes or None
     if isinstance(scoring, ModelScoring):
@@ -49,13 +66,36 @@ def keep_run(
         scoring=scoring,
         partition=partition,
         classes=classes,
+        class_method=class_method(finished.settings),
     )
     folder = make_folder(run.folder / OUT)
     for each, content in files.items():
         write_file(folder / each, content)
-    keep_compared(run, finished)
+    keep_compared(run, finished, named)
+    _keep_found(run, given, finished, source_digest)
     facts = {"rows": finished.table.rows, **found_facts(finished)}
     return store.change(run.id, None, lambda latest: remember(latest, given, **facts))
+
+
+def _keep_found(run: StoredRun, given: Workspace, finished: Run, source_digest: str) -> None:
+    """Keep what took long under the keys by which pages look for it."""
+    table, scores, choice = finished.table, finished.scores, finished.choice
+    settings, classes, scoring = finished.settings, finished.classes, given.scoring
+    if isinstance(scoring, ModelScoring):
+        rows = rows_key(source_digest, table.roles, len(classes))
+        run.keep_result(scores_key(rows, scoring), scores)
+    if classes:
+        settings = for_classes(settings, given.class_method)
+    if choice is not None:
+        tried = trial(ensemble(settings))
+        # Pages choose among all that was tried, and take a rung in a second step.
+        first = tried == ensemble(settings) or tried.partition not in CHOOSING
+        found = choice if first else choice.among(allowed_kinds(tried))
+        tree = finished.partition if classes else None
+        run.keep_result(scheme_key(table, scores, tried, tree), found)
+    if given.partition is None and (choice is None or classes or choice.scheme.partition is None):
+        read = scores if settings.partition in NEED_SCORES else None
+        run.keep_result(partition_key(table, read, growth(settings)), finished.partition)
 
 
 def found_facts(finished: Run) -> dict[str, Any]:
@@ -70,11 +110,11 @@ def found_facts(finished: Run) -> dict[str, Any]:
     }
 
 
-def keep_compared(run: StoredRun, finished: Run) -> None:
+def keep_compared(run: StoredRun, finished: Run, named: Mapping[str, str]) -> None:
     """Keep what a comparison needs, under the digest of the finished run."""
     known = run.result(COMPARED)
     if known is None or known[0] != finished.digest:
-        run.keep_result(COMPARED, (finished.digest, compared_run(run.name, finished)))
+        run.keep_result(COMPARED, (finished.digest, compared_run(run.name, finished, named)))
 
 
 def compared_of(run: StoredRun) -> ComparedRun:

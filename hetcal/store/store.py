@@ -107,6 +107,14 @@ class StoredRun:
         self.forget_old_results()
         write_file(folder / key, lambda file: pickle.dump(result, file, pickle.HIGHEST_PROTOCOL))
 
+    def has_result(self, key: str) -> bool:
+        """Whether this version has kept a result, without reading it."""
+        return (self._results / key).exists()
+
+    def kept_results(self, kind: str) -> list[str]:
+        """Return the keys of one kind under which this version has kept results, in order."""
+        return sorted(each.name for each in self._results.glob(f"{kind}-*"))
+
     def result(self, key: str) -> Any:
         """Return a result that this version has kept; None if there is none."""
         try:
@@ -116,6 +124,10 @@ class StoredRun:
             return None
         except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, OSError):
             return None  # of a part of hetcal that has changed since: it is found again
+
+    def forget_result(self, key: str) -> None:
+        """Delete a result, if this version has kept it."""
+        (self._results / key).unlink(missing_ok=True)
 
     def forget_old_results(self) -> None:
         """Delete what other versions have found."""

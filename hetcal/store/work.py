@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +15,38 @@ from hetcal.artifacts.artifact import (
     open_artifact,
     score_with_artifact,
 )
+from hetcal.artifacts.report import names_of_given
 from hetcal.data.reading import Source, file_per_role, from_path, one_file, read_file
+from hetcal.data.scores import Scores
 from hetcal.data.splits import Split
-from hetcal.data.table import Table
+from hetcal.data.table import Table, make_table
 from hetcal.jobs.process import Call
 from hetcal.models.network import NetworkSettings
-from hetcal.models.scoring import ModelScoring, ScoringJob, start_scoring
+from hetcal.models.scoring import ModelScoring, Scoring, ScoringJob, score_rows, start_scoring
 from hetcal.models.training import TrainingJob, start_training
 from hetcal.partitions.partition import Partition
 from hetcal.progress import Progress, between, silent
-from hetcal.runs.fitting import fit_roles
-from hetcal.runs.settings import Settings
+from hetcal.runs.fitting import chosen_among, fit_roles, grow_partition, take_rung
+from hetcal.runs.run import Run, split_table
+from hetcal.runs.run import run as evaluate_all
+from hetcal.runs.settings import ENSEMBLES, Settings
 from hetcal.schemes.choice import Choice
 from hetcal.schemes.rows import SchemeRows
-from hetcal.store.store import StoredRun
-from hetcal.store.workspace import TableFile
+from hetcal.store.finished import found_facts, keep_compared
+from hetcal.store.keys import (
+    ensemble,
+    for_classes,
+    growth,
+    rows_key,
+    scheme_key,
+    scores_key,
+    table_key,
+    trial,
+)
+from hetcal.store.store import Store, StoredRun
+from hetcal.store.workspace import TableFile, Workspace, workspace_of
 
+READ = 0.5  # share of the work that is done when the table has been read, without its scheme
 PAUSE = 0.2  # seconds between two looks at a training
 
 
@@ -75,6 +91,72 @@ def find_scheme(
 ) -> Choice:
     """Fit the scheme that the settings name, or choose one, on rows of `ensemble_rows`."""
     return fit_roles(settings, training, held, None, progress, tree)
+
+
+def verdict_call(run: StoredRun) -> Call:
+    """Return work that lists a run by its verdict, in a process of its own."""
+    return Call(find_verdict, run)
+
+
+def find_verdict(run: StoredRun, progress: Progress = silent) -> None:
+    """List a run by its verdict, if its scores and its scheme were found; nobody need open it."""
+    store = Store(run.folder.parents[1])
+    run = store.get(run.id)
+    here = workspace_of(run)
+    source = run.result(table_key(here.files)) or read_source(
+        here.files, between(progress, 0.0, READ)
+    )
+    finished = _finished(run, here, source, between(progress, READ, 1.0))
+    if finished is None:
+        return
+    names = ", ".join(each.name for each in here.files)
+    keep_compared(run, finished, names_of_given(names, source.digest, here.scoring))
+    facts = found_facts(finished)
+
+    def note(latest: StoredRun) -> StoredRun:
+        # Somebody may have changed it meanwhile.
+        same = latest.state == run.state
+        return replace(latest, about={**latest.about, **facts}) if same else latest
+
+    store.change(run.id, None, note)
+
+
+def _finished(run: StoredRun, here: Workspace, source: Source, progress: Progress) -> Run | None:
+    """Evaluate a run by what it has kept; None if that is not enough."""
+    if here.roles is None or here.scoring is None:
+        return None
+    table = make_table(source.frame, here.roles, source.digest, here.classes)
+    settings, choice = here.settings, None
+    if table.classes:
+        settings = for_classes(settings, here.class_method)
+    scores = _kept_scores(
+        run, here.scoring, table, rows_key(source.digest, here.roles, len(table.classes))
+    )
+    if scores is None:
+        return None
+    if here.partition is None and settings.partition in ENSEMBLES:
+        choice = _kept_choice(run, table, scores, settings)
+        if choice is None:
+            return None
+    progress(0.0, "Evaluating the test rows")
+    return evaluate_all(table, scores, settings, here.partition, progress, choice=choice)
+
+
+def _kept_scores(run: StoredRun, scoring: Scoring, table: Table, rows_digest: str) -> Scores | None:
+    if isinstance(scoring, ModelScoring):
+        found: Scores | None = run.result(scores_key(rows_digest, scoring))
+        return found
+    if len(scoring.columns) != (len(table.classes) or 1):
+        return None  # they are those of the label before
+    return score_rows(table.frame, scoring, table.classes, table.digest)
+
+
+def _kept_choice(run: StoredRun, table: Table, scores: Scores, settings: Settings) -> Choice | None:
+    asked, tree = ensemble(settings), None
+    if table.classes:
+        tree = grow_partition(table, split_table(table, settings), growth(settings))
+    tried: Choice | None = run.result(scheme_key(table, scores, trial(asked), tree))
+    return None if tried is None else take_rung(chosen_among(tried, asked), asked.take)
 
 
 def score_file(

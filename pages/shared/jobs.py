@@ -7,12 +7,14 @@ from typing import Any
 
 import streamlit as st
 
-from hetcal.digests import text_digest
 from hetcal.errors import JobError
 from hetcal.jobs.jobs import MOST, Job, Jobs, Work
 from hetcal.jobs.process import keep_ready
 from hetcal.models.process import keep_spare
+from hetcal.runs.settings import ENSEMBLES
+from hetcal.store.keys import key_of
 from hetcal.store.store import StoredRun
+from hetcal.store.work import verdict_call
 from pages.shared.state import current_run
 
 SOON = 0.8  # seconds that a page waits for new work before it shows how far that is
@@ -34,11 +36,6 @@ def jobs() -> Jobs:
     keep_ready(True, REST)
     keep_spare(REST)
     return Jobs(int(os.environ.get("HETCAL_JOBS") or MOST))
-
-
-def key_of(kind: str, *parts: object) -> str:
-    """Return a key that changes with all that a result depends on."""
-    return f"{kind}-{text_digest(repr(parts))}"
 
 
 def found_beside(
@@ -74,10 +71,18 @@ def found_beside(
 
 
 def ask(key: str, name: str, work: Callable[[StoredRun], Work], run: StoredRun) -> Job:
-    """Return the job of a run with this key, whatever became of it, or begin one."""
+    """Return the job of a run with this key, whatever became of it, or begin one.
+
+    Raises
+    ------
+    Unfinished
+        If the work before was cancelled as it ended: what it found is kept, nothing follows it.
+    """
     whole = f"{run.id} {key}"
     job = jobs().find(whole)
-    if job is None or (job.state == "done" and run.result(key) is None):
+    if job is None or (job.state == "done" and not run.has_result(key)):
+        if key != TRAINING:
+            _heed_late_cancel(run)
         for each in jobs().of(run.id):
             # What the settings no longer ask for is not waited for.
             if each.key == whole or (each.open and _kind(each.key) == _kind(whole)):
@@ -85,6 +90,43 @@ def ask(key: str, name: str, work: Callable[[StoredRun], Work], run: StoredRun) 
         job = jobs().ask(whole, name, run.id, work(run))
         job.wait(SOON)
     return job
+
+
+def find_verdict_beside(run: StoredRun) -> None:
+    """Have a run listed by its verdict that nobody has looked at since its scheme was found.
+
+    It is tried once for what the run has found so far.
+    """
+    about, found = run.about, run.kept_results("scheme")
+    waits_for_scheme = about.get("scheme") in ENSEMBLES and not found
+    known = "verdict" in about or not about.get("model") or about.get("saved")
+    if known or waits_for_scheme or any(each.open for each in jobs().of(run.id)):
+        return
+    key = f"{run.id} {key_of('verdict', run.revision, found, run.kept_results('scores'))}"
+    if jobs().find(key) is None:
+        jobs().ask(key, "Finding the verdict", run.id, verdict_call(run))
+
+
+def _heed_late_cancel(run: StoredRun) -> None:
+    for each in jobs().of(run.id):
+        if was_cancelled(each) and run.has_result(each.key.split()[-1]):
+            raise Unfinished(each)
+
+
+def was_cancelled(job: Job) -> bool:
+    """Whether nobody wants what follows from a job; a training that was stopped has its network."""
+    late = job.cancelled and job.state == "done" and not _is_training(job)
+    return late or job.state == "cancelled"
+
+
+def cancel(job: Job) -> None:
+    """End a job; where it has ended by the time of the click, end what it was needed for.
+
+    What the user wants to stop is all that follows from one click.
+    """
+    after = [each for each in open_jobs() if not _is_training(each)]
+    for each in [job] if job.open or not after else after:
+        each.cancel()
 
 
 def forget(key: str) -> None:
@@ -103,6 +145,10 @@ def end_jobs(number: str) -> None:
     """End all jobs of a run that is to be deleted."""
     for each in jobs().of(number):
         forget(each.key)
+
+
+def _is_training(job: Job) -> bool:
+    return job.key.endswith(f" {TRAINING}")
 
 
 def _kind(key: str) -> str:

@@ -117,7 +117,7 @@ def time_passes(visitor: Visitor, table: Path, rows: int, one_tree: bool) -> Non
     path.fill(str(table))
     started = time.monotonic()
     path.press("Enter")
-    expect(visitor.page.get_by_text(f"{rows:,} rows")).to_be_visible()
+    expect(visitor.page.get_by_text(f"In use: {rows:,} rows")).to_be_visible()
     say(f"  {'Data, first rows':<48}{time.monotonic() - started:8.1f} s")
     expect(visitor.page.get_by_text("Next: scores")).to_be_visible()
     visitor.settle()
@@ -127,6 +127,8 @@ def time_passes(visitor: Visitor, table: Path, rows: int, one_tree: bool) -> Non
     for name in PASSES:
         started = time.monotonic()
         visitor.walk_to(name)
+        expect(visitor.page.get_by_role("button", name="Cancel")).to_have_count(0)
+        visitor.settle()
         say(f"  {f'{name}, first visit':<48}{time.monotonic() - started:8.1f} s")
 
 

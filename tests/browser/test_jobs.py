@@ -52,3 +52,13 @@ def test_choosing_a_scheme_is_cancelled_while_it_runs(visitor):
     visitor.press("Use the paper's one tree instead")
     expect(visitor.page.get_by_test_id("stMetric").filter(has_text="AUC after")).to_be_visible()
     assert float(visitor.metric("AUC after")) > float(visitor.metric("AUC before"))
+
+
+def test_runs_shows_the_verdict_of_a_run_that_was_left_while_it_worked(visitor):
+    visitor.open()
+    visitor.press("The paper's example")
+    expect(visitor.sidebar.get_by_text(CHOOSING)).to_be_visible()
+    visitor.walk_to("Runs")
+    run = visitor.page.get_by_test_id("stVerticalBlock").filter(has_text="(shown now)").last
+    expect(run.get_by_text(f"{CHOOSING}:")).to_be_visible()
+    expect(run.get_by_text(re.compile(r"AUC 0\.\d+ → 0\.\d+"))).to_be_visible()

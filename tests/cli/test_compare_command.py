@@ -1,3 +1,4 @@
+import hashlib
 import json
 
 import numpy as np
@@ -8,6 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from hetcal.artifacts.compared import compared_run, read_compared
 from hetcal.cli.main import main
+from hetcal.data.demo import DEMO_NETWORKS, demo_table
 from hetcal.data.scores import scores_from_column
 from hetcal.data.table import Roles, make_table
 from hetcal.runs.run import run as run_all
@@ -100,7 +102,31 @@ def test_a_folder_gives_what_the_run_in_memory_gives(segments, tmp_path):
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
     assert expit(found.after) == pytest.approx(expit(expected.after), abs=1e-15)
     assert found.columns == expected.columns
-    assert found.settings == expected.settings
+    table_name = found.settings["table"]
+    assert table_name.startswith("table.csv (")
+    assert found.settings == {**expected.settings, "table": table_name}
+
+
+@pytest.mark.network
+def test_tables_and_models_of_one_name_are_told_apart_by_their_content(tmp_path, capsys):
+    demo_table().to_csv(tmp_path / "customers.csv", index=False)
+    for name, network in zip("ab", DEMO_NETWORKS.values(), strict=False):
+        (tmp_path / f"{name}.folder").mkdir()
+        model = tmp_path / f"{name}.folder" / "network.keras"
+        model.write_bytes(network.content())
+        line = ("--label", "churned", "--positive", "yes", "--model", str(model), "--split")
+        one_leaf = ("split", "--partition", "tree", "--max-depth", "1")
+        run(tmp_path / "customers.csv", tmp_path / name, *line, *one_leaf)
+    capsys.readouterr()
+    assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    said = capsys.readouterr().out
+    digests = [
+        hashlib.sha256((tmp_path / f"{name}.folder" / "network.keras").read_bytes()).hexdigest()[:8]
+        for name in "ab"
+    ]
+    models = (f"{name}: network.keras ({each})" for name, each in zip("ab", digests, strict=True))
+    assert f"  model  {'; '.join(models)}\n" in said
+    assert "  table  " not in said
 
 
 def test_more_than_two_classes_are_compared(kinds, tmp_path, capsys):

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -6,7 +7,10 @@ from hetcal.cli.main import main
 from hetcal.data.demo import toy_table
 from hetcal.store.finished import compared_of
 from hetcal.store.store import Store
+from hetcal.store.work import find_verdict
 from hetcal.store.workspace import workspace_of
+
+FOUND = ("verdict", "before", "after", "lift", "chosen")
 
 
 @pytest.fixture
@@ -18,8 +22,9 @@ def home(tmp_path, monkeypatch):
 
 def keep(home, name, *options):
     words = [str(home / "toy.csv"), "--label", "y", "--positive", "1", "--score", "score"]
-    out = ["--split", "split", "--partition", "tree", "--out", str(home / name), "--keep", name]
-    assert main(["run", *words, *out, *options]) == 0
+    out = ["--split", "split", "--out", str(home / name), "--keep", name]
+    kind = [] if "--partition" in options else ["--partition", "tree"]
+    assert main(["run", *words, *out, *kind, *options]) == 0
 
 
 def listed(capsys):
@@ -43,6 +48,42 @@ def test_a_run_is_kept_with_its_table_its_choices_and_what_it_wrote(home, capsys
     assert run.about["lift"] == pytest.approx(result["lift"]["auc"])
     assert run.about["rows"] == 2_000
     assert f"{result['lift']['auc']:+.4f}" in listed(capsys)
+
+
+def verdict_found_again(name):
+    """The facts that a kept run is listed by, taken from it and found again beside the pages."""
+    run = Store().find(name)
+    Store().change(run.id, None, lambda latest: replace(latest, about={"table": "toy.csv"}))
+    find_verdict(run)
+    return Store().get(run.id).about
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("tree", "--max-depth", "2"), ("auto", "--only", "calibration"), ("best", "--take", "pooled")],
+)
+def test_the_verdict_of_a_run_is_found_by_what_it_has_kept(home, options):
+    keep(home, "first", "--partition", *options)
+    before = Store().find("first").about
+    found = verdict_found_again("first")
+    assert {name: before[name] for name in FOUND} == {name: found[name] for name in FOUND}
+
+
+def test_the_verdict_of_several_classes_is_found_by_what_they_have_kept(kinds, home):
+    kinds.to_csv(home / "toy.csv", index=False)
+    words = [str(home / "toy.csv"), "--label", "kind", "--score", "p_ant,p_bee,p_cow"]
+    out = ["--split", "split", "--out", str(home / "out"), "--keep", "first"]
+    assert main(["run", *words, *out]) == 0
+    before = Store().find("first").about
+    found = verdict_found_again("first")
+    assert {name: before[name] for name in FOUND} == {name: found[name] for name in FOUND}
+
+
+def test_a_run_whose_scheme_was_not_found_gets_no_verdict(home):
+    keep(home, "first", "--partition", "forest")
+    for each in Store().find("first").folder.rglob("scheme-*"):
+        each.unlink()
+    assert "verdict" not in verdict_found_again("first")
 
 
 def test_repeating_a_kept_run_keeps_no_second_one(home):

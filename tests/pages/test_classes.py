@@ -1,5 +1,7 @@
 """A label of more than two values on every page."""
 
+from urllib.parse import parse_qsl
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +14,7 @@ from hetcal.data.table import Roles, make_table
 from hetcal.models.scoring import ColumnScoring
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
-from pages.shared.flow.settings import for_classes
+from hetcal.store.keys import for_classes
 from tests.models.model_files import model_files
 from tests.pages.visit import (
     button,
@@ -96,6 +98,24 @@ def test_a_positive_value_makes_two_classes_of_them(kinds):
     app = calm(app.selectbox(key="role_positive").select("").run())
     app = go(app, "pages/scores.py")
     assert [box.label for box in app.main.selectbox] == [f"Score of class '{c}'" for c in CLASSES]
+
+
+def address(app):
+    """The link to what a page shows, under the name of its run."""
+    (link,) = (each.value for each in app.code if "run=" in each.value)
+    return dict(parse_qsl(link.partition("?")[2]))
+
+
+def test_no_class_stays_in_the_address_of_a_label_with_two_values(kinds):
+    app = show_class(go(with_class_scores(kinds), "pages/results.py"), "bee")
+    assert address(app.run())["class"] == "bee"
+    bookmark = address(app)
+    app = calm(go(app, "pages/data.py").selectbox(key="role_positive").select("cow").run())
+    assert "class" not in address(app)
+    later = calm(open_page("pages/scores.py", **bookmark))
+    assert "class" not in address(later)
+    app = calm(app.run().selectbox(key="role_positive").select("").run())
+    assert address(app)["class"] == "ant"
 
 
 def test_a_label_with_too_many_values_asks_for_a_positive_one(kinds):

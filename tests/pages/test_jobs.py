@@ -1,10 +1,18 @@
 """Work beside the pages: it is left and found again, cancelled, asked for once, and never mixed."""
 
+from dataclasses import replace
 from threading import Event
 
 import pytest
+import streamlit as st
 
+from hetcal.data.demo import DEMO_NETWORKS
 from hetcal.errors import TableError
+from hetcal.models.file import inspect_model
+from hetcal.models.inputs import InputColumns
+from hetcal.models.scoring import ColumnScoring, ModelScoring, score_rows
+from hetcal.store.store import Store
+from hetcal.store.workspace import remember, workspace_of
 from pages.shared import jobs
 from pages.shared.flow import compute
 from tests.pages.visit import (
@@ -20,7 +28,9 @@ from tests.pages.visit import (
     the_run,
     upload,
     wait_for_jobs,
+    wait_until,
     with_scores,
+    with_table,
 )
 from tests.schemes.chosen import chosen
 
@@ -42,6 +52,31 @@ class Held:
         if self.error is not None:
             raise self.error
         return chosen("tree")(*given)
+
+
+class HeldScores:
+    """Takes the place of a model: it ends when it is let go, whoever cancels it meanwhile."""
+
+    def __init__(self):
+        self.calls, self.go_on, self.begun = 0, Event(), Event()
+
+    def __call__(self, run, key, table, scoring):
+        def work(progress):
+            self.calls += 1
+            self.begun.set()
+            assert self.go_on.wait(PATIENCE)
+            column = ColumnScoring(("score",), "logit")
+            run.keep_result(key, score_rows(table.frame, column, table.classes, "model"))
+
+        return work
+
+
+@pytest.fixture
+def scoring(monkeypatch):
+    work = HeldScores()
+    monkeypatch.setattr(compute, "ScoreRows", work)
+    yield work
+    work.go_on.set()
 
 
 @pytest.fixture
@@ -113,6 +148,124 @@ def test_a_job_is_cancelled_from_the_sidebar_of_another_page(segments, held):
     app = next(e for e in app.sidebar.button if e.key.startswith("cancel ")).click().run()
     app = calm(wait_for_jobs(go(app, "pages/results.py")))
     assert cancelled(app)
+
+
+def with_scoring(frame, scoring):
+    """A visit that waits for a model on Results; the choice of a scheme comes next."""
+    app = with_table(frame)
+    model = inspect_model(DEMO_NETWORKS["over-trained"].file)
+    stored = the_run(app)
+    here = replace(workspace_of(stored), model=model, scoring=ModelScoring(model, InputColumns(())))
+    Store().change(stored.id, None, lambda latest: remember(latest, here))
+    app = calm(go(app, "pages/results.py"))
+    assert scoring.begun.wait(PATIENCE)
+    assert listed(calm(app.run())) == ["Scoring the rows"]
+    return app
+
+
+def end(scoring, app):
+    """Let the model end, unseen by the page."""
+    scoring.go_on.set()
+    (job,) = (each for each in jobs.jobs().of(the_run(app).id) if each.name == "Scoring the rows")
+    job.wait(PATIENCE)
+
+
+def says_cancelled(app, name):
+    shown = said(app.markdown)
+    return f"{name} was cancelled. All that you entered is kept." in shown
+
+
+def test_nothing_follows_a_model_that_ends_although_it_was_cancelled(segments, held, scoring):
+    app = press(with_scoring(segments, scoring), "Cancel")
+    end(scoring, app)
+    for page in ("results", "partition", "export"):
+        app = calm(go(app, f"pages/{page}.py"))
+        assert says_cancelled(app, "Scoring the rows"), page
+        assert not listed(app)
+    assert not held.calls
+    held.go_on.set()
+    app = calm(wait_for_jobs(press(app, "Start again")))
+    assert (scoring.calls, len(held.calls)) == (1, 1)
+    assert "AUC after" in metrics(calm(go(app, "pages/results.py")))
+
+
+def test_a_click_on_cancel_that_comes_when_the_model_has_ended_stops_what_follows(
+    segments, held, scoring
+):
+    app = with_scoring(segments, scoring)
+    end(scoring, app)
+    app = calm(press(app, "Cancel"))
+    assert says_cancelled(app, "Scoring the rows")
+    assert not held.calls
+
+
+def test_a_click_on_cancel_that_comes_when_the_choice_has_begun_stops_the_choice(
+    segments, held, scoring, become
+):
+    become("first")
+    first = with_scoring(segments, scoring)
+    end(scoring, first)
+    become("second")
+    second = calm(open_page("pages/results.py", run=the_run(first).id))
+    assert held.begun.wait(PATIENCE)
+    become("first")
+    first = calm(wait_for_jobs(press(first, "Cancel")))
+    assert says_cancelled(first, "Choosing a scheme")
+    held.go_on.set()
+    become("second")
+    assert says_cancelled(calm(second.run()), "Choosing a scheme")
+    second = calm(wait_for_jobs(press(second, "Start again")))
+    assert "AUC after" in metrics(second)
+
+
+def state(app):
+    """What the Runs page says of its one run."""
+    (text,) = (each for each in said(calm(app).caption) if "· changed " in each)
+    return text.partition(" · changed ")[0]
+
+
+def test_a_run_is_listed_with_its_verdict_though_nobody_has_looked_at_it(segments, held):
+    left = with_choice(segments, held)
+    other = open_page("pages/runs.py")
+    assert state(other) == "Choosing a scheme: Trying: forest … 30%"
+    held.go_on.set()
+    (job,) = jobs.jobs().of(the_run(left).id)
+    job.wait(PATIENCE)
+    assert "verdict" not in the_run(left).about
+    other = wait_until(other.run(), lambda: "AUC" in state(other))
+    about = the_run(left).about
+    assert state(other).startswith(f"{about['verdict']}: AUC {about['before']:.3f} → ")
+    shown = metrics(calm(go(left, "pages/results.py")))
+    assert f"{about['after']:.4f}" == shown["AUC after"]
+    assert len(held.calls) == 1
+
+
+def test_a_run_that_is_cancelled_or_fails_is_listed_so(segments, held):
+    app = wait_for_jobs(press(with_choice(segments, held), "Cancel"))
+    assert state(go(app, "pages/runs.py")) == "Choosing a scheme was cancelled"
+    held.error = TableError("It went wrong.", "It is needed.", "Do that.")
+    held.go_on.set()
+    app = wait_for_jobs(press(go(app, "pages/results.py"), "Start again"))
+    app = go(app, "pages/runs.py")
+    assert state(app) == "Choosing a scheme failed: It went wrong."
+    assert "verdict" not in the_run(app).about
+
+
+def test_a_run_that_waits_for_others_is_listed_so(segments, held, become, monkeypatch):
+    monkeypatch.setenv("HETCAL_JOBS", "1")
+    become("first")
+    with_choice(segments, held)
+    become("second")
+    second = go(go(with_scores(segments), "pages/results.py"), "pages/runs.py")
+    states = [each.partition(" · ")[0] for each in said(second.caption) if " · changed " in each]
+    assert states == [
+        "Choosing a scheme: Waiting for 1 other job …",
+        "Choosing a scheme: Trying: forest … 30%",
+    ]
+
+
+def test_a_run_without_scores_is_listed_as_not_finished(segments):
+    assert state(go(with_table(segments), "pages/runs.py")) == "not finished"
 
 
 def test_one_tree_takes_the_place_of_a_cancelled_choice(segments, held):
@@ -198,6 +351,26 @@ def test_a_large_file_is_read_beside_the_page(segments, monkeypatch, counted):
     assert len(read) == 1
     upload(go(app, "pages/data.py"), "data_file", "notes.csv", b"PK\x03\x04" + bytes(2000))
     assert the_error(app).startswith("'notes.csv' is a zip archive or an Excel workbook")
+
+
+def test_the_test_rows_of_a_large_table_are_evaluated_beside_the_page(
+    segments, monkeypatch, counted
+):
+    forest = calm(go(with_scores(segments), "pages/partition.py"))
+    forest = forest.selectbox(key="setting_partition").select("forest").run()
+    in_place = metrics(calm(go(forest, "pages/results.py")))
+    assert not the_run(forest).kept_results("evaluation")
+    monkeypatch.setattr(compute, "PASSED_IN_PLACE", 1000)
+    calls = counted("evaluate_rows")
+    st.cache_resource.clear()  # what was computed in place
+    large = calm(wait_for_jobs(open_page("pages/results.py", run=the_run(forest).id)))
+    assert metrics(large) == in_place
+    (found,) = the_run(forest).kept_results("evaluation")
+    assert len(calls) == 1
+    large = go(large, "pages/partition.py").selectbox(key="setting_partition").select("boosted")
+    calm(wait_for_jobs(go(large.run(), "pages/results.py")))
+    (other,) = the_run(forest).kept_results("evaluation")
+    assert other != found
 
 
 def test_the_button_of_a_job_can_be_pressed_once(segments, held):

@@ -8,9 +8,15 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+import streamlit as st
 from scipy.special import expit, logit
 
+from hetcal.data.demo import DEMO_NETWORKS
 from hetcal.models.scoring import ColumnScoring
+from hetcal.models.training import TrainedNetwork
+from hetcal.progress import silent
+from hetcal.store.work import keep_found
+from hetcal.store.workspace import workspace_of
 from pages.shared import jobs
 from tests.pages.visit import (
     button,
@@ -24,6 +30,7 @@ from tests.pages.visit import (
     said,
     table_with,
     the_error,
+    the_run,
     upload,
     wait_for_jobs,
     wait_until,
@@ -364,6 +371,24 @@ def test_a_trained_network_replaces_no_other_scores_until_it_is_asked_to(custome
     assert "Use its scores" not in [each.label for each in app.button]
     app = calm(press(app, "Undo"))
     assert app.session_state["workspace"].scoring == ColumnScoring(("score",), "logit")
+
+
+def test_a_training_that_ended_while_nobody_looked_is_offered_by_a_server_that_was_restarted(
+    customers,
+):
+    app = with_scores(customers)
+    history = pd.DataFrame({"epoch": [1, 2], "train_auc": [0.6, 0.7], "validation_auc": [0.6, 0.5]})
+    network = TrainedNetwork(DEMO_NETWORKS["over-trained"].content(), history, 1)
+    keep_found(the_run(app), jobs.TRAINING, lambda progress: network, (), silent)
+    st.cache_resource.clear()  # what a server that begins does not have
+    later = calm(open_page("pages/data.py", run=the_run(app).id))
+    kept = workspace_of(the_run(later))
+    assert (kept.network.content, kept.network.best_epoch) == (network.content, 1)
+    assert kept.scoring == ColumnScoring(("score",), "logit")
+    later = go(later, "pages/scores.py")
+    later = later.segmented_control(key="scores_way").set_value(TRAINING).run()
+    assert button(calm(later), "Use its scores")
+    assert any(c.proto.id.endswith("-training_done") for c in charts(later))
 
 
 def charts(app):

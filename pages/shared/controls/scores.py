@@ -13,10 +13,10 @@ from hetcal.models.file import ModelFile, inspect_model
 from hetcal.models.inputs import InputColumns, suggest_inputs
 from hetcal.models.network import NetworkSettings
 from hetcal.models.scoring import ColumnScoring, ModelScoring, guess_kind_of
+from hetcal.store.keys import scores_key
 from pages.shared.display.messages import plain, show_error
 from pages.shared.display.progress import show_job
 from pages.shared.display.widgets import chart
-from pages.shared.flow.compute import scores_key
 from pages.shared.flow.flow import Flow, current_flow, uses_network
 from pages.shared.flow.training import train_network, use_network
 from pages.shared.jobs import let_begin_again, training_job

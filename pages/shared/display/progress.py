@@ -13,7 +13,7 @@ from hetcal.figures.training import training_figure
 from hetcal.jobs.jobs import Job
 from hetcal.progress import Progress, TimeLeft
 from pages.shared.display.messages import plain
-from pages.shared.jobs import Unfinished, forget, jobs, open_jobs
+from pages.shared.jobs import Unfinished, cancel, forget, jobs, open_jobs, was_cancelled
 from pages.shared.links import run_again
 
 PATIENCE = 0.4  # seconds without a bar; what ends before needs none
@@ -53,9 +53,7 @@ def show_job(job: Job, instead: Callable[[], None] | None = None) -> None:
     if job.open:
         list_jobs()
         _watch(job.key)
-    elif job.state == "done":
-        run_again()
-    elif job.state == "cancelled":
+    elif was_cancelled(job):
         with st.container(border=True):
             st.markdown(f"**{plain(job.name)} was cancelled.** All that you entered is kept.")
             with st.container(horizontal=True):
@@ -68,6 +66,8 @@ def show_job(job: Job, instead: Callable[[], None] | None = None) -> None:
                 )
                 if instead is not None:
                     instead()
+    else:
+        run_again()
 
 
 def offer_again(job: Job) -> None:
@@ -115,6 +115,16 @@ def _listed() -> None:
         st.caption(f"{counted(others, 'job')} of others before yours")
 
 
+def in_words(job: Job) -> str:
+    """Say what a job does, or what became of one that has not found its result."""
+    name = plain(job.name)
+    if job.open:
+        return f"{name}: {_bar(job.done, job.doing, job.left)[1] if job.doing else _begins(job)}"
+    if job.state == "failed":
+        return f"{name} failed: {plain(job.error.wrong)}"
+    return f"{name} was cancelled"
+
+
 def _begins(job: Job) -> str:
     before = len(jobs().before(job))
     return f"Waiting for {counted(before, 'other job')} …" if before else "Starting …"
@@ -128,7 +138,8 @@ def _cancel_button(job: Job, label: str, key: str) -> None:
         help=None if label else f"Cancel: {plain(job.name)}",
         type="secondary" if label else "tertiary",
         disabled=job.cancelled,
-        on_click=job.cancel,
+        on_click=cancel,
+        args=(job,),
     )
 
 

@@ -12,8 +12,9 @@ from hetcal.store.files import in_bytes
 from hetcal.store.finished import found_facts, keep_compared
 from hetcal.store.store import StoredRun
 from pages.shared.display.messages import plain
+from pages.shared.display.progress import BETWEEN_LISTS, in_words
 from pages.shared.flow.flow import Flow
-from pages.shared.jobs import end_jobs
+from pages.shared.jobs import end_jobs, find_verdict_beside, jobs, was_cancelled
 from pages.shared.links import run_again
 from pages.shared.state import (
     current_run,
@@ -50,7 +51,7 @@ def note_results(flow: Flow) -> None:
     with told_next():
         keep_facts(**found_facts(found))
         if isinstance(found, Run):  # a saved one has no rows to compare
-            keep_compared(kept, found)
+            keep_compared(kept, found, flow.named)
         st.session_state["noted"] = key
 
 
@@ -103,11 +104,28 @@ def show_run(run: StoredRun) -> None:
             link_to(run, f"**{plain(run.name)}**{shown}")
             with st.popover("Rename or delete", type="tertiary"):
                 manage(run, "listed")
-        found = f"changed {ago(run.changed)}, {in_bytes(run.size)}"
-        if "verdict" in about:
-            lift = f"AUC {about['before']:.3f} → {about['after']:.3f} ({about['lift']:+.3f})"
-            found = f"**{plain(about['verdict'])}: {lift}** · {found}"
-        st.caption(f"{facts_of(about, run.name)}  \n{found}")
+        st.caption(facts_of(about, run.name))
+        find_verdict_beside(run)
+        works = any(each.open for each in jobs().of(run.id))
+        tell = st.fragment(_tell_state, run_every=BETWEEN_LISTS) if works else _tell_state
+        tell(run, works)
+
+
+def _tell_state(run: StoredRun, works: bool) -> None:
+    """Say what becomes of a run; draw the page again when the last of its jobs has ended."""
+    about, mine = run.about, jobs().of(run.id)
+    waits = [each for each in mine if each.open]
+    if works and not waits:
+        run_again()
+    if waits:
+        state = "; ".join(map(in_words, waits))
+    elif "verdict" in about:
+        lift = f"AUC {about['before']:.3f} → {about['after']:.3f} ({about['lift']:+.3f})"
+        state = f"{plain(about['verdict'])}: {lift}"
+    else:
+        ended = [each for each in mine if each.state == "failed" or was_cancelled(each)]
+        state = in_words(ended[-1]) if ended else "not finished"
+    st.caption(f"**{state}** · changed {ago(run.changed)}, {in_bytes(run.size)}")
 
 
 def link_to(run: StoredRun, label: str) -> None:

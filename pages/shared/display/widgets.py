@@ -13,6 +13,7 @@ from hetcal.cells.sketch import SKETCHED
 from hetcal.partitions.partition import Partition
 from hetcal.results.words import DEFINITIONS
 from pages.shared.display.messages import plain, unbroken
+from pages.shared.links import run_again
 from pages.shared.state import ALL_ROWS, choice, kept, update, workspace
 
 DASH = "–"
@@ -41,10 +42,9 @@ def leaf_picker(partition: Partition) -> int:
 
 def class_picker(classes: tuple[str, ...]) -> None:
     """Offer the classes in the sidebar, if any; pages show the chosen one against all others."""
+    show_known_class(classes)
     if not classes:
         return
-    if workspace().class_shown not in classes:
-        update(class_shown=classes[0])
     with st.sidebar:
         st.divider()
         st.selectbox(
@@ -53,6 +53,13 @@ def class_picker(classes: tuple[str, ...]) -> None:
             help="Pages show one class against all others; Results starts with all classes.",
             **choice("class_shown"),
         )
+
+
+def show_known_class(classes: tuple[str, ...]) -> None:
+    """Look at the first class, or at none, where the one in the address is of another label."""
+    if workspace().class_shown not in (classes or (None,)):
+        update(class_shown=classes[0] if classes else None)
+        run_again()  # the address has been written already
 
 
 def leaf_name(leaf: int) -> str:

@@ -25,16 +25,26 @@ from hetcal.progress import Progress, silent
 from hetcal.results.curves import Curves, result_curves
 from hetcal.results.histograms import ScoreHistograms, score_histograms
 from hetcal.results.overconfidence import diagnose
-from hetcal.runs.fitting import allowed_kinds, ensemble_rows, grow_partition
+from hetcal.runs.evaluated import Evaluated, evaluate_rows, rows_to_evaluate, with_evaluation
+from hetcal.runs.fitting import chosen_among, ensemble_rows, grow_partition, take_rung
 from hetcal.runs.role_cells import SKETCHED_FROM, RoleCells
 from hetcal.runs.run import FirstPass, Run, finish_run, first_pass, fit_maps, readable, split_table
 from hetcal.runs.settings import CHOOSING, READ_SCORES, Settings
 from hetcal.schemes.choice import Choice
+from hetcal.store.keys import (
+    division,
+    key_of,
+    maps,
+    partition_key,
+    scheme_key,
+    scores_key,
+    table_key,
+    trial,
+)
 from hetcal.store.store import StoredRun
 from hetcal.store.work import ScoreRows, find_scheme, kept_call, read_source, score_file
 from pages.shared.flow.cache import cached
-from pages.shared.flow.settings import division, maps, trial
-from pages.shared.jobs import found_beside, key_of
+from pages.shared.jobs import found_beside
 from pages.shared.state import TableFile
 
 # What takes less than about half a second is done at once; more is done beside the pages.
@@ -61,7 +71,7 @@ def source_of(
     """Read the table of this run, or of a run that begins."""
     if size_of(files) <= READ_IN_PLACE:
         return read_source(files, _progress)
-    key, name = key_of("table", files), f"Reading {', '.join(each.name for each in files)}"
+    key, name = table_key(files), f"Reading {', '.join(each.name for each in files)}"
     return found_beside(key, name, lambda run: kept_call(run, key, read_source, files), _run)
 
 
@@ -118,18 +128,7 @@ def score_findings_of(
 
 @cached
 def column_scores_of(table: Table, scoring: ColumnScoring) -> Scores:
-    return score_rows(table.frame, scoring, table.classes, f"{table.digest} {scoring}")
-
-
-def rows_key(source_digest: str, roles: Roles, classes: int) -> str:
-    """Return what changes with the rows or the number of classes, not with other roles."""
-    return f"{source_digest} {roles.label if roles.drop_unlabelled else ''} {classes or ''}"
-
-
-def scores_key(rows_digest: str, scoring: ModelScoring) -> str:
-    """Return the key of the scores of a model."""
-    how = scoring.inputs, scoring.output, scoring.positive_unit, scoring.layer
-    return key_of("scores", rows_digest, scoring.model.digest, *how)
+    return score_rows(table.frame, scoring, table.classes, table.digest)
 
 
 @cached
@@ -143,12 +142,6 @@ def model_scores_of(table: Table, rows_digest: str, scoring: ModelScoring) -> Sc
 def ranking_scores_of(scores: Scores) -> Scores:
     require_ranking(scores)
     return scores
-
-
-def scheme_key(table: Table, scores: Scores, settings: Settings, tree: Partition | None) -> str:
-    """Return the key of the schemes that were compared or fitted."""
-    about_tree = None if tree is None else tree.digest
-    return key_of("scheme", table.digest, scores.digest, settings, about_tree)
 
 
 @cached
@@ -173,16 +166,9 @@ def choice_of(
     tree: Partition | None,
 ) -> Choice:
     """Choose among the schemes, or take the rung that the user chose; they are tried once."""
-    tried = trial(settings)
-    found, kinds = trial_of(table, scores, tried, tree), allowed_kinds(settings)
-    if settings.partition not in CHOOSING:
-        return found
     if settings.take is None:
-        return found if kinds == allowed_kinds(tried) else found.among(kinds)
-    found = choice_of(table, scores, replace(settings, take=None), tree)
-    # The rung may have been taken for another label, with other rungs.
-    known = settings.take in found.candidates["name"].tolist()
-    return found.take(settings.take) if known else found
+        return chosen_among(trial_of(table, scores, trial(settings), tree), settings)
+    return take_rung(choice_of(table, scores, replace(settings, take=None), tree), settings.take)
 
 
 @cached
@@ -193,7 +179,7 @@ def partition_of(
     quick = settings.tree_size == "given" and settings.partition not in READ_SCORES
     if quick and table.rows <= PASSED_IN_PLACE:
         return grow_partition(table, split, settings, scores, _progress)
-    key = key_of("partition", table.digest, scores and scores.digest, settings)
+    key = partition_key(table, scores, settings)
     given = table, split, settings, scores
     return found_beside(
         key, "Growing the tree", lambda run: kept_call(run, key, grow_partition, *given)
@@ -267,7 +253,21 @@ def run_of(
     if isinstance(calibrator, LeafCalibrator):
         calibrator = calibrator.with_min_rows(settings.min_rows)
     finished = finish_run(passed, settings, partition, calibrator, choice)
-    return replace(finished, findings=findings)
+    finished = replace(finished, findings=findings)
+    if table.classes or not passed.cells.exact or table.rows <= PASSED_IN_PLACE:
+        return finished
+    return with_evaluation(finished, _evaluated_beside(finished))
+
+
+def _evaluated_beside(finished: Run) -> Evaluated:
+    key = key_of("evaluation", finished.digest)
+
+    def work(run: StoredRun) -> Work:
+        for each in run.kept_results("evaluation"):  # one has three numbers for each test row
+            run.forget_result(each)
+        return kept_call(run, key, evaluate_rows, rows_to_evaluate(finished))
+
+    return found_beside(key, "Evaluating the test rows", work)
 
 
 @cached

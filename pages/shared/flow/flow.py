@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from hetcal.artifacts.archive import SavedCells, SavedScheme
+from hetcal.artifacts.report import names_of_given
 from hetcal.artifacts.saved_run import FROM_SKETCH, SavedRun
 from hetcal.cells.sketch import computed_on
 from hetcal.data.checks import Finding
@@ -24,15 +25,9 @@ from hetcal.runs.role_cells import RoleCells
 from hetcal.runs.run import Run
 from hetcal.runs.settings import CHOOSING, ENSEMBLES, Settings
 from hetcal.schemes.choice import Choice
+from hetcal.store.keys import NEED_SCORES, division, ensemble, for_classes, growth, rows_key
 from hetcal.store.store import StoredRun
 from pages.shared.flow import compute
-from pages.shared.flow.settings import (
-    NEED_SCORES,
-    division,
-    ensemble,
-    for_classes,
-    growth,
-)
 from pages.shared.state import Workspace, is_column_scoring, workspace
 
 
@@ -92,10 +87,16 @@ class Flow:
         here = self.workspace
         return for_classes(here.settings, here.class_method) if self.classes else here.settings
 
+    @property
+    def named(self) -> dict[str, str]:
+        """The table and the model, in words."""
+        files = ", ".join(each.name for each in self.workspace.files)
+        return names_of_given(files, self.source.digest, self.workspace.scoring)
+
     @cached_property
     def rows_digest(self) -> str:
         """Changes when the rows or the number of classes change, not with other roles."""
-        return compute.rows_key(self.source.digest, self.workspace.roles, len(self.classes))
+        return rows_key(self.source.digest, self.workspace.roles, len(self.classes))
 
     @cached_property
     def split(self) -> Split:

@@ -15,23 +15,27 @@ def train_network(flow: Flow, settings: NetworkSettings) -> None:
     """Train the paper's network on the rows of a flow."""
     run, given = current_run(), (flow.table, flow.split, settings)
     forget(f"{run.id} {TRAINING}")
+    run.forget_result(TRAINING)
     ask(TRAINING, "Training a network", lambda kept: TrainNetwork(kept, TRAINING, *given), run)
 
 
 def collect_network() -> None:
     """Take a network that is ready; its scores replace no others unless the user says so.
 
-    A whole run of a page does this, not the fragment that looks at the job: while a fragment is
-    busy, its next look can undo a click on the menu.
+    It waits in the folder of the run, where a server that was restarted finds it, too. A whole run
+    of a page does this, not the fragment that looks at the job: while a fragment is busy, its next
+    look can undo a click on the menu.
     """
-    job = training_job()
-    if job is None or job.state != "done":
+    run, job = current_run(), training_job()
+    if job is not None and job.state == "done":
+        forget(job.key)
+    elif run is None or job is not None or not run.has_result(TRAINING):
         return
-    forget(job.key)
-    network: TrainedNetwork | None = current_run().result(TRAINING)
+    network: TrainedNetwork | None = run.result(TRAINING)
     if network is None:
         return
     update(network=network)
+    run.forget_result(TRAINING)
     if workspace().scoring is None:
         use_network()
 

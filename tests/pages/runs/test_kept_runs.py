@@ -1,9 +1,13 @@
 """Runs that last: one address, several tabs, nothing lost by a mistake."""
 
+import json
+
 import pytest
 
 from hetcal.cli.main import main
+from hetcal.data.demo import DEMO_NETWORKS, demo_table
 from hetcal.errors import StoreError
+from hetcal.store import work
 from hetcal.store.store import Store
 from hetcal.store.workspace import workspace_of
 from tests.pages.visit import (
@@ -149,6 +153,57 @@ def test_two_finished_runs_are_laid_side_by_side(segments):
     runs = [each.id for each in Store().all()]
     app = calm(go(app, "pages/runs.py").multiselect(key="compared_runs").set_value(runs).run())
     assert table_with(app, "lift")["run"].tolist() == ["others.csv · label", "people.csv · label"]
+    tables = app.table[0].value.loc["table"]
+    assert [each.split()[0] for each in tables] == ["others.csv", "people.csv"]
+
+
+def run_and_keep(folder, frame, *options):
+    """Run by the command line; return the id of the kept run and its result."""
+    frame.to_csv(folder / "rows.csv", index=False)
+    out = ["--split", "split", "--out", str(folder / "out"), "--keep", "kept"]
+    assert main(["run", str(folder / "rows.csv"), *options, *out]) == 0
+    return Store().find("kept").id, json.loads((folder / "out" / "result.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [(), ("--partition", "best", "--take", "pooled"), ("--only", "calibration"), ("forest",)],
+    ids=["auto", "take", "only", "forest"],
+)
+def test_pages_show_what_the_command_line_has_found_without_finding_it_again(
+    segments, tmp_path, counted, options
+):
+    options = ("--partition", *options) if options == ("forest",) else options
+    number, result = run_and_keep(
+        tmp_path, segments, "--label", "label", "--score", "score", *options
+    )
+    found = counted("find_scheme")
+    app = calm(open_page("pages/results.py", run=number))
+    assert not found
+    assert metrics(app)["AUC after"] == f"{result['after']['auc']:.4f}"
+    assert workspace_of(the_run(app)).settings.take == ("pooled" if "--take" in options else None)
+
+
+@pytest.mark.parametrize("options", [(), ("--partition", "tree", "--calibrator", "dirichlet")])
+def test_pages_show_classes_as_the_command_line_has_calibrated_them(
+    kinds, tmp_path, counted, options
+):
+    columns = ("--label", "kind", "--score", "p_ant,p_bee,p_cow")
+    number, result = run_and_keep(tmp_path, kinds, *columns, *options)
+    found = counted("find_scheme")
+    app = calm(open_page("pages/results.py", run=number))
+    assert not found
+    assert metrics(app)["Macro AUC after"] == f"{result['after']['macro_auc']:.4f}"
+
+
+@pytest.mark.network
+def test_pages_take_the_scores_of_a_model_from_the_command_line(tmp_path, monkeypatch):
+    model = ("--model", str(DEMO_NETWORKS["over-trained"].file), "--partition", "tree")
+    label = ("--label", "churned", "--positive", "yes")
+    number, result = run_and_keep(tmp_path, demo_table(), *label, *model)
+    monkeypatch.setattr(work, "start_scoring", None)
+    app = calm(open_page("pages/results.py", run=number))
+    assert metrics(app)["AUC before"] == f"{result['before']['auc']:.4f}"
 
 
 def test_a_run_can_be_renamed_and_keeps_its_name(segments):

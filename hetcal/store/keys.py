@@ -1,12 +1,53 @@
-"""Which settings a result depends on, so that a change of the others does not recompute it."""
+"""What a result depends on, and the key under which a run keeps it.
 
+A change of other settings does not find it again.
+"""
+
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hetcal.choices import ClassMethod
+from hetcal.data.scores import Scores
+from hetcal.data.table import Roles, Table
+from hetcal.digests import text_digest
+from hetcal.models.scoring import ModelScoring
+from hetcal.partitions.partition import Partition
 from hetcal.runs.settings import CHOOSING, FOR_CLASSES, READ_SCORES, Settings
 
 NEED_SCORES = (*READ_SCORES, "layer")
 """Partitions that cannot be grown before the scores are there."""
+
+
+def key_of(kind: str, *parts: object) -> str:
+    """Return a key that changes with all that a result depends on."""
+    return f"{kind}-{text_digest(repr(parts))}"
+
+
+def table_key(files: Sequence[object]) -> str:
+    """Return the key of the table of these files, see `TableFile`."""
+    return key_of("table", tuple(files))
+
+
+def rows_key(source_digest: str, roles: Roles, classes: int) -> str:
+    """Return what changes with the rows or the number of classes, not with other roles."""
+    return f"{source_digest} {roles.label if roles.drop_unlabelled else ''} {classes or ''}"
+
+
+def scores_key(rows_digest: str, scoring: ModelScoring) -> str:
+    """Return the key of the scores of a model."""
+    how = scoring.inputs, scoring.output, scoring.positive_unit, scoring.layer
+    return key_of("scores", rows_digest, scoring.model.digest, *how)
+
+
+def scheme_key(table: Table, scores: Scores, settings: Settings, tree: Partition | None) -> str:
+    """Return the key of the schemes that were compared or fitted, of settings as in `trial`."""
+    about_tree = None if tree is None else tree.digest
+    return key_of("scheme", table.digest, scores.digest, settings, about_tree)
+
+
+def partition_key(table: Table, scores: Scores | None, settings: Settings) -> str:
+    """Return the key of a partition that was grown, of settings as in `growth`."""
+    return key_of("partition", table.digest, scores and scores.digest, settings)
 
 
 def division(settings: Settings) -> Settings:
