@@ -86,10 +86,17 @@ def test_nothing_is_counted_after_the_block_or_in_a_package_whose_name_begins_al
     assert [list(each) for each in (others, one, none)] == [[], ["small.called"], []]
 
 
-def test_the_walk_of_a_command_begins_at_the_command_line_and_is_printed(monkeypatch, capsys):
-    walk = modules_entered("score")
+@pytest.fixture(scope="module")
+def walks():
+    return modules_entered()
+
+
+def test_the_walk_of_a_command_begins_at_the_command_line_and_is_printed(
+    walks, monkeypatch, capsys
+):
+    walk = walks["score"]
     assert len(set(walk)) == len(walk) <= 25
-    monkeypatch.setattr("tests.walk.modules_entered", lambda *asked: walk)
+    monkeypatch.setattr("tests.walk.modules_entered", lambda classes: walks)
     monkeypatch.setattr(sys, "argv", ["walk", "score"])
     main()
     first, *lines = capsys.readouterr().out.splitlines()
@@ -98,5 +105,5 @@ def test_the_walk_of_a_command_begins_at_the_command_line_and_is_printed(monkeyp
     assert walk[0].startswith("hetcal.")
 
 
-def test_a_simple_run_enters_few_modules():
-    assert len(modules_entered("run")) <= 45
+def test_a_simple_run_enters_few_modules(walks):
+    assert len(walks["run"]) <= 45

@@ -29,15 +29,14 @@ ROWS = 2_000
 NAMES = np.array(["ant", "bee", "cow"])
 
 
-def modules_entered(command: str, classes: int = 2) -> list[str]:
-    """Return the modules of hetcal that the command enters, in the order of the first entry."""
+def modules_entered(classes: int = 2) -> dict[str, list[str]]:
+    """Return the modules of hetcal that each command enters, in the order of the first entry."""
     with tempfile.TemporaryDirectory() as directory:
         table, out = Path(directory) / "table.csv", Path(directory) / "out"
         scores = write_table(table, classes)
         run = ["run", table, "--label", "label", "--score", scores, "--partition", "tree"]
         score = ["score", out / "artifact.zip", table, "--out", Path(directory) / "scored.csv"]
-        walk = _in_new_process([*run, "--out", out])
-        return walk if command == "run" else _in_new_process(score)
+        return {"run": _in_new_process([*run, "--out", out]), "score": _in_new_process(score)}
 
 
 def write_table(path: Path, classes: int) -> str:
@@ -128,8 +127,9 @@ def main() -> None:
     parser.add_argument("command", nargs="?", choices=COMMANDS, help="default: both")
     parser.add_argument("--classes", type=int, choices=(2, 3), default=2)
     options = parser.parse_args()
+    walks = modules_entered(options.classes)
     for command in COMMANDS if options.command is None else (options.command,):
-        walk = modules_entered(command, options.classes)
+        walk = walks[command]
         sys.stdout.write(f"{command}, {options.classes} classes: {len(walk)} modules\n")
         for place, name in enumerate(walk, start=1):
             sys.stdout.write(f"{place:4} {name}\n")

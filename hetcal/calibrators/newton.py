@@ -72,7 +72,7 @@ def minimise(
             whole = (point.place == before.place + step).all(axis=0)
             idle = before.loss - point.loss <= ROUNDING * before.loss
             converged |= (whole & (size * moved <= precision)) | (idle & (size <= NOISE))
-            if converged.all():
+            if (converged | ~step.any(axis=0)).all():  # without a step the next one is none, too
                 break
     return point, converged
 

@@ -1,5 +1,6 @@
 """The address is the run: reload, another tab, back and forward, a server that was restarted."""
 
+import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -33,9 +34,18 @@ def begin(visitor):
     return visitor
 
 
+@pytest.fixture(scope="module")
+def address(chromium, server):
+    """The address of a run, made once: each test opens it as somebody who was sent the link."""
+    with chromium.new_context(viewport=WINDOW) as context:
+        return begin(Visitor(context.new_page(), server.address)).page.url
+
+
 @pytest.fixture
-def example(visitor):
-    return begin(visitor)
+def example(visitor, address):
+    visitor.page.goto(address)
+    shown(visitor)
+    return visitor
 
 
 def shown(visitor):
@@ -91,13 +101,20 @@ def test_another_person_sees_nothing_of_the_run_without_its_address(example, chr
         expect(stranger.page.get_by_text("There is no table yet.")).to_be_visible()
 
 
-def test_a_server_that_was_restarted_shows_the_same_view(chromium, tmp_path):
+def test_a_server_that_was_restarted_shows_the_same_view_and_goes_on_with_its_work(
+    chromium, tmp_path
+):
     with chromium.new_context(viewport=WINDOW) as context:
         with serve(tmp_path) as first:
             visitor = begin(Visitor(context.new_page(), first.address))
             before = shown(visitor)
+            waiting = Visitor(context.new_page(), first.address)
+            waiting.open()
+            waiting.press("The paper's example")
+            expect(waiting.page.get_by_text(re.compile(r"… \d+%"))).to_be_visible()
+            number = query(waiting)["run"]
         with serve(tmp_path, urlsplit(first.address).port) as second:
-            # The tab that was open all the time finds the server by itself.
+            # The tabs that were open all the time find the server by themselves.
             app = visitor.page.get_by_test_id("stApp")
             expect(app).to_have_attribute("data-test-connection-state", "CONNECTED")
             assert shown(visitor) == before
@@ -107,4 +124,7 @@ def test_a_server_that_was_restarted_shows_the_same_view(chromium, tmp_path):
             assert shown(visitor) == before
             visitor.page.reload()
             assert shown(visitor) == before
+            expect(waiting.page.get_by_text("AUC after", exact=True).first).to_be_visible()
+            expect(waiting.page.get_by_role("button", name="toy.csv · y")).to_be_visible()
+            assert query(waiting)["run"] == number
             assert second.tracebacks == ""

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
+from hetcal.calibrators import newton
 from hetcal.calibrators.leaf_calibrator import FEW, LeafCalibrator, LeafMap, map_leaves
 from hetcal.calibrators.methods import FAMILIES
 from hetcal.calibrators.platt import fit_platt
@@ -183,6 +184,13 @@ def test_equal_scores_get_the_rates_of_the_leaves(method, shrinkage):
 def test_equal_scores_are_noted():
     (note,) = LeafCalibrator().fit(np.ones(9), np.arange(9) % 2, np.ones(9, int)).notes_
     assert "the same score" in note
+
+
+def test_equal_scores_take_no_steps_that_lead_nowhere(monkeypatch):
+    taken, descend = [], newton.descend
+    monkeypatch.setattr(newton, "descend", lambda *given: taken.append(0) or descend(*given))
+    LeafCalibrator(method="temperature").fit(np.zeros(40), np.arange(40) % 2, np.ones(40, int))
+    assert 0 < len(taken) < 10
 
 
 def test_a_shrunken_slope_is_never_negative():

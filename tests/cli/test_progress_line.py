@@ -85,7 +85,8 @@ def test_notes_take_the_place_of_the_line_on_a_terminal(monkeypatch):
 def test_a_run_on_a_terminal_says_what_it_does_and_ends_clean_on_ctrl_c(segments, tmp_path):
     segments.to_csv(tmp_path / "table.csv", index=False)
     line = [sys.executable, "-m", "hetcal", "run", str(tmp_path / "table.csv"), "--label", "label",
-            "--score", "score", "--split", "split", "--out", str(tmp_path / "out")]  # fmt: skip
+            "--score", "score", "--split", "split", "--out", str(tmp_path / "out"),
+            "--partition", "auto"]  # fmt: skip
     ours, its = os.openpty()
     process = subprocess.Popen(line, cwd=ROOT, stdout=its, stderr=its, stdin=its)
     os.close(its)

@@ -3,16 +3,22 @@
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from hetcal import Roles, Settings, make_table, scores_from_column
+from hetcal.data.demo import toy_table
 from hetcal.errors import JobError
 from hetcal.jobs.jobs import Jobs
+from hetcal.runs.fitting import ensemble_rows
+from hetcal.runs.run import split_table
 from hetcal.store.store import Store
-from hetcal.store.work import kept_call
+from hetcal.store.work import find_scheme, kept_call
 from tests.jobs.work import many_numbers
 
-COUNT = 3_000_000
+ROWS = 1_000
 MOMENTS = 10
+AUTO = Settings(partition="auto")
 
 
 @pytest.fixture
@@ -22,43 +28,65 @@ def jobs():
     queue.close()
 
 
-def asked(jobs, run, key):
-    return jobs.ask(key, "Counting", run.id, kept_call(run, key, many_numbers, COUNT))
+@pytest.fixture
+def rows():
+    """Rows of the paper's example, as the choice of a scheme is given them."""
+    frame = toy_table(ROWS)
+    table = make_table(frame, Roles(label="y", positive="1", split="split", score="score"), "toy")
+    scores = scores_from_column(table.frame["score"], "logit")
+    return ensemble_rows(table, scores, split_table(table, AUTO), AUTO, None)
 
 
-def test_work_that_is_killed_at_any_moment_keeps_all_or_nothing_and_begins_again(jobs, tmp_path):
-    store = Store(tmp_path)
-    run = store.new("run")
-    started = time.monotonic()
-    asked(jobs, run, "whole").wait()
-    longest = time.monotonic() - started
-    moments, ends = np.random.default_rng(13).uniform(0, longest, MOMENTS), []
-    for number, moment in enumerate(moments):
-        work = kept_call(run, f"key{number}", many_numbers, COUNT)
-        job = jobs.ask(f"key{number}", "Counting", run.id, work)
-        time.sleep(moment)
-        if work._process is not None:
-            work._process.kill()
-        job.wait()
-        ends.append(job.state)
-        found = Store(tmp_path).get(run.id).result(f"key{number}")
-        if job.state == "failed":
+def choosing(run, key, rows):
+    return kept_call(run, key, find_scheme, AUTO, *rows, None)
+
+
+def kill_at(share, job):
+    """Kill the process of a job once so much is done; return whether it was still at work."""
+    while job.open and not (job.doing and job.done >= share):
+        time.sleep(0.005)
+    if job.open:
+        job.work._process.kill()
+    job.wait()
+    return job.state == "failed"
+
+
+def same(found, expected):
+    assert found.digest == expected.digest
+    ladders = [each.candidates.drop(columns="seconds") for each in (found, expected)]
+    pd.testing.assert_frame_equal(*ladders)
+
+
+def test_a_choice_that_is_killed_at_ten_moments_keeps_all_or_nothing_and_begins_again(
+    jobs, rows, tmp_path
+):
+    expected = find_scheme(AUTO, *rows, None)
+    run = Store(tmp_path).new("run")
+    run.keep_result("before", expected)
+    shares = np.sort(np.random.default_rng(13).uniform(size=MOMENTS))
+    killed = []
+    for number, share in enumerate(shares):
+        job = jobs.ask(f"key{number}", "Choosing", run.id, choosing(run, f"key{number}", rows))
+        if kill_at(share, job):
+            killed.append(f"key{number}")
             assert isinstance(job.error, JobError)
-            assert found is None or found.size == COUNT
-        else:
-            assert found.size == COUNT
-    assert "failed" in ends
-    assert Store(tmp_path).find("run").id == run.id
-    again = ends.index("failed")
-    asked(jobs, run, f"key{again}").wait()
-    assert np.array_equal(run.result(f"key{again}"), np.arange(COUNT))
-    assert np.array_equal(run.result("whole"), np.arange(COUNT))
+        again = Store(tmp_path).find("run")
+        found = again.result(f"key{number}")
+        assert found is not None or job.state == "failed"
+        for each in (found, again.result("before")):
+            if each is not None:
+                same(each, expected)
+    assert len(killed) > MOMENTS / 2
+    latest = jobs.ask(killed[-1], "Choosing", run.id, choosing(run, killed[-1], rows))
+    latest.wait()
+    assert latest.state == "done"
+    same(Store(tmp_path).find("run").result(killed[-1]), expected)
 
 
 def test_work_for_a_run_that_was_deleted_meanwhile_leaves_no_folder(jobs, tmp_path):
     store = Store(tmp_path)
     run = store.new("run")
-    job = asked(jobs, run, "key")
+    job = jobs.ask("key", "Counting", run.id, kept_call(run, "key", many_numbers, 1_000))
     store.delete(run.id)
     job.wait()
     assert not run.folder.exists()

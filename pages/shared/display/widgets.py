@@ -4,10 +4,13 @@ import math
 import mimetypes
 from collections.abc import Callable
 from functools import partial
+from threading import Thread
 from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.runtime import get_instance
+from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
 from hetcal.cells.sketch import SKETCHED
 from hetcal.partitions.partition import Partition
@@ -151,16 +154,37 @@ def downloads(
     """Offer files side by side, each made when clicked; `first` is the type of the first button."""
     with st.container(horizontal=True):
         for i, (name, make) in enumerate(files.items()):
+            kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
             st.download_button(
                 name,
-                make,
+                _held(make, name, kind),
                 name,
-                mimetypes.guess_type(name)[0] or "application/octet-stream",
+                kind,
                 key=f"{key}_{name}",
                 on_click="ignore",
                 icon=":material/download:",
                 type="secondary" if i else first,
             )
+
+
+def _held(make: Callable[[], bytes | str], name: str, kind: str) -> Callable[[], bytes]:
+    """Make a file that the server holds until its page is drawn again.
+
+    Streamlit drops a file that was made by a click as soon as two pages were drawn, of whomever,
+    which may be before the browser has asked for it. One that a page shows it holds.
+    """
+    session = get_script_run_ctx()
+
+    def made() -> bytes:
+        content = make()
+        content = content.encode() if isinstance(content, str) else content
+        hold = partial(get_instance().media_file_mgr.add, content, kind, f"held {name}", name, True)
+        holding = add_script_run_ctx(Thread(target=hold), session)
+        holding.start()
+        holding.join()
+        return content
+
+    return made
 
 
 def _figure_clicked(key: str) -> None:
