@@ -35,7 +35,7 @@ RUNGS = (
 )
 """The schemes that are compared for two classes, the simplest first."""
 
-RUNG_NAMES = {
+PLAIN_NAMES = {
     "identity": "leave it",
     "pooled": "one map",
     "tree": "one tree",
@@ -44,6 +44,10 @@ RUNG_NAMES = {
     "boosted": "nested trees",
     "additive": "curves",
     "stacked": "boosted trees beside the score",
+    "auto": "recommended scheme",
+    "best": "best scheme",
+    "layer": "tree on a layer",
+    "columns": "own columns",
 }
 """Plain names of schemes, where the value of an option is another."""
 
@@ -54,7 +58,7 @@ def plain_name(name: str) -> str:
     >>> plain_name("additive"), plain_name("forest")
     ('curves', 'forest')
     """
-    return RUNG_NAMES.get(name, name)
+    return PLAIN_NAMES.get(name, name)
 
 
 def optional_name(name: str) -> str:

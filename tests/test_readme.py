@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from hetcal.choices import RUNG_NAMES, RUNGS
+from hetcal.choices import PLAIN_NAMES, RUNGS
 from hetcal.cli.main import main
 from hetcal.runs.settings import PARTITIONS
 
@@ -47,7 +47,7 @@ def test_every_partition_and_every_rung_is_explained():
     listed = re.findall(r"^\| `(.*?)` \|", section, re.MULTILINE)
     assert sorted(listed) == sorted([*PARTITIONS, "FILE.json"])
     assert all(f"`{name}`" in README for name in RUNGS)
-    assert all(name in section for name in RUNG_NAMES.values())
+    assert all(name in section for name in PLAIN_NAMES.values())
 
 
 def test_the_files_of_a_run_are_named(segments, tmp_path):

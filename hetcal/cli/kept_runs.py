@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 
+from hetcal.choices import plain_name
 from hetcal.errors import StoreError
 from hetcal.store.files import in_bytes
 from hetcal.store.store import MOST_BYTES, OLD_DAYS, Store, StoredRun
@@ -63,7 +64,7 @@ def _row(run: StoredRun) -> tuple[str, ...]:
         about.get("table") or about.get("saved") or "",
         about.get("model") or "",
         str(label or "") if positive is None else f"{label} = {positive}",
-        about.get("chosen") or about.get("scheme") or "",
+        plain_name(about.get("chosen") or about.get("scheme") or ""),
         "" if lift is None else f"{lift:+.4f}",
         in_bytes(run.size),
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from hetcal.choices import RUNG_NAMES
+from hetcal.choices import plain_name
 from hetcal.runs.run import Run
 from hetcal.store.files import in_bytes
 from hetcal.store.finished import found_facts, keep_compared
@@ -29,13 +29,6 @@ from pages.shared.state import (
     told_next,
 )
 
-KINDS = RUNG_NAMES | {
-    "auto": "recommended scheme",
-    "best": "best scheme",
-    "tree": "one tree",
-    "layer": "tree on a layer",
-    "columns": "own columns",
-}
 LATEST = 3
 UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 
@@ -68,7 +61,7 @@ def facts_of(about: Mapping[str, Any], name: str) -> str:
         None if rows is None else f"{rows:,} rows",
         about.get("model"),
         label if positive is None else f"{label} = {positive}",
-        KINDS.get(scheme, scheme),
+        scheme and plain_name(scheme),
     )
     return " · ".join(plain(each) for each in found if each)
 
