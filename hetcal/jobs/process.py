@@ -6,11 +6,11 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
-from threading import Lock, Timer
 from typing import Any
 
 from hetcal.errors import JobError
 from hetcal.progress import Progress
+from hetcal.spare import Spare
 
 # Only hetcal itself is taken from its folder, wherever the caller is.
 _BOOTSTRAP = """
@@ -45,7 +45,7 @@ class Call:
         """Call the function, and return what it returns or raise what it raises."""
         if self._stopped:
             raise Cancelled
-        self._process = process = _spare.take()
+        self._process = process = _spare.take() or _start()
         if self._stopped:  # while the process was begun
             process.kill()
         try:
@@ -84,56 +84,6 @@ class Call:
             ) from error
 
 
-class _Spare:
-    """A process that has loaded hetcal and waits: most of the time of a short call is loading."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._waiting: subprocess.Popen[bytes] | None = None
-        self._wanted, self._rest = False, 0.0
-
-    def keep(self, wanted: bool, rest: float = 0.0) -> None:
-        """Keep a process ready from now on, or no longer.
-
-        After each call the next process is begun, `rest` seconds later: what was found is shown
-        first.
-        """
-        self._wanted, self._rest = wanted, rest
-        if wanted:
-            self._prepare()
-            return
-        with self._lock:
-            waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            end_process(waiting)
-
-    def prepare(self) -> None:
-        if self._rest:
-            later = Timer(self._rest, self._prepare)
-            later.daemon = True
-            later.start()
-        else:
-            self._prepare()
-
-    def _prepare(self) -> None:
-        with self._lock:
-            if self._wanted and self._waiting is None:
-                self._waiting = _start("ready")
-
-    def take(self) -> subprocess.Popen[bytes]:
-        with self._lock:
-            waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            if waiting.poll() is None:
-                return waiting
-            end_process(waiting)
-        return _start()
-
-
-_spare = _Spare()
-keep_ready = _spare.keep
-
-
 def end_process(process: subprocess.Popen[bytes]) -> None:
     """End a process, and close its pipes."""
     process.kill()
@@ -152,3 +102,8 @@ def _start(*how: str) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         start_new_session=True,  # what ends the caller by the keyboard is told to it alone
     )
+
+
+# It has loaded hetcal: most of the time of a short call is loading.
+_spare = Spare(lambda: _start("ready"), lambda waits: waits.poll() is not None, end_process)
+keep_ready, end_ready = _spare.keep, _spare.close

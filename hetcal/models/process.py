@@ -10,11 +10,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import weakref
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+
+from hetcal.spare import Spare
 
 # Only hetcal itself is taken from its folder: what else is there must not be found.
 _BOOTSTRAP = """
@@ -78,52 +79,6 @@ class Process:
         _kill(self._popen)
 
 
-class _Spare:
-    """At most one process that waits for a request that has not been made yet."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._waiting: Process | None = None
-        self._keeper = 0  # the app, by its process: one that was forked from it takes nothing
-        self._rest = 0.0
-
-    def keep(self, rest: float = 0.0) -> None:
-        """Start it, unless it waits already."""
-        with self._lock:
-            self._keeper, self._rest = os.getpid(), rest
-            if self._waiting is None or self._waiting.code is not None:
-                self._waiting = _new_spare()
-
-    def _keep_on(self) -> None:
-        if self._keeper:
-            self.keep(self._rest)
-
-    def close(self) -> None:
-        """End it and start no other."""
-        with self._lock:
-            self._keeper = 0
-            left, self._waiting = self._waiting, None
-        if left is not None:
-            left.end()
-
-    def take(self) -> Process | None:
-        """Give it away and start the next; None where there is none, or it has died."""
-        if self._keeper != os.getpid():
-            return None
-        with self._lock:
-            taken, self._waiting = self._waiting, None
-            if self._keeper and not self._rest:
-                self._waiting = _new_spare()
-        if self._rest:
-            later = threading.Timer(self._rest, self._keep_on)
-            later.daemon = True
-            later.start()
-        return taken if taken is not None and taken.code is None else None
-
-
-_spare = _Spare()
-
-
 def keep_spare(rest: float = 0.0) -> None:
     """Let a process with Keras loaded wait from now on; when it is taken, the next one starts.
 
@@ -147,6 +102,7 @@ def serve(directory: Path) -> Process:
     The one that waits has its own directory, to which the files are moved.
     """
     process = _spare.take()
+    _spare.prepare()
     if process is None:
         process = Process(directory)
     else:
@@ -168,6 +124,9 @@ def _new_spare() -> Process | None:
     except OSError:
         shutil.rmtree(directory, ignore_errors=True)
         return None
+
+
+_spare = Spare(_new_spare, lambda waits: waits.code is not None, lambda waits: waits.end())
 
 
 def _start(directory: Path) -> subprocess.Popen[bytes]:

@@ -33,7 +33,7 @@ class Unfinished(Exception):  # noqa: N818 - it is no error
 @st.cache_resource(show_spinner=False, on_release=Jobs.close)
 def jobs() -> Jobs:
     """Return the jobs of all users of this server; `HETCAL_JOBS` of them run at a time."""
-    keep_ready(True, REST)
+    keep_ready(REST)
     keep_spare(REST)
     return Jobs(int(os.environ.get("HETCAL_JOBS") or MOST))
 

@@ -9,7 +9,7 @@ import pytest
 from hetcal.errors import HetcalError, JobError, TableError
 from hetcal.jobs import process
 from hetcal.jobs.jobs import Jobs
-from hetcal.jobs.process import Call, Cancelled, keep_ready
+from hetcal.jobs.process import Call, Cancelled, end_ready, keep_ready
 from tests.jobs.work import doubled, ended_from_outside, endless, refused
 
 
@@ -65,7 +65,7 @@ def test_every_kind_of_error_survives_pickling():
 
 
 def test_a_ready_process_serves_one_call_and_is_replaced():
-    keep_ready(True)
+    keep_ready()
     try:
         first = process._spare._waiting
         assert Call(doubled, 1)(lambda *_: None) == 2
@@ -76,7 +76,7 @@ def test_a_ready_process_serves_one_call_and_is_replaced():
         second.wait()
         assert Call(doubled, 2)(lambda *_: None) == 4
     finally:
-        keep_ready(False)
+        end_ready()
     assert process._spare._waiting is None
 
 

@@ -29,7 +29,7 @@ def _no_session_stays(tmp_path, monkeypatch):
 @pytest.fixture(autouse=True)
 def _jobs_in_threads(monkeypatch):
     """Let pages wait for jobs, which are called in threads, where a test can count their calls."""
-    monkeypatch.setattr(jobs, "keep_ready", lambda wanted, rest: None)
+    monkeypatch.setattr(jobs, "keep_ready", lambda rest: None)
     monkeypatch.setattr(jobs, "SOON", PATIENCE)
     monkeypatch.setattr(work, "Call", lambda function, *given: partial(function, *given))
 
