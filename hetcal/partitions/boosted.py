@@ -49,7 +49,7 @@ class BoostedPartition(EnsembleEstimator):
     max_leaf_nodes : int or None, default=None
         Most leaves of a tree; None means 31, or 15 under 20,000 rows.
     random_state : int, default=0
-        Decides the folds, and the rows and columns that a tree may read.
+        Decides the folds, and the columns that a tree may read.
 
     Attributes
     ----------
@@ -146,9 +146,7 @@ class BoostedPartition(EnsembleEstimator):
             "num_leaves": leaves if self.max_leaf_nodes is None else self.max_leaf_nodes,
             "min_data_in_leaf": min(40, max(5, rows // 100)),
             "lambda_l2": 5.0,
-            "feature_fraction": max(0.2, min(0.6, 15 / columns)) if columns > FEW_COLUMNS else 1.0,
-            "bagging_fraction": 0.8,
-            "bagging_freq": 1,
+            "feature_fraction": max(0.2, min(0.8, 20 / columns)) if columns > FEW_COLUMNS else 1.0,
             "seed": self.random_state,
         }
 

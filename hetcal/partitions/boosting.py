@@ -31,7 +31,7 @@ Part = tuple[Ints, Ints]
 """Rows that a member is grown on, and rows that it leaves out."""
 
 MOST_BINS = 255  # of a column
-PATIENCE = 30  # trees without an improvement on rows left out, after which a member stops
+PATIENCE = 20  # trees without an improvement on rows left out, after which a member stops
 FIXED = {
     "objective": "binary",
     "num_threads": 1,  # a member per core: its trees are too small to be divided among cores
