@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.async_api import Page, async_playwright
+from playwright.async_api import Page, TimeoutError, async_playwright
 
 from hetcal import Roles, Settings, make_table, run, scores_from_column
 from hetcal.artifacts.report import scored_table, table_bytes
@@ -105,7 +105,13 @@ async def use(server: Server, people: list[Person], seconds: float) -> tuple[int
             page = await context.new_page()
             page.set_default_timeout(2 * PATIENCE)
             while True:
-                await one_round(page, server.address, one)
+                try:
+                    await one_round(page, server.address, one)
+                except TimeoutError as error:
+                    seen = await page.get_by_test_id("stApp").inner_text()
+                    raise AssertionError(
+                        f"{one.table.name} waits at {page.url}:\n{seen}"
+                    ) from error
                 rounds, most = rounds + 1, max(most, memory_of(server.pid))
                 if time.monotonic() > latest:
                     break

@@ -102,7 +102,7 @@ def list_jobs() -> None:
 def _listed() -> None:
     mine = open_jobs()
     if not mine:
-        return
+        run_again()  # a page that waits for them may have lost its own look at them
     st.caption("Jobs")
     for job in mine:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
