@@ -52,7 +52,7 @@ def show_job(job: Job, instead: Callable[[], None] | None = None) -> None:
     """
     if job.open:
         list_jobs()
-        _watch(job.key)
+        on_this_page(_watch, BETWEEN_LOOKS)(job.key)
     elif was_cancelled(job):
         with st.container(border=True):
             st.markdown(f"**{plain(job.name)} was cancelled.** All that you entered is kept.")
@@ -75,7 +75,20 @@ def offer_again(job: Job) -> None:
     st.button("Try again", icon=":material/refresh:", on_click=forget, args=(job.key,))
 
 
-@st.fragment(run_every=BETWEEN_LOOKS)
+def on_this_page(look: Callable[..., None], seconds: float) -> Callable[..., None]:
+    """Let a part of this page be drawn again every so many seconds.
+
+    Streamlit tells such parts apart by name and place only. A late look from the page before would
+    find the part of this page, draw it as one of that page, and end the looks of this one.
+    """
+
+    def own(*given: str) -> None:
+        look(*given)
+
+    own.__qualname__ = f"{look.__qualname__} {st.session_state['page']}"
+    return st.fragment(own, run_every=seconds)
+
+
 def _watch(key: str) -> None:
     job = jobs().find(key)
     if job is None or not job.open:
@@ -95,10 +108,9 @@ def list_jobs() -> None:
     if open_jobs() and not st.session_state.get("jobs_listed"):
         st.session_state["jobs_listed"] = True
         with st.sidebar:
-            _listed()
+            on_this_page(_listed, BETWEEN_LISTS)()
 
 
-@st.fragment(run_every=BETWEEN_LISTS)
 def _listed() -> None:
     mine = open_jobs()
     if not mine:
