@@ -21,8 +21,8 @@ SUMMARY_WIDTHS = (NAMES, 7, 12, 7, 7, 13, 9)
 NOTES = (
     "AUC, log loss: on the test rows. lift: AUC minus AUC of the network; z: paired DeLong test.",
     f"harmed, helped: models with z below {HARM} and above {-HARM}.",
-    f"auto as good: share of models where the AUC of auto is at least that of the scheme, within "
-    f"{AS_GOOD}.",
+    "auto as good: share of models where the AUC of the recommended scheme (auto) is at least that",
+    f"  of the scheme, within {AS_GOOD}.",
     f"time: to fit and to score the test rows, as a multiple of the {UNIT}; that of the first",
     "  model includes compiling the kernels.",
 )

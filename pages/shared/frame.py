@@ -74,7 +74,7 @@ def open_page(title: str, lead: str) -> None:
             page_link(path, name, icon)
         st.stop()
     st.markdown(lead)
-    st.session_state["jobs_listed"] = False
+    st.session_state.update(jobs_listed=False, waits=False)
     collect_network()
     list_jobs()
 

@@ -51,6 +51,7 @@ def show_job(job: Job, instead: Callable[[], None] | None = None) -> None:
     What can be done in place of a cancelled job, `instead` draws.
     """
     if job.open:
+        st.session_state["waits"] = True
         list_jobs()
         on_this_page(_watch, BETWEEN_LOOKS)(job.key)
     elif was_cancelled(job):
@@ -114,7 +115,9 @@ def list_jobs() -> None:
 def _listed() -> None:
     mine = open_jobs()
     if not mine:
-        run_again()  # a page that waits for them may have lost its own look at them
+        if st.session_state["waits"]:  # and may have lost its own look
+            run_again()
+        return
     st.caption("Jobs")
     for job in mine:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
