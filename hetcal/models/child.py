@@ -42,9 +42,9 @@ for _name in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"):
 class Limits:
     """What a child may use."""
 
-    seconds: int = 1800  # wall-clock and processor time: a child has one busy thread
+    seconds: int = 300  # wall-clock and processor time: a child has one busy thread
     memory: int = 4 * GIB  # address space; TensorFlow alone takes about 2.5 GiB
-    file_bytes: int = 1 * GIB  # the largest file it may write
+    file_bytes: int = 64 * 2**20  # the largest file it may write
     files: int = 256  # open at a time
 
 

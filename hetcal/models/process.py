@@ -22,6 +22,9 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import hetcal
 del sys.path[0]
+import pathlib
+from hetcal.models.sandbox import shut_in
+shut_in(pathlib.Path.cwd(), hetcal.__path__)
 from hetcal.models.worker import main
 main()
 """

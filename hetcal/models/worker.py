@@ -2,13 +2,14 @@
 
 Requests and results are JSON and `.npy` files, read without pickle. Messages are JSON
 lines: progress, or one error in three sentences. Before it opens anything from outside,
-the child limits itself through the kernel, so that TensorFlow's own code is limited, too.
+the child shuts itself in through the kernel, which also binds TensorFlow's own code.
 """
 
 import json
 import math
 import os
 import re
+import shutil
 import signal
 import sys
 import threading
@@ -210,10 +211,9 @@ def main() -> None:
 
 
 def confine(limits: Limits) -> None:
-    """Set the limits of a request; Windows has none, so the parent ends the child.
+    """Set the limits of a request for good; Windows has none, so the parent ends the child.
 
-    The time that it took to load Keras is not the request's. A stricter sandbox belongs here,
-    before anything from outside is opened.
+    The time that it took to load Keras is not the request's.
     """
     try:
         import resource
@@ -226,17 +226,18 @@ def confine(limits: Limits) -> None:
         (resource.RLIMIT_NOFILE, limits.files),
         (resource.RLIMIT_CORE, 0),
     ):
-        _lower(resource, kind, value)
+        # Whoever is out of time is told so by a signal, and killed if that does not end it.
+        _lower(resource, kind, value, 1 if kind == resource.RLIMIT_CPU else 0)
     signal.alarm(limits.seconds)
 
 
-def _lower(resource: ModuleType, kind: int, value: int) -> None:
-    """Lower one limit; a stricter one that is already set stays."""
+def _lower(resource: ModuleType, kind: int, value: int, grace: int) -> None:
+    """Lower one limit so that it cannot be raised; a stricter one that is already set stays."""
     _, hard = resource.getrlimit(kind)
     if hard != resource.RLIM_INFINITY:
-        value = min(value, hard)
+        value = min(value, hard - grace)
     try:
-        resource.setrlimit(kind, (value, hard))
+        resource.setrlimit(kind, (value, value + grace))
     except (OSError, ValueError):
         # macOS knows RLIMIT_AS but refuses to set it; the other limits still hold.
         sys.stderr.write(f"limit {kind} is not available here\n")
@@ -245,7 +246,8 @@ def _lower(resource: ModuleType, kind: int, value: int) -> None:
 def _listen() -> threading.Event:
     """Wait beside the work for the request, then for the end of the app, which is the child's too.
 
-    The app holds the other end of stdin: reading ends when the app or its session does.
+    The app holds the other end of stdin: reading ends when the app or its session does. One that
+    was killed could not empty the directory.
     """
     requested = threading.Event()
 
@@ -253,6 +255,8 @@ def _listen() -> threading.Event:
         if os.read(0, 1):
             requested.set()
             os.read(0, 1)
+        for each in Path().iterdir():
+            shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
         os._exit(1)
 
     threading.Thread(target=listen, daemon=True).start()
