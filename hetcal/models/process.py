@@ -22,11 +22,10 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import hetcal
 del sys.path[0]
-import pathlib
+import importlib
 from hetcal.models.sandbox import shut_in
-shut_in(pathlib.Path.cwd(), hetcal.__path__)
-from hetcal.models.worker import main
-main()
+shut_in(sys.argv[3:], hetcal.__path__)
+importlib.import_module(sys.argv[2]).main()
 """
 _KEPT = {"PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH"}
 _KEPT |= {"SYSTEMROOT", "PATHEXT", "NUMBER_OF_PROCESSORS"}  # Windows
@@ -78,7 +77,7 @@ class Process:
 
     def kill(self) -> None:
         """End it and everything it started, at once."""
-        _kill(self._popen)
+        kill(self._popen)
 
 
 class _Spare:
@@ -173,22 +172,27 @@ def _new_spare() -> Process | None:
         return None
 
 
-def _start(directory: Path) -> subprocess.Popen[bytes]:
+def command_line(module: str, *directories: Path) -> list[str]:
+    """Return the command that runs `main` of a module, shut in but for `directories`."""
     folder = Path(sys.modules["hetcal"].__path__[0]).resolve().parent
-    command = [sys.executable, "-I", "-c", _BOOTSTRAP, str(folder)]
+    return [sys.executable, "-I", "-c", _BOOTSTRAP, *map(str, (folder, module, *directories))]
+
+
+def _start(directory: Path) -> subprocess.Popen[bytes]:
     with (directory / "messages").open("wb") as out, (directory / "log").open("wb") as log:
         return subprocess.Popen(
-            command,
+            command_line("hetcal.models.worker", directory),
             stdin=subprocess.PIPE,  # its end tells the child that the app is gone
             stdout=out,
             stderr=log,
             cwd=directory,
-            env=_environment(directory),
+            env=environment(directory),
             start_new_session=True,
         )
 
 
-def _environment(directory: Path) -> dict[str, str]:
+def environment(directory: Path) -> dict[str, str]:
+    """Return what a child is told of this machine; its home is `directory`."""
     private = dict.fromkeys(("HOME", "USERPROFILE", "KERAS_HOME", "TMPDIR", "TEMP"), str(directory))
     return {
         **{name: value for name, value in os.environ.items() if name in _KEPT},
@@ -203,7 +207,8 @@ def _environment(directory: Path) -> dict[str, str]:
     }
 
 
-def _kill(popen: subprocess.Popen[bytes]) -> None:
+def kill(popen: subprocess.Popen[bytes]) -> None:
+    """End a child and everything it started, at once."""
     if popen.poll() is None:
         if hasattr(os, "killpg"):
             os.killpg(popen.pid, signal.SIGKILL)
@@ -215,7 +220,7 @@ def _kill(popen: subprocess.Popen[bytes]) -> None:
 def _end(popen: subprocess.Popen[bytes], directory: Path, owner: int) -> None:
     if os.getpid() != owner:
         return  # a copy of the app that was forked ends; the app itself still waits
-    _kill(popen)
+    kill(popen)
     if popen.stdin is not None:
         popen.stdin.close()
     shutil.rmtree(directory, ignore_errors=True)

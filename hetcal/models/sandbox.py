@@ -7,13 +7,20 @@ not there on an older kernel or another system is left out, and `reduced_isolati
 
 import ctypes
 import errno
+import math
 import os
 import platform
+import signal
 import stat
 import struct
 import sys
+import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
+
+GIB = 2**30
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _NO_NEW_PRIVS, _SET_SECCOMP, _FILTER = 38, 22, 2
@@ -61,6 +68,16 @@ _ALLOW, _ERROR, _OTHER_TABLE, _THREAD = 0x7FFF0000, 0x00050000, 0x40000000, 0x00
 _DENY = _ERROR | errno.EPERM
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What a child may use."""
+
+    seconds: int = 300  # wall-clock and processor time: a child has one busy thread
+    memory: int = 4 * GIB  # address space; TensorFlow alone takes about 2.5 GiB
+    file_bytes: int = 64 * 2**20  # the largest file it may write
+    files: int = 256  # open at a time
+
+
 def reduced_isolation() -> str | None:
     """Say what is missing here of the isolation of models; None where all of it is there."""
     missing = []
@@ -76,8 +93,8 @@ def reduced_isolation() -> str | None:
     )
 
 
-def shut_in(directory: Path | None, packages: Iterable[str]) -> None:
-    """Leave this process its libraries to read, one directory to write, and no way to others.
+def shut_in(directories: Iterable[str], packages: Iterable[str]) -> None:
+    """Leave this process its libraries to read, `directories` to write, and no way to others.
 
     Call it before threads are started: they keep what they had. `packages` are folders of
     Python code beside those of the interpreter.
@@ -88,9 +105,42 @@ def shut_in(directory: Path | None, packages: Iterable[str]) -> None:
     _check(libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0))
     _drop_capabilities(libc)
     if _landlock():
-        _restrict_files(libc, directory, packages)
+        _restrict_files(libc, directories, packages)
     if _can_filter():
         _restrict_calls(libc)
+
+
+def confine(limits: Limits) -> None:
+    """Set the limits of a request for good; Windows has none, so the parent ends the child.
+
+    The time that it took to load Keras is not the request's.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    for kind, value in (
+        (resource.RLIMIT_AS, limits.memory),
+        (resource.RLIMIT_CPU, math.ceil(time.process_time()) + limits.seconds),
+        (resource.RLIMIT_FSIZE, limits.file_bytes),
+        (resource.RLIMIT_NOFILE, limits.files),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        # Whoever is out of time is told so by a signal, and killed if that does not end it.
+        _lower(resource, kind, value, 1 if kind == resource.RLIMIT_CPU else 0)
+    signal.alarm(limits.seconds)
+
+
+def _lower(resource: ModuleType, kind: int, value: int, grace: int) -> None:
+    """Lower one limit so that it cannot be raised; a stricter one that is already set stays."""
+    _, hard = resource.getrlimit(kind)
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard - grace)
+    try:
+        resource.setrlimit(kind, (value, value + grace))
+    except (OSError, ValueError):
+        # macOS knows RLIMIT_AS but refuses to set it; the other limits still hold.
+        sys.stderr.write(f"limit {kind} is not available here\n")
 
 
 def _landlock() -> int:
@@ -111,7 +161,7 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
     _check(libc.capset(header, nothing))
 
 
-def _restrict_files(libc: ctypes.CDLL, directory: Path | None, packages: Iterable[str]) -> None:
+def _restrict_files(libc: ctypes.CDLL, directories: Iterable[str], packages: Iterable[str]) -> None:
     version = _landlock()
     known = _KNOWN[min(version, len(_KNOWN) - 1)]
     rights = struct.pack("=QQQ", known, _TCP * (version >= 4), _OTHERS * (version >= 6))
@@ -119,10 +169,9 @@ def _restrict_files(libc: ctypes.CDLL, directory: Path | None, packages: Iterabl
     ruleset = _check(libc.syscall(_CREATE_RULESET, rights, ctypes.c_size_t(size), 0))
     # TensorFlow ends itself if it cannot read this file, which is the one granted while it is open.
     os.open(_SELF, os.O_PATH | os.O_CLOEXEC)
-    granted = [*((each, _READ) for each in (*_places(), *packages))]
+    granted = [(each, _READ) for each in (*_places(), *packages)]
     granted.append(("/dev/null", _READ_FILE | _WRITE_FILE))
-    if directory is not None:
-        granted.append((str(directory), _OWN))
+    granted += [(each, _OWN) for each in directories]
     for path, access in granted:
         _grant(libc, ruleset, path, access & known)
     _check(libc.syscall(_RESTRICT_SELF, ruleset, 0))

@@ -25,7 +25,6 @@ from hetcal.digests import file_digest
 from hetcal.errors import ModelError, ScoreError, did_you_mean
 from hetcal.models.child import (
     Child,
-    Limits,
     last_numbers,
     read_object,
     read_outputs,
@@ -36,7 +35,7 @@ from hetcal.models.file import ModelFile
 from hetcal.models.inputs import InputColumns, WrittenInput, check_inputs, write_input
 from hetcal.models.outputs import ModelOutput, to_class_logits, to_logit
 from hetcal.models.process import new_directory
-from hetcal.models.sandbox import reduced_isolation
+from hetcal.models.sandbox import Limits, reduced_isolation
 from hetcal.progress import Progress, silent
 
 PAUSE = 0.1  # seconds between two reports

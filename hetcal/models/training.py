@@ -15,7 +15,6 @@ from hetcal.data.splits import Split
 from hetcal.errors import ModelError
 from hetcal.models.child import (
     Child,
-    Limits,
     last_numbers,
     numbers_of,
     read_bytes,
@@ -26,6 +25,7 @@ from hetcal.models.config import ModelInput
 from hetcal.models.inputs import write_input
 from hetcal.models.network import NetworkSettings
 from hetcal.models.process import new_directory
+from hetcal.models.sandbox import Limits
 
 _SECONDS = 6 * 3600
 _LARGEST = 2**28  # bytes of a network

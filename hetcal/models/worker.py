@@ -6,18 +6,15 @@ the child shuts itself in through the kernel, which also binds TensorFlow's own 
 """
 
 import json
-import math
 import os
 import re
 import shutil
-import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,9 +22,10 @@ from numpy.typing import NDArray
 
 from hetcal.arrays import Singles
 from hetcal.errors import HetcalError, ModelError
-from hetcal.models.child import SMALLER, Limits, Report
+from hetcal.models.child import SMALLER, Report
 from hetcal.models.config import check_width
 from hetcal.models.keras_internals import import_keras, origin
+from hetcal.models.sandbox import Limits, confine
 
 # These change no value when a trained model predicts.
 _TRANSPARENT = {"Dropout", "AlphaDropout", "GaussianDropout", "GaussianNoise", "Identity", "Cast"}
@@ -208,39 +206,6 @@ def main() -> None:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         _fail(report, explain(error, str(request.get("name", "network"))))
     os._exit(0)  # everything is written, and TensorFlow takes its time to leave
-
-
-def confine(limits: Limits) -> None:
-    """Set the limits of a request for good; Windows has none, so the parent ends the child.
-
-    The time that it took to load Keras is not the request's.
-    """
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    for kind, value in (
-        (resource.RLIMIT_AS, limits.memory),
-        (resource.RLIMIT_CPU, math.ceil(time.process_time()) + limits.seconds),
-        (resource.RLIMIT_FSIZE, limits.file_bytes),
-        (resource.RLIMIT_NOFILE, limits.files),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        # Whoever is out of time is told so by a signal, and killed if that does not end it.
-        _lower(resource, kind, value, 1 if kind == resource.RLIMIT_CPU else 0)
-    signal.alarm(limits.seconds)
-
-
-def _lower(resource: ModuleType, kind: int, value: int, grace: int) -> None:
-    """Lower one limit so that it cannot be raised; a stricter one that is already set stays."""
-    _, hard = resource.getrlimit(kind)
-    if hard != resource.RLIM_INFINITY:
-        value = min(value, hard - grace)
-    try:
-        resource.setrlimit(kind, (value, value + grace))
-    except (OSError, ValueError):
-        # macOS knows RLIMIT_AS but refuses to set it; the other limits still hold.
-        sys.stderr.write(f"limit {kind} is not available here\n")
 
 
 def _listen() -> threading.Event:

@@ -11,7 +11,8 @@ import pandas as pd
 from hetcal.choices import ClassMethod
 from hetcal.data.table import Roles
 from hetcal.data.text import Dialect
-from hetcal.models.file import ModelFile, inspect_model
+from hetcal.digests import file_digest
+from hetcal.models.file import ModelFile, described, inspect_model
 from hetcal.models.inputs import InputColumns
 from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring
 from hetcal.models.training import TrainedNetwork
@@ -77,7 +78,7 @@ def state_of(workspace: Workspace, run: StoredRun) -> dict[str, Any]:
 
 
 def workspace_of(run: StoredRun) -> Workspace:
-    """Read the workspace of a run; model files are inspected again."""
+    """Read the workspace of a run; a model file that has changed is inspected again."""
     state = run.state
     if not state:
         return Workspace()
@@ -127,11 +128,15 @@ def _file(state: Mapping[str, Any], run: StoredRun) -> TableFile:
 
 
 def _model_state(model: ModelFile, run: StoredRun) -> dict[str, Any]:
-    return {"path": _place(model.path, run), "name": model.name}
+    about = {"digest": model.digest, "description": asdict(model.description)}
+    return {"path": _place(model.path, run), "name": model.name, **about}
 
 
 def _model(state: Mapping[str, Any], run: StoredRun) -> ModelFile:
-    return inspect_model(run.folder / state["path"], name=state["name"])
+    path, name, digest = run.folder / state["path"], state["name"], state.get("digest")
+    if digest is None or file_digest(path) != digest:
+        return inspect_model(path, name=name)
+    return described(path, name, digest, state["description"])
 
 
 def _network_state(network: TrainedNetwork, run: StoredRun) -> dict[str, Any]:

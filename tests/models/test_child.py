@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from hetcal.errors import ModelError
-from hetcal.models.child import Child, Limits
+from hetcal.models.child import Child
 from hetcal.models.process import close_spare, keep_spare, new_directory
-from hetcal.models.worker import confine
+from hetcal.models.sandbox import Limits, confine
 from tests.models.processes import PATIENCE, gone, happens, until_it_waits
 
 

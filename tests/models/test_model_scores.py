@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 from hetcal.errors import ModelError
-from hetcal.models.child import Limits
 from hetcal.models.file import inspect_model
 from hetcal.models.inputs import InputColumns, matrix_input, suggest_inputs
 from hetcal.models.outputs import to_logit
+from hetcal.models.sandbox import Limits
 from hetcal.models.scoring import score_model, start_scoring
 from tests.models.model_files import ROWS, model_files
 

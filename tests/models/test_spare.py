@@ -12,11 +12,12 @@ import pytest
 from hetcal.data.splits import Split
 from hetcal.errors import ModelError
 from hetcal.models import process
-from hetcal.models.child import Child, Limits
+from hetcal.models.child import Child
 from hetcal.models.file import inspect_model
 from hetcal.models.inputs import matrix_input
 from hetcal.models.network import NetworkSettings
 from hetcal.models.process import close_spare, keep_spare, new_directory
+from hetcal.models.sandbox import Limits
 from hetcal.models.scoring import score_model
 from hetcal.models.training import start_training
 from tests.models.model_files import model_files

@@ -19,12 +19,12 @@ pytestmark = [
     pytest.mark.skipif(reduced_isolation() is not None, reason="the kernel isolates less"),
 ]
 
+WORK = "importlib.import_module(sys.argv[2]).main()\n"
 PROBE = """
 import ctypes, json, os, resource, signal, socket, subprocess, threading
 from pathlib import Path
-from hetcal.models.child import Limits
 from hetcal.models.keras_internals import import_keras
-from hetcal.models.worker import confine
+from hetcal.models.sandbox import Limits, confine
 
 import_keras()
 confine(Limits())
@@ -110,7 +110,7 @@ print(json.dumps(found), flush=True)
 
 def run_inside(monkeypatch, code, **files):
     """What code prints that runs in place of the work of a child, as it was shut in."""
-    entered = process._BOOTSTRAP.replace("from hetcal.models.worker import main\nmain()\n", code)
+    entered = process._BOOTSTRAP.replace(WORK, code)
     assert code in entered
     monkeypatch.setattr(process, "_BOOTSTRAP", entered)
     directory = new_directory()
@@ -154,7 +154,7 @@ def test_a_kernel_without_landlock_and_seccomp_is_told_and_no_error(monkeypatch)
     code = (
         "from hetcal.models import sandbox\n"
         "sandbox._landlock = lambda: 0\nsandbox._can_filter = lambda: False\n"
-        "sandbox.shut_in(None, [])\nprint(len(open('/etc/passwd').read()) > 0)"
+        "sandbox.shut_in([], [])\nprint(len(open('/etc/passwd').read()) > 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout.strip() == b"True"
@@ -165,7 +165,7 @@ def test_older_versions_of_landlock_keep_files_out(version):
     code = (
         "from hetcal.models import sandbox\n"
         f"sandbox._landlock = lambda: {version}\n"
-        "sandbox.shut_in(None, [])\nopen('/etc/passwd')"
+        "sandbox.shut_in([], [])\nopen('/etc/passwd')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert b"PermissionError: [Errno 13] Permission denied: '/etc/passwd'" in done.stderr
