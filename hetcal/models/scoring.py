@@ -199,6 +199,7 @@ def _start(
         request = {
             "name": model.name,
             "model": copy.name,
+            "parameters": model.parameters,
             "rows": len(frame),
             "output": output,
             "classes": classes,

@@ -24,7 +24,7 @@ from hetcal.arrays import Singles
 from hetcal.errors import HetcalError, ModelError
 from hetcal.models.child import SMALLER, Report
 from hetcal.models.config import check_width
-from hetcal.models.keras_internals import import_keras, origin
+from hetcal.models.keras_internals import described_weights, import_keras, origin
 from hetcal.models.sandbox import Limits, confine
 
 # These change no value when a trained model predicts.
@@ -243,7 +243,9 @@ def score(request: dict[str, Any], report: Report) -> None:
     shape (rows, units); `output.json` names the activation. Where the request names a
     layer, `layer.npy` holds its output.
     """
-    model = load(Path(request["model"]))
+    path = Path(request["model"])
+    _check_weights(path, request)
+    model = load(path)
     inputs = open_inputs(request["inputs"])
     rows: int = request["rows"]
     compute, activation = computation(model, request["output"], request["layer"])
@@ -264,6 +266,23 @@ def score(request: dict[str, Any], report: Report) -> None:
     units = files["layer"].shape[1] if "layer" in files else None
     facts = {"activation": activation, "layer_units": units}
     Path("output.json").write_text(json.dumps(facts), encoding="utf-8")
+
+
+def _check_weights(path: Path, request: dict[str, Any]) -> None:
+    """Refuse a description that asks for more weights than its file holds, before it gets them.
+
+    Where Keras cannot build the model, it says so when it loads it.
+    """
+    described = 0
+    with suppress(Exception):
+        described = described_weights(path)
+    if described > request["parameters"]:
+        raise ModelError(
+            f"The model '{request['name']}' describes {described:,} weights, but its file holds "
+            f"{request['parameters']:,}.",
+            "A file saved by Keras holds all weights of its model.",
+            "Save the model again, or use a score column instead.",
+        )
 
 
 def open_inputs(entries: list[dict[str, Any]]) -> list[tuple[str, Any, list[Any] | None]]:

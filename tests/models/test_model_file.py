@@ -14,35 +14,23 @@ from hetcal.models import file as model_file
 from hetcal.models.allowed import is_allowed
 from hetcal.models.file import inspect_model
 from hetcal.models.scan import describe
+from tests.models.hostile.crafted import (
+    DENSE,
+    LAMBDA,
+    SNEAKY,
+    functional,
+    layer,
+    named,
+    sequential,
+    without_modules,
+    write_weights,
+)
 
 
 def look(path, name=None):
     """What the child finds, but in this process, which takes less time."""
     with path.open("rb") as file:
         return describe(file, name or path.name)
-
-
-def layer(class_name, module="keras.layers", **config):
-    config = {"name": class_name.lower(), **config}
-    return {"module": module, "class_name": class_name, "config": config, "registered_name": None}
-
-
-def sequential(*layers):
-    shape = layer("InputLayer", batch_shape=[None, 3], dtype="float32", name="x")
-    config = {"name": "sequential", "layers": [shape, *layers]}
-    return {"module": "keras", "class_name": "Sequential", "config": config}
-
-
-DENSE = layer("Dense", units=1, activation="sigmoid")
-
-
-def write_weights(path, fill=None):
-    with h5py.File(path, "w") as store:
-        store["layers/dense/vars/0"] = np.zeros((3, 1), np.float32)
-        store["layers/dense/vars/1"] = np.zeros(1, np.float32)
-        store["optimizer/vars/0"] = np.zeros(50, np.float32)
-        if fill is not None:
-            fill(store)
 
 
 @pytest.fixture
@@ -73,13 +61,6 @@ def write_h5(tmp_path):
     return write
 
 
-def without_modules(value):
-    """The older format names classes without their modules."""
-    if isinstance(value, dict):
-        return {k: without_modules(v) for k, v in value.items() if k != "module"}
-    return [without_modules(v) for v in value] if isinstance(value, list) else value
-
-
 def test_a_sequential_model_is_described(write_keras):
     model = look(write_keras(sequential(DENSE)))
     assert (model.format, model.activation, model.outputs) == ("keras", "sigmoid", ("dense",))
@@ -103,16 +84,6 @@ def test_the_content_decides_not_the_extension(write_keras, write_h5):
     assert look(write_h5(sequential(DENSE), name="a.keras")).format == "h5"
 
 
-def functional(inputs, outputs, *layers):
-    config = {"name": "f", "layers": [*layers], "input_layers": inputs, "output_layers": outputs}
-    return {"module": "keras.src.models.functional", "class_name": "Functional", "config": config}
-
-
-def named(part, *feeders):
-    nodes = [{"args": [{"config": {"keras_history": [each, 0, 0]}} for each in feeders]}]
-    return {**part, "name": part["config"]["name"], "inbound_nodes": nodes}
-
-
 def test_named_inputs_carry_the_names_people_know(write_keras):
     age = named(layer("InputLayer", name="input_7", batch_shape=[None, 1], dtype="float32"))
     job = named(layer("InputLayer", name="job", batch_shape=[None, 1], dtype="string"))
@@ -129,10 +100,6 @@ def test_an_input_of_ids_knows_how_many_there_are(write_keras):
     embedding = named(layer("Embedding", input_dim=12, output_dim=2), "city")
     config = functional(["city", 0, 0], ["embedding", 0, 0], city, embedding)
     assert look(write_keras(config)).inputs[0].ids == 12
-
-
-LAMBDA = layer("Lambda", function={"class_name": "__lambda__", "config": {"code": "4wEA"}})
-SNEAKY = {"class_name": "function", "config": "set_floatx", "module": "keras.config"}
 
 
 @pytest.mark.parametrize(
