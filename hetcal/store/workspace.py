@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from hetcal.choices import ClassMethod
 from hetcal.data.table import Roles
 from hetcal.data.text import Dialect
 from hetcal.digests import file_digest
+from hetcal.errors import ModelError
 from hetcal.models.file import ModelFile, described, inspect_model
 from hetcal.models.inputs import InputColumns
 from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring
@@ -134,9 +136,10 @@ def _model_state(model: ModelFile, run: StoredRun) -> dict[str, Any]:
 
 def _model(state: Mapping[str, Any], run: StoredRun) -> ModelFile:
     path, name, digest = run.folder / state["path"], state["name"], state.get("digest")
-    if digest is None or file_digest(path) != digest:
-        return inspect_model(path, name=name)
-    return described(path, name, digest, state["description"])
+    if digest is not None and file_digest(path) == digest:
+        with suppress(ModelError):  # another version of hetcal described it in another way
+            return described(path, name, digest, state["description"])
+    return inspect_model(path, name=name)
 
 
 def _network_state(network: TrainedNetwork, run: StoredRun) -> dict[str, Any]:
