@@ -13,7 +13,8 @@ import tempfile
 import threading
 import weakref
 from contextlib import suppress
-from importlib.util import find_spec
+from functools import cache
+from importlib.util import cache_from_source, find_spec
 from pathlib import Path
 
 # Only hetcal itself is taken from its folder: what else is there must not be found.
@@ -26,6 +27,12 @@ import importlib
 from hetcal.models.sandbox import shut_in
 shut_in(sys.argv[3:], hetcal.__path__)
 importlib.import_module(sys.argv[2]).main()
+"""
+_IMPORT_KERAS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from hetcal.models.keras_internals import import_keras
+import_keras()
 """
 _KEPT = {"PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH"}
 _KEPT |= {"SYSTEMROOT", "PATHEXT", "NUMBER_OF_PROCESSORS"}  # Windows
@@ -174,11 +181,26 @@ def _new_spare() -> Process | None:
 
 def command_line(module: str, *directories: Path) -> list[str]:
     """Return the command that runs `main` of a module, shut in but for `directories`."""
+    return _python(_BOOTSTRAP, module, *map(str, directories))
+
+
+def _python(code: str, *arguments: str) -> list[str]:
     folder = Path(sys.modules["hetcal"].__path__[0]).resolve().parent
-    return [sys.executable, "-I", "-c", _BOOTSTRAP, *map(str, (folder, module, *directories))]
+    return [sys.executable, "-I", "-c", code, str(folder), *arguments]
+
+
+@cache
+def _compile_keras() -> None:
+    """Import Keras once where an installer has not compiled it: who is shut in can keep nothing."""
+    keras = find_spec("keras")
+    if keras and keras.origin and not Path(cache_from_source(keras.origin)).exists():
+        with tempfile.TemporaryDirectory() as home:
+            given = environment(Path(home))
+            subprocess.run(_python(_IMPORT_KERAS), env=given, capture_output=True, check=False)
 
 
 def _start(directory: Path) -> subprocess.Popen[bytes]:
+    _compile_keras()
     with (directory / "messages").open("wb") as out, (directory / "log").open("wb") as log:
         return subprocess.Popen(
             command_line("hetcal.models.worker", directory),

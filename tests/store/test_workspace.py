@@ -87,7 +87,7 @@ def test_a_model_is_looked_into_again_only_if_its_file_has_changed(tmp_path, mon
     if not same:
         model = replace(model, digest="of another content")
     assert again(store, run, Workspace(model=model)).model == model
-    assert looked == [] if same else [model.path]
+    assert looked == ([] if same else [model.path])
 
 
 def test_a_loaded_partition_is_read_as_it_was(tmp_path):

@@ -189,6 +189,21 @@ def test_with_the_look_switched_off_no_file_does_anything(monkeypatch, place, tm
     assert "ran" not in {ended[name] for name in free}
 
 
+def endless(content):
+    """The free room of an HDF5 heap is said to end early: a part of no size follows for ever."""
+    at = content.index(b"GCOL") + 16
+    while content[at : at + 2] != b"\0\0":
+        size = int.from_bytes(content[at + 8 : at + 16], "little")
+        at += 16 + -(-size // 8) * 8
+    return content[: at + 8] + b"\0" + content[at + 9 :]
+
+
+def test_a_file_in_which_the_hdf5_library_never_ends_is_refused_in_seconds(tmp_path):
+    path = Hostile("endless.h5", "", change=endless).write(tmp_path)
+    with pytest.raises(ModelError, match="could not be read within 10 s"):
+        inspect_model(path)
+
+
 WIDE = (
     layer("Dense", units=40_000, name="first"),
     layer("Dense", units=20_000, name="second"),

@@ -5,6 +5,8 @@ import os
 import socket
 import subprocess
 import sys
+from compileall import compile_file
+from importlib.util import spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -188,3 +190,16 @@ def test_a_command_that_is_told_to_end_leaves_no_folder_behind(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], env=place, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (130, b"hetcal: stopped.\n")
     assert list(Path(tmp_path).iterdir()) == []
+
+
+def test_keras_is_imported_once_by_a_free_process_where_it_was_not_compiled(monkeypatch, tmp_path):
+    (tmp_path / "keras.py").write_text("")
+    spec = spec_from_file_location("keras", tmp_path / "keras.py")
+    monkeypatch.setattr(process, "find_spec", lambda name: spec)
+    monkeypatch.setattr(
+        process, "_IMPORT_KERAS", f"open({str(tmp_path / 'ran')!r}, 'a').write('x')"
+    )
+    for _ in range(2):
+        process._compile_keras.__wrapped__()
+        compile_file(tmp_path / "keras.py", quiet=2)
+    assert (tmp_path / "ran").read_text() == "x"
