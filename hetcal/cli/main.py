@@ -1,6 +1,7 @@
 """The command line: the same core as the app, without Streamlit."""
 
 import errno
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -14,6 +15,9 @@ STOPPED = 130  # what shells give after Ctrl+C
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; bad input ends with exit code 2 and one message."""
+    if arguments is None:
+        # One that is told to end leaves no folders behind, either.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         options = parse_options(None if arguments is None else list(arguments))
         from hetcal.cli.commands import COMMANDS  # what takes time to load waits until here

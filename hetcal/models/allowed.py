@@ -65,6 +65,9 @@ ACTIVATIONS = frozenset(_ACTIVATIONS.split())
 PLAIN_VALUES = frozenset(_PLAIN_VALUES.split())
 MODELS = frozenset({"Functional", "Sequential", "Model"})
 
+PARTS = frozenset((*_LAYERS.split(), *_OPERATIONS.split(), *MODELS))
+"""Layers, operations and models: what Keras builds a model of."""
+
 _SMALL_PART_MODULES = """
     keras keras.initializers keras.src.initializers. keras.regularizers keras.src.regularizers.
     keras.constraints keras.src.constraints. keras.dtype_policies keras.src.dtype_policies.

@@ -11,7 +11,7 @@ import signal
 import stat
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -20,12 +20,12 @@ import numpy as np
 from hetcal.arrays import Singles
 from hetcal.errors import ModelError
 from hetcal.models.process import missing_packages, serve
+from hetcal.models.sandbox import GIB, Limits
 
 Command = Literal["score", "train"]
 Report = Callable[[dict[str, Any]], None]  # what a child says while it works
 
-GIB = 2**30
-_OUT_OF_TIME = {-getattr(signal, name, 0) for name in ("SIGALRM", "SIGXCPU")} - {0}
+OUT_OF_TIME = {-getattr(signal, name, 0) for name in ("SIGALRM", "SIGXCPU")} - {0}
 
 MOST_TEXT = 16 * 2**20
 """Bytes of messages, or of a JSON file, that are read."""
@@ -36,16 +36,6 @@ SMALLER = "Use a smaller model or fewer rows, or use a score column instead."
 _FLAGS = os.O_RDONLY
 for _name in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"):
     _FLAGS |= getattr(os, _name, 0)
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a child may use."""
-
-    seconds: int = 1800  # wall-clock and processor time: a child has one busy thread
-    memory: int = 4 * GIB  # address space; TensorFlow alone takes about 2.5 GiB
-    file_bytes: int = 1 * GIB  # the largest file it may write
-    files: int = 256  # open at a time
 
 
 def require_keras(*packages: str) -> None:
@@ -128,7 +118,7 @@ class Child:
                 "A model must run to its end to give a result.",
                 "Start it again.",
             )
-        if self._late or code in _OUT_OF_TIME:
+        if self._late or code in OUT_OF_TIME:
             return ModelError(
                 f"The model did not finish within {self._limits.seconds:,} s.",
                 "A model must finish within its time limit.",
@@ -145,10 +135,15 @@ def read_messages(path: Path) -> list[dict[str, Any]]:
     """Read the whole lines of a file that are JSON objects; others are left out."""
     try:
         with _open(path) as file:
-            lines = file.read(MOST_TEXT).split(b"\n")[:-1]
+            return parsed_lines(file.read(MOST_TEXT))
     except OSError:
         return []
-    return [message for message in map(_parsed, lines) if isinstance(message, dict)]
+
+
+def parsed_lines(text: bytes) -> list[dict[str, Any]]:
+    """Return the whole lines that are JSON objects; others are left out."""
+    messages = map(_parsed, text.split(b"\n")[:-1])
+    return [message for message in messages if isinstance(message, dict)]
 
 
 def reported_error(messages: Iterable[dict[str, Any]]) -> ModelError | None:

@@ -5,6 +5,8 @@ Everything that Keras would build from the file must be on the list of
 """
 
 import json
+import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,14 +14,22 @@ from math import prod
 from typing import Any
 
 from hetcal.errors import ModelError
-from hetcal.models.allowed import ACTIVATIONS, MODELS, PLAIN_VALUES, is_allowed
+from hetcal.models.allowed import ACTIVATIONS, MODELS, PARTS, PLAIN_VALUES, is_allowed
 
 MAX_CONFIG_BYTES = 8 * 2**20
 MAX_DEPTH = 60
+MOST_INPUTS = 2_000
+MOST_LAYERS = 5_000
+MOST_CALLS = 20_000
+MOST_NESTED = 10  # models inside models
 INSTEAD = "or use a score column instead, which needs no model"
 MOST_UNITS = 4096
 MOST_VALUES = 2**28
 """Numbers that a layer may give for all rows together: 1 GiB."""
+
+
+# Keras makes paths of the names of layers.
+_NAME = re.compile(r"(?!.*\.\.)[^/\\\x00-\x1f\x7f]{1,200}")
 
 
 @dataclass(frozen=True)
@@ -72,16 +82,60 @@ def refuse_unknown(config: dict[str, Any], name: str) -> None:
             _check_class(node, name)
 
 
-def objects(value: object, name: str, depth: int = 0) -> Iterator[dict[str, Any]]:
+def objects(value: object, name: str) -> Iterator[dict[str, Any]]:
     """Walk through every JSON object inside a value."""
-    if depth > MAX_DEPTH:
-        raise odd(name, "its description is nested too deeply")
-    if isinstance(value, dict):
-        yield value
-        value = list(value.values())
+    waiting = [(value, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise odd(name, "its description is nested too deeply")
+        if isinstance(value, dict):
+            yield value
+            value = list(value.values())
+        if isinstance(value, list):
+            waiting += [(each, depth + 1) for each in reversed(value)]
+
+
+def refuse_too_much(config: dict[str, Any], name: str) -> None:
+    """Refuse a model that would take Keras a very long time to build.
+
+    A model called twice inside a model called twice is four calls, so a short description can
+    ask for endless work.
+    """
+    layers = sum(node.get("class_name") in PARTS for node in objects(config, name))
+    inputs = len(_endpoints(config, "input_layers"))
+    for count, most, what in (
+        (inputs, MOST_INPUTS, "inputs"),
+        (layers, MOST_LAYERS, "layers"),
+        (_calls(config, name), MOST_CALLS, "calls of layers"),
+    ):
+        if count > most:
+            raise ModelError(
+                f"The model '{name}' has {_at_most(count)} {what}.",
+                f"A model may have at most {most:,}.",
+                f"Use a smaller model, {INSTEAD}.",
+            )
+
+
+def _at_most(count: int) -> str:
+    return f"{count:,}" if count < 10**9 else "billions of"
+
+
+def _calls(value: object, name: str, models: int = 0) -> int:
+    """Count how often Keras calls layers while it builds what a value describes."""
     if isinstance(value, list):
-        for each in value:
-            yield from objects(each, name, depth + 1)
+        return sum(_calls(each, name, models) for each in value)
+    if not isinstance(value, dict):
+        return 0
+    kind, nodes = value.get("class_name"), value.get("inbound_nodes")
+    models += kind in MODELS
+    if models > MOST_NESTED:
+        raise odd(name, f"more than {MOST_NESTED} models are inside one another")
+    inside = sum(_calls(value[key], name, models) for key in value if key != "inbound_nodes")
+    times = max(1, len(nodes)) if isinstance(nodes, list) else 1
+    if kind == "Bidirectional":
+        times *= 2  # one layer for each direction
+    return times * (inside + (kind in PARTS))
 
 
 def _check_class(node: dict[str, Any], name: str) -> None:
@@ -124,7 +178,7 @@ def _check_layer_settings(node: dict[str, Any], name: str) -> None:
                 f"Save the model again with the list itself as {key}, {INSTEAD}.",
             )
     own_name = node.get("name")
-    if isinstance(own_name, str) and any(sign in own_name for sign in "/\\\0"):
+    if isinstance(own_name, str) and not _NAME.fullmatch(own_name):
         raise odd(name, f"a layer is called {own_name[:60]!r}")
 
 
@@ -182,12 +236,14 @@ def read_inputs(config: dict[str, Any], name: str) -> tuple[ModelInput, ...]:
         first = layers[0].get("config", {})
         return (_input(str(first.get("name", "input")), first, layers[named:][:1], shape, name),)
     by_name = {str(layer.get("name")): layer.get("config", {}) for layer in layers}
+    fed = defaultdict(list)
+    for layer in layers:
+        for taken in {taken for taken, _ in _taken(layer)}:
+            fed[taken].append(layer)
     found = []
     for key, end in _endpoints(config, "input_layers"):
         own = by_name.get(end, {})
-        layer = str(own.get("name", key))
-        fed = [each for each in layers if layer in {taken for taken, _ in _taken(each)}]
-        found.append(_input(key, own, fed, None, name))
+        found.append(_input(key, own, fed[str(own.get("name", key))], None, name))
     if not found:
         raise odd(name, "it names no inputs")
     return tuple(found)

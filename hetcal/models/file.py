@@ -1,49 +1,33 @@
-"""Check a model file without running anything in it and without importing TensorFlow."""
+"""A model file that passed the checks, which a child makes that is shut in.
 
-import shutil
-import stat
-import struct
+No HDF5 and no zip of a stranger is opened in this process.
+"""
+
+import json
+import subprocess
+import sys
 import tempfile
-import zipfile
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from hetcal.digests import file_digest
 from hetcal.errors import ModelError
-from hetcal.models.child import require_keras
-from hetcal.models.config import (
-    INSTEAD,
-    MAX_CONFIG_BYTES,
-    ModelInput,
-    ModelLayer,
-    last_activation,
-    odd,
-    parse_config,
-    read_inputs,
-    read_layers,
-    read_outputs,
-    refuse_unknown,
+from hetcal.models.child import (
+    MOST_TEXT,
+    OUT_OF_TIME,
+    parsed_lines,
+    reported_error,
+    require_keras,
+    unusable,
 )
+from hetcal.models.config import INSTEAD, ModelInput, ModelLayer
+from hetcal.models.process import command_line, environment, kill
+from hetcal.models.scan import LIMITS, NAME, Description, broken
 
-MAX_BYTES = 512 * 2**20
-MAX_MEMBERS = 256
-MAX_RATIO = 50
-MAX_OBJECTS = 20_000
-_SMALL = 2**20
-_WEIGHTS = "model.weights.h5"
-_NEEDED = "A Keras model saved with model.save('model.keras') or model.save('model.h5') is needed."
-_BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError)
-_KINDS = (
-    (b"\x80", "a Python pickle, which is never opened"),
-    (b"\x1f\x8b", "a gzip file"),
-    (b"PAR1", "a Parquet table"),
-    (b"{", "a JSON text"),
-    (b"%PDF", "a PDF document"),
-)
+_START = 30.0  # seconds that a busy machine may take to start Python
 
 
 @dataclass(frozen=True)
@@ -52,13 +36,20 @@ class ModelFile:
 
     path: Path
     name: str  # what the user calls it
-    format: Literal["keras", "h5"]  # by its content; the extension does not matter
+    format: Literal["keras", "h5"]
     digest: str  # SHA-256 of the content
     inputs: tuple[ModelInput, ...]
     outputs: tuple[str, ...]
-    activation: str | None  # of the last layer, where the file says
-    parameters: int  # number of weights
-    layers: tuple[ModelLayer, ...] = ()  # internal layers, of which a partition may use one
+    activation: str | None
+    parameters: int
+    layers: tuple[ModelLayer, ...] = ()
+
+    @property
+    def description(self) -> Description:
+        """What the file says of its model."""
+        return Description(
+            self.format, self.inputs, self.outputs, self.activation, self.parameters, self.layers
+        )
 
 
 def inspect_model(path: Path, *, name: str | None = None) -> ModelFile:
@@ -68,160 +59,87 @@ def inspect_model(path: Path, *, name: str | None = None) -> ModelFile:
     """
     require_keras("h5py")
     name = name or path.name
-    kind = _identify(path, name)
-    try:
-        read = _read_archive if kind == "keras" else _read_hdf5
-        text, parameters = read(path, name)
-    except (*_BROKEN_ZIP, OSError, EOFError, UnicodeError) as error:
-        raise _broken(name) from error
-    try:
-        config = parse_config(text, name)
-        refuse_unknown(config, name)
-        inputs, outputs = read_inputs(config, name), read_outputs(config)
-        activation, layers = last_activation(config), read_layers(config)
-    except (AttributeError, IndexError, KeyError, TypeError) as error:
-        raise odd(name, "its description is incomplete or has no layers") from error
     digest = file_digest(path)
-    return ModelFile(path, name, kind, digest, inputs, outputs, activation, parameters, layers)
+    return _inspected(path, name, digest)
 
 
-def _identify(path: Path, name: str) -> Literal["keras", "h5"]:
-    with path.open("rb") as file:
-        head = file.read(8)
-    size = path.stat().st_size
-    if size > MAX_BYTES:
-        raise ModelError(
-            f"The model file '{name}' is {size / 2**20:,.0f} MB large.",
-            f"A model file may have at most {MAX_BYTES // 2**20} MB.",
-            f"Save the model without its optimizer (include_optimizer=False), {INSTEAD}.",
-        )
-    if head.startswith(b"PK\x03\x04"):
-        return "keras"
-    if head == b"\x89HDF\r\n\x1a\n":
-        return "h5"
-    looks = next((text for magic, text in _KINDS if head.startswith(magic)), "something else")
-    if not head:
-        looks = "an empty file"
-    raise ModelError(
-        f"'{name}' is not a Keras model file but {looks}.",
-        _NEEDED,
-        f"Choose another file, {INSTEAD}.",
-    )
+@lru_cache(maxsize=64)
+def _inspected(path: Path, name: str, digest: str) -> ModelFile:
+    return described(path, name, digest, _look(path, name))
 
 
-def _read_archive(path: Path, name: str) -> tuple[bytes, int]:
-    """Read the description and count the weights of a `.keras` file."""
-    with zipfile.ZipFile(path) as archive:
-        names = [member.filename for member in archive.infolist()]
-        if "config.json" not in names or _WEIGHTS not in names:
-            raise ModelError(
-                f"'{name}' is a zip file, but not one that Keras wrote.",
-                _NEEDED,
-                f"Choose another file, {INSTEAD}.",
-            )
-        _check_members(archive.infolist(), name)
-        with tempfile.TemporaryFile() as weights:
-            with archive.open(_WEIGHTS) as member:
-                shutil.copyfileobj(member, weights, 2**20)
-            text = archive.read("config.json")
-            with _opened(weights, name) as store:
-                return text, _count_weights(store, name)
-
-
-def _check_members(members: list[zipfile.ZipInfo], name: str) -> None:
-    names = [member.filename for member in members]
-    if len(names) > MAX_MEMBERS or len(set(names)) < len(names):
-        raise odd(name, "it has too many members, or one of them twice")
-    if sum(member.file_size for member in members) > MAX_BYTES:
-        raise odd(name, f"it unpacks to more than {MAX_BYTES // 2**20} MB")
-    for member in members:
-        _check_member(member, name)
-
-
-def _check_member(member: zipfile.ZipInfo, name: str) -> None:
-    parts = member.filename.split("/")
-    known = member.filename in {"config.json", "metadata.json", _WEIGHTS} or parts[0] == "assets"
-    if not known or ".." in parts or "\\" in member.filename:
-        raise odd(name, f"it contains '{member.filename[:60]}'")
-    if stat.S_ISLNK(member.external_attr >> 16) or member.flag_bits & 1:
-        raise odd(name, f"its member '{member.filename[:60]}' is a link or encrypted")
-    if member.filename.endswith(".json") and member.file_size > MAX_CONFIG_BYTES:
-        raise odd(name, f"its description is {member.file_size / 2**20:.0f} MB long")
-    if member.file_size > _SMALL + MAX_RATIO * member.compress_size:
-        raise odd(name, f"its member '{member.filename[:60]}' unpacks to far more than it holds")
-
-
-def _read_hdf5(path: Path, name: str) -> tuple[bytes, int]:
-    """Read the description and count the weights of an `.h5` file."""
-    with path.open("rb") as file, _opened(file, name) as store:
-        parameters, text = _count_weights(store, name), store.attrs.get("model_config")
-    if text is None:
-        raise ModelError(
-            f"The file '{name}' holds weights only, not the model they belong to.",
-            _NEEDED,
-            f"Save the whole model with model.save, {INSTEAD}.",
-        )
-    return text if isinstance(text, bytes) else str(text).encode(), parameters
-
-
-@contextmanager
-def _opened(file: IO[bytes], name: str) -> Iterator[Any]:
-    import h5py
-
+def described(path: Path, name: str, digest: str, said: Mapping[str, Any]) -> ModelFile:
+    """Make a model file of its description as JSON, in which nothing is taken on trust."""
     try:
-        with h5py.File(file, "r") as store:
-            yield store
-    except ModelError:
-        raise
-    except (KeyError, RuntimeError, TypeError, ValueError) as error:
-        raise _broken(name) from error
-
-
-def _count_weights(store: Any, name: str) -> int:
-    """Count the numbers of an HDF5 file outside the optimizer."""
-    found = _datasets(store, name)
-    return sum(node.size for path, node in found if not path.startswith("/optimizer"))
-
-
-def _datasets(store: Any, name: str) -> list[tuple[str, Any]]:
-    """List all datasets with their paths, following hard links only."""
-    import h5py
-
-    found, seen, waiting = [], set(), [("", store)]
-    while waiting:
-        path, group = waiting.pop()
-        for key in group:
-            if not isinstance(group.get(key, getlink=True), h5py.HardLink):
-                raise odd(name, f"its weights '{key[:60]}' point to another place")
-            node = group[key]
-            address = h5py.h5o.get_info(node.id).addr
-            if address in seen:
-                continue
-            seen.add(address)
-            if len(seen) > MAX_OBJECTS:
-                raise odd(name, f"its weights have more than {MAX_OBJECTS:,} parts")
-            if isinstance(node, h5py.Group):
-                waiting.append((f"{path}/{key}", node))
-            else:
-                _check_dataset(node, key, name)
-                found.append((f"{path}/{key}", node))
+        found = ModelFile(
+            path,
+            name,
+            _one_of(said["format"]),
+            digest,
+            tuple(ModelInput(**each) for each in said["inputs"]),
+            tuple(said["outputs"]),
+            said["activation"],
+            said["parameters"],
+            tuple(ModelLayer(**each) for each in said["layers"]),
+        )
+    except (KeyError, TypeError) as error:
+        raise unusable("the description of the model is incomplete") from error
+    texts = [found.activation or "", *found.outputs]
+    numbers: list[object] = [found.parameters]
+    for each in found.inputs:
+        texts += [each.name, each.dtype, each.layer]
+        numbers += [each.width or 0, each.ids or 0]
+    for layer in found.layers:
+        texts += [layer.name, layer.kind]
+        numbers += [layer.width or 0]
+    if not (
+        all(isinstance(each, str) for each in texts) and all(type(each) is int for each in numbers)
+    ):
+        raise unusable("the description of the model has wrong types")
     return found
 
 
-def _check_dataset(node: Any, key: str, name: str) -> None:
-    import h5py
-
-    if not isinstance(node, h5py.Dataset) or node.external or node.is_virtual:
-        raise odd(name, f"its weights '{key[:60]}' point to another place")
-    if node.dtype.hasobject or node.shape is None:
-        raise odd(name, f"its weights '{key[:60]}' are not numbers")
-    if node.nbytes > _SMALL + MAX_RATIO * node.id.get_storage_size():
-        raise odd(name, f"its weights '{key[:60]}' claim more numbers than the file holds")
+def _one_of(kind: object) -> Literal["keras", "h5"]:
+    if kind == "keras":
+        return "keras"
+    if kind == "h5":
+        return "h5"
+    raise TypeError(kind)
 
 
-def _broken(name: str) -> ModelError:
+def _look(path: Path, name: str) -> dict[str, Any]:
+    """Let a child look into the file; it is handed the open file and has no other."""
+    nowhere = Path(sys.prefix)
+    with path.open("rb") as file, tempfile.TemporaryFile() as out:
+        popen = subprocess.Popen(
+            command_line("hetcal.models.scan"),
+            stdin=file,
+            stdout=out,
+            stderr=subprocess.DEVNULL,
+            cwd=nowhere,
+            env={**environment(nowhere), NAME: json.dumps(name)},
+            start_new_session=True,
+        )
+        try:
+            code = popen.wait(LIMITS.seconds + _START)
+        except subprocess.TimeoutExpired:
+            raise _too_slow(name) from None
+        finally:
+            kill(popen)
+        out.seek(0)
+        messages = parsed_lines(out.read(MOST_TEXT))
+    error = reported_error(messages)
+    if error is not None:
+        raise error
+    said = messages[0].get("model") if code == 0 and messages else None
+    if not isinstance(said, dict):
+        raise _too_slow(name) if code in OUT_OF_TIME else broken(name)
+    return said
+
+
+def _too_slow(name: str) -> ModelError:
     return ModelError(
-        f"The model file '{name}' is damaged or incomplete.",
-        _NEEDED,
+        f"The model file '{name}' could not be read within {LIMITS.seconds} s.",
+        "A file saved by Keras is read in less; one that is damaged may never end.",
         f"Copy it again or save the model again, {INSTEAD}.",
     )

@@ -12,7 +12,8 @@ import sys
 import tempfile
 import weakref
 from contextlib import suppress
-from importlib.util import find_spec
+from functools import cache
+from importlib.util import cache_from_source, find_spec
 from pathlib import Path
 
 from hetcal.spare import Spare
@@ -23,8 +24,16 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import hetcal
 del sys.path[0]
-from hetcal.models.worker import main
-main()
+import importlib
+from hetcal.models.sandbox import shut_in
+shut_in(sys.argv[3:], hetcal.__path__)
+importlib.import_module(sys.argv[2]).main()
+"""
+_IMPORT_KERAS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from hetcal.models.keras_internals import import_keras
+import_keras()
 """
 _KEPT = {"PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH"}
 _KEPT |= {"SYSTEMROOT", "PATHEXT", "NUMBER_OF_PROCESSORS"}  # Windows
@@ -76,7 +85,7 @@ class Process:
 
     def kill(self) -> None:
         """End it and everything it started, at once."""
-        _kill(self._popen)
+        kill(self._popen)
 
 
 def keep_spare(rest: float = 0.0) -> None:
@@ -129,22 +138,42 @@ def _new_spare() -> Process | None:
 _spare = Spare(_new_spare, lambda waits: waits.code is not None, lambda waits: waits.end())
 
 
-def _start(directory: Path) -> subprocess.Popen[bytes]:
+def command_line(module: str, *directories: Path) -> list[str]:
+    """Return the command that runs `main` of a module, shut in but for `directories`."""
+    return _python(_BOOTSTRAP, module, *map(str, directories))
+
+
+def _python(code: str, *arguments: str) -> list[str]:
     folder = Path(sys.modules["hetcal"].__path__[0]).resolve().parent
-    command = [sys.executable, "-I", "-c", _BOOTSTRAP, str(folder)]
+    return [sys.executable, "-I", "-c", code, str(folder), *arguments]
+
+
+@cache
+def _compile_keras() -> None:
+    """Import Keras once where an installer has not compiled it: who is shut in can keep nothing."""
+    keras = find_spec("keras")
+    if keras and keras.origin and not Path(cache_from_source(keras.origin)).exists():
+        with tempfile.TemporaryDirectory() as home:
+            given = environment(Path(home))
+            subprocess.run(_python(_IMPORT_KERAS), env=given, capture_output=True, check=False)
+
+
+def _start(directory: Path) -> subprocess.Popen[bytes]:
+    _compile_keras()
     with (directory / "messages").open("wb") as out, (directory / "log").open("wb") as log:
         return subprocess.Popen(
-            command,
+            command_line("hetcal.models.worker", directory),
             stdin=subprocess.PIPE,  # its end tells the child that the app is gone
             stdout=out,
             stderr=log,
             cwd=directory,
-            env=_environment(directory),
+            env=environment(directory),
             start_new_session=True,
         )
 
 
-def _environment(directory: Path) -> dict[str, str]:
+def environment(directory: Path) -> dict[str, str]:
+    """Return what a child is told of this machine; its home is `directory`."""
     private = dict.fromkeys(("HOME", "USERPROFILE", "KERAS_HOME", "TMPDIR", "TEMP"), str(directory))
     return {
         **{name: value for name, value in os.environ.items() if name in _KEPT},
@@ -159,7 +188,8 @@ def _environment(directory: Path) -> dict[str, str]:
     }
 
 
-def _kill(popen: subprocess.Popen[bytes]) -> None:
+def kill(popen: subprocess.Popen[bytes]) -> None:
+    """End a child and everything it started, at once."""
     if popen.poll() is None:
         if hasattr(os, "killpg"):
             os.killpg(popen.pid, signal.SIGKILL)
@@ -171,7 +201,7 @@ def _kill(popen: subprocess.Popen[bytes]) -> None:
 def _end(popen: subprocess.Popen[bytes], directory: Path, owner: int) -> None:
     if os.getpid() != owner:
         return  # a copy of the app that was forked ends; the app itself still waits
-    _kill(popen)
+    kill(popen)
     if popen.stdin is not None:
         popen.stdin.close()
     shutil.rmtree(directory, ignore_errors=True)

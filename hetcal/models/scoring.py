@@ -25,7 +25,6 @@ from hetcal.digests import file_digest
 from hetcal.errors import ModelError, ScoreError, did_you_mean
 from hetcal.models.child import (
     Child,
-    Limits,
     last_numbers,
     read_object,
     read_outputs,
@@ -36,9 +35,11 @@ from hetcal.models.file import ModelFile
 from hetcal.models.inputs import InputColumns, WrittenInput, check_inputs, write_input
 from hetcal.models.outputs import ModelOutput, to_class_logits, to_logit
 from hetcal.models.process import new_directory
+from hetcal.models.sandbox import Limits, reduced_isolation
 from hetcal.progress import Progress, silent
 
 PAUSE = 0.1  # seconds between two reports
+_SLOWEST = 1_000  # rows per second that a model must score
 
 Finish = Callable[[ModelOutput], Scores]
 
@@ -198,6 +199,7 @@ def _start(
         request = {
             "name": model.name,
             "model": copy.name,
+            "parameters": model.parameters,
             "rows": len(frame),
             "output": output,
             "classes": classes,
@@ -205,7 +207,8 @@ def _start(
             "inputs": [asdict(each) for each in written],
         }
         room = limits or _limits(model, directory, len(frame), units)
-        return Child("score", request, directory, room), notes
+        told = reduced_isolation()
+        return Child("score", request, directory, room), notes if told is None else [*notes, told]
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
@@ -301,8 +304,9 @@ def _limits(model: ModelFile, directory: Path, rows: int, units: int) -> Limits:
     usual = Limits()
     weights = model.path.stat().st_size
     return Limits(
+        seconds=usual.seconds + rows // _SLOWEST,
         memory=usual.memory + 3 * weights + 4 * data + 4 * units * rows,
-        file_bytes=max(usual.file_bytes, 4 * units * rows),
+        file_bytes=max(usual.file_bytes, weights, 4 * units * rows),
     )
 
 

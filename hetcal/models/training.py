@@ -15,7 +15,6 @@ from hetcal.data.splits import Split
 from hetcal.errors import ModelError
 from hetcal.models.child import (
     Child,
-    Limits,
     last_numbers,
     numbers_of,
     read_bytes,
@@ -26,8 +25,10 @@ from hetcal.models.config import ModelInput
 from hetcal.models.inputs import write_input
 from hetcal.models.network import NetworkSettings
 from hetcal.models.process import new_directory
+from hetcal.models.sandbox import Limits
 
 _SECONDS = 6 * 3600
+_LARGEST = 2**28  # bytes of a network
 _COLUMNS = ["epoch", "train_auc", "validation_auc", "train_loss", "validation_loss", "seconds"]
 
 
@@ -118,8 +119,8 @@ def _read(directory: Path, keep_last: bool) -> TrainedNetwork:
     best = numbers_of(facts, ["best_epoch"])
     if best is None or best[0] not in range(1, len(history) + 1):
         raise unusable("the best epoch is not among those of the training")
-    content = read_bytes(directory / "network.keras", Limits().file_bytes)
-    last = read_bytes(directory / "last.keras", Limits().file_bytes) if keep_last else None
+    content = read_bytes(directory / "network.keras", _LARGEST)
+    last = read_bytes(directory / "last.keras", _LARGEST) if keep_last else None
     return TrainedNetwork(content, history, int(best[0]), last)
 
 
@@ -208,5 +209,4 @@ def _check_classes(y: NDArray[np.integer], split: Split) -> None:
 
 def _limits(directory: Path) -> Limits:
     data = sum(file.stat().st_size for file in directory.iterdir())
-    usual = Limits()
-    return Limits(seconds=_SECONDS, memory=usual.memory + 12 * data, file_bytes=usual.file_bytes)
+    return Limits(seconds=_SECONDS, memory=Limits().memory + 12 * data, file_bytes=_LARGEST)

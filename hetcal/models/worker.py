@@ -2,21 +2,19 @@
 
 Requests and results are JSON and `.npy` files, read without pickle. Messages are JSON
 lines: progress, or one error in three sentences. Before it opens anything from outside,
-the child limits itself through the kernel, so that TensorFlow's own code is limited, too.
+the child shuts itself in through the kernel, which also binds TensorFlow's own code.
 """
 
 import json
-import math
 import os
 import re
-import signal
+import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,9 +22,10 @@ from numpy.typing import NDArray
 
 from hetcal.arrays import Singles
 from hetcal.errors import HetcalError, ModelError
-from hetcal.models.child import SMALLER, Limits, Report
+from hetcal.models.child import SMALLER, Report
 from hetcal.models.config import check_width
-from hetcal.models.keras_internals import import_keras, origin
+from hetcal.models.keras_internals import described_weights, import_keras, origin
+from hetcal.models.sandbox import Limits, confine
 
 # These change no value when a trained model predicts.
 _TRANSPARENT = {"Dropout", "AlphaDropout", "GaussianDropout", "GaussianNoise", "Identity", "Cast"}
@@ -209,43 +208,11 @@ def main() -> None:
     os._exit(0)  # everything is written, and TensorFlow takes its time to leave
 
 
-def confine(limits: Limits) -> None:
-    """Set the limits of a request; Windows has none, so the parent ends the child.
-
-    The time that it took to load Keras is not the request's. A stricter sandbox belongs here,
-    before anything from outside is opened.
-    """
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    for kind, value in (
-        (resource.RLIMIT_AS, limits.memory),
-        (resource.RLIMIT_CPU, math.ceil(time.process_time()) + limits.seconds),
-        (resource.RLIMIT_FSIZE, limits.file_bytes),
-        (resource.RLIMIT_NOFILE, limits.files),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        _lower(resource, kind, value)
-    signal.alarm(limits.seconds)
-
-
-def _lower(resource: ModuleType, kind: int, value: int) -> None:
-    """Lower one limit; a stricter one that is already set stays."""
-    _, hard = resource.getrlimit(kind)
-    if hard != resource.RLIM_INFINITY:
-        value = min(value, hard)
-    try:
-        resource.setrlimit(kind, (value, hard))
-    except (OSError, ValueError):
-        # macOS knows RLIMIT_AS but refuses to set it; the other limits still hold.
-        sys.stderr.write(f"limit {kind} is not available here\n")
-
-
 def _listen() -> threading.Event:
     """Wait beside the work for the request, then for the end of the app, which is the child's too.
 
-    The app holds the other end of stdin: reading ends when the app or its session does.
+    The app holds the other end of stdin: reading ends when the app or its session does. One that
+    was killed could not empty the directory.
     """
     requested = threading.Event()
 
@@ -253,6 +220,8 @@ def _listen() -> threading.Event:
         if os.read(0, 1):
             requested.set()
             os.read(0, 1)
+        for each in Path().iterdir():
+            shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
         os._exit(1)
 
     threading.Thread(target=listen, daemon=True).start()
@@ -274,7 +243,9 @@ def score(request: dict[str, Any], report: Report) -> None:
     shape (rows, units); `output.json` names the activation. Where the request names a
     layer, `layer.npy` holds its output.
     """
-    model = load(Path(request["model"]))
+    path = Path(request["model"])
+    _check_weights(path, request)
+    model = load(path)
     inputs = open_inputs(request["inputs"])
     rows: int = request["rows"]
     compute, activation = computation(model, request["output"], request["layer"])
@@ -295,6 +266,23 @@ def score(request: dict[str, Any], report: Report) -> None:
     units = files["layer"].shape[1] if "layer" in files else None
     facts = {"activation": activation, "layer_units": units}
     Path("output.json").write_text(json.dumps(facts), encoding="utf-8")
+
+
+def _check_weights(path: Path, request: dict[str, Any]) -> None:
+    """Refuse a description that asks for more weights than its file holds, before it gets them.
+
+    Where Keras cannot build the model, it says so when it loads it.
+    """
+    described = 0
+    with suppress(Exception):
+        described = described_weights(path)
+    if described > request["parameters"]:
+        raise ModelError(
+            f"The model '{request['name']}' describes {described:,} weights, but its file holds "
+            f"{request['parameters']:,}.",
+            "A file saved by Keras holds all weights of its model.",
+            "Save the model again, or use a score column instead.",
+        )
 
 
 def open_inputs(entries: list[dict[str, Any]]) -> list[tuple[str, Any, list[Any] | None]]:

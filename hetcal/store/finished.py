@@ -11,7 +11,6 @@ from hetcal.artifacts.compared import compared_run
 from hetcal.data.text import Dialect
 from hetcal.digests import file_digest
 from hetcal.errors import StoreError
-from hetcal.models.file import inspect_model
 from hetcal.models.scoring import ModelScoring, Scoring
 from hetcal.partitions.partition import Partition
 from hetcal.results.compare import ComparedRun
@@ -57,7 +56,7 @@ def keep_run(
     run, classes = store.new(name), finished.classes or None
     if isinstance(scoring, ModelScoring):
         path = _copy(run, scoring.model.path, f".{scoring.model.format}")
-        scoring = replace(scoring, model=inspect_model(path, name=scoring.model.name))
+        scoring = replace(scoring, model=replace(scoring.model, path=path))
     given = Workspace(
         files=(_table_file(run, table, dialect),),
         roles=finished.table.roles,

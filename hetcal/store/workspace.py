@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,7 +12,9 @@ import pandas as pd
 from hetcal.choices import ClassMethod
 from hetcal.data.table import Roles
 from hetcal.data.text import Dialect
-from hetcal.models.file import ModelFile, inspect_model
+from hetcal.digests import file_digest
+from hetcal.errors import ModelError
+from hetcal.models.file import ModelFile, described, inspect_model
 from hetcal.models.inputs import InputColumns
 from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring
 from hetcal.models.training import TrainedNetwork
@@ -77,7 +80,7 @@ def state_of(workspace: Workspace, run: StoredRun) -> dict[str, Any]:
 
 
 def workspace_of(run: StoredRun) -> Workspace:
-    """Read the workspace of a run; model files are inspected again."""
+    """Read the workspace of a run; a model file that has changed is inspected again."""
     state = run.state
     if not state:
         return Workspace()
@@ -127,11 +130,16 @@ def _file(state: Mapping[str, Any], run: StoredRun) -> TableFile:
 
 
 def _model_state(model: ModelFile, run: StoredRun) -> dict[str, Any]:
-    return {"path": _place(model.path, run), "name": model.name}
+    about = {"digest": model.digest, "description": asdict(model.description)}
+    return {"path": _place(model.path, run), "name": model.name, **about}
 
 
 def _model(state: Mapping[str, Any], run: StoredRun) -> ModelFile:
-    return inspect_model(run.folder / state["path"], name=state["name"])
+    path, name, digest = run.folder / state["path"], state["name"], state.get("digest")
+    if digest is not None and file_digest(path) == digest:
+        with suppress(ModelError):  # another version of hetcal described it in another way
+            return described(path, name, digest, state["description"])
+    return inspect_model(path, name=name)
 
 
 def _network_state(network: TrainedNetwork, run: StoredRun) -> dict[str, Any]:

@@ -6,10 +6,11 @@ import pandas as pd
 import pytest
 
 from hetcal.errors import ModelError
-from hetcal.models.child import Limits
+from hetcal.models import scoring
 from hetcal.models.file import inspect_model
 from hetcal.models.inputs import InputColumns, matrix_input, suggest_inputs
 from hetcal.models.outputs import to_logit
+from hetcal.models.sandbox import Limits
 from hetcal.models.scoring import score_model, start_scoring
 from tests.models.model_files import ROWS, model_files
 
@@ -135,6 +136,12 @@ def test_a_finished_job_is_not_running_and_can_be_asked_again(jobs):
 
 def test_the_digest_follows_the_content(jobs):
     assert jobs[0].result().digest != jobs[1].result().digest
+
+
+def test_scores_say_that_the_isolation_was_reduced(sigmoid, rows, monkeypatch):
+    monkeypatch.setattr(scoring, "reduced_isolation", lambda: "Reduced isolation: told.")
+    scores = score_model(sigmoid, rows, matrix_input(sigmoid, ["a", "b", "c"]))
+    assert scores.how.endswith(" Reduced isolation: told.")
 
 
 def test_text_inputs_go_through_the_models_own_lookup(files):

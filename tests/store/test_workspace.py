@@ -12,6 +12,7 @@ from hetcal.models.scoring import ColumnScoring, ModelScoring
 from hetcal.models.training import TrainedNetwork
 from hetcal.partitions.tree import TreePartition
 from hetcal.runs.settings import Settings
+from hetcal.store import workspace
 from hetcal.store.store import Store
 from hetcal.store.workspace import TableFile, Workspace, about, remember, workspace_of
 
@@ -73,6 +74,20 @@ def test_a_model_and_a_network_that_was_trained_are_read_as_they_were(tmp_path):
     assert replace(found, network=None) == replace(given, network=None)
     assert (found.network.content, found.network.best_epoch) == (content, 2)
     pd.testing.assert_frame_equal(found.network.history, history)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_model_is_looked_into_again_only_if_its_file_has_changed(tmp_path, monkeypatch, same):
+    store = Store(tmp_path)
+    run = store.new("r")
+    content = next(iter(DEMO_NETWORKS.values())).content()
+    model = inspect_model(run.keep_file(content, ".keras"), name="mine.keras")
+    looked = []
+    monkeypatch.setattr(workspace, "inspect_model", lambda path, name: looked.append(path) or model)
+    if not same:
+        model = replace(model, digest="of another content")
+    assert again(store, run, Workspace(model=model)).model == model
+    assert looked == ([] if same else [model.path])
 
 
 def test_a_loaded_partition_is_read_as_it_was(tmp_path):

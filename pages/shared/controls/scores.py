@@ -12,6 +12,7 @@ from hetcal.models.config import ModelInput
 from hetcal.models.file import ModelFile, inspect_model
 from hetcal.models.inputs import InputColumns, suggest_inputs
 from hetcal.models.network import NetworkSettings
+from hetcal.models.sandbox import reduced_isolation
 from hetcal.models.scoring import ColumnScoring, ModelScoring, guess_kind_of
 from hetcal.store.keys import scores_key
 from pages.shared.display.messages import plain, show_error
@@ -157,7 +158,12 @@ def uploaded_model() -> ModelFile | None:
     if model is None:
         st.caption(
             "The file is inspected before Keras starts: Lambda layers and unknown classes are "
-            "rejected. The model then runs in a separate process, with limits on time and memory."
+            "rejected. "
+            + (
+                reduced_isolation()
+                or "The model then runs in a process of its own, with limits on time and memory, "
+                "and without access to other files, other processes and the network."
+            )
         )
         return None
     st.markdown(f"Still in use: {_in_words(model)}" if rejected else _in_words(model))
