@@ -489,21 +489,22 @@ def _helping(
     weight: Floats,
 ) -> list[bool]:
     """Return which terms lower the log-loss of rows that were left out."""
+    inside = [np.flatnonzero(fold[judged] == number) for number in range(len(fits))]
 
     def added(place: Place) -> Floats:
         values = np.empty(judged.size)
-        for number, fit in enumerate(fits):
-            here = fold[judged] == number
+        for fit, here in zip(fits, inside, strict=True):
             values[here] = fit.add(place, columns, judged[here])
         return values
 
-    total = np.array([each.baseline for each in fits])[fold[judged]]
+    total, each_adds = np.array([each.baseline for each in fits])[fold[judged]], []
     for place in places:
-        total = total + added(place)
+        each_adds.append(added(place))
+        total = total + each_adds[-1]
     side, w = 1.0 - 2.0 * y[judged], weight[judged] / weight[judged].sum()
     losses, helps = np.logaddexp(0.0, side * total), []
-    for place in places:
-        fall = np.logaddexp(0.0, side * (total - added(place))) - losses
+    for adds in each_adds:
+        fall = np.logaddexp(0.0, side * (total - adds)) - losses
         helps.append(bool(w @ fall > 0) or not judged.size)
     return helps
 
