@@ -118,7 +118,26 @@ def matrix_models(truth):
         "two_outputs": two_outputs(truth),
         "between": functional(lambda h: last_layer(truth, None)(ops.negative(ops.negative(h)))),
         "states": states(),
+        **{name: functional(mix) for name, mix in mixing(truth).items()},
         "wide": keras.Sequential([keras.Input((3,)), layers.Dense(5_000), layers.Dense(1)]),
+    }
+
+
+def mixing(truth):
+    """Ends of models in which rows touch each other, by the name of the model."""
+    from keras import layers, ops
+
+    def after(change):
+        return lambda hidden: change(last_layer(truth, None)(hidden))
+
+    return {
+        "flipped": after(lambda s: ops.flip(s, axis=0)),
+        "sorted": after(lambda s: ops.sort(s, axis=0)),
+        "centred": after(lambda s: s - ops.mean(s, axis=0, keepdims=True)),
+        "counted": after(lambda s: s + ops.sum(ops.ones_like(s), axis=0, keepdims=True)),
+        "summed": after(lambda s: ops.sum(s, axis=0)),
+        "doubled": after(lambda s: ops.concatenate([s, s], axis=0)),
+        "normalised": lambda h: last_layer(truth, None)(layers.BatchNormalization()(h)),
     }
 
 
@@ -198,19 +217,38 @@ def look(directory, truth):
     from hetcal.models.file import inspect_model
     from hetcal.models.worker import BATCH, as_matrix, computation, load
 
-    arrays, activations = {}, {}
+    arrays, activations, refusals = {}, {}, {}
     padded = np.resize(truth["x"], (BATCH, 3))
     for path in sorted(directory.glob("*.*")):
         if path.stem in {"truth", "columns", "strict", "ids", "two_outputs"}:
             continue
         model = load(path)
+        if path.stem in mixing(truth):
+            refusals[path.stem] = refusal(computation(model, None, None)[0], truth["x"])
+            continue
         rows = {{"nested": "outer"}.get(path.stem, "x"): padded}
         compute, activations[path.name] = computation(model, None, None)
         for key, values in compute(rows).items():
-            arrays[f"{path.name} {key}"] = as_matrix(values)[:ROWS]
+            arrays[f"{path.name} {key}"] = as_matrix(values, BATCH)[:ROWS]
         for name in WATCHED & {each.name for each in inspect_model(path).layers}:
             watched = computation(model, None, name)[0](rows)
-            arrays[f"{path.name} {name}"] = as_matrix(watched["layer"])[:ROWS]
-            arrays[f"{path.name} own beside {name}"] = as_matrix(watched["own"])[:ROWS]
+            arrays[f"{path.name} {name}"] = as_matrix(watched["layer"], BATCH)[:ROWS]
+            arrays[f"{path.name} own beside {name}"] = as_matrix(watched["own"], BATCH)[:ROWS]
+    (directory / "refusals.json").write_text(json.dumps(refusals))
     (directory / "found.json").write_text(json.dumps(activations))
     np.savez(directory / LAST, **arrays)
+
+
+def refusal(compute, x):
+    """What is said of a model in which rows may touch each other; None if they do not."""
+    from hetcal.errors import ModelError
+    from hetcal.models.worker import BATCH, as_matrix, check_company
+
+    inputs = [("x", x, None)]
+    try:
+        found = compute({"x": np.resize(x, (BATCH, 3))})
+        first = {key: as_matrix(values, BATCH)[:ROWS] for key, values in found.items()}
+        check_company(compute, inputs, first, ROWS)
+    except ModelError as error:
+        return str(error)
+    return None

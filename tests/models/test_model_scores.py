@@ -179,6 +179,31 @@ def test_errors_inside_the_child_reach_the_person(files, rows):
         assert "/" not in caught.value.wrong
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("flipped", "mixes rows"),
+        ("sorted", "mixes rows"),
+        ("centred", "mixes rows"),
+        ("counted", "mixes rows"),
+        ("summed", "of 1,024 rows"),
+        ("doubled", "of 1,024 rows"),
+    ],
+)
+def test_a_model_in_which_rows_touch_each_other_is_refused(files, name, why):
+    assert why in json.loads((files / "refusals.json").read_text())[name]
+
+
+def test_batch_normalisation_mixes_no_rows_when_it_predicts(files):
+    assert json.loads((files / "refusals.json").read_text())["normalised"] is None
+
+
+def test_a_child_refuses_a_model_that_mixes_rows(files, rows):
+    model = inspect_model(files / "flipped.keras")
+    with pytest.raises(ModelError, match="mixes rows"):
+        score_model(model, rows, matrix_input(model, ["a", "b", "c"]))
+
+
 def test_a_model_of_three_classes_gives_logarithms_of_its_probabilities(files, rows):
     three = inspect_model(files / "three.keras")
     matrix = matrix_input(three, ["a", "b", "c"])
