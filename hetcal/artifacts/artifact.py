@@ -365,7 +365,7 @@ def _scoring(manifest: Fields, archive: zipfile.ZipFile, directory: Path, classe
             model,
             InputColumns(tuple((each.text("input"), each.texts("columns")) for each in inputs)),
             None if scoring.is_null("output") else scoring.text("output"),
-            1 if classes else scoring.integer("positive_unit", 0, 1),
+            _positive_unit(scoring),
             scoring.text("layer") if "layer" in scoring else None,
         )
     columns = scoring.texts("columns") if classes else (scoring.text("column"),)
@@ -375,6 +375,11 @@ def _scoring(manifest: Fields, archive: zipfile.ZipFile, directory: Path, classe
     if kind not in ("logit", "probability"):
         raise JsonError(f"the kind of its scores is {kind!r}")
     return ColumnScoring(columns, kind)  # type: ignore[arg-type]
+
+
+def _positive_unit(scoring: Fields) -> int | None:
+    given = "positive_unit" in scoring and not scoring.is_null("positive_unit")
+    return scoring.integer("positive_unit", 0, 1) if given else None
 
 
 def scored_rows_in_words(scored: pd.DataFrame) -> str:

@@ -229,7 +229,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         "--positive-unit",
         type=int,
         choices=(0, 1),
-        help="which of two output units is that of the positive value; default: 1",
+        help="which of two output units is that of the positive value; default: 1 of a softmax",
     )
 
 

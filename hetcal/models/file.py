@@ -21,6 +21,7 @@ from hetcal.models.config import (
     ModelInput,
     ModelLayer,
     last_activation,
+    last_units,
     odd,
     parse_config,
     read_inputs,
@@ -59,6 +60,7 @@ class ModelFile:
     activation: str | None  # of the last layer, where the file says
     parameters: int  # number of weights
     layers: tuple[ModelLayer, ...] = ()  # internal layers, of which a partition may use one
+    units: int | None = None  # numbers per row of the last layer, where the file says
 
 
 def inspect_model(path: Path, *, name: str | None = None) -> ModelFile:
@@ -78,11 +80,13 @@ def inspect_model(path: Path, *, name: str | None = None) -> ModelFile:
         config = parse_config(text, name)
         refuse_unknown(config, name)
         inputs, outputs = read_inputs(config, name), read_outputs(config)
-        activation, layers = last_activation(config), read_layers(config)
+        last, layers = (last_activation(config), last_units(config)), read_layers(config)
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise odd(name, "its description is incomplete or has no layers") from error
     digest = file_digest(path)
-    return ModelFile(path, name, kind, digest, inputs, outputs, activation, parameters, layers)
+    return ModelFile(
+        path, name, kind, digest, inputs, outputs, last[0], parameters, layers, last[1]
+    )
 
 
 def _identify(path: Path, name: str) -> Literal["keras", "h5"]:

@@ -143,7 +143,7 @@ def start_scoring(
     *,
     classes: int = 0,
     output: str | None = None,
-    positive_unit: int = 1,
+    positive_unit: int | None = None,
     layer: str | None = None,
     limits: Limits | None = None,
 ) -> ScoringJob:
@@ -217,7 +217,7 @@ def score_model(
     inputs: InputColumns,
     *,
     output: str | None = None,
-    positive_unit: int = 1,
+    positive_unit: int | None = None,
     limits: Limits | None = None,
 ) -> Scores:
     """Score every row of a table with a Keras model, in a process of its own.
@@ -232,8 +232,8 @@ def score_model(
         Which columns feed which input, in which order.
     output : str, optional
         The output to use, where the model has several.
-    positive_unit : {0, 1}
-        Which of two softmax units is that of the positive class.
+    positive_unit : {0, 1}, optional
+        Which of two units is that of the positive class; by default the second of a softmax.
     limits : Limits, optional
         Default: room for TensorFlow, three times the model and the data.
     """
@@ -321,7 +321,7 @@ class ModelScoring:
     model: ModelFile
     inputs: InputColumns
     output: str | None = None
-    positive_unit: int = 1
+    positive_unit: int | None = None
     layer: str | None = None
 
 

@@ -28,6 +28,7 @@ from hetcal.models.child import SMALLER, Limits, Report
 from hetcal.models.config import check_width
 from hetcal.models.keras_internals import import_keras, origin
 
+_ACTIVATIONS = {"Sigmoid": "sigmoid", "Softmax": "softmax", "LogSoftmax": "log_softmax"}
 Batch = dict[str, NDArray[Any]]
 Compute = Callable[[dict[str, Any]], dict[str, Any]]
 Inputs = list[tuple[str, Any, list[Any] | None]]  # layer name, array, and texts for codes
@@ -134,11 +135,13 @@ def last_operation(model: Any, output: str | None = None) -> Any:
 def activation_of(operation: Any) -> str | None:
     """Name the activation of a layer; None for one that has none."""
     kind = type(operation).__name__
-    if kind in {"Sigmoid", "Softmax"}:
-        return kind.lower()
+    if kind in _ACTIVATIONS:
+        return _ACTIVATIONS[kind]
     if not hasattr(operation, "activation"):
         return None
-    return getattr(operation.activation, "__name__", "linear")
+    activation = operation.activation
+    # A layer may serve as activation; it has no name of a function.
+    return getattr(activation, "__name__", type(activation).__name__)
 
 
 def _arrange(model: Any, arrays: dict[str, Any]) -> Any:

@@ -108,6 +108,9 @@ def matrix_models(truth):
         "hard": functional(last_layer(truth, "hard_sigmoid")),
         "softmax": functional(last_layer(truth, "softmax", units=2)),
         "softmax_layer": functional(lambda h: layers.Softmax()(last_layer(truth, None, 2)(h))),
+        "log_softmax": functional(last_layer(truth, "log_softmax", units=2)),
+        "logs": functional(lambda h: ops.log_softmax(last_layer(truth, None, 2)(h))),
+        "layer_as_end": functional(last_layer(truth, layers.LeakyReLU(0.5))),
         "nested": keras.Model(outer, nested(outer)),
         "shared": keras.Model(head, shared(last_layer(truth, None)(shared(tail)))),
         "sequential": keras.Sequential(

@@ -36,7 +36,7 @@ def found(files):
     return {
         name: to_logit(arrays[f"{name} own"], arrays.get(f"{name} stripped"), activation)
         for name, activation in activations.items()
-        if not name.startswith("three")
+        if not name.startswith(("three", "layer_as_end"))
     }
 
 
@@ -78,6 +78,24 @@ def test_a_two_unit_softmax_is_the_difference_of_its_units(found, truth, name):
     difference = truth["logits"][:, 1] - truth["logits"][:, 0]
     assert found[name].logit == pytest.approx(difference, abs=1e-5)
     assert found[name].largest_difference < 1e-6
+
+
+@pytest.mark.parametrize("name", ["log_softmax.keras", "logs.keras"])
+def test_a_two_unit_log_softmax_is_the_difference_of_its_units(found, truth, name):
+    difference = truth["logits"][:, 1] - truth["logits"][:, 0]
+    assert found[name].logit == pytest.approx(difference, abs=1e-5)
+
+
+def test_a_layer_as_activation_is_not_taken_for_a_linear_end(files):
+    activation = json.loads((files / "found.json").read_text())["layer_as_end.keras"]
+    assert activation == inspect_model(files / "layer_as_end.keras").activation == "LeakyReLU"
+    with np.load(files / "found.npz") as stored, pytest.raises(ModelError, match="'LeakyReLU'"):
+        to_logit(stored["layer_as_end.keras own"], None, activation)
+
+
+def test_the_file_says_how_many_numbers_the_last_layer_gives(files):
+    units = {name: inspect_model(files / f"{name}.keras").units for name in ("softmax", "nested")}
+    assert units == {"softmax": 2, "nested": 1}
 
 
 def test_a_hard_sigmoid_is_inverted_with_clipping(found, truth):

@@ -115,16 +115,34 @@ def model_controls(flow: Flow) -> None:
     if len(model.outputs) > 1:
         label = "Output with the scores" if flow.classes else "Output with the score"
         output = st.selectbox(label, model.outputs, **kept("scores_output"))
-    unit, order = 1, _order(model, flow.classes) if flow.classes else ()
-    if model.activation == "softmax" and not flow.classes:
-        label = "Unit of the positive class"
-        unit = st.radio(label, [0, 1], 1, horizontal=True, **kept("scores_unit"))
-    ready = inputs is not None and len(order) == len(flow.classes)
+    order = _order(model, flow.classes) if flow.classes else ()
+    unit, known = (None, True) if flow.classes else _positive_unit(model)
+    ready = inputs is not None and known and len(order) == len(flow.classes)
     if st.button("Score the rows", type="primary", disabled=not ready):
         roles = replace(workspace().roles, class_scores=())
         update(scoring=ModelScoring(model, inputs, output, unit), classes=order, roles=roles)
         let_begin_again(scores_key(current_flow().rows_digest, workspace().scoring))
         run_again()
+
+
+def _positive_unit(model: ModelFile) -> tuple[int | None, bool]:
+    """Ask for the positive one of two units; also return whether it is known by now."""
+    softmax = model.activation in ("softmax", "log_softmax")
+    if not softmax and model.units != 2:
+        return None, True
+    unit = st.radio(
+        "Unit of the positive class",
+        [0, 1],
+        1 if softmax else None,
+        horizontal=True,
+        **kept(f"scores_unit {model.digest}"),
+    )
+    if not softmax:
+        st.caption(
+            "The model ends in two numbers without a softmax. They give a score only if they are "
+            "the logits of the two classes; those of a regression with two targets do not."
+        )
+    return unit, unit is not None
 
 
 def _order(model: ModelFile, classes: tuple[str, ...]) -> tuple[str, ...]:
