@@ -224,6 +224,13 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         "a line or as a JSON list; all for all features in the table's order; default: columns "
         "with the names of its inputs",
     )
+    add(
+        "--scale",
+        metavar="NAME",
+        help="what was done to the model's columns of numbers in training: standardise or min-max, "
+        "by the training rows, or a FILE (.json, .csv) with a step for each column: its mean and "
+        "scale, min and max, codes, log, log1p; default: nothing",
+    )
     add("--output", metavar="NAME", help="the model's output to use; default: its only one")
     add(
         "--positive-unit",

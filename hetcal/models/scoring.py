@@ -33,7 +33,7 @@ from hetcal.models.child import (
 )
 from hetcal.models.config import MOST_UNITS, MOST_VALUES, check_width
 from hetcal.models.file import ModelFile
-from hetcal.models.inputs import InputColumns, WrittenInput, check_inputs, write_input
+from hetcal.models.inputs import InputColumns, WrittenInput, check_inputs, text_columns, write_input
 from hetcal.models.outputs import ModelOutput, to_class_logits, to_logit
 from hetcal.models.process import new_directory
 from hetcal.progress import Progress, silent
@@ -165,7 +165,8 @@ def start_scoring(
             found = to_class_logits(given)
         else:
             found = to_logit(given.own, given.stripped, given.activation, positive_unit)
-        key = json.dumps([model.digest, inputs.columns, output, classes or positive_unit])
+        steps = [asdict(each) for each in inputs.steps.steps]
+        key = json.dumps([model.digest, inputs.columns, output, classes or positive_unit, steps])
         return make_scores(
             found.logit,
             " ".join([found.how, *notes]),
@@ -290,10 +291,12 @@ def _write_inputs(
     model: ModelFile, frame: pd.DataFrame, inputs: InputColumns, directory: Path
 ) -> tuple[list[WrittenInput], list[str]]:
     written = [
-        write_input(number, spec, frame[list(inputs.of(spec.name))], directory)
+        write_input(number, spec, inputs.steps.apply(frame[list(inputs.of(spec.name))]), directory)
         for number, spec in enumerate(model.inputs)
     ]
-    return [each for each, _ in written], [note for _, notes in written for note in notes]
+    prepared = [inputs.steps.words] if inputs.steps.steps else []
+    notes = [*prepared, *(note for _, notes in written for note in notes)]
+    return [each for each, _ in written], notes
 
 
 def _limits(model: ModelFile, directory: Path, rows: int, units: int) -> Limits:
@@ -326,6 +329,13 @@ class ModelScoring:
 
 
 Scoring = ColumnScoring | ModelScoring
+
+
+def read_as_text(scoring: Scoring | None, frame: pd.DataFrame) -> tuple[str, ...]:
+    """Name the columns whose text the model needs as it is written; see `text_columns`."""
+    if not isinstance(scoring, ModelScoring):
+        return ()
+    return text_columns(scoring.model, scoring.inputs, frame)
 
 
 def score_rows(

@@ -206,10 +206,14 @@ def column_models(truth):
     weights = np.array([[0.5], [-1.0], [2.0], [3.0]], np.float32)
     last = with_weights(layers.Dense(1, activation="sigmoid"), weights, np.zeros(1, np.float32))
     strict = layers.StringLookup(vocabulary=["admin"], num_oov_indices=0, output_mode="one_hot")
+    grade = keras.Input((1,), name="grade", dtype="string")
+    graded = layers.StringLookup(vocabulary=["1.0", "2.0"], output_mode="one_hot")
+    of_grade = with_weights(layers.Dense(1), weights[1:], np.zeros(1, np.float32))
     ids = keras.Input((1,), name="city", dtype="int32")
     embedded = layers.Flatten()(layers.Embedding(10, 2)(ids))
     return {
         "columns": keras.Model({"age": age, "job": job}, last(joined)),
+        "grades": keras.Model(grade, of_grade(graded(grade))),
         "strict": keras.Model(job, layers.Dense(1)(strict(job))),
         "ids": keras.Model(ids, layers.Dense(1)(embedded)),
     }
@@ -223,7 +227,7 @@ def look(directory, truth):
     arrays, activations, refusals = {}, {}, {}
     padded = np.resize(truth["x"], (BATCH, 3))
     for path in sorted(directory.glob("*.*")):
-        if path.stem in {"truth", "columns", "strict", "ids", "two_outputs"}:
+        if path.stem in {"truth", "columns", "grades", "strict", "ids", "two_outputs"}:
             continue
         model = load(path)
         if path.stem in mixing(truth):

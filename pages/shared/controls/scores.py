@@ -10,13 +10,14 @@ from hetcal.errors import HetcalError
 from hetcal.figures.training import training_figure
 from hetcal.models.config import ModelInput
 from hetcal.models.file import ModelFile, inspect_model
-from hetcal.models.inputs import InputColumns, suggest_inputs
+from hetcal.models.inputs import InputColumns, cells_as_seen, suggest_inputs, text_columns
 from hetcal.models.network import NetworkSettings
 from hetcal.models.scoring import ColumnScoring, ModelScoring, guess_kind_of
 from hetcal.store.keys import scores_key
 from pages.shared.display.messages import plain, show_error
 from pages.shared.display.progress import show_job
 from pages.shared.display.widgets import chart
+from pages.shared.flow import compute
 from pages.shared.flow.flow import Flow, current_flow, uses_network
 from pages.shared.flow.training import train_network, use_network
 from pages.shared.jobs import let_begin_again, training_job
@@ -111,6 +112,8 @@ def model_controls(flow: Flow) -> None:
     if model is None:
         return
     inputs = confirmed_inputs(model, flow)
+    if inputs is not None:
+        _show_cells(model, inputs, flow)
     output = None
     if len(model.outputs) > 1:
         label = "Output with the scores" if flow.classes else "Output with the score"
@@ -123,6 +126,14 @@ def model_controls(flow: Flow) -> None:
         update(scoring=ModelScoring(model, inputs, output, unit), classes=order, roles=roles)
         let_begin_again(scores_key(current_flow().rows_digest, workspace().scoring))
         run_again()
+
+
+def _show_cells(model: ModelFile, inputs: InputColumns, flow: Flow) -> None:
+    texts = text_columns(model, inputs, flow.table.frame)
+    rows = compute.source_of(workspace().files, texts).frame if texts else flow.table.frame
+    with st.expander("Three rows as the model sees them", icon=":material/visibility:"):
+        st.dataframe(cells_as_seen(model, rows, inputs), hide_index=True)
+        st.caption("Text is in quotes. Text inputs get what the file says, letter by letter.")
 
 
 def _positive_unit(model: ModelFile) -> tuple[int | None, bool]:

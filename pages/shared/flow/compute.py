@@ -66,13 +66,16 @@ def size_of(files: tuple[TableFile, ...]) -> int:
 
 @cached
 def source_of(
-    files: tuple[TableFile, ...], _run: StoredRun | None = None, _progress: Progress = silent
+    files: tuple[TableFile, ...],
+    texts: tuple[str, ...],
+    _run: StoredRun | None = None,
+    _progress: Progress = silent,
 ) -> Source:
-    """Read the table of this run, or of a run that begins."""
+    """Read the table of this run, or of a run that begins; `texts` as in `read_source`."""
     if size_of(files) <= READ_IN_PLACE:
-        return read_source(files, _progress)
-    key, name = table_key(files), f"Reading {', '.join(each.name for each in files)}"
-    return found_beside(key, name, lambda run: kept_call(run, key, read_source, files), _run)
+        return read_source(files, texts, _progress)
+    key, name = table_key(files, texts), f"Reading {', '.join(each.name for each in files)}"
+    return found_beside(key, name, lambda run: kept_call(run, key, read_source, files, texts), _run)
 
 
 @cached

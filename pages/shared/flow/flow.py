@@ -16,7 +16,7 @@ from hetcal.data.reading import Source
 from hetcal.data.scores import Scores
 from hetcal.data.splits import Split
 from hetcal.data.table import Table, class_balance
-from hetcal.models.scoring import ModelScoring
+from hetcal.models.scoring import ModelScoring, read_as_text
 from hetcal.partitions.partition import Partition
 from hetcal.progress import Progress, silent
 from hetcal.results.curves import Curves
@@ -50,8 +50,13 @@ class Flow:
 
     @cached_property
     def source(self) -> Source:
-        """The table as it was read."""
-        return compute.source_of(self.workspace.files, self.reads_for, self.progress)
+        """The table as it was read; what the model takes as text, as it is written."""
+        files = self.workspace.files
+        source = compute.source_of(files, (), self.reads_for, self.progress)
+        texts = read_as_text(self.workspace.scoring, source.frame)
+        if not texts:
+            return source
+        return compute.source_of(files, texts, self.reads_for, self.progress)
 
     @cached_property
     def columns(self) -> pd.DataFrame:
