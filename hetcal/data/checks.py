@@ -504,8 +504,8 @@ def _saturated(table: Table, logits: Floats, y: Ints, where: str) -> Iterator[Fi
             f"{logits.max():,.0f}. The columns were probably scaled in training, and the model is "
             "given unscaled ones. "
             + (
-                "Say what was done to them in training (on the Scores page, or by --scale on the "
-                "command line), and score the rows again."
+                "Say on the Scores page what was done to them in training (--scale on the command "
+                "line), and score the rows again."
                 if from_model
                 else "Scale them as in training and score the rows again."
             ),

@@ -137,6 +137,18 @@ class Flow:
         parts = self.table, self.scores, division(self.settings)
         return compute.score_findings_of(*parts, trained, reused)
 
+    @cached_property
+    def scales(self) -> pd.DataFrame | None:
+        """What scales of the columns do to AUC and saturation; None where there is no question."""
+        scoring = self.workspace.scoring
+        if not isinstance(scoring, ModelScoring) or uses_network(self.workspace):
+            return None
+        unlike = any(each.code == "saturated-score" for each in self.score_findings)
+        if not unlike and not scoring.inputs.steps.steps:
+            return None
+        parts = self.table, self.rows_digest, division(self.settings), scoring
+        return compute.scales_of(*parts)
+
     @property
     def choosing(self) -> bool:
         """Whether a scheme is fitted or chosen, which needs scores."""
