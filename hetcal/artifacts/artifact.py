@@ -400,7 +400,7 @@ def _step(fields: Fields) -> ColumnStep:
 
 def _positive_unit(scoring: Fields) -> int | None:
     given = "positive_unit" in scoring and not scoring.is_null("positive_unit")
-    return scoring.integer("positive_unit", 0, 1) if given else None
+    return scoring.integer("positive_unit", 0, MOST_CLASSES - 1) if given else None
 
 
 def scored_rows_in_words(scored: pd.DataFrame) -> str:

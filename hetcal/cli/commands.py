@@ -43,6 +43,7 @@ from hetcal.models.inputs import (
     InputColumns,
     check_inputs,
     float_columns,
+    listed_inputs,
     matrix_input,
     suggest_inputs,
 )
@@ -510,7 +511,7 @@ def _inputs(options: argparse.Namespace, model: ModelFile, table: Table) -> Inpu
         features = table.roles.features or ()
         return matrix_input(model, [name for name in columns if name in features])
     if options.inputs is not None:
-        return matrix_input(model, options.inputs)
+        return listed_inputs(model, options.inputs, columns)
     suggested = suggest_inputs(model, columns)
     if suggested is not None:
         return suggested
@@ -519,8 +520,8 @@ def _inputs(options: argparse.Namespace, model: ModelFile, table: Table) -> Inpu
         raise ModelError(
             f"The table has no column for {', '.join(map(repr, absent))}, which the model "
             f"'{model.name}' takes.",
-            "Each input of the model must have a column of its name.",
-            "Add the column, or name it like the input.",
+            "Each input of the model must have a column of its name, or be told its columns.",
+            "Name the columns of the input: --inputs NAME=c1,c2,…, repeated for each.",
         )
     width = "some" if model.inputs[0].width is None else f"{model.inputs[0].width:,}"
     raise ModelError(

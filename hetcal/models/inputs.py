@@ -106,9 +106,30 @@ def matrix_input(model: ModelFile, columns: Sequence[str]) -> InputColumns:
         raise ModelError(
             f"The model '{model.name}' has {len(model.inputs)} inputs: {_list(_names(model))}.",
             "A single list of columns can only be used for a model with one input.",
-            "Rename the columns of the table like the inputs.",
+            "Name the columns of each input (--inputs NAME=c1,c2,… on the command line, repeated), "
+            "or rename the columns of the table like the inputs.",
         )
     return InputColumns(((model.inputs[0].name, tuple(columns)),))
+
+
+def listed_inputs(model: ModelFile, listed: Sequence[str], columns: Sequence[str]) -> InputColumns:
+    """Read a list of columns in which `NAME=column` begins the columns of the input NAME.
+
+    Inputs that are not named take the column of their name. Without any name the list belongs to
+    the only input of the model.
+    """
+    given: dict[str, list[str]] = {}
+    latest: list[str] | None = None
+    for text in listed:
+        name, named, first = text.partition("=")
+        if named and name in _names(model) and text not in columns:
+            latest = given[name] = [first] if first else []
+        elif latest is None:
+            return matrix_input(model, listed)
+        else:
+            latest.append(text)
+    own = {each.name: [each.name] for each in model.inputs if each.name in columns}
+    return InputColumns(tuple((name, tuple(names)) for name, names in (own | given).items()))
 
 
 def check_inputs(model: ModelFile, frame: pd.DataFrame, inputs: InputColumns) -> None:

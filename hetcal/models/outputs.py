@@ -7,6 +7,7 @@ import numpy as np
 from hetcal.arrays import Floats, Singles
 from hetcal.data.scores import CLIP, to_logits
 from hetcal.errors import ModelError
+from hetcal.metrics.classes import one_against_rest
 
 # float32 outputs agree with the sigmoid of their logit to about 1e-7; a larger gap
 # means that the removed activation was not the model's last step.
@@ -38,10 +39,13 @@ def to_logit(
     activation: str | None,
     positive_unit: int | None = None,
 ) -> Logits:
-    """Take the logit of the positive unit from a model's output of shape (rows, 1 or 2).
+    """Take the logit of the positive unit from a model's output of shape (rows, units).
 
-    Of two units of a softmax the second is positive by default.
+    Of two units of a softmax the second is positive by default. Of more, the logit is that of
+    the positive one against all others.
     """
+    if own.shape[1] > 2:
+        return _one_of_many(ModelOutput(own, stripped, activation), positive_unit)
     unit = 0 if own.shape[1] == 1 else 1 if positive_unit is None else positive_unit
     output = own[:, unit].astype(np.float64)
     if stripped is not None:
@@ -55,6 +59,18 @@ def to_logit(
     elif activation == "linear":
         return _linear(own.astype(np.float64), unit)
     return _inverted(output, activation)
+
+
+def _one_of_many(given: ModelOutput, positive_unit: int | None) -> Logits:
+    from scipy.special import log_softmax
+
+    assert positive_unit is not None  # the child refuses more than two units without it
+    found = to_class_logits(given)
+    logs = np.full(found.logit.shape, np.nan)
+    usable = np.isfinite(found.logit).all(axis=1)
+    logs[usable] = log_softmax(found.logit[usable], axis=1)
+    how = f"{found.how} The score is the logit of unit {positive_unit} against all others."
+    return Logits(one_against_rest(logs, positive_unit), how)
 
 
 def _ask_about_two(own: Singles) -> ModelError:

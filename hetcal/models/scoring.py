@@ -158,7 +158,11 @@ def start_scoring(
     layer : str, optional
         An internal layer whose output is computed as well.
     """
-    child, notes = _start(model, frame, inputs, output, classes or None, limits, layer)
+    many = not classes and (model.units or 0) > 2
+    if (many and positive_unit is None) or (positive_unit or 0) >= max(model.units or 2, 2):
+        raise _which_unit(model)
+    wanted = model.units if many else classes or None
+    child, notes = _start(model, frame, inputs, output, wanted, limits, layer)
 
     def finish(given: ModelOutput) -> Scores:
         if classes:
@@ -175,8 +179,17 @@ def start_scoring(
             largest_difference=found.largest_difference,
         )
 
-    units = (classes,) if classes else (1, 2)
+    units = (1, 2) if wanted is None else (wanted,)
     return ScoringJob(child, len(frame), units, finish, layer)
+
+
+def _which_unit(model: ModelFile) -> ModelError:
+    return ModelError(
+        f"The model '{model.name}' gives {counted(model.units or 2, 'number')} per row.",
+        "One number per row is needed, or which one belongs to the positive value of the label.",
+        f"Name that unit, 0 to {max(model.units or 2, 2) - 1} (--positive-unit on the command "
+        "line), or use a score column instead.",
+    )
 
 
 def _start(
@@ -233,8 +246,9 @@ def score_model(
         Which columns feed which input, in which order.
     output : str, optional
         The output to use, where the model has several.
-    positive_unit : {0, 1}, optional
-        Which of two units is that of the positive class; by default the second of a softmax.
+    positive_unit : int, optional
+        Which of several units, from 0, is that of the positive class; by default the second of a
+        softmax over two.
     limits : Limits, optional
         Default: room for TensorFlow, three times the model and the data.
     """

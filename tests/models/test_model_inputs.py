@@ -13,6 +13,7 @@ from hetcal.models.inputs import (
     InputColumns,
     cells_as_seen,
     check_inputs,
+    listed_inputs,
     matrix_input,
     suggest_inputs,
     text_codes,
@@ -75,6 +76,30 @@ def test_every_input_needs_its_columns():
 def test_one_list_of_columns_does_not_fit_two_inputs():
     with pytest.raises(ModelError, match="has 2 inputs: 'age', 'job'"):
         matrix_input(COLUMNS, ["age", "job"])
+
+
+MIXED = model(ModelInput("numbers", 2), ModelInput("job", 1, "string"))
+
+
+@pytest.mark.parametrize(
+    ("listed", "expected"),
+    [
+        (["numbers=age", "pay", "job=Sex"], {"numbers": ("age", "pay"), "job": ("Sex",)}),
+        (["numbers=age", "pay"], {"job": ("job",), "numbers": ("age", "pay")}),
+        (["numbers=", "age", "pay"], {"job": ("job",), "numbers": ("age", "pay")}),
+    ],
+)
+def test_several_inputs_are_told_their_columns(listed, expected):
+    found = listed_inputs(MIXED, listed, FRAME.columns)
+    assert dict(found.columns) == expected
+    check_inputs(MIXED, FRAME, found)
+
+
+def test_a_column_with_an_equals_sign_is_no_input():
+    columns = ["x=1", "b", "c"]
+    assert listed_inputs(MATRIX, columns, columns).of("x") == ("x=1", "b", "c")
+    with pytest.raises(ModelError, match=r"has 2 inputs.*--inputs NAME=c1"):
+        listed_inputs(MIXED, ["age", "pay"], FRAME.columns)
 
 
 def test_a_table_without_rows_is_refused():

@@ -187,14 +187,26 @@ def test_errors_inside_the_child_reach_the_person(files, rows):
     matrix = matrix_input(three, ["a", "b", "c"])
     for job, message in (
         (start_scoring(strict, unseen, suggest_inputs(strict, unseen.columns)), "pilot"),
-        (start_scoring(three, rows, matrix), "gives 3 numbers per row"),
-        (start_scoring(three, rows, matrix, limits=small), "memory"),
+        (start_scoring(three, rows, matrix, classes=4), "gives 3 numbers per row"),
+        (start_scoring(three, rows, matrix, classes=3, limits=small), "memory"),
     ):
         with pytest.raises(ModelError, match=message) as caught:
             job.result()
         assert len(str(caught.value)) < 800
         assert str(files) not in str(caught.value)
         assert "/" not in caught.value.wrong
+
+
+def test_one_of_three_units_is_scored_against_the_others(files, rows):
+    three = inspect_model(files / "three.keras")
+    matrix = matrix_input(three, ["a", "b", "c"])
+    for unit in (None, 3):
+        with pytest.raises(ModelError, match=r"gives 3 numbers per row.*unit, 0 to 2"):
+            start_scoring(three, rows, matrix, positive_unit=unit)
+    with np.load(files / "found.npz") as stored:
+        chance = stored["three.keras own"].astype(np.float64)[:, 2]
+    scores = score_model(three, rows, matrix, positive_unit=2)
+    assert scores.logit == pytest.approx(np.log(chance / (1 - chance)), abs=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -219,16 +219,18 @@ def _show_cells(model: ModelFile, inputs: InputColumns, flow: Flow) -> None:
 def _positive_unit(model: ModelFile) -> tuple[int | None, bool]:
     """Ask for the positive one of two units; also return whether it is known by now."""
     softmax = model.activation in ("softmax", "log_softmax")
-    if not softmax and model.units != 2:
+    units = model.units or (2 if softmax else 1)
+    if units == 1:
         return None, True
+    sure = softmax and units == 2
     unit = st.radio(
         "Unit of the positive class",
-        [0, 1],
-        1 if softmax else None,
+        list(range(units)),
+        1 if sure else None,
         horizontal=True,
         **kept(f"scores_unit {model.digest}"),
     )
-    if not softmax:
+    if not softmax and units == 2:
         st.caption(
             "The model ends in two numbers without a softmax. They give a score only if they are "
             "the logits of the two classes; those of a regression with two targets do not."
