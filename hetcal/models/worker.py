@@ -26,7 +26,7 @@ from hetcal.arrays import Ints, Singles
 from hetcal.errors import HetcalError, ModelError
 from hetcal.models.child import SMALLER, Limits, Report
 from hetcal.models.config import check_width
-from hetcal.models.keras_internals import import_keras, origin
+from hetcal.models.keras_internals import as_keras_3, import_keras, origin, written_by
 
 _ACTIVATIONS = {"Sigmoid": "sigmoid", "Softmax": "softmax", "LogSoftmax": "log_softmax"}
 Batch = dict[str, NDArray[Any]]
@@ -42,7 +42,21 @@ def load(path: Path) -> Any:
     """Load a model file without compiling it and without running code from it."""
     import keras
 
-    return keras.saving.load_model(path, compile=False, safe_mode=True)
+    version = written_by(path)
+    older = version.startswith("2.")
+    try:
+        file = as_keras_3(path) if older else path
+        return keras.saving.load_model(file, compile=False, safe_mode=True)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        if not older:
+            raise
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        raise ModelError(
+            f"The model was written by Keras {version}, and Keras {keras.__version__} cannot read "
+            "it.",
+            "A .keras file of Keras 3 is needed, or an .h5 file of any version.",
+            f"Open it in Keras {version} and save it again with model.save('model.h5').",
+        ) from error
 
 
 def computation(model: Any, output: str | None, layer: str | None) -> tuple[Compute, str | None]:

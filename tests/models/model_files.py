@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +64,28 @@ def build():
         model.save(directory / f"{name}.keras")
         if name in {"sigmoid", "activation", "sequential", "unshaped", "logit", "wide"}:
             model.save(directory / f"{name}.h5")
+    write_as_keras_2(directory / "normalised.keras", directory / "older.keras")
+    write_as_keras_2(directory / "sequential.keras", directory / "older_sequential.keras")
     look(directory, truth)
+
+
+def write_as_keras_2(path, older):
+    """Describe a model as Keras 2.15 did; the weights are the same."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    config = json.loads(members["config.json"])
+    for layer in config["config"]["layers"]:
+        settings = layer["config"]
+        if layer["class_name"] == "InputLayer":
+            settings["batch_input_shape"] = settings.pop("batch_shape")
+            settings["ragged"] = False
+        if layer["class_name"] == "BatchNormalization":
+            settings["axis"] = [1]
+    members["config.json"] = json.dumps(config)
+    members["metadata.json"] = json.dumps({"keras_version": "2.15.0"})
+    with zipfile.ZipFile(older, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
 
 
 def draw_truth():
@@ -225,8 +247,11 @@ def look(directory, truth):
     from hetcal.models.worker import BATCH, as_matrix, computation, load
 
     arrays, activations, refusals = {}, {}, {}
+    refusals["unlike"] = unlike_keras_3(directory)
     padded = np.resize(truth["x"], (BATCH, 3))
     for path in sorted(directory.glob("*.*")):
+        if path.name.startswith("converted_"):
+            continue
         if path.stem in {"truth", "columns", "grades", "strict", "ids", "two_outputs"}:
             continue
         model = load(path)
@@ -256,6 +281,27 @@ def refusal(compute, x):
         found = compute({"x": np.resize(x, (BATCH, 3))})
         first = {key: as_matrix(values, BATCH)[:ROWS] for key, values in found.items()}
         check_company(compute, inputs, first, ROWS)
+    except ModelError as error:
+        return str(error)
+    return None
+
+
+def unlike_keras_3(directory):
+    """What is said of a file of Keras 2 that has other weights than its layers."""
+    from hetcal.errors import ModelError
+    from hetcal.models.worker import load
+
+    path = Path(tempfile.mkdtemp(dir=directory)) / "unlike.keras"
+    with zipfile.ZipFile(directory / "older.keras") as archive:
+        config = archive.read("config.json")
+    with zipfile.ZipFile(directory / "older_sequential.keras") as archive:
+        weights = archive.read("model.weights.h5")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("config.json", config)
+        archive.writestr("metadata.json", json.dumps({"keras_version": "2.15.0"}))
+        archive.writestr("model.weights.h5", weights)
+    try:
+        load(path)
     except ModelError as error:
         return str(error)
     return None

@@ -86,6 +86,19 @@ def test_a_two_unit_log_softmax_is_the_difference_of_its_units(found, truth, nam
     assert found[name].logit == pytest.approx(difference, abs=1e-5)
 
 
+def test_a_file_of_keras_2_is_read_in_the_words_of_keras_3(found, truth):
+    assert found["older_sequential.keras"].logit == pytest.approx(truth["logits"][:, 0], abs=1e-5)
+    hidden = np.maximum(truth["x"] @ truth["W1"] + truth["b1"], 0).astype(np.float64)
+    normalised = hidden / np.sqrt(1 + 1e-3) @ truth["W2"][:, 0] + truth["b2"][0]
+    assert found["older.keras"].logit == pytest.approx(normalised, abs=1e-5)
+
+
+def test_a_file_of_keras_2_that_cannot_be_read_says_so(files):
+    said = json.loads((files / "refusals.json").read_text())["unlike"]
+    assert "was written by Keras 2.15.0" in said
+    assert "save it again" in said
+
+
 def test_a_layer_as_activation_is_not_taken_for_a_linear_end(files):
     activation = json.loads((files / "found.json").read_text())["layer_as_end.keras"]
     assert activation == inspect_model(files / "layer_as_end.keras").activation == "LeakyReLU"
