@@ -73,3 +73,7 @@ def optional_name(name: str) -> str:
 
 RUNG_OPTIONS = ", ".join(map(optional_name, RUNGS))
 """All schemes that are compared for two classes, as help and errors list them."""
+
+Scale = Literal["standardise", "min-max"]
+SCALES: tuple[Scale, ...] = ("standardise", "min-max")
+"""What is done to columns of numbers before a model reads them, by the training rows."""

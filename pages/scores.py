@@ -5,7 +5,12 @@ from dataclasses import replace
 import streamlit as st
 
 from hetcal.data.checks import WITHOUT_VALIDATION
-from pages.shared.controls.scores import column_controls, model_controls, training_controls
+from pages.shared.controls.scores import (
+    column_controls,
+    model_controls,
+    show_scales,
+    training_controls,
+)
 from pages.shared.display.messages import plain, show_finding
 from pages.shared.display.widgets import cards
 from pages.shared.frame import need_table, open_page, shown_errors
@@ -51,6 +56,8 @@ st.divider()
 st.success(plain(scores.how), icon=":material/check:")
 for finding in flow.score_findings:
     show_finding(replace(finding, message=finding.message.replace(WITHOUT_VALIDATION, CHECKBOX)))
+with shown_errors():
+    show_scales(flow)
 difference = scores.largest_difference
 known = difference is not None
 clipped = "Probabilities closer than 1e-7 to 0 or 1, moved to that distance"

@@ -5,6 +5,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -38,6 +39,7 @@ from hetcal.data.columns import FeatureKind, category_names, column_kind, row_co
 from hetcal.data.table import MOST_CLASSES
 from hetcal.models.inputs import InputColumns
 from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
+from hetcal.models.steps import ColumnStep, InputSteps, Way
 from hetcal.partitions.nodes import Feature
 from hetcal.partitions.partition import Partition
 from hetcal.progress import Progress, between, silent
@@ -195,9 +197,11 @@ def _scoring_document(scoring: Scoring, several: bool) -> dict[str, object]:
     if isinstance(scoring, ColumnScoring):
         columns = {"columns": list(scoring.columns)} if several else {"column": scoring.columns[0]}
         return {**columns, "kind": scoring.kind}
+    steps = scoring.inputs.steps.steps
     return {
         "model": f"model.{scoring.model.format}",
         "inputs": [{"input": name, "columns": each} for name, each in scoring.inputs.columns],
+        **({"steps": [asdict(each) for each in steps]} if steps else {}),
         "output": scoring.output,
         **({} if several else {"positive_unit": scoring.positive_unit}),
         **({} if scoring.layer is None else {"layer": scoring.layer}),
@@ -361,11 +365,15 @@ def _scoring(manifest: Fields, archive: zipfile.ZipFile, directory: Path, classe
     scoring = manifest.fields("scoring")
     if "model" in scoring:
         model, inputs = read_model(manifest, archive, directory), scoring.objects("inputs")
+        given = scoring.objects("steps") if "steps" in scoring else []
+        steps = InputSteps(tuple(map(_step, given)))
         return ModelScoring(
             model,
-            InputColumns(tuple((each.text("input"), each.texts("columns")) for each in inputs)),
+            InputColumns(
+                tuple((each.text("input"), each.texts("columns")) for each in inputs), steps
+            ),
             None if scoring.is_null("output") else scoring.text("output"),
-            1 if classes else scoring.integer("positive_unit", 0, 1),
+            _positive_unit(scoring),
             scoring.text("layer") if "layer" in scoring else None,
         )
     columns = scoring.texts("columns") if classes else (scoring.text("column"),)
@@ -375,6 +383,24 @@ def _scoring(manifest: Fields, archive: zipfile.ZipFile, directory: Path, classe
     if kind not in ("logit", "probability"):
         raise JsonError(f"the kind of its scores is {kind!r}")
     return ColumnScoring(columns, kind)  # type: ignore[arg-type]
+
+
+def _step(fields: Fields) -> ColumnStep:
+    way = fields.text("way")
+    if way not in get_args(Way):
+        raise JsonError(f"the step of a column is {way!r}")
+    return ColumnStep(
+        fields.text("column"),
+        way,  # type: ignore[arg-type]
+        fields.number("shift"),
+        fields.number("scale", 1e-300),
+        fields.texts("codes"),
+    )
+
+
+def _positive_unit(scoring: Fields) -> int | None:
+    given = "positive_unit" in scoring and not scoring.is_null("positive_unit")
+    return scoring.integer("positive_unit", 0, MOST_CLASSES - 1) if given else None
 
 
 def scored_rows_in_words(scored: pd.DataFrame) -> str:

@@ -90,6 +90,9 @@ def names_of_given(table: str, digest: str, scoring: Scoring | None) -> dict[str
     """Name the table and the model of a run; files of one name are told apart by their content."""
     model = scoring.model if isinstance(scoring, ModelScoring) else None
     named = {} if model is None else {"model": f"{model.name} ({model.digest[:DIGITS]})"}
+    steps = scoring.inputs.steps.steps if isinstance(scoring, ModelScoring) else ()
+    if steps:
+        named["prepared"] = "; ".join(each.words for each in steps)
     return {"table": f"{table} ({digest[:DIGITS]})", **named}
 
 

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from hetcal.choices import CALIBRATORS, CLASS_CALIBRATORS, RUNG_OPTIONS, RUNGS, optional_name
+from hetcal.choices import (
+    CALIBRATORS,
+    CLASS_CALIBRATORS,
+    RUNG_OPTIONS,
+    RUNGS,
+    SCALES,
+    optional_name,
+)
 from hetcal.cli.options import ALL_INPUTS, NO_GROUP, names
 from hetcal.cli.output import progress_line, run_toml, say, say_notes
 from hetcal.data.checks import Finding
@@ -32,8 +39,23 @@ from hetcal.errors import (
     TableError,
 )
 from hetcal.models.file import ModelFile, inspect_model
-from hetcal.models.inputs import InputColumns, matrix_input, suggest_inputs
-from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring, guess_kind_of, start_rows
+from hetcal.models.inputs import (
+    InputColumns,
+    check_inputs,
+    float_columns,
+    listed_inputs,
+    matrix_input,
+    suggest_inputs,
+)
+from hetcal.models.scoring import (
+    ColumnScoring,
+    ModelScoring,
+    Scoring,
+    guess_kind_of,
+    read_as_text,
+    start_rows,
+)
+from hetcal.models.steps import InputSteps, fit_steps, read_steps, scale_all
 from hetcal.progress import Progress, between, silent
 from hetcal.runs.settings import (
     CHOOSING,
@@ -70,6 +92,7 @@ def run_command(options: argparse.Namespace) -> None:
     roles = roles_of(options, source, many)
     table = make_table(source.frame, roles, source.digest, options.classes)
     scoring = scoring_of(options, table, score_columns(options, many))
+    source, table = with_texts(options, scoring, source, table, roles)
     scores = start_rows(table.frame, scoring, table.classes, table.digest)
 
     settings, partition = settings_of(options), partition_of(options)
@@ -341,6 +364,17 @@ def read_table(
     return from_path(options.table, _dialect(options), kinds, progress)
 
 
+def with_texts(
+    options: argparse.Namespace, scoring: Scoring, source: Source, table: Table, roles: Roles
+) -> tuple[Source, Table]:
+    """Read the table again if the model needs the text of columns that were read as numbers."""
+    texts = read_as_text(scoring, table.frame)
+    if not texts:
+        return source, table
+    source = read_table(options, dict.fromkeys(texts, "category"))
+    return source, make_table(source.frame, roles, source.digest, options.classes)
+
+
 def _dialect(options: argparse.Namespace) -> Dialect | None:
     """Change what is detected as the options say; None if they say nothing."""
     changes = given(
@@ -451,8 +485,24 @@ def scoring_of(options: argparse.Namespace, table: Table, columns: tuple[str, ..
         return ColumnScoring(columns, options.score_kind or guess_kind_of(table.frame, columns))
     model = inspect_model(options.model)
     inputs = _inputs(options, model, table)
+    if options.scale is not None:
+        inputs = replace(inputs, steps=_steps(options, model, inputs, table))
     more = given(positive_unit=options.positive_unit, layer=options.layer)
     return ModelScoring(model, inputs, options.output, **more)
+
+
+def _steps(
+    options: argparse.Namespace, model: ModelFile, inputs: InputColumns, table: Table
+) -> InputSteps:
+    """Return what --scale says was done to the columns in training."""
+    from hetcal.runs.run import split_table
+
+    check_inputs(model, table.frame, inputs)
+    columns = table.frame[list(inputs.needed)]
+    training = columns.iloc[split_table(table, settings_of(options)).train]
+    if options.scale in SCALES:
+        return scale_all(options.scale, float_columns(model, inputs), training)
+    return fit_steps(read_steps(Path(options.scale).expanduser()), training)
 
 
 def _inputs(options: argparse.Namespace, model: ModelFile, table: Table) -> InputColumns:
@@ -461,7 +511,7 @@ def _inputs(options: argparse.Namespace, model: ModelFile, table: Table) -> Inpu
         features = table.roles.features or ()
         return matrix_input(model, [name for name in columns if name in features])
     if options.inputs is not None:
-        return matrix_input(model, options.inputs)
+        return listed_inputs(model, options.inputs, columns)
     suggested = suggest_inputs(model, columns)
     if suggested is not None:
         return suggested
@@ -470,8 +520,8 @@ def _inputs(options: argparse.Namespace, model: ModelFile, table: Table) -> Inpu
         raise ModelError(
             f"The table has no column for {', '.join(map(repr, absent))}, which the model "
             f"'{model.name}' takes.",
-            "Each input of the model must have a column of its name.",
-            "Add the column, or name it like the input.",
+            "Each input of the model must have a column of its name, or be told its columns.",
+            "Name the columns of the input: --inputs NAME=c1,c2,…, repeated for each.",
         )
     width = "some" if model.inputs[0].width is None else f"{model.inputs[0].width:,}"
     raise ModelError(
@@ -510,6 +560,7 @@ def refuse_unused(
     sized = options.tree_size is not None
     for given, useless, why in (
         ("inputs", no_model, "the scores come from a column, not from a model"),
+        ("scale", no_model, "the scores come from a column, not from a model"),
         ("output", no_model, "the scores come from a column, not from a model"),
         ("positive_unit", no_model, "the scores come from a column, not from a model"),
         ("score_kind", not no_model, "the scores come from a model, not from a column"),

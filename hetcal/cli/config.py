@@ -15,7 +15,7 @@ from hetcal.cli.output import is_path
 from hetcal.errors import HetcalError, did_you_mean
 
 PLACES: dict[str, tuple[str, ...]] = {
-    "score": ("model", "inputs", "output", "positive_unit", "layer"),
+    "score": ("model", "inputs", "scale", "output", "positive_unit", "layer"),
     "model": ("score", "score_kind"),
     "split": ("fractions", "split_by_time"),
     "fractions": ("split",),

@@ -19,6 +19,19 @@ RUN_USAGE = """%(prog)s TABLE --label COL (--score COL | --model FILE) --out DIR
                   [option …]"""
 
 
+class _Collected(argparse.Action):
+    """Put the names of an option that is repeated into one list."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, (*(getattr(namespace, self.dest, None) or ()), *values))
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that says in one line what is wrong."""
 
@@ -219,17 +232,27 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     add(
         "--inputs",
         type=_input_names,
+        action=_Collected,
         metavar="c1,c2,…",
         help="columns of the model's matrix input, in its order; @FILE for a file of names, one "
-        "a line or as a JSON list; all for all features in the table's order; default: columns "
-        "with the names of its inputs",
+        "a line or as a JSON list; all for all features in the table's order; NAME=c1,c2,… or "
+        "NAME=@FILE, repeated, for the inputs of a model that has several; default: columns with "
+        "the names of its inputs",
+    )
+    add(
+        "--scale",
+        metavar="NAME",
+        help="what was done to the model's columns of numbers in training: standardise or min-max, "
+        "by the training rows, or a FILE (.json, .csv) with a step for each column: its mean and "
+        "scale, min and max, codes, log, log1p; default: nothing",
     )
     add("--output", metavar="NAME", help="the model's output to use; default: its only one")
     add(
         "--positive-unit",
-        type=int,
-        choices=(0, 1),
-        help="which of two output units is that of the positive value; default: 1",
+        type=_unit,
+        metavar="N",
+        help="which output unit, from 0, is that of the positive value; default: 1 of a softmax "
+        "over two",
     )
 
 
@@ -468,7 +491,11 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def _input_names(text: str) -> tuple[str, ...]:
-    """Read names, or those of a file: one a line, or a JSON list."""
+    """Read names, or those of a file: one a line, or a JSON list; an input may stand before."""
+    name, named, rest = text.partition("=@")
+    if named and "," not in name:
+        first, *others = _input_names(f"@{rest}")
+        return f"{name}={first}", *others
     if not text.startswith("@"):
         return names(text)
     try:
@@ -491,6 +518,12 @@ def _json_list(content: str) -> list[str] | None:
     except (ValueError, RecursionError):
         return None
     return listed if all(isinstance(each, str) for each in listed) else None
+
+
+def _unit(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 4):
+        raise argparse.ArgumentTypeError(f"a unit is a whole number from 0, not {text!r}")
+    return int(text)
 
 
 def _shrinkage(text: str) -> float | str:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from hetcal.choices import SCALES
 from hetcal.progress import Progress, TimeLeft, silent
 from hetcal.runs.settings import PARTITIONS
 from hetcal.version import __version__
@@ -66,7 +67,8 @@ def run_toml(given: Mapping[str, object], folder: Path) -> bytes:
 
 def is_path(name: str, value: object) -> bool:
     """Return whether the value of an option of `run` is a path."""
-    return name in ("table", "model", "out") or (name == "partition" and value not in PARTITIONS)
+    words = {"partition": PARTITIONS, "scale": SCALES}
+    return name in ("table", "model", "out") or (name in words and value not in words[name])
 
 
 def _relative(path: Path, folder: Path) -> str:

@@ -419,6 +419,7 @@ NEGLIGIBLE = 1e-3  # difference of two logits
 RANKING = 0.55  # least AUC of a score that ranks, however few its values
 SATURATED = 10.0  # logit of a probability of 0.99995
 SATURATED_SHARE = 0.9
+ENDLESS, ENDLESS_SHARE = 100.0, 0.05  # logits that no training on these columns reaches
 BETTER = 2.24  # standard errors: one of two comparisons is beyond it by chance in 2.5 %
 WITHOUT_VALIDATION = "--no-validation"  # pages say what they offer in its place
 CLEAR_AUC = 0.6  # an interval that reaches it does not show that the score is noise
@@ -491,13 +492,23 @@ def _saturated(table: Table, logits: Floats, y: Ints, where: str) -> Iterator[Fi
     beyond = sure > SATURATED
     share, expected = float(beyond.mean()), float(sigmoid(-sure[beyond]).sum())
     mistakes = int((wrong & beyond).sum())
-    if share >= SATURATED_SHARE and mistakes > 3 * expected + 3:
+    endless = float((sure > ENDLESS).mean()) >= ENDLESS_SHARE
+    if (share >= SATURATED_SHARE or endless) and mistakes > 3 * expected + 3:
+        from_model = table.roles.score is None and not table.roles.class_scores
+        first = "The inputs do not look like those the model was trained on"
         yield Finding(
             table.roles.score,
-            f"The score is saturated: {where}, {share:.1%} have a probability within 0.00005 of 0 "
-            f"or 1, and {mistakes:,} of these are wrong. The model's columns were probably scaled "
-            "in training, and it is given unscaled ones. Scale them as in training and score the "
-            "rows again.",
+            f"{first if from_model else 'The score is saturated'}: {where}, {share:.1%} have a "
+            "probability within 0.00005 of 0 or 1, and "
+            f"{mistakes:,} of these are wrong; logits go from {logits.min():,.0f} to "
+            f"{logits.max():,.0f}. The columns were probably scaled in training, and the model is "
+            "given unscaled ones. "
+            + (
+                "Say on the Scores page what was done to them in training (--scale on the command "
+                "line), and score the rows again."
+                if from_model
+                else "Scale them as in training and score the rows again."
+            ),
             "warning",
             "saturated-score",
         )

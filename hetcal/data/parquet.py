@@ -29,11 +29,13 @@ def read_parquet(
     try:
         with pq.ParquetFile(path) as file:
             _check_footer(file, name)
-            names = file.schema_arrow.names
-            for i, column in enumerate(names):
+            places = _plain_places(file.schema_arrow)
+            names = [column for column, _ in places]
+            notes += _nested_notes(file.schema_arrow)
+            for i, (column, place) in enumerate(places):
                 progress(i / len(names), f"Reading column {i + 1} of {len(names)}")
                 # By position, since a name may also be the beginning of another.
-                values = file.reader.read_all(column_indices=[i])[0]
+                values = file.reader.read_all(column_indices=[place])[0]
                 values, note = _plain_column(column, values)
                 columns.append(_as_series(values))
                 notes += [] if note is None else [note]
@@ -49,11 +51,9 @@ def read_parquet(
 def from_arrow(table: pa.Table) -> pd.DataFrame:
     """Turn an Arrow table into the plain columns that a Parquet file of it is read into."""
     _refuse_nested(table.schema, "the table")
-    columns = [
-        _as_series(_plain_column(name, values)[0])
-        for name, values in zip(table.column_names, table.columns, strict=True)
-    ]
-    return _joined(columns, table.column_names)
+    kept = [i for i, each in enumerate(table.schema) if not _is_nested(each.type)]
+    columns = [_as_series(_plain_column(table.column_names[i], table[i])[0]) for i in kept]
+    return _joined(columns, [table.column_names[i] for i in kept])
 
 
 def _joined(columns: Sequence[pd.Series], names: Sequence[str]) -> pd.DataFrame:
@@ -87,13 +87,51 @@ def _check_footer(file: Any, name: str) -> None:
 
 
 def _refuse_nested(schema: pa.Schema, what: str) -> None:
+    """Refuse a table in which no column is left without those of lists and the like."""
+    nested = [column for column in schema if _is_nested(column.type)]
+    if nested and len(nested) == len(schema):
+        raise TableError(
+            f"Column '{nested[0].name}' of {what} holds nested values ({nested[0].type}), as all "
+            "columns do.",
+            "Every cell must hold a single number, text, boolean or date.",
+            "Unfold these columns into plain columns.",
+        )
+
+
+def _nested_notes(schema: pa.Schema) -> list[str]:
+    return [
+        f"Column '{column.name}' holds nested values ({str(column.type)[:60]}) and is left out."
+        for column in schema
+        if _is_nested(column.type)
+    ]
+
+
+def _plain_places(schema: pa.Schema) -> list[tuple[str, int]]:
+    """Return the columns of single values, with their places in the file.
+
+    Every part of a nested column has a place of its own.
+    """
+    found, place = [], 0
     for column in schema:
-        if pa.types.is_nested(column.type):
-            raise TableError(
-                f"Column '{column.name}' of {what} holds nested values ({column.type}).",
-                "Every cell must hold a single number, text, boolean or date.",
-                "Unfold this column into plain columns, or leave it out of the file.",
-            )
+        if not _is_nested(column.type):
+            found.append((column.name, place))
+        place += _parts(column.type)
+    return found
+
+
+def _parts(kind: pa.DataType) -> int:
+    stored = _stored(kind)
+    if not pa.types.is_nested(stored):
+        return 1
+    return sum(_parts(stored.field(i).type) for i in range(stored.num_fields))
+
+
+def _is_nested(kind: pa.DataType) -> bool:
+    return pa.types.is_nested(_stored(kind))
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
 
 
 def _plain_column(name: str, values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str | None]:

@@ -151,7 +151,6 @@ def scores_from_columns(
     digest = f"{frame_digest(frame[list(columns)])} {kind}" if digest is None else digest
     listed = ", ".join(f"'{name}'" for name in columns)
     values = np.column_stack([_numbers(frame[name], name) for name in columns])
-    values[~np.isfinite(values)] = np.nan
     if kind == "logit":
         return make_scores(values, f"Logits of {listed}.", digest=digest)
     for place, name in enumerate(columns):
@@ -209,7 +208,8 @@ def _numbers(column: pd.Series, name: str) -> Floats:
             "A score is a logit or a probability.",
             "Choose a column of numbers.",
         )
-    return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.where(np.isfinite(values), values, np.nan)
 
 
 def _refuse_improbable(values: Floats, name: str) -> None:

@@ -278,23 +278,32 @@ def read_outputs(config: dict[str, Any]) -> tuple[str, ...]:
 
 def last_activation(config: dict[str, Any]) -> str | None:
     """Name the activation of the last layer, where there is one output and it has one."""
+    last = _last_layer(config)
+    if last.get("class_name") in {"Sigmoid", "Softmax"}:
+        return str(last["class_name"]).lower()
+    activation = last.get("config", {}).get("activation")
+    if isinstance(activation, dict):
+        layer = isinstance(activation.get("config"), dict)
+        activation = activation.get("class_name" if layer else "config")
+    return activation if isinstance(activation, str) else None
+
+
+def last_units(config: dict[str, Any]) -> int | None:
+    """Return the number of units of the last layer; None where the file does not say."""
+    units = _last_layer(config).get("config", {}).get("units")
+    return units if isinstance(units, int) else None
+
+
+def _last_layer(config: dict[str, Any]) -> dict[str, Any]:
+    """Return the layer of the only output, also inside models; empty where there are several."""
     layers = layers_of(config)
     if config["class_name"] == "Sequential":
         last = layers[-1]
     else:
         ends = _endpoints(config, "output_layers")
         chosen = [layer for layer in layers if len(ends) == 1 and layer.get("name") == ends[0][1]]
-        if not chosen:
-            return None
-        last = chosen[0]
-    if last.get("class_name") in MODELS:
-        return last_activation(last)
-    if last.get("class_name") in {"Sigmoid", "Softmax"}:
-        return str(last["class_name"]).lower()
-    activation = last.get("config", {}).get("activation")
-    if isinstance(activation, dict):
-        activation = activation.get("config")
-    return activation if isinstance(activation, str) else None
+        last = chosen[0] if chosen else {}
+    return _last_layer(last) if last.get("class_name") in MODELS else last
 
 
 def _width(shape: object, layer: str, name: str) -> int | None:

@@ -43,13 +43,13 @@ class ModelFile:
     activation: str | None
     parameters: int
     layers: tuple[ModelLayer, ...] = ()
+    units: int | None = None
 
     @property
     def description(self) -> Description:
         """What the file says of its model."""
-        return Description(
-            self.format, self.inputs, self.outputs, self.activation, self.parameters, self.layers
-        )
+        found = self.inputs, self.outputs, self.activation, self.parameters, self.layers
+        return Description(self.format, *found, self.units)
 
 
 def inspect_model(path: Path, *, name: str | None = None) -> ModelFile:
@@ -81,11 +81,12 @@ def described(path: Path, name: str, digest: str, said: Mapping[str, Any]) -> Mo
             said["activation"],
             said["parameters"],
             tuple(ModelLayer(**each) for each in said["layers"]),
+            said["units"],
         )
     except (KeyError, TypeError) as error:
         raise unusable("the description of the model is incomplete") from error
     texts = [found.activation or "", *found.outputs]
-    numbers: list[object] = [found.parameters]
+    numbers: list[object] = [found.parameters, found.units or 0]
     for each in found.inputs:
         texts += [each.name, each.dtype, each.layer]
         numbers += [each.width or 0, each.ids or 0]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -10,17 +10,22 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hetcal.arrays import Floats
-from hetcal.data.columns import counted, value_text
+from hetcal.data.columns import column_kind, counted, value_text
 from hetcal.errors import ModelError, near_names
 from hetcal.models.config import ModelInput
 from hetcal.models.file import ModelFile
+from hetcal.models.steps import InputSteps, as_numbers
 
 
 @dataclass(frozen=True)
 class InputColumns:
-    """The columns of each input of a model, in order: pairs of input name and column names."""
+    """The columns of each input of a model, in order: pairs of input name and column names.
+
+    `steps` are what was done to the columns in training, outside the model.
+    """
 
     columns: tuple[tuple[str, tuple[str, ...]], ...]
+    steps: InputSteps = field(default_factory=InputSteps)
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -30,6 +35,49 @@ class InputColumns:
     def of(self, name: str) -> tuple[str, ...]:
         """Columns of one input."""
         return dict(self.columns).get(name, ())
+
+
+def text_columns(model: ModelFile, inputs: InputColumns, frame: pd.DataFrame) -> tuple[str, ...]:
+    """Name the columns that the model reads as text but that were read as something else.
+
+    Their file must be read again: 1.0 and 00123 are not what a number writes.
+    """
+    texts = {
+        name for each in model.inputs if each.dtype == "string" for name in inputs.of(each.name)
+    }
+    return tuple(
+        name
+        for name in inputs.needed
+        if name in texts and name in frame and column_kind(frame[name]) != "category"
+    )
+
+
+def cells_as_seen(
+    model: ModelFile, frame: pd.DataFrame, inputs: InputColumns, rows: int = 3
+) -> pd.DataFrame:
+    """Return the first cells of every column as the model reads them, text in quotes.
+
+    Columns: input, column, and `row 1`, `row 2`, …. Cells that the input cannot take are empty.
+    """
+    first, seen = inputs.steps.apply(frame.iloc[:rows]), []
+    for spec in model.inputs:
+        for name in inputs.of(spec.name):
+            if spec.dtype == "string":
+                codes, texts = text_codes(first[name])
+                cells = [f'"{texts[code]}"' for code in codes]
+            else:
+                numbers = pd.to_numeric(first[name], errors="coerce")
+                cells = ["" if pd.isna(each) else f"{each:.6g}" for each in numbers.astype(float)]
+            seen.append((spec.name, name, *cells))
+    return pd.DataFrame(
+        seen, columns=["input", "column", *(f"row {i + 1}" for i in range(len(first)))]
+    )
+
+
+def float_columns(model: ModelFile, inputs: InputColumns) -> tuple[str, ...]:
+    """Name the columns that may have been scaled: those of inputs that take fractions."""
+    given = [inputs.of(each.name) for each in model.inputs if "float" in each.dtype]
+    return tuple(dict.fromkeys(name for names in given for name in names))
 
 
 @dataclass(frozen=True)
@@ -58,9 +106,30 @@ def matrix_input(model: ModelFile, columns: Sequence[str]) -> InputColumns:
         raise ModelError(
             f"The model '{model.name}' has {len(model.inputs)} inputs: {_list(_names(model))}.",
             "A single list of columns can only be used for a model with one input.",
-            "Rename the columns of the table like the inputs.",
+            "Name the columns of each input (--inputs NAME=c1,c2,… on the command line, repeated), "
+            "or rename the columns of the table like the inputs.",
         )
     return InputColumns(((model.inputs[0].name, tuple(columns)),))
+
+
+def listed_inputs(model: ModelFile, listed: Sequence[str], columns: Sequence[str]) -> InputColumns:
+    """Read a list of columns in which `NAME=column` begins the columns of the input NAME.
+
+    Inputs that are not named take the column of their name. Without any name the list belongs to
+    the only input of the model.
+    """
+    given: dict[str, list[str]] = {}
+    latest: list[str] | None = None
+    for text in listed:
+        name, named, first = text.partition("=")
+        if named and name in _names(model) and text not in columns:
+            latest = given[name] = [first] if first else []
+        elif latest is None:
+            return matrix_input(model, listed)
+        else:
+            latest.append(text)
+    own = {each.name: [each.name] for each in model.inputs if each.name in columns}
+    return InputColumns(tuple((name, tuple(names)) for name, names in (own | given).items()))
 
 
 def check_inputs(model: ModelFile, frame: pd.DataFrame, inputs: InputColumns) -> None:
@@ -108,33 +177,19 @@ def write_input(
         if is_text:
             array[:, j], names = text_codes(column)
             texts.append(names)
+            if column_kind(column) == "number" and names[0]:
+                notes.append(f"The numbers of '{name}' were given as text, such as \"{names[0]}\".")
             missing = int(column.isna().sum())
             if missing:
                 were = f"{counted(missing, 'missing value')} of '{name}' "
                 notes.append(f"{were}{'was' if missing == 1 else 'were'} given as empty text.")
         else:
-            array[:, j] = _checked(as_numbers(column, spec.name), str(name), spec)
+            array[:, j] = _checked(as_numbers(column, f"input '{spec.name}'"), str(name), spec)
             if pd.api.types.is_bool_dtype(column):
                 notes.append(f"'{name}' was given as 0 and 1.")
     if is_text:
         (directory / listed).write_text(json.dumps(texts), encoding="utf-8")
     return WrittenInput(spec.layer, file, listed if is_text else None), notes
-
-
-def as_numbers(column: pd.Series, used_by: str) -> Floats:
-    """Read a column as numbers, missing values as NaN; text and dates are refused."""
-    if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
-        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    present = column.dropna()
-    if present.empty:
-        return np.full(len(column), np.nan)
-    raise ModelError(
-        f"The column '{column.name}' holds {str(present.iloc[0])[:60]!r}, but the model's input "
-        f"'{used_by}' takes numbers.",
-        "Each column of a number input must hold numbers.",
-        "Choose another column, convert this one to numbers as in training, or use a score "
-        "column instead.",
-    )
 
 
 def text_codes(column: pd.Series) -> tuple[NDArray[np.int32], list[str]]:

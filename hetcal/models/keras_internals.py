@@ -69,3 +69,50 @@ def _build(path: Path) -> Any:
         config = json.loads(store.attrs["model_config"])
     with saving_options.keras_option_scope(use_legacy_config=True), SafeModeScope(True):
         return saving_utils.model_from_config(config)
+
+
+def written_by(path: Path) -> str:
+    """Return the version of Keras that wrote a model file; empty where the file does not say."""
+    if not zipfile.is_zipfile(path):
+        return ""
+    with zipfile.ZipFile(path) as archive:
+        if "metadata.json" not in archive.namelist():
+            return ""
+        metadata = json.loads(archive.read("metadata.json"))
+    version = metadata.get("keras_version") if isinstance(metadata, dict) else None
+    return version[:20] if isinstance(version, str) else ""
+
+
+def as_keras_3(path: Path) -> Path:
+    """Write a `.keras` file of Keras 2 in the words of Keras 3, beside it.
+
+    Keras 2 called the shape of an input `batch_input_shape` and listed the one axis of a batch
+    normalisation; both mean the same in Keras 3. The weights stay as they are.
+    """
+    converted = path.with_name(f"converted_{path.name}")
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(converted, "w") as target:
+        for name in archive.namelist():
+            content = archive.read(name)
+            if name == "config.json":
+                config = json.loads(content)
+                _in_words_of_keras_3(config)
+                content = json.dumps(config).encode()
+            target.writestr(name, content)
+    return converted
+
+
+def _in_words_of_keras_3(value: Any) -> None:
+    if isinstance(value, dict):
+        config = value.get("config")
+        if isinstance(config, dict):
+            shape = config.pop("batch_input_shape", None)
+            if value.get("class_name") == "InputLayer":
+                config.pop("ragged", None)
+                config["batch_shape"] = shape
+            axis = config.get("axis")
+            if value.get("class_name") == "BatchNormalization" and isinstance(axis, list):
+                (config["axis"],) = axis
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            _in_words_of_keras_3(each)

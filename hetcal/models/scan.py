@@ -20,6 +20,7 @@ from hetcal.models.config import (
     ModelInput,
     ModelLayer,
     last_activation,
+    last_units,
     odd,
     parse_config,
     read_inputs,
@@ -61,6 +62,7 @@ class Description:
     activation: str | None  # of the last layer, where the file says
     parameters: int  # number of weights
     layers: tuple[ModelLayer, ...] = ()  # internal layers, of which a partition may use one
+    units: int | None = None  # numbers per row of the last layer, where the file says
 
 
 def main() -> None:
@@ -94,12 +96,13 @@ def describe(file: IO[bytes], name: str) -> Description:
         refuse_unknown(config, name)
         refuse_too_much(config, name)
         inputs, outputs = read_inputs(config, name), read_outputs(config)
-        activation, layers = last_activation(config), read_layers(config)
+        activation, units = last_activation(config), last_units(config)
+        layers = read_layers(config)
     except ModelError:
         raise
     except Exception as error:
         raise odd(name, "its description is incomplete or has no layers") from error
-    return Description(kind, inputs, outputs, activation, parameters, layers)
+    return Description(kind, inputs, outputs, activation, parameters, layers, units)
 
 
 def _identify(file: IO[bytes], name: str) -> Literal["keras", "h5"]:

@@ -32,7 +32,7 @@ from hetcal.models.child import (
 )
 from hetcal.models.config import MOST_UNITS, MOST_VALUES, check_width
 from hetcal.models.file import ModelFile
-from hetcal.models.inputs import InputColumns, WrittenInput, check_inputs, write_input
+from hetcal.models.inputs import InputColumns, WrittenInput, check_inputs, text_columns, write_input
 from hetcal.models.outputs import ModelOutput, to_class_logits, to_logit
 from hetcal.models.process import new_directory
 from hetcal.models.sandbox import Limits, reduced_isolation
@@ -144,7 +144,7 @@ def start_scoring(
     *,
     classes: int = 0,
     output: str | None = None,
-    positive_unit: int = 1,
+    positive_unit: int | None = None,
     layer: str | None = None,
     limits: Limits | None = None,
 ) -> ScoringJob:
@@ -159,14 +159,19 @@ def start_scoring(
     layer : str, optional
         An internal layer whose output is computed as well.
     """
-    child, notes = _start(model, frame, inputs, output, classes or None, limits, layer)
+    many = not classes and (model.units or 0) > 2
+    if (many and positive_unit is None) or (positive_unit or 0) >= max(model.units or 2, 2):
+        raise _which_unit(model)
+    wanted = model.units if many else classes or None
+    child, notes = _start(model, frame, inputs, output, wanted, limits, layer)
 
     def finish(given: ModelOutput) -> Scores:
         if classes:
             found = to_class_logits(given)
         else:
             found = to_logit(given.own, given.stripped, given.activation, positive_unit)
-        key = json.dumps([model.digest, inputs.columns, output, classes or positive_unit])
+        steps = [asdict(each) for each in inputs.steps.steps]
+        key = json.dumps([model.digest, inputs.columns, output, classes or positive_unit, steps])
         return make_scores(
             found.logit,
             " ".join([found.how, *notes]),
@@ -175,8 +180,17 @@ def start_scoring(
             largest_difference=found.largest_difference,
         )
 
-    units = (classes,) if classes else (1, 2)
+    units = (1, 2) if wanted is None else (wanted,)
     return ScoringJob(child, len(frame), units, finish, layer)
+
+
+def _which_unit(model: ModelFile) -> ModelError:
+    return ModelError(
+        f"The model '{model.name}' gives {counted(model.units or 2, 'number')} per row.",
+        "One number per row is needed, or which one belongs to the positive value of the label.",
+        f"Name that unit, 0 to {max(model.units or 2, 2) - 1} (--positive-unit on the command "
+        "line), or use a score column instead.",
+    )
 
 
 def _start(
@@ -220,7 +234,7 @@ def score_model(
     inputs: InputColumns,
     *,
     output: str | None = None,
-    positive_unit: int = 1,
+    positive_unit: int | None = None,
     limits: Limits | None = None,
 ) -> Scores:
     """Score every row of a table with a Keras model, in a process of its own.
@@ -235,8 +249,9 @@ def score_model(
         Which columns feed which input, in which order.
     output : str, optional
         The output to use, where the model has several.
-    positive_unit : {0, 1}
-        Which of two softmax units is that of the positive class.
+    positive_unit : int, optional
+        Which of several units, from 0, is that of the positive class; by default the second of a
+        softmax over two.
     limits : Limits, optional
         Default: room for TensorFlow, three times the model and the data.
     """
@@ -293,10 +308,12 @@ def _write_inputs(
     model: ModelFile, frame: pd.DataFrame, inputs: InputColumns, directory: Path
 ) -> tuple[list[WrittenInput], list[str]]:
     written = [
-        write_input(number, spec, frame[list(inputs.of(spec.name))], directory)
+        write_input(number, spec, inputs.steps.apply(frame[list(inputs.of(spec.name))]), directory)
         for number, spec in enumerate(model.inputs)
     ]
-    return [each for each, _ in written], [note for _, notes in written for note in notes]
+    prepared = [inputs.steps.words] if inputs.steps.steps else []
+    notes = [*prepared, *(note for _, notes in written for note in notes)]
+    return [each for each, _ in written], notes
 
 
 def _limits(model: ModelFile, directory: Path, rows: int, units: int) -> Limits:
@@ -325,11 +342,18 @@ class ModelScoring:
     model: ModelFile
     inputs: InputColumns
     output: str | None = None
-    positive_unit: int = 1
+    positive_unit: int | None = None
     layer: str | None = None
 
 
 Scoring = ColumnScoring | ModelScoring
+
+
+def read_as_text(scoring: Scoring | None, frame: pd.DataFrame) -> tuple[str, ...]:
+    """Name the columns whose text the model needs as it is written; see `text_columns`."""
+    if not isinstance(scoring, ModelScoring):
+        return ()
+    return text_columns(scoring.model, scoring.inputs, frame)
 
 
 def score_rows(

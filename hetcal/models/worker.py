@@ -20,12 +20,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hetcal.arrays import Singles
+from hetcal.arrays import Ints, Singles
 from hetcal.errors import HetcalError, ModelError
 from hetcal.models.child import SMALLER, Report
 from hetcal.models.config import check_width
-from hetcal.models.keras_internals import described_weights, import_keras, origin
+from hetcal.models.keras_internals import (
+    as_keras_3,
+    described_weights,
+    import_keras,
+    origin,
+    written_by,
+)
 from hetcal.models.sandbox import Limits, confine
+
+_ACTIVATIONS = {"Sigmoid": "sigmoid", "Softmax": "softmax", "LogSoftmax": "log_softmax"}
+Batch = dict[str, NDArray[Any]]
+Compute = Callable[[dict[str, Any]], dict[str, Any]]
+Inputs = list[tuple[str, Any, list[Any] | None]]  # layer name, array, and texts for codes
 
 # These change no value when a trained model predicts.
 _TRANSPARENT = {"Dropout", "AlphaDropout", "GaussianDropout", "GaussianNoise", "Identity", "Cast"}
@@ -36,12 +47,24 @@ def load(path: Path) -> Any:
     """Load a model file without compiling it and without running code from it."""
     import keras
 
-    return keras.saving.load_model(path, compile=False, safe_mode=True)
+    version = written_by(path)
+    older = version.startswith("2.")
+    try:
+        file = as_keras_3(path) if older else path
+        return keras.saving.load_model(file, compile=False, safe_mode=True)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        if not older:
+            raise
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        raise ModelError(
+            f"The model was written by Keras {version}, and Keras {keras.__version__} cannot read "
+            "it.",
+            "A .keras file of Keras 3 is needed, or an .h5 file of any version.",
+            f"Open it in Keras {version} and save it again with model.save('model.h5').",
+        ) from error
 
 
-def computation(
-    model: Any, output: str | None, layer: str | None
-) -> tuple[Callable[[dict[str, Any]], dict[str, Any]], str | None]:
+def computation(model: Any, output: str | None, layer: str | None) -> tuple[Compute, str | None]:
     """Make a function that returns "own", "stripped" and "layer"; also name the last activation.
 
     "stripped" is the output without a final sigmoid or softmax, "layer" the output of an
@@ -131,11 +154,13 @@ def last_operation(model: Any, output: str | None = None) -> Any:
 def activation_of(operation: Any) -> str | None:
     """Name the activation of a layer; None for one that has none."""
     kind = type(operation).__name__
-    if kind in {"Sigmoid", "Softmax"}:
-        return kind.lower()
+    if kind in _ACTIVATIONS:
+        return _ACTIVATIONS[kind]
     if not hasattr(operation, "activation"):
         return None
-    return getattr(operation.activation, "__name__", "linear")
+    activation = operation.activation
+    # A layer may serve as activation; it has no name of a function.
+    return getattr(activation, "__name__", type(activation).__name__)
 
 
 def _arrange(model: Any, arrays: dict[str, Any]) -> Any:
@@ -174,9 +199,11 @@ def _choose(outputs: Any, output: str | None, model: Any) -> Any:
     return outputs[output]
 
 
-Batch = dict[str, NDArray[Any]]
-
 BATCH = 1024
+_SAMPLE = 64  # rows that are scored again, and as many beside them
+# By how much of the largest output the same row may differ: a batch of another size adds numbers
+# in another order, which shows where large numbers cancel.
+_SAME_SIZE, _OTHER_SIZE = 1e-5, 1e-2
 _TRACE = ("File ", "Detected at", "Stack trace", "[[{{", "<stack", "The above")
 
 
@@ -254,10 +281,13 @@ def score(request: dict[str, Any], report: Report) -> None:
     for start in range(0, rows, BATCH):
         used = min(BATCH, rows - start)
         for key, result in compute(read_batch(inputs, start, used)).items():
-            values = as_matrix(result)
+            values = as_matrix(result, BATCH)
             if key not in files:
                 files[key] = _new_array(key, values.shape[1], request)
             files[key][start : start + used] = values[:used]
+        if start == 0:
+            first = {key: np.array(values[:used]) for key, values in files.items()}
+            check_company(compute, inputs, first, rows)
         now = time.monotonic()
         if now - reported > 0.2 or start + used == rows:
             left = (now - started) / (start + used) * (rows - start - used)
@@ -285,8 +315,8 @@ def _check_weights(path: Path, request: dict[str, Any]) -> None:
         )
 
 
-def open_inputs(entries: list[dict[str, Any]]) -> list[tuple[str, Any, list[Any] | None]]:
-    """Map the input arrays into memory: layer name, array, and texts for codes."""
+def open_inputs(entries: list[dict[str, Any]]) -> Inputs:
+    """Map the input arrays into memory."""
     opened = []
     for entry in entries:
         array = np.load(entry["file"], mmap_mode="r", allow_pickle=False)
@@ -298,26 +328,75 @@ def open_inputs(entries: list[dict[str, Any]]) -> list[tuple[str, Any, list[Any]
     return opened
 
 
-def read_batch(inputs: list[tuple[str, Any, list[Any] | None]], start: int, used: int) -> Batch:
+def read_batch(inputs: Inputs, start: int, used: int) -> Batch:
     """Read some rows, filled up to `BATCH` with copies of the first.
 
     Every batch has the same shape, so that a row's score does not depend on the number of rows.
     """
-    rows = np.arange(BATCH)
-    rows[used:] = 0
+    rows = np.arange(start, start + BATCH)
+    rows[used:] = start
+    return read_rows(inputs, rows)
+
+
+def read_rows(inputs: Inputs, rows: Ints) -> Batch:
+    """Read rows by their numbers, in this order."""
     batch: Batch = {}
     for layer, array, texts in inputs:
-        values = np.asarray(array[start : start + used])[rows]
+        values = np.asarray(array[rows])
         if texts is not None:
             values = np.stack([each[values[:, j]] for j, each in enumerate(texts)], axis=1)
         batch[layer] = values
     return batch
 
 
-def as_matrix(values: Any) -> Singles:
-    """Return one row per row of the table, one column per unit."""
+def check_company(compute: Compute, inputs: Inputs, first: Batch, rows: int) -> None:
+    """Refuse a model whose score of a row depends on the rows beside it.
+
+    Some rows of the first batch, whose outputs are known, are scored again among rows of the
+    whole table, in another order: in a batch of the same size, and in a smaller one.
+    """
+    used = len(first["own"])
+    known = np.unique(np.linspace(0, used - 1, _SAMPLE).astype(np.int64))
+    others = np.linspace(0, rows - 1, _SAMPLE).astype(np.int64)
+    sample = np.concatenate([known, others])[::-1]
+    for size, tolerance in ((BATCH, _SAME_SIZE), (sample.size, _OTHER_SIZE)):
+        batch = np.resize(sample, size)
+        among = np.flatnonzero(batch < used)
+        for key, values in compute(read_rows(inputs, batch)).items():
+            again = as_matrix(values, size)[among]
+            if key != "layer":
+                _check_same(first[key][batch[among]], again, batch[among], tolerance)
+
+
+def _check_same(before: Singles, again: Singles, rows: Ints, tolerance: float) -> None:
+    finite = np.isfinite(before)
+    close = np.isclose(again, before, 0.0, tolerance * np.abs(before[finite]).max(initial=1.0))
+    same = np.where(finite, close, ~np.isfinite(again))
+    if same.all():
+        return
+    i, unit = np.argwhere(~same)[0]
+    raise ModelError(
+        f"The model mixes rows: row {rows[i] + 1} gives {before[i, unit]:.6g} beside some rows "
+        f"and {again[i, unit]:.6g} beside others.",
+        "The score of a row must depend on that row alone: not on the order or the number of the "
+        "rows beside it, and not on chance.",
+        "Take sums, means, sorting and flipping along axis 0, and random parts, out of the model, "
+        "or use a score column instead.",
+    )
+
+
+def as_matrix(values: Any, rows: int) -> Singles:
+    """Return one row per row that was given, one column per unit."""
     array = np.asarray(values, dtype=np.float32)
-    return array.reshape(len(array), -1)
+    found = array.shape[0] if array.ndim else 1
+    if array.ndim == 0 or found != rows:
+        raise ModelError(
+            f"The model makes {found:,} of {rows:,} rows.",
+            "A model must give an output for each row, in their order.",
+            "Take sums, means and reshaping along axis 0 out of the model, or use a score column "
+            "instead.",
+        )
+    return array.reshape(rows, -1)
 
 
 def explain(error: Exception, name: str) -> ModelError:

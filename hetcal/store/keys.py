@@ -23,9 +23,9 @@ def key_of(kind: str, *parts: object) -> str:
     return f"{kind}-{text_digest(repr(parts))}"
 
 
-def table_key(files: Sequence[object]) -> str:
-    """Return the key of the table of these files, see `TableFile`."""
-    return key_of("table", tuple(files))
+def table_key(files: Sequence[object], texts: Sequence[str] = ()) -> str:
+    """Return the key of the table of these files, see `TableFile`; `texts` as in `read_source`."""
+    return key_of("table", tuple(files), *texts)
 
 
 def rows_key(source_digest: str, roles: Roles, classes: int) -> str:

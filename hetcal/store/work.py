@@ -16,13 +16,21 @@ from hetcal.artifacts.artifact import (
     score_with_artifact,
 )
 from hetcal.artifacts.report import names_of_given
+from hetcal.data.columns import Kinds
 from hetcal.data.reading import Source, file_per_role, from_path, one_file, read_file
 from hetcal.data.scores import Scores
 from hetcal.data.splits import Split
 from hetcal.data.table import Table, make_table
 from hetcal.jobs.process import Call
 from hetcal.models.network import NetworkSettings
-from hetcal.models.scoring import ModelScoring, Scoring, ScoringJob, score_rows, start_scoring
+from hetcal.models.scoring import (
+    ModelScoring,
+    Scoring,
+    ScoringJob,
+    read_as_text,
+    score_rows,
+    start_scoring,
+)
 from hetcal.models.training import TrainingJob, start_training
 from hetcal.partitions.partition import Partition
 from hetcal.progress import Progress, between, silent
@@ -68,14 +76,20 @@ def keep_found(
         run.keep_result(key, found)
 
 
-def read_source(files: Sequence[TableFile], progress: Progress = silent) -> Source:
-    """Read the table of a run: one file, one for each role, or a folder."""
+def read_source(
+    files: Sequence[TableFile], texts: Sequence[str], progress: Progress = silent
+) -> Source:
+    """Read the table of a run: one file, one for each role, or a folder.
+
+    The columns of `texts` keep the text of the file.
+    """
+    kinds: Kinds = dict.fromkeys(texts, "category")
     if len(files) == 1 and os.path.isdir(files[0].path):
-        return from_path(files[0].path, progress=progress)
+        return from_path(files[0].path, kinds=kinds, progress=progress)
     readings = {}
     for i, file in enumerate(files):
         part = between(progress, i / len(files), (i + 1) / len(files))
-        reading = read_file(file.path, file.dialect, name=file.name, progress=part)
+        reading = read_file(file.path, file.dialect, name=file.name, kinds=kinds, progress=part)
         if file.role is None:
             return one_file(reading)
         readings[file.role] = reading
@@ -103,9 +117,10 @@ def find_verdict(run: StoredRun, progress: Progress = silent) -> None:
     store = Store(run.folder.parents[1])
     run = store.get(run.id)
     here = workspace_of(run)
-    source = run.result(table_key(here.files)) or read_source(
-        here.files, between(progress, 0.0, READ)
-    )
+    source = _source(run, here, (), between(progress, 0.0, READ))
+    texts = read_as_text(here.scoring, source.frame)
+    if texts:
+        source = _source(run, here, texts)
     finished = _finished(run, here, source, between(progress, READ, 1.0))
     if finished is None:
         return
@@ -119,6 +134,13 @@ def find_verdict(run: StoredRun, progress: Progress = silent) -> None:
         return replace(latest, about={**latest.about, **facts}) if same else latest
 
     store.change(run.id, None, note)
+
+
+def _source(
+    run: StoredRun, here: Workspace, texts: Sequence[str], progress: Progress = silent
+) -> Source:
+    kept: Source | None = run.result(table_key(here.files, texts))
+    return read_source(here.files, texts, progress) if kept is None else kept
 
 
 def _finished(run: StoredRun, here: Workspace, source: Source, progress: Progress) -> Run | None:

@@ -17,6 +17,7 @@ from hetcal.errors import ModelError
 from hetcal.models.file import ModelFile, described, inspect_model
 from hetcal.models.inputs import InputColumns
 from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring
+from hetcal.models.steps import ColumnStep, InputSteps
 from hetcal.models.training import TrainedNetwork
 from hetcal.partitions.partition import Partition
 from hetcal.runs.settings import Settings
@@ -24,7 +25,7 @@ from hetcal.store.store import StoredRun
 
 ALL_ROWS = 0
 RECOMMENDED = Settings(partition="auto")
-Plain = TypeVar("Plain", Roles, Settings, Dialect, ColumnScoring)
+Plain = TypeVar("Plain", Roles, Settings, Dialect, ColumnScoring, ColumnStep)
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,7 @@ def _scoring_state(scoring: Scoring, run: StoredRun) -> dict[str, Any]:
     return {
         "model": _model_state(scoring.model, run),
         "inputs": scoring.inputs.columns,
+        "steps": [asdict(each) for each in scoring.inputs.steps.steps],
         "output": scoring.output,
         "positive_unit": scoring.positive_unit,
         "layer": scoring.layer,
@@ -168,7 +170,9 @@ def _scoring_state(scoring: Scoring, run: StoredRun) -> dict[str, Any]:
 def _scoring(state: Mapping[str, Any], run: StoredRun) -> Scoring:
     if "columns" in state:
         return _plain(ColumnScoring, state)
-    inputs = InputColumns(_tuples(state["inputs"]))
+    # Runs of before have no steps.
+    steps = InputSteps(tuple(_plain(ColumnStep, each) for each in state.get("steps", ())))
+    inputs = InputColumns(_tuples(state["inputs"]), steps)
     rest = state["output"], state["positive_unit"], state["layer"]
     return ModelScoring(_model(state["model"], run), inputs, *rest)
 

@@ -189,6 +189,26 @@ def test_inputs_are_listed_in_a_file(tmp_path, content, expected):
     assert said([*line, "--config", str(tmp_path / "run.toml")])["inputs"] == expected
 
 
+def test_the_columns_of_several_inputs_are_repeated_from_a_file(tmp_path):
+    (tmp_path / "columns.txt").write_text("a\nb")
+    line = ["t", "--label=y", "--model=m", "--out=o"]
+    inputs = ["--inputs", f"numbers=@{tmp_path / 'columns.txt'}", "--inputs", "job=town"]
+    given = said([*line, *inputs])
+    assert given["inputs"] == ("numbers=a", "b", "job=town")
+    (tmp_path / "run.toml").write_bytes(run_toml({"inputs": given["inputs"]}, tmp_path))
+    again = said([*line, "--config", str(tmp_path / "run.toml")])
+    assert again["inputs"] == given["inputs"]
+
+
+def test_a_file_of_steps_is_found_from_the_folder_of_the_options(tmp_path):
+    line = ["t", "--label=y", "--model=m", "--out=o"]
+    steps = str(tmp_path / "steps.json")
+    (tmp_path / "run.toml").write_bytes(run_toml({"scale": steps}, tmp_path))
+    assert said([*line, "--config", str(tmp_path / "run.toml")])["scale"] == steps
+    (tmp_path / "run.toml").write_bytes(run_toml({"scale": "min-max"}, tmp_path))
+    assert said([*line, "--config", str(tmp_path / "run.toml")])["scale"] == "min-max"
+
+
 @pytest.mark.parametrize("content", [None, b"\n", b"\xff\xfe"])
 def test_a_list_of_inputs_that_cannot_be_read_is_refused(tmp_path, capsys, content):
     path = tmp_path / "columns.txt"

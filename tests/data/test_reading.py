@@ -285,9 +285,17 @@ def test_parquet_types_become_plain_columns(parquet_file):
     assert frame["nothing"].dtype == np.float64
 
 
-def test_a_nested_parquet_column_is_named(parquet_file):
-    error = refusal(parquet_file(pa.table({"a": [1], "tags": [["x", "y"]]})))
-    assert "'tags'" in error.wrong
+def test_nested_parquet_columns_are_left_out_and_named(parquet_file):
+    tensors = pa.FixedShapeTensorArray.from_numpy_ndarray(np.ones((1, 2, 2)))
+    place = pa.array([{"x": 1, "y": {"z": 2}}])
+    values = {"tags": [["x", "y"]], "a": [1], "place": place, "b": [2.5], "t": tensors, "c": ["k"]}
+    reading = read_file(parquet_file(pa.table(values)))
+    assert reading.frame.iloc[0].to_dict() == {"a": 1, "b": 2.5, "c": "k"}
+    assert [note.split("'")[1] for note in reading.notes] == ["tags", "place", "t"]
+
+
+def test_a_parquet_file_of_nested_columns_only_is_refused(parquet_file):
+    assert "'tags'" in refusal(parquet_file(pa.table({"tags": [["x", "y"]]}))).wrong
 
 
 def test_repeated_parquet_names_are_refused(parquet_file):

@@ -122,6 +122,14 @@ def test_saturated_scores_point_at_unscaled_columns(rng):
     assert f"{wrong:,} of these are wrong" in finding.message
 
 
+def test_logits_without_end_in_a_few_rows_point_at_unscaled_columns(rng):
+    scores, y = informative(rng)
+    logits = np.where(np.arange(ROWS) % 5 == 0, 1e5 * scores, scores)
+    (finding,) = findings(logits, y)
+    assert finding.message.startswith("The inputs do not look like those the model was trained on")
+    assert f"{logits.max():,.0f}" in finding.message
+
+
 def test_probabilities_near_0_of_a_rare_class_are_not_saturated(rng):
     y = (np.arange(ROWS) == 17).astype(int)
     scores = np.where(y == 1, 1.0, rng.normal(-12, 0.5, ROWS))

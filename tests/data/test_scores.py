@@ -43,6 +43,12 @@ def test_rows_without_a_finite_score_are_set_aside_and_counted():
     assert np.isnan(scores.logit[1:4]).all()
 
 
+def test_infinite_probabilities_are_left_out_and_not_made_certain():
+    scores = scores_from_column(column(0.5, np.inf, -np.inf, 0.75), "probability", "d")
+    assert scores.logit == pytest.approx([0, np.nan, np.nan, np.log(3)], nan_ok=True)
+    assert (scores.excluded, scores.clipped) == (2, 0)
+
+
 def test_the_inverse_of_the_sigmoid_is_exact_away_from_the_ends():
     logits = np.linspace(-15, 15, 301)
     assert to_logits(1 / (1 + np.exp(-logits))) == pytest.approx(logits, abs=1e-8)

@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +64,28 @@ def build():
         model.save(directory / f"{name}.keras")
         if name in {"sigmoid", "activation", "sequential", "unshaped", "logit", "wide"}:
             model.save(directory / f"{name}.h5")
+    write_as_keras_2(directory / "normalised.keras", directory / "older.keras")
+    write_as_keras_2(directory / "sequential.keras", directory / "older_sequential.keras")
     look(directory, truth)
+
+
+def write_as_keras_2(path, older):
+    """Describe a model as Keras 2.15 did; the weights are the same."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    config = json.loads(members["config.json"])
+    for layer in config["config"]["layers"]:
+        settings = layer["config"]
+        if layer["class_name"] == "InputLayer":
+            settings["batch_input_shape"] = settings.pop("batch_shape")
+            settings["ragged"] = False
+        if layer["class_name"] == "BatchNormalization":
+            settings["axis"] = [1]
+    members["config.json"] = json.dumps(config)
+    members["metadata.json"] = json.dumps({"keras_version": "2.15.0"})
+    with zipfile.ZipFile(older, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
 
 
 def draw_truth():
@@ -108,6 +130,9 @@ def matrix_models(truth):
         "hard": functional(last_layer(truth, "hard_sigmoid")),
         "softmax": functional(last_layer(truth, "softmax", units=2)),
         "softmax_layer": functional(lambda h: layers.Softmax()(last_layer(truth, None, 2)(h))),
+        "log_softmax": functional(last_layer(truth, "log_softmax", units=2)),
+        "logs": functional(lambda h: ops.log_softmax(last_layer(truth, None, 2)(h))),
+        "layer_as_end": functional(last_layer(truth, layers.LeakyReLU(0.5))),
         "nested": keras.Model(outer, nested(outer)),
         "shared": keras.Model(head, shared(last_layer(truth, None)(shared(tail)))),
         "sequential": keras.Sequential(
@@ -118,7 +143,26 @@ def matrix_models(truth):
         "two_outputs": two_outputs(truth),
         "between": functional(lambda h: last_layer(truth, None)(ops.negative(ops.negative(h)))),
         "states": states(),
+        **{name: functional(mix) for name, mix in mixing(truth).items()},
         "wide": keras.Sequential([keras.Input((3,)), layers.Dense(5_000), layers.Dense(1)]),
+    }
+
+
+def mixing(truth):
+    """Ends of models in which rows touch each other, by the name of the model."""
+    from keras import layers, ops
+
+    def after(change):
+        return lambda hidden: change(last_layer(truth, None)(hidden))
+
+    return {
+        "flipped": after(lambda s: ops.flip(s, axis=0)),
+        "sorted": after(lambda s: ops.sort(s, axis=0)),
+        "centred": after(lambda s: s - ops.mean(s, axis=0, keepdims=True)),
+        "counted": after(lambda s: s + ops.sum(ops.ones_like(s), axis=0, keepdims=True)),
+        "summed": after(lambda s: ops.sum(s, axis=0)),
+        "doubled": after(lambda s: ops.concatenate([s, s], axis=0)),
+        "normalised": lambda h: last_layer(truth, None)(layers.BatchNormalization()(h)),
     }
 
 
@@ -184,10 +228,14 @@ def column_models(truth):
     weights = np.array([[0.5], [-1.0], [2.0], [3.0]], np.float32)
     last = with_weights(layers.Dense(1, activation="sigmoid"), weights, np.zeros(1, np.float32))
     strict = layers.StringLookup(vocabulary=["admin"], num_oov_indices=0, output_mode="one_hot")
+    grade = keras.Input((1,), name="grade", dtype="string")
+    graded = layers.StringLookup(vocabulary=["1.0", "2.0"], output_mode="one_hot")
+    of_grade = with_weights(layers.Dense(1), weights[1:], np.zeros(1, np.float32))
     ids = keras.Input((1,), name="city", dtype="int32")
     embedded = layers.Flatten()(layers.Embedding(10, 2)(ids))
     return {
         "columns": keras.Model({"age": age, "job": job}, last(joined)),
+        "grades": keras.Model(grade, of_grade(graded(grade))),
         "strict": keras.Model(job, layers.Dense(1)(strict(job))),
         "ids": keras.Model(ids, layers.Dense(1)(embedded)),
     }
@@ -198,19 +246,62 @@ def look(directory, truth):
     from hetcal.models.file import inspect_model
     from hetcal.models.worker import BATCH, as_matrix, computation, load
 
-    arrays, activations = {}, {}
+    arrays, activations, refusals = {}, {}, {}
+    refusals["unlike"] = unlike_keras_3(directory)
     padded = np.resize(truth["x"], (BATCH, 3))
     for path in sorted(directory.glob("*.*")):
-        if path.stem in {"truth", "columns", "strict", "ids", "two_outputs"}:
+        if path.name.startswith("converted_"):
+            continue
+        if path.stem in {"truth", "columns", "grades", "strict", "ids", "two_outputs"}:
             continue
         model = load(path)
+        if path.stem in mixing(truth):
+            refusals[path.stem] = refusal(computation(model, None, None)[0], truth["x"])
+            continue
         rows = {{"nested": "outer"}.get(path.stem, "x"): padded}
         compute, activations[path.name] = computation(model, None, None)
         for key, values in compute(rows).items():
-            arrays[f"{path.name} {key}"] = as_matrix(values)[:ROWS]
+            arrays[f"{path.name} {key}"] = as_matrix(values, BATCH)[:ROWS]
         for name in WATCHED & {each.name for each in inspect_model(path).layers}:
             watched = computation(model, None, name)[0](rows)
-            arrays[f"{path.name} {name}"] = as_matrix(watched["layer"])[:ROWS]
-            arrays[f"{path.name} own beside {name}"] = as_matrix(watched["own"])[:ROWS]
+            arrays[f"{path.name} {name}"] = as_matrix(watched["layer"], BATCH)[:ROWS]
+            arrays[f"{path.name} own beside {name}"] = as_matrix(watched["own"], BATCH)[:ROWS]
+    (directory / "refusals.json").write_text(json.dumps(refusals))
     (directory / "found.json").write_text(json.dumps(activations))
     np.savez(directory / LAST, **arrays)
+
+
+def refusal(compute, x):
+    """What is said of a model in which rows may touch each other; None if they do not."""
+    from hetcal.errors import ModelError
+    from hetcal.models.worker import BATCH, as_matrix, check_company
+
+    inputs = [("x", x, None)]
+    try:
+        found = compute({"x": np.resize(x, (BATCH, 3))})
+        first = {key: as_matrix(values, BATCH)[:ROWS] for key, values in found.items()}
+        check_company(compute, inputs, first, ROWS)
+    except ModelError as error:
+        return str(error)
+    return None
+
+
+def unlike_keras_3(directory):
+    """What is said of a file of Keras 2 that has other weights than its layers."""
+    from hetcal.errors import ModelError
+    from hetcal.models.worker import load
+
+    path = Path(tempfile.mkdtemp(dir=directory)) / "unlike.keras"
+    with zipfile.ZipFile(directory / "older.keras") as archive:
+        config = archive.read("config.json")
+    with zipfile.ZipFile(directory / "older_sequential.keras") as archive:
+        weights = archive.read("model.weights.h5")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("config.json", config)
+        archive.writestr("metadata.json", json.dumps({"keras_version": "2.15.0"}))
+        archive.writestr("model.weights.h5", weights)
+    try:
+        load(path)
+    except ModelError as error:
+        return str(error)
+    return None

@@ -4,17 +4,29 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from hetcal.errors import ModelError
 from hetcal.models.config import ModelInput
 from hetcal.models.file import ModelFile
 from hetcal.models.inputs import (
     InputColumns,
+    cells_as_seen,
     check_inputs,
+    listed_inputs,
     matrix_input,
     suggest_inputs,
     text_codes,
+    text_columns,
     write_input,
+)
+from hetcal.models.steps import (
+    ColumnStep,
+    InputSteps,
+    fit_steps,
+    read_steps,
+    scale_all,
+    steps_from_text,
 )
 
 
@@ -64,6 +76,30 @@ def test_every_input_needs_its_columns():
 def test_one_list_of_columns_does_not_fit_two_inputs():
     with pytest.raises(ModelError, match="has 2 inputs: 'age', 'job'"):
         matrix_input(COLUMNS, ["age", "job"])
+
+
+MIXED = model(ModelInput("numbers", 2), ModelInput("job", 1, "string"))
+
+
+@pytest.mark.parametrize(
+    ("listed", "expected"),
+    [
+        (["numbers=age", "pay", "job=Sex"], {"numbers": ("age", "pay"), "job": ("Sex",)}),
+        (["numbers=age", "pay"], {"job": ("job",), "numbers": ("age", "pay")}),
+        (["numbers=", "age", "pay"], {"job": ("job",), "numbers": ("age", "pay")}),
+    ],
+)
+def test_several_inputs_are_told_their_columns(listed, expected):
+    found = listed_inputs(MIXED, listed, FRAME.columns)
+    assert dict(found.columns) == expected
+    check_inputs(MIXED, FRAME, found)
+
+
+def test_a_column_with_an_equals_sign_is_no_input():
+    columns = ["x=1", "b", "c"]
+    assert listed_inputs(MATRIX, columns, columns).of("x") == ("x=1", "b", "c")
+    with pytest.raises(ModelError, match=r"has 2 inputs.*--inputs NAME=c1"):
+        listed_inputs(MIXED, ["age", "pay"], FRAME.columns)
 
 
 def test_a_table_without_rows_is_refused():
@@ -132,8 +168,153 @@ def test_text_travels_as_codes(values, texts):
     assert [words[code] for code in codes] == texts
 
 
+GRADES = model(ModelInput("grade", 1, "string"))
+
+
+def test_columns_that_a_text_input_takes_are_named_unless_they_are_text():
+    inputs = suggest_inputs(GRADES, ["grade"])
+    for values, named in (([1.0, 2.0], ("grade",)), (["1.0", "2.0"], ())):
+        assert text_columns(GRADES, inputs, pd.DataFrame({"grade": values})) == named
+
+
+def test_cells_are_shown_as_the_model_reads_them():
+    frame = pd.DataFrame({"age": [1.5, np.nan, 3], "job": ["a", None, "007"]})
+    seen = cells_as_seen(COLUMNS, frame, suggest_inputs(COLUMNS, frame.columns), rows=3)
+    assert seen.values.tolist() == [
+        ["age", "age", "1.5", "", "3"],
+        ["job", "job", '"a"', '""', '"007"'],
+    ]
+
+
+def test_codes_that_stay_text_in_the_table_are_numbers_for_a_number_input(tmp_path):
+    frame = pd.DataFrame({"code": ["00123", None, "7"]})
+    write_input(0, ModelInput("x", 1), frame, tmp_path)
+    expected = [[123.0], [np.nan], [7.0]]
+    np.testing.assert_array_equal(np.load(tmp_path / "input_0.npy"), expected)
+
+
+def test_numbers_that_are_given_as_text_are_said(tmp_path):
+    spec = ModelInput("grade", 1, "string", "grade")
+    _, notes = write_input(0, spec, pd.DataFrame({"grade": [1.0, 2.0]}), tmp_path)
+    assert notes == ["The numbers of 'grade' were given as text, such as \"1\"."]
+
+
 def test_missing_text_is_said(tmp_path):
     spec = ModelInput("job", 1, "string", "job")
     written, notes = write_input(1, spec, FRAME[["job"]], tmp_path)
     assert notes == ["1 missing value of 'job' was given as empty text."]
     assert json.loads((tmp_path / written.texts).read_text()) == [["a", ""]]
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(1)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, 50),
+            "pay": rng.lognormal(10, 1, 50),
+            "plan": rng.choice(["basic", "plus"], 50),
+            "fixed": 0.1 + np.zeros(50),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("way", "scaler"), [("standardise", StandardScaler()), ("min-max", MinMaxScaler())]
+)
+def test_columns_are_scaled_as_scikit_learn_scales_them(frame, way, scaler):
+    numbers = ["age", "pay", "fixed"]
+    training = frame.iloc[:30]
+    found = scale_all(way, list(frame.columns), training).apply(frame)
+    expected = scaler.fit(training[numbers]).transform(frame[numbers])
+    np.testing.assert_allclose(found[numbers], expected, rtol=1e-12, atol=1e-12)
+    assert found["plan"].equals(frame["plan"])
+
+
+def test_missing_values_are_left_out_of_the_scale_and_stay_missing():
+    frame = pd.DataFrame({"a": [1.0, np.nan, 3.0]})
+    found = scale_all("standardise", ["a"], frame)
+    assert found.steps == (ColumnStep("a", "standardise", 2.0, 1.0),)
+    np.testing.assert_array_equal(found.apply(frame)["a"], [-1, np.nan, 1])
+
+
+def test_the_given_frame_is_not_changed(frame):
+    before = frame.copy(deep=True)
+    scale_all("min-max", ["age"], frame).apply(frame)
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_codes_are_places_in_the_stated_order_and_others_missing():
+    step = ColumnStep("plan", "codes", codes=("plus", "basic"))
+    values = step.apply(pd.Series(["basic", "plus", "gold", None]))
+    np.testing.assert_array_equal(values, [1, 0, np.nan, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("way", "expected"), [("log", [np.nan, 0, np.nan]), ("log1p", [0, np.log(2), np.nan])]
+)
+def test_logarithms_that_are_not_finite_are_missing(way, expected):
+    values = ColumnStep("pay", way).apply(pd.Series([0.0, 1.0, -2.0]))
+    np.testing.assert_allclose(values, expected)
+
+
+def test_a_file_names_numbers_or_ways(frame, tmp_path):
+    said = {
+        "age": {"mean": 40, "scale": 10},
+        "pay": "log1p",
+        "plan": {"codes": ["basic", "plus"]},
+        "fixed": "as is",
+    }
+    path = tmp_path / "steps.json"
+    path.write_text(json.dumps(said))
+    assert fit_steps(read_steps(path), frame) == InputSteps(
+        (
+            ColumnStep("age", "standardise", 40.0, 10.0),
+            ColumnStep("pay", "log1p"),
+            ColumnStep("plan", "codes", codes=("basic", "plus")),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "column,mean,scale\nage,18,72\n",
+        "column,min,max\nage,18,90\n",
+        '{"age": {"min": 18, "max": 90}}',
+    ],
+)
+def test_numbers_come_from_csv_or_json(frame, text):
+    (step,) = fit_steps(steps_from_text(text, "f"), frame).steps
+    assert (step.column, step.shift, step.scale) == ("age", 18.0, 72.0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "age,1,2",
+        '{"age": 3}',
+        '{"age": {"mean": 1, "scale": 0}}',
+        '{"age": {"mean": 1, "scale": "x"}}',
+        '{"age": {"mean": NaN, "scale": 1}}',
+        '{"age": {"min": 2, "max": 1}}',
+        '{"age": {"codes": [1, 2]}}',
+        '{"age": "cube"}',
+        "[" * 10_000,
+        '{"a":' * 10_000,
+    ],
+)
+def test_a_file_that_says_nothing_of_use_is_refused(text):
+    with pytest.raises(ModelError):
+        steps_from_text(text, "f.json")
+
+
+def test_a_column_that_is_not_there_is_named(frame):
+    with pytest.raises(ModelError, match=r"no column 'agee'.*'age', if that is meant"):
+        fit_steps({"agee": "log"}, frame)
+
+
+def test_text_cannot_be_scaled(frame):
+    with pytest.raises(ModelError, match="'plan' holds"):
+        fit_steps({"plan": "standardise"}, frame)

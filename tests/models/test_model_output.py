@@ -37,7 +37,31 @@ def test_a_linear_output_is_the_logit():
 
 def test_two_linear_units_become_a_difference():
     own = np.stack([LOGIT, 3 * LOGIT], axis=1).astype(np.float32)
-    assert to_logit(own, None, "linear").logit == pytest.approx(2 * LOGIT)
+    assert to_logit(own, None, "linear", 1).logit == pytest.approx(2 * LOGIT)
+
+
+@pytest.mark.parametrize("activation", ["linear", None, "relu"])
+def test_two_numbers_without_a_softmax_are_asked_about(activation):
+    own = np.array([[210_000.0, 3.0], [180_000.0, 2.0]], np.float32)
+    with pytest.raises(ModelError, match="two numbers without a softmax, such as 210000 and 3"):
+        to_logit(own, None, activation)
+
+
+@pytest.mark.parametrize(("unit", "sign"), [(None, 1), (1, 1), (0, -1)])
+def test_two_log_probabilities_become_a_difference(unit, sign):
+    own = -np.logaddexp(0, np.column_stack([LOGIT, -LOGIT])).astype(np.float32)
+    found = to_logit(own, None, "log_softmax", unit)
+    assert found.logit == pytest.approx(sign * LOGIT, rel=1e-5, abs=1e-5)
+
+
+def test_a_log_softmax_over_one_unit_is_refused():
+    with pytest.raises(ModelError, match="single unit"):
+        to_logit(column(LOGIT * 0), None, "log_softmax")
+
+
+def test_log_probabilities_of_all_classes_are_their_logits():
+    found = to_class_logits(ModelOutput(THREE, None, "log_softmax"))
+    assert found.logit == pytest.approx(THREE)
 
 
 def test_another_probability_is_inverted_and_clips_are_counted():

@@ -37,7 +37,7 @@ def found(files):
     return {
         name: to_logit(arrays[f"{name} own"], arrays.get(f"{name} stripped"), activation)
         for name, activation in activations.items()
-        if not name.startswith("three")
+        if not name.startswith(("three", "layer_as_end"))
     }
 
 
@@ -79,6 +79,37 @@ def test_a_two_unit_softmax_is_the_difference_of_its_units(found, truth, name):
     difference = truth["logits"][:, 1] - truth["logits"][:, 0]
     assert found[name].logit == pytest.approx(difference, abs=1e-5)
     assert found[name].largest_difference < 1e-6
+
+
+@pytest.mark.parametrize("name", ["log_softmax.keras", "logs.keras"])
+def test_a_two_unit_log_softmax_is_the_difference_of_its_units(found, truth, name):
+    difference = truth["logits"][:, 1] - truth["logits"][:, 0]
+    assert found[name].logit == pytest.approx(difference, abs=1e-5)
+
+
+def test_a_file_of_keras_2_is_read_in_the_words_of_keras_3(found, truth):
+    assert found["older_sequential.keras"].logit == pytest.approx(truth["logits"][:, 0], abs=1e-5)
+    hidden = np.maximum(truth["x"] @ truth["W1"] + truth["b1"], 0).astype(np.float64)
+    normalised = hidden / np.sqrt(1 + 1e-3) @ truth["W2"][:, 0] + truth["b2"][0]
+    assert found["older.keras"].logit == pytest.approx(normalised, abs=1e-5)
+
+
+def test_a_file_of_keras_2_that_cannot_be_read_says_so(files):
+    said = json.loads((files / "refusals.json").read_text())["unlike"]
+    assert "was written by Keras 2.15.0" in said
+    assert "save it again" in said
+
+
+def test_a_layer_as_activation_is_not_taken_for_a_linear_end(files):
+    activation = json.loads((files / "found.json").read_text())["layer_as_end.keras"]
+    assert activation == inspect_model(files / "layer_as_end.keras").activation == "LeakyReLU"
+    with np.load(files / "found.npz") as stored, pytest.raises(ModelError, match="'LeakyReLU'"):
+        to_logit(stored["layer_as_end.keras own"], None, activation)
+
+
+def test_the_file_says_how_many_numbers_the_last_layer_gives(files):
+    units = {name: inspect_model(files / f"{name}.keras").units for name in ("softmax", "nested")}
+    assert units == {"softmax": 2, "nested": 1}
 
 
 def test_a_hard_sigmoid_is_inverted_with_clipping(found, truth):
@@ -176,14 +207,51 @@ def test_errors_inside_the_child_reach_the_person(files, rows):
     matrix = matrix_input(three, ["a", "b", "c"])
     for job, message in (
         (start_scoring(strict, unseen, suggest_inputs(strict, unseen.columns)), "pilot"),
-        (start_scoring(three, rows, matrix), "gives 3 numbers per row"),
-        (start_scoring(three, rows, matrix, limits=small), "memory"),
+        (start_scoring(three, rows, matrix, classes=4), "gives 3 numbers per row"),
+        (start_scoring(three, rows, matrix, classes=3, limits=small), "memory"),
     ):
         with pytest.raises(ModelError, match=message) as caught:
             job.result()
         assert len(str(caught.value)) < 800
         assert str(files) not in str(caught.value)
         assert "/" not in caught.value.wrong
+
+
+def test_one_of_three_units_is_scored_against_the_others(files, rows):
+    three = inspect_model(files / "three.keras")
+    matrix = matrix_input(three, ["a", "b", "c"])
+    for unit in (None, 3):
+        with pytest.raises(ModelError, match=r"gives 3 numbers per row.*unit, 0 to 2"):
+            start_scoring(three, rows, matrix, positive_unit=unit)
+    with np.load(files / "found.npz") as stored:
+        chance = stored["three.keras own"].astype(np.float64)[:, 2]
+    scores = score_model(three, rows, matrix, positive_unit=2)
+    assert scores.logit == pytest.approx(np.log(chance / (1 - chance)), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("flipped", "mixes rows"),
+        ("sorted", "mixes rows"),
+        ("centred", "mixes rows"),
+        ("counted", "mixes rows"),
+        ("summed", "of 1,024 rows"),
+        ("doubled", "of 1,024 rows"),
+    ],
+)
+def test_a_model_in_which_rows_touch_each_other_is_refused(files, name, why):
+    assert why in json.loads((files / "refusals.json").read_text())[name]
+
+
+def test_batch_normalisation_mixes_no_rows_when_it_predicts(files):
+    assert json.loads((files / "refusals.json").read_text())["normalised"] is None
+
+
+def test_a_child_refuses_a_model_that_mixes_rows(files, rows):
+    model = inspect_model(files / "flipped.keras")
+    with pytest.raises(ModelError, match="mixes rows"):
+        score_model(model, rows, matrix_input(model, ["a", "b", "c"]))
 
 
 def test_a_model_of_three_classes_gives_logarithms_of_its_probabilities(files, rows):

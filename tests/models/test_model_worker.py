@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from hetcal.errors import ModelError
 from hetcal.models.worker import BATCH, as_matrix, explain, open_inputs, read_batch, shorten
 
 LONG = (
@@ -51,7 +52,13 @@ def test_arrays_with_pickled_objects_are_not_opened(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("shape", [(4,), (4, 1), (4, 1, 1)])
 def test_one_output_per_row_is_a_column(shape):
-    assert as_matrix(np.zeros(shape)).shape == (4, 1)
+    assert as_matrix(np.zeros(shape), 4).shape == (4, 1)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (8, 1), (2, 4)])
+def test_a_model_must_give_as_many_outputs_as_rows(shape):
+    with pytest.raises(ModelError, match="of 4 rows"):
+        as_matrix(np.zeros(shape), 4)
 
 
 def test_a_message_loses_its_configuration_and_server_paths():

@@ -274,6 +274,44 @@ def test_a_matrix_model_scores_only_columns_that_were_confirmed_in_their_order()
     assert scored_head(app)["score"].tolist() == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.network
+def test_columns_that_were_scaled_in_training_are_found_out_and_scaled():
+    plain = model_rows()
+    raw = plain.assign(**{name: 900 * plain[name] + 40_000 for name in COLUMNS})
+    app = scores_page(raw, MODEL)
+    upload(app, "scores_model", "net.keras", NET)
+    in_this_order(app).check().run()
+    app = wait_for_jobs(press(app, "Score the rows"))
+    first = next(text for text in said(app.warning) if "saturated" not in text)
+    assert first.startswith("The inputs do not look like those the model was trained on")
+    tried = table_with(app, "near 0 or 1").set_index("columns")
+    assert tried["near 0 or 1"]["as is"] > 0.9
+    assert tried["near 0 or 1"]["standardise"] == 0
+    app.selectbox(key=scaled_key(app)).set_value("Standardised (mean 0, deviation 1)").run()
+    app = calm(wait_for_jobs(press(app, "Score the rows")))
+    assert not said(app.warning)
+    assert "3 columns prepared as in training" in said(app.success)[0]
+    training = raw.loc[raw["split"] == "train", COLUMNS]
+    scaled = (raw[COLUMNS] - training.mean()) / training.std(ddof=0)
+    expected = (scaled.head(8) @ WEIGHTS + BIAS).tolist()
+    assert scored_head(app)["score"].tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def scaled_key(app):
+    return next(each.key for each in app.selectbox if str(each.key).startswith("scores_done"))
+
+
+def test_cells_are_shown_as_the_model_sees_them():
+    app = upload(scores_page(model_rows(), MODEL), "scores_model", "net.keras", NET)
+    in_this_order(app).check().run()
+    app.selectbox(key=scaled_key(app)).set_value("Different for each column").run()
+    step = next(each for each in app.selectbox if each.label == "'x0'")
+    step.set_value("log1p").run()
+    seen = table_with(calm(app), "row 1").set_index("column")
+    assert float(seen["row 1"]["x1"]) == model_rows()["x1"][0]
+    assert float(seen["row 1"]["x0"]) == pytest.approx(np.log1p(model_rows()["x0"][0]), abs=1e-5)
+
+
 def test_names_of_columns_can_be_pasted_in_the_order_of_the_model():
     app = upload(scores_page(model_rows(), MODEL), "scores_model", "net.keras", NET)
     pasted = app.text_area(key="scores_input_x pasted")

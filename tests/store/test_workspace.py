@@ -9,6 +9,7 @@ from hetcal.data.text import Dialect
 from hetcal.models.file import inspect_model
 from hetcal.models.inputs import InputColumns
 from hetcal.models.scoring import ColumnScoring, ModelScoring
+from hetcal.models.steps import ColumnStep, InputSteps
 from hetcal.models.training import TrainedNetwork
 from hetcal.partitions.tree import TreePartition
 from hetcal.runs.settings import Settings
@@ -63,7 +64,8 @@ def test_a_model_and_a_network_that_was_trained_are_read_as_they_were(tmp_path):
     run = store.new("r")
     content = next(iter(DEMO_NETWORKS.values())).content()
     model = inspect_model(run.keep_file(content, ".keras"), name="mine.keras")
-    inputs = InputColumns(tuple((each.name, (each.name,)) for each in model.inputs))
+    steps = InputSteps((ColumnStep("income", "standardise", 1 / 3, 2e4), ColumnStep("age", "log")))
+    inputs = InputColumns(tuple((each.name, (each.name,)) for each in model.inputs), steps)
     history = pd.DataFrame({"epoch": [1, 2], "train_auc": [0.5, 0.75]})
     given = Workspace(
         model=model,

@@ -1,23 +1,33 @@
 """The three sources of scores: columns, a Keras model, a network trained here."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
 
+from hetcal.choices import Scale
 from hetcal.data.columns import column_kind
 from hetcal.data.scores import guess_kind
 from hetcal.errors import HetcalError
 from hetcal.figures.training import training_figure
 from hetcal.models.config import ModelInput
 from hetcal.models.file import ModelFile, inspect_model
-from hetcal.models.inputs import InputColumns, suggest_inputs
+from hetcal.models.inputs import (
+    InputColumns,
+    cells_as_seen,
+    float_columns,
+    suggest_inputs,
+    text_columns,
+)
 from hetcal.models.network import NetworkSettings
 from hetcal.models.sandbox import reduced_isolation
 from hetcal.models.scoring import ColumnScoring, ModelScoring, guess_kind_of
+from hetcal.models.steps import WITHOUT_NUMBERS, fit_steps, scale_all, steps_from_text
 from hetcal.store.keys import scores_key
 from pages.shared.display.messages import plain, show_error
 from pages.shared.display.progress import show_job
 from pages.shared.display.widgets import chart
+from pages.shared.flow import compute
 from pages.shared.flow.flow import Flow, current_flow, uses_network
 from pages.shared.flow.training import train_network, use_network
 from pages.shared.jobs import let_begin_again, training_job
@@ -32,6 +42,11 @@ from pages.shared.state import (
     workspace,
 )
 
+DONE: dict[str, Scale] = {
+    "Standardised (mean 0, deviation 1)": "standardise",
+    "Scaled to 0 to 1 (min-max)": "min-max",
+}
+NOTHING, BY_COLUMN, BY_FILE = "Nothing", "Different for each column", "As a file says"
 LEARNING_RATES = (5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
 BOXES = 3  # side by side
 SIZES = {1: "64 / 32 / 16", 2: "128 / 64 / 32", 4: "256 / 128 / 64"}
@@ -112,20 +127,116 @@ def model_controls(flow: Flow) -> None:
     if model is None:
         return
     inputs = confirmed_inputs(model, flow)
+    if inputs is not None:
+        inputs = _with_steps(model, inputs, flow)
+    if inputs is not None:
+        _show_cells(model, inputs, flow)
     output = None
     if len(model.outputs) > 1:
         label = "Output with the scores" if flow.classes else "Output with the score"
         output = st.selectbox(label, model.outputs, **kept("scores_output"))
-    unit, order = 1, _order(model, flow.classes) if flow.classes else ()
-    if model.activation == "softmax" and not flow.classes:
-        label = "Unit of the positive class"
-        unit = st.radio(label, [0, 1], 1, horizontal=True, **kept("scores_unit"))
-    ready = inputs is not None and len(order) == len(flow.classes)
+    order = _order(model, flow.classes) if flow.classes else ()
+    unit, known = (None, True) if flow.classes else _positive_unit(model)
+    ready = inputs is not None and known and len(order) == len(flow.classes)
     if st.button("Score the rows", type="primary", disabled=not ready):
         roles = replace(workspace().roles, class_scores=())
         update(scoring=ModelScoring(model, inputs, output, unit), classes=order, roles=roles)
         let_begin_again(scores_key(current_flow().rows_digest, workspace().scoring))
         run_again()
+
+
+def _with_steps(model: ModelFile, inputs: InputColumns, flow: Flow) -> InputColumns | None:
+    """Ask what was done to the columns in training; None while the file for it is missing."""
+    columns = float_columns(model, inputs)
+    if not columns:
+        return inputs
+    done = st.selectbox(
+        "Done to the columns of numbers in training, outside the model",
+        [NOTHING, *DONE, BY_COLUMN, BY_FILE],
+        help="A scaler that was fitted before the model is not part of its file. Means, deviations "
+        "and ranges are those of the training rows, unless a file says others.",
+        **kept(f"scores_done {model.digest}"),
+    )
+    if done == NOTHING:
+        return inputs
+    training = flow.table.frame.iloc[flow.split.train]
+    if done in DONE:
+        return replace(inputs, steps=scale_all(DONE[done], columns, training))
+    if done == BY_FILE:
+        file = st.file_uploader(
+            "Steps of the columns (.json or .csv)",
+            ["json", "csv"],
+            help='Such as {"age": {"mean": 39, "scale": 10.5}, "pay": "log1p", "plan": {"codes": '
+            '["basic", "plus"]}}, or lines under the headings column, mean, scale or column, min, '
+            "max.",
+            key="scores_steps",
+        )
+        if file is None:
+            return None
+        asked = steps_from_text(file.getvalue().decode("utf-8-sig", "replace"), file.name)
+    else:
+        asked = _steps_by_column(model, columns)
+    return replace(inputs, steps=fit_steps(asked, training))
+
+
+def _steps_by_column(model: ModelFile, columns: Sequence[str]) -> dict[str, str]:
+    grid = st.columns(BOXES)
+    return {
+        name: grid[i % BOXES].selectbox(
+            f"'{plain(name)}'", WITHOUT_NUMBERS, **kept(f"scores_step {model.digest} {name}")
+        )
+        for i, name in enumerate(columns)
+    }
+
+
+def show_scales(flow: Flow) -> None:
+    """Show what scales of the columns would do to the scores, and let the user take one."""
+    tried = flow.scales
+    if tried is None:
+        return
+    st.markdown("**What scaling the model's columns does**, on rows that it was not trained on")
+    shown = tried.rename(columns={"way": "columns", "auc": "AUC", "saturated": "near 0 or 1"})
+    st.dataframe(
+        shown,
+        hide_index=True,
+        column_config={
+            "AUC": st.column_config.NumberColumn(format="%.4f"),
+            "near 0 or 1": st.column_config.NumberColumn(
+                format="percent", help="Rows with a probability within 0.00005 of 0 or 1"
+            ),
+        },
+    )
+    st.caption("Choose above what was done in training, and score the rows again.")
+
+
+def _show_cells(model: ModelFile, inputs: InputColumns, flow: Flow) -> None:
+    texts = text_columns(model, inputs, flow.table.frame)
+    rows = compute.source_of(workspace().files, texts).frame if texts else flow.table.frame
+    with st.expander("Three rows as the model sees them", icon=":material/visibility:"):
+        st.dataframe(cells_as_seen(model, rows, inputs), hide_index=True)
+        st.caption("Text is in quotes. Text inputs get what the file says, letter by letter.")
+
+
+def _positive_unit(model: ModelFile) -> tuple[int | None, bool]:
+    """Ask for the positive one of two units; also return whether it is known by now."""
+    softmax = model.activation in ("softmax", "log_softmax")
+    units = model.units or (2 if softmax else 1)
+    if units == 1:
+        return None, True
+    sure = softmax and units == 2
+    unit = st.radio(
+        "Unit of the positive class",
+        list(range(units)),
+        1 if sure else None,
+        horizontal=True,
+        **kept(f"scores_unit {model.digest}"),
+    )
+    if not softmax and units == 2:
+        st.caption(
+            "The model ends in two numbers without a softmax. They give a score only if they are "
+            "the logits of the two classes; those of a regression with two targets do not."
+        )
+    return unit, unit is not None
 
 
 def _order(model: ModelFile, classes: tuple[str, ...]) -> tuple[str, ...]:

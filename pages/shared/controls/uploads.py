@@ -119,7 +119,7 @@ def _read(draft: Draft) -> None:
         return
     del st.session_state["draft"]
     forget_results(source_of)
-    source_of.clear(workspace().files)
+    source_of.clear(workspace().files, ())
     if is_draft(draft.run):
         accepted(draft.run, Workspace(draft.files), rows=len(source.frame))
     else:

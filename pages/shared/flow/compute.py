@@ -20,6 +20,7 @@ from hetcal.data.splits import Split
 from hetcal.data.table import Roles, Table, make_table
 from hetcal.jobs.jobs import Work
 from hetcal.models.scoring import ColumnScoring, ModelScoring, score_rows
+from hetcal.models.trial import try_scales
 from hetcal.partitions.partition import Leaf, Partition, leaf_table
 from hetcal.progress import Progress, silent
 from hetcal.results.curves import Curves, result_curves
@@ -66,13 +67,16 @@ def size_of(files: tuple[TableFile, ...]) -> int:
 
 @cached
 def source_of(
-    files: tuple[TableFile, ...], _run: StoredRun | None = None, _progress: Progress = silent
+    files: tuple[TableFile, ...],
+    texts: tuple[str, ...],
+    _run: StoredRun | None = None,
+    _progress: Progress = silent,
 ) -> Source:
-    """Read the table of this run, or of a run that begins."""
+    """Read the table of this run, or of a run that begins; `texts` as in `read_source`."""
     if size_of(files) <= READ_IN_PLACE:
-        return read_source(files, _progress)
-    key, name = table_key(files), f"Reading {', '.join(each.name for each in files)}"
-    return found_beside(key, name, lambda run: kept_call(run, key, read_source, files), _run)
+        return read_source(files, texts, _progress)
+    key, name = table_key(files, texts), f"Reading {', '.join(each.name for each in files)}"
+    return found_beside(key, name, lambda run: kept_call(run, key, read_source, files, texts), _run)
 
 
 @cached
@@ -136,6 +140,18 @@ def model_scores_of(table: Table, rows_digest: str, scoring: ModelScoring) -> Sc
     """Run a model on every row of a table; the rows decide, whatever their other roles."""
     key = scores_key(rows_digest, scoring)
     return found_beside(key, "Scoring the rows", lambda run: ScoreRows(run, key, table, scoring))
+
+
+@cached
+def scales_of(
+    table: Table, rows_digest: str, settings: Settings, scoring: ModelScoring
+) -> pd.DataFrame:
+    """Try scales of the model's columns on some rows that it was not trained on."""
+    key = key_of("scales", scores_key(rows_digest, scoring), table.roles, settings)
+    split = split_of(table, settings)
+    return found_beside(
+        key, "Trying scales", lambda run: kept_call(run, key, try_scales, table, split, scoring)
+    )
 
 
 @cached

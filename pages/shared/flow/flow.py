@@ -16,7 +16,7 @@ from hetcal.data.reading import Source
 from hetcal.data.scores import Scores
 from hetcal.data.splits import Split
 from hetcal.data.table import Table, class_balance
-from hetcal.models.scoring import ModelScoring
+from hetcal.models.scoring import ModelScoring, read_as_text
 from hetcal.partitions.partition import Partition
 from hetcal.progress import Progress, silent
 from hetcal.results.curves import Curves
@@ -50,8 +50,13 @@ class Flow:
 
     @cached_property
     def source(self) -> Source:
-        """The table as it was read."""
-        return compute.source_of(self.workspace.files, self.reads_for, self.progress)
+        """The table as it was read; what the model takes as text, as it is written."""
+        files = self.workspace.files
+        source = compute.source_of(files, (), self.reads_for, self.progress)
+        texts = read_as_text(self.workspace.scoring, source.frame)
+        if not texts:
+            return source
+        return compute.source_of(files, texts, self.reads_for, self.progress)
 
     @cached_property
     def columns(self) -> pd.DataFrame:
@@ -131,6 +136,18 @@ class Flow:
         reused = here.partition is None and self.settings.reuses_validation
         parts = self.table, self.scores, division(self.settings)
         return compute.score_findings_of(*parts, trained, reused)
+
+    @cached_property
+    def scales(self) -> pd.DataFrame | None:
+        """What scales of the columns do to AUC and saturation; None where there is no question."""
+        scoring = self.workspace.scoring
+        if not isinstance(scoring, ModelScoring) or uses_network(self.workspace):
+            return None
+        unlike = any(each.code == "saturated-score" for each in self.score_findings)
+        if not unlike and not scoring.inputs.steps.steps:
+            return None
+        parts = self.table, self.rows_digest, division(self.settings), scoring
+        return compute.scales_of(*parts)
 
     @property
     def choosing(self) -> bool:
