@@ -37,7 +37,7 @@ def test_a_model_has_a_line_for_each_contender():
     assert [line.split() for line in lines] == [
         ["network", "0.8000", "0.4000"],
         ["one", "tree", "0.8300", "+0.0300", "+6.0", "0.4000", "0.15", "×"],
-        ["auto", "0.8200", "+0.0200", "+2.1", "0.4000", "5.0", "×"],
+        ["recommended", "scheme", "0.8200", "+0.0200", "+2.1", "0.4000", "5.0", "×"],
         ["boosted", "trees", "0.8206", "+0.0206", "+1.9", "0.4000", "1.0", "×"],
     ]
 
@@ -59,7 +59,7 @@ def test_the_summary_counts_harm_and_compares_auto_with_each_contender():
     assert [line.split() for line in lines[:4]] == [
         ["network", "2", "100", "%"],
         ["one", "tree", "2", "+0.0100", "1", "1", "50", "%", "0.1", "×"],  # (-0.01 + 0.03) / 2
-        ["auto", "2", "+0.0150", "0", "2", "10.0", "×"],
+        ["recommended", "scheme", "2", "+0.0150", "0", "2", "10.0", "×"],
         # Behind by 0.0005, which still counts as good, and by 0.0006, which does not.
         ["boosted", "trees", "2", "+0.0155", "0", "1", "50", "%", "1.0", "×"],
     ]
@@ -87,5 +87,5 @@ def test_networks_of_one_data_set_count_once():
     assert headings.split() == ["median", "lift", "bank", "higgs", "median"]
     assert [line.split() for line in lines[:2]] == [
         ["one", "tree", "+0.0100", "+0.0300", "+0.0200"],  # -0.01 and 0.03; 0.03; their mean
-        ["auto", "+0.0150", "+0.0200", "+0.0175"],
+        ["recommended", "scheme", "+0.0150", "+0.0200", "+0.0175"],
     ]

@@ -266,14 +266,15 @@ def test_the_maps_of_one_tree_are_those_that_calibrate(visit, runs, segments, na
     assert "The ranking within a leaf is unchanged" in everything(app)
 
 
-def test_a_score_that_is_noise_is_warned_of_on_every_later_page(segments, monkeypatch):
+def test_a_score_that_is_noise_is_told_once_on_every_later_page(segments, monkeypatch):
     monkeypatch.setattr(compute, "find_scheme", chosen("pooled"))
     drawn = segments.assign(score=np.random.default_rng(1).normal(size=len(segments)))
     app = go(with_scores(drawn), "pages/partition.py")
     app = calm(app.selectbox(key="setting_partition").select("auto").run())
     for page in ("partition", "overconfidence", "calibration", "results", "export"):
-        warned = said(calm(go(app, f"pages/{page}.py")).warning)
-        assert any("noise: on " in each for each in warned), page
+        shown = calm(go(app, f"pages/{page}.py"))
+        told = [each for each in said(shown.warning) + said(shown.info) if "noise: on " in each]
+        assert len(told) == 1, page
 
 
 def test_scores_say_which_checkbox_leaves_validation_rows_out(visit):

@@ -102,14 +102,19 @@ def _class_columns(flow: Flow, numbers: list[str], chosen: ColumnScoring | None)
         )
         for i, name in enumerate(classes)
     ]
-    if st.button("Use these columns", type="primary", disabled=None in columns):
-        kind = guess_kind_of(flow.table.frame, columns)
-        update(
-            scoring=ColumnScoring(tuple(columns), kind),
-            roles=replace(workspace().roles, score=None, class_scores=tuple(columns)),
-            classes=None,
-        )
-        run_again()
+    st.button(
+        "Use these columns",
+        type="primary",
+        disabled=None in columns,
+        on_click=_use_columns,
+        args=(tuple(columns),),
+    )
+
+
+def _use_columns(columns: tuple[str, ...]) -> None:
+    kind = guess_kind_of(current_flow().table.frame, columns)
+    roles = replace(workspace().roles, score=None, class_scores=columns)
+    update(scoring=ColumnScoring(columns, kind), roles=roles, classes=None)
 
 
 def _guessed(numbers: list[str], classes: tuple[str, ...]) -> list[str | None]:
@@ -138,11 +143,17 @@ def model_controls(flow: Flow) -> None:
     order = _order(model, flow.classes) if flow.classes else ()
     unit, known = (None, True) if flow.classes else _positive_unit(model)
     ready = inputs is not None and known and len(order) == len(flow.classes)
-    if st.button("Score the rows", type="primary", disabled=not ready):
-        roles = replace(workspace().roles, class_scores=())
-        update(scoring=ModelScoring(model, inputs, output, unit), classes=order, roles=roles)
-        let_begin_again(scores_key(current_flow().rows_digest, workspace().scoring))
-        run_again()
+    scoring = ModelScoring(model, inputs, output, unit) if ready else None
+    st.button(
+        "Score the rows", type="primary", disabled=not ready, on_click=_score, args=(scoring, order)
+    )
+
+
+def _score(scoring: ModelScoring, order: tuple[str, ...]) -> None:
+    """Take the scores of a model, before a click on another page can come in between."""
+    roles = replace(workspace().roles, class_scores=())
+    update(scoring=scoring, classes=order, roles=roles)
+    let_begin_again(scores_key(current_flow().rows_digest, workspace().scoring))
 
 
 def _with_steps(model: ModelFile, inputs: InputColumns, flow: Flow) -> InputColumns | None:
