@@ -28,6 +28,7 @@ from hetcal.benchmarks.networks import (
 )
 from hetcal.data.scores import to_logits
 from hetcal.errors import HetcalError, ScoreError
+from hetcal.files import write_file
 from hetcal.metrics.delong import paired_delong
 from hetcal.metrics.metrics import log_loss
 from hetcal.strict_json import Fields, JsonError, parse_object
@@ -161,11 +162,11 @@ def read_results(path: Path) -> dict[str, ModelResult]:
 
 def append_result(path: Path, result: ModelResult) -> None:
     """Add a line to saved results, in place of an incomplete one."""
-    with path.open("ab") as file:
-        file.truncate(path.read_bytes().rfind(b"\n") + 1)
-        fields = asdict(result)
-        fields["ways"] = fields.pop("contenders")  # their name in files since the first one
-        file.write(json.dumps(fields).encode() + b"\n")
+    known = path.read_bytes() if path.exists() else b""
+    fields = asdict(result)
+    fields["ways"] = fields.pop("contenders")  # their name in files since the first one
+    whole = known[: known.rfind(b"\n") + 1]
+    write_file(path, whole + json.dumps(fields).encode() + b"\n")
 
 
 def _parse(fields: Fields) -> ModelResult:

@@ -2,7 +2,7 @@
 
 With few rows of a class, the lift in units of its standard error is not normal: the standard error
 is itself an estimate, and few rows may make up the lift. `spread_of` allows for both, and says that
-there is no interval where nearly all of the variance is that of one row.
+there is no interval where fewer than three rows carry the variance.
 ``python -m tests.metrics.interval_coverage`` prints how often intervals cover the truth.
 """
 
@@ -20,15 +20,17 @@ from hetcal.cells.cells import ascending_order
 from hetcal.metrics.ranking import RankedClass, class_variance, mean_influence, weight_from
 
 CONFIDENCE = 0.95
+# A lift of so many standard errors has an interval above zero in four of five samples.
+DETECTED = 1.96 + 0.84
 FEWEST = 12  # rows of a class; with fewer, an interval is so wide that it covers nearly always
 MANY = 1000  # rows of a class to which a few more make no visible difference
 # Rows that must carry the variance: its square by the sum of the squares of what each row adds to
-# it. With fewer, one row decides, and so does chance whether it was drawn.
-CARRYING = 1.5
-ADDED = 3.0  # rows that a class gets to be sure that none is too rare to have been seen
+# it. With fewer, chance decides whether one of them was drawn, and intervals miss or are too wide.
+CARRYING = 3.0
+ADDED = 1.0  # rows that a class gets, as one of a kind may be too rare to have been seen
 # How far intervals follow the skewness. By the expansion of Cornish and Fisher it would be 0.75,
 # but the skewness of few rows is itself an estimate.
-LEANING = 0.6
+LEANING = 0.4
 NARROWEST = 0.5  # skewness shortens no side of an interval below this share
 
 
@@ -46,6 +48,14 @@ class Lift:
     low: float  # 95 % confidence interval of `auc`; NaN if it rests on too few rows or groups
     high: float
 
+    @property
+    def detectable(self) -> float:
+        """The smallest lift that would be significant in four of five samples like this one.
+
+        NaN where the order did not change, or where there is no interval.
+        """
+        return DETECTED * self.se if self.se > 0 and not math.isnan(self.low) else math.nan
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -59,7 +69,7 @@ class Spread:
         """Return the 95 % interval.
 
         An estimate with skewness g varies more where its mean is higher: its variance by the factor
-        1 + 0.6 g u where that is u standard errors higher. As in Wilson's interval of a rate, the
+        1 + 0.4 g u where that is u standard errors higher. As in Wilson's interval of a rate, the
         ends are where the estimate lies a quantile of Student's t away, in the standard errors
         that hold there.
         """
@@ -94,8 +104,8 @@ def paired_delong(
     """Compare the AUC of two scores of the same rows, or of the same cells.
 
     All is NaN with one class only; the standard error is NaN with a single row of a class, or
-    with a single group. There is no interval with fewer than 12 rows of a class, nor if a single
-    row carries nearly all of the variance.
+    with a single group. There is no interval with fewer than 12 rows of a class, nor if fewer than
+    three rows carry the variance.
     """
     ranks = Ranks.of(y, before, weight), Ranks.of(y, after, weight)
     return lift_of_ranks(y, *ranks, weight, squares, rows, group)
@@ -233,7 +243,7 @@ class _Class:
     counted: float  # rows with a weight
 
     def with_added(self, moved: Floats, weight: Floats) -> "_Class":
-        """Add three rows that vary as those of the other class do, if there are few.
+        """Add a row that varies as those of the other class do, if there are few.
 
         Where rows of this kind moved far but none of this class was drawn, the variance would
         else be far too small.
@@ -308,8 +318,8 @@ def spread_of_parts(
 ) -> Spread:
     """Return how an estimate varies whose rows are of several classes, given its standard error.
 
-    Groups are counted class by class. There is no spread if a class is in a single group, or if a
-    single row or group carries nearly all of the variance.
+    Groups are counted class by class. There is no spread if a class is in a single group, or if
+    fewer than three rows or groups carry the variance.
     """
     variances, counts = [], []
     for each in np.unique(part):

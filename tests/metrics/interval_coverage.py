@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from scipy.special import expit, log_softmax
 from scipy.special import logit as logit_of
-from scipy.stats import norm
+from scipy.stats import binom, norm
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -238,12 +238,16 @@ def tell_two_classes(samples, sizes, populations):
     for (positives, negatives), each in found.items():
         sys.stdout.write(f"{positives} positive and {negatives} negative rows\n")
         shares = np.array([tell(*population) for population in each])
-        mostly = shares[shares[:, 1] <= 0.5, 0]
+        mostly, none = shares[shares[:, 1] <= 0.5].T
+        given = np.round(samples * (1 - none))
+        low, high = (binom.ppf(p, given, q) / given for p, q in ((0.05, 0.93), (0.95, 0.97)))
         missed = (1 - shares[:, 0]) * (1 - shares[:, 1])
         sys.stdout.write(
             f"  {mostly.size} of {len(shares)} mostly have an interval, which covers "
             f"{mostly.min():.3f} to {mostly.max():.3f}, mean {mostly.mean():.3f}; "
-            f"{np.mean(mostly < 0.93):.0%} below 0.93, {np.mean(mostly > 0.97):.0%} above 0.97. "
+            f"{np.mean(mostly < 0.93):.0%} below 0.93, {np.mean(mostly > 0.97):.0%} above 0.97; "
+            f"{np.mean(mostly < low):.0%} and {np.mean(mostly > high):.0%} by more than chance "
+            "explains in 95 % of such simulations. "
             f"At most {np.nanmax(missed):.3f} of all samples have one that misses.\n"
         )
 

@@ -50,12 +50,12 @@ def kernel(ones, zeros):
     return (gap > 0) + 0.5 * (gap == 0)
 
 
-def cumulants_with_three_more(own, others):
-    """Variance and third cumulant of the mean of a class with three rows of the others' kind."""
+def cumulants_with_one_more(own, others):
+    """Variance and third cumulant of the mean of a class with a row of the others' kind."""
     values = np.append(own - own.mean(), others - others.mean())
-    weight = np.append(np.ones(own.size), np.full(others.size, 3 / others.size))
-    variance = weight @ values**2 / (own.size + 2) / own.size
-    return variance, weight @ values**3 / (own.size + 3) / own.size**2
+    weight = np.append(np.ones(own.size), np.full(others.size, 1 / others.size))
+    variance = weight @ values**2 / own.size / own.size
+    return variance, weight @ values**3 / (own.size + 1) / own.size**2
 
 
 @pytest.mark.parametrize("decimals", [0, 8])
@@ -71,14 +71,14 @@ def test_at_the_ends_of_the_interval_the_lift_is_a_quantile_away(rows, decimals)
     gain = changes(one, zero).mean()
     ups, downs = changes(one, zero).mean(axis=1), changes(one, zero).mean(axis=0)
     as_ones, as_zeros = changes(zero, zero).mean(axis=1), changes(one, one).mean(axis=0)
-    parts = [cumulants_with_three_more(ups, as_ones), cumulants_with_three_more(downs, as_zeros)]
+    parts = [cumulants_with_one_more(ups, as_ones), cumulants_with_one_more(downs, as_zeros)]
     variance, third = np.sum(parts, axis=0)
     freedom = variance**2 / sum(
         part[0] ** 2 / (size - 1) for part, size in zip(parts, (ups.size, downs.size), strict=True)
     )
 
     def distance(truth):
-        there = max(variance + 0.6 * third / variance * (truth - gain), variance / 4)
+        there = max(variance + 0.4 * third / variance * (truth - gain), variance / 4)
         return abs(gain - truth) / math.sqrt(there)
 
     quantile = t.ppf(0.975, freedom)
@@ -121,7 +121,7 @@ def test_p_is_below_five_percent_where_the_interval_excludes_zero(freedom, skewn
 def test_an_interval_of_twenty_positive_rows_covers_a_leaf_which_few_are_in():
     # 5 % of the negative and 28 % of the positive rows are in the leaf, and move up by two.
     # Few positive rows make up the lift, and the normal interval misses it in one of six samples.
-    # There is no interval where so few are in the leaf that one of them decides.
+    # There is mostly no interval, as so few are in the leaf that fewer than three decide.
     rng, shares = np.random.default_rng(5), np.array([0.95, 0.05 * math.exp(2)])
     shares /= shares.sum()
     pairs = np.outer(shares, [0.95, 0.05])
@@ -136,15 +136,17 @@ def test_an_interval_of_twenty_positive_rows_covers_a_leaf_which_few_are_in():
         given += not math.isnan(lift.low)
         covered += lift.low <= truth <= lift.high
         normal += abs(lift.auc - truth) <= 1.96 * lift.se
-    assert 200 < given < 500
-    assert 0.93 * given <= covered < given
+    assert 60 < given < 300
+    assert 0.93 * given <= covered
     assert normal < 0.87 * 600
 
 
-@pytest.mark.parametrize(("moved", "known"), [(0, True), (1, False), (2, True), (20, True)])
-def test_a_lift_of_a_single_row_has_a_standard_error_but_no_interval(moved, known):
+@pytest.mark.parametrize(
+    ("moved", "known"), [(0, True), (1, False), (2, False), (4, True), (20, True)]
+)
+def test_a_lift_of_two_rows_has_a_standard_error_but_no_interval(moved, known):
     # Of k among n rows, (n p (1 - p)) / (1 - 3 p (1 - p)) carry the variance, with p = k / n: 1.1
-    # for one of 40, 2.2 for two.
+    # for one of 40, 2.2 for two, 4.9 for four.
     up = 0.1 * (np.arange(40) < moved)
     y, before = np.repeat([1, 0], [40, 30]), np.full(70, 0.5)
     lift = lift_of(y, before, before + np.append(up, np.full(30, up.mean())))
@@ -222,8 +224,8 @@ def test_a_perfect_reversal_of_few_rows_is_not_certain():
     lift = paired_delong(y, before, -before)
     assert (lift.before, lift.after, lift.se, lift.z) == (0, 1, 0, math.inf)
     assert math.isnan(lift.percent)
-    assert 0 < lift.p < 0.001
-    assert 0.5 < lift.low < 0.9  # each class might have rows that are not reversed
+    # Each class might have rows that are not reversed, but none was seen.
+    assert np.isnan([lift.p, lift.low, lift.high]).all()
 
 
 @pytest.mark.parametrize("y", [[1, 1, 1], [0, 0, 0], []])
