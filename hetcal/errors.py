@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from unicodedata import bidirectional, category
+
+DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
 
 def near_names(name: str, names: Sequence[str]) -> list[str]:
@@ -23,6 +26,23 @@ def did_you_mean(name: str, names: Sequence[str], otherwise: str = "Choose one o
     """
     near = near_names(name, names)
     return f"Did you mean '{near[0]}'?" if near else otherwise
+
+
+def without_controls(text: str) -> str:
+    r"""Write out the characters that a screen obeys: controls, and changes of direction.
+
+    >>> print(without_controls("a\x1b[31m\u202eb"))
+    a\x1b[31m\u202eb
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        repr(each)[1:-1] if each not in "\n\t" and _is_control(each) else each for each in text
+    )
+
+
+def _is_control(sign: str) -> bool:
+    return category(sign) == "Cc" or bidirectional(sign) in DIRECTIONS
 
 
 class HetcalError(ValueError):

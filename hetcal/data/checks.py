@@ -119,6 +119,7 @@ FEWEST_IDS = 30  # values of a column that is called an id by its name,
 MOST_ROWS_PER_ID = 50  # and its rows per value: more would show something of each
 MOST_CHECKED = 10  # classes, the most common ones
 HASHED = 2**19  # rows at a time
+FEWEST_DISTINCT = 0.05  # of the rows differ where repeated ones mean something
 _RUNNING_NUMBER_ROWS = 1000  # in a short table whole numbers may all differ at random
 
 
@@ -215,9 +216,12 @@ def _binary_views(table: Table, split: Split) -> Iterator[tuple[Table, str]]:
 def _repeated_rows(table: Table, split: Split, progress: Progress) -> Iterator[Finding]:
     """Compare the roles by a 64-bit hash of each row, all its columns but the role.
 
-    With few features, different people may have equal ones, so whole rows are compared.
+    With few features, different people may have equal ones, so whole rows are compared; where
+    nearly all rows are alike, as beside images, the columns do not tell one row from another.
     """
     hashes = _hashed_rows(table, progress)
+    if np.unique(hashes).size < FEWEST_DISTINCT * table.rows:
+        return
     of_role = {role: np.sort(hashes[split.of(role)]) for role in ROLES}
     repeats = []
     for first, second in combinations(ROLES, 2):
@@ -441,7 +445,8 @@ def check_scores(table: Table, scores: Scores, split: Split) -> tuple[Finding, .
     found = *_constant(table, logits, ranking, where), *_saturated(table, logits, y, where)
     if not any(each.code == "constant-score" for each in found):
         found = *found, *_no_ranking(table, ranking, where)
-    return *found, *_percentages(table, scores)
+    doubts = (Finding(None, each, "warning", "array-range") for each in scores.doubts)
+    return *doubts, *found, *_percentages(table, scores)
 
 
 def _sample(scores: Scores, rows: Ints) -> Ints:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Floats
+from hetcal.files import OWNER_ONLY, write_files
 
 DEMO_SEED = 7
 DEMO_ROWS = 16_000
@@ -110,12 +111,11 @@ def toy_table(rows: int, seed: int = 0) -> pd.DataFrame:
 
 def write_demo(directory: Path) -> list[Path]:
     """Write the demo's table and networks, and the paper's toy, as a user would have them."""
-    directory.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(OWNER_ONLY, parents=True, exist_ok=True)
     files = {"customers.csv": demo_table().to_csv(index=False).encode()}
     files |= {each.file.name: each.content() for each in DEMO_NETWORKS.values()}
     files["toy.csv"] = toy_table(TOY_ROWS).to_csv(index=False).encode()
-    for name, content in files.items():
-        (directory / name).write_bytes(content)
+    write_files({directory / name: content for name, content in files.items()})
     return [directory / name for name in files]
 
 

@@ -13,6 +13,7 @@ FIRST_LOOK = 20_000  # rows that show whether a column repeats at all
 MAX_ROWS = 200_000  # of some values are looked at more closely
 COMPARED = 2_000  # pairs that show whether another column is constant within groups
 PAIRED = 20  # rows of one value at most, so that no common value decides
+MOST_COLUMNS = 200  # are compared with each other: of a wider table some, spread over it
 
 FEWEST_GROUPS = 30
 FEWEST_PAIRS = 50
@@ -62,13 +63,19 @@ def find_group(
     first = np.arange(len(frame))
     if first.size > FIRST_LOOK:
         first = np.unique(rng.integers(0, len(frame), FIRST_LOOK))
-    repeating = [name for name in names if _repeats(frame[name].iloc[first])]
-    looked = [_look(frame, y, name, others, rng) for name in repeating if not frame[name].hasnans]
+    repeating = [
+        name for name in names if _repeats(frame[name].iloc[first]) and not frame[name].hasnans
+    ]
+    # Fractions are measured rather than given to somebody.
+    repeating.sort(key=lambda name: frame[name].dtype.kind == "f")
+    some = others[:: max(1, -(-len(others) // MOST_COLUMNS))]
+    looked = [_look(frame, y, name, some, rng) for name in repeating[:MOST_COLUMNS]]
     found = [each for each in looked if each is not None]
     if not found:
         return None
-    # Fractions are measured rather than given to somebody; large groups may contain small ones.
-    return min(found, key=lambda each: (frame[each.column].dtype.kind == "f", each.groups))
+    # Large groups may contain small ones.
+    best = min(found, key=lambda each: (frame[each.column].dtype.kind == "f", each.groups))
+    return best if len(some) == len(others) else _look(frame, y, best.column, others, rng) or best
 
 
 def _repeats(column: pd.Series) -> bool:

@@ -8,12 +8,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hetcal.data.budget import budget, refuse_above_budget
 from hetcal.data.columns import counted
 from hetcal.data.types import large_note
 from hetcal.errors import TableError
 from hetcal.progress import Progress, silent
 
-MAX_CELLS = 2_000_000_000
+FIELD_BYTES = 16  # of memory for a text beside its letters
 
 
 def read_parquet(
@@ -23,12 +24,9 @@ def read_parquet(
 
     Columns are read one by one, so that memory holds little more than the table itself.
     """
-    import pyarrow.parquet as pq
-
-    columns, notes = [], []
+    columns, notes, taken = [], [], 0
     try:
-        with pq.ParquetFile(path) as file:
-            _check_footer(file, name)
+        with _opened(path, name) as file:
             places = _plain_places(file.schema_arrow)
             names = [column for column, _ in places]
             notes += _nested_notes(file.schema_arrow)
@@ -36,16 +34,81 @@ def read_parquet(
                 progress(i / len(names), f"Reading column {i + 1} of {len(names)}")
                 # By position, since a name may also be the beginning of another.
                 values = file.reader.read_all(column_indices=[place])[0]
+                size = taken + _written_out(values)
+                refuse_above_budget(size, name, f"with the texts of column '{column}'")
                 values, note = _plain_column(column, values)
                 columns.append(_as_series(values))
+                taken += int(columns[-1].memory_usage(index=False))
                 notes += [] if note is None else [note]
-    except (pa.ArrowException, OSError) as error:
+    except MemoryError as error:
+        raise TableError(
+            f"'{name}' does not fit into memory.",
+            "The table, unpacked, has to fit into the memory that hetcal may use.",
+            "Keep fewer columns, or a sample of the rows.",
+        ) from error
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # a damaged name, too
         raise TableError(
             f"'{name}' is a Parquet file that is damaged, cut off or encrypted.",
             "A Parquet file must be complete and readable without a key.",
             "Copy or export the file again.",
         ) from error
     return _joined(columns, names), notes
+
+
+def _opened(path: Path, name: str) -> Any:
+    """Open a file whose table fits the budget, as far as its footer says.
+
+    Texts that are stored once and repeated by number are read as they are stored: how many
+    letters they have when written out is known only then.
+    """
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        _check_footer(file, name)
+        repeated = _repeated_texts(file)
+    return pq.ParquetFile(path, read_dictionary=repeated)
+
+
+def _repeated_texts(file: Any) -> list[str]:
+    """Return the columns of texts that could be longer than the budget when written out."""
+    if file.metadata.num_rows * _stored_bytes(file) <= budget():
+        return []
+    return [each.name for each in file.schema_arrow if _is_text(_stored(each.type))]
+
+
+def _stored_bytes(file: Any) -> int:
+    # The columns of a damaged file are not asked: pyarrow would end the process.
+    groups = range(file.metadata.num_row_groups)
+    return sum(file.metadata.row_group(group).total_byte_size for group in groups)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or _is_bytes(kind)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+
+
+def _estimated_bytes(file: Any) -> int:
+    """Return how much memory the values take by the footer: at least what is stored."""
+    kinds = [_stored(each.type) for each in file.schema_arrow if not _is_nested(each.type)]
+    return max(_stored_bytes(file), file.metadata.num_rows * sum(map(_width, kinds)))
+
+
+def _width(kind: pa.DataType) -> int:
+    try:
+        return max(1, kind.bit_width // 8)
+    except ValueError:  # texts have no width
+        return FIELD_BYTES
+
+
+def _written_out(values: pa.ChunkedArray) -> int:
+    """Return the letters of texts that are stored once and repeated by number."""
+    if not (pa.types.is_dictionary(values.type) and _is_text(values.type.value_type)):
+        return 0
+    lengths = [pc.take(pc.binary_length(each.dictionary), each.indices) for each in values.chunks]
+    return sum(pc.sum(each.cast(pa.int64())).as_py() or 0 for each in lengths)
 
 
 def from_arrow(table: pa.Table) -> pd.DataFrame:
@@ -71,12 +134,8 @@ def _as_series(values: pa.ChunkedArray) -> pd.Series:
 
 def _check_footer(file: Any, name: str) -> None:
     rows, columns = file.metadata.num_rows, file.metadata.num_columns
-    if rows * columns > MAX_CELLS:
-        raise TableError(
-            f"'{name}' declares {rows:,} rows and {columns:,} columns.",
-            f"A table may have at most {MAX_CELLS:,} cells (rows times columns).",
-            "Keep fewer columns, or a sample of the rows.",
-        )
+    cells = f"{counted(rows, 'row')}, {counted(columns, 'column')}"
+    refuse_above_budget(_estimated_bytes(file), name, cells)
     if not rows or not columns:
         raise TableError(
             f"'{name}' has {counted(columns, 'column')} and no rows of values.",
@@ -158,6 +217,7 @@ def _looked_up(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Write out the values of a dictionary."""
     kind, of = values.type, values.type.value_type
     if pa.types.is_string_view(of):  # categories of polars, which Arrow cannot look up
-        of = pa.large_string()
-        values = values.cast(pa.dictionary(kind.index_type, of))
+        values = values.cast(pa.dictionary(kind.index_type, pa.large_string()))
+    if pa.types.is_string_view(of) or pa.types.is_string(of):
+        of = pa.large_string()  # written out they may have more letters than a chunk may hold
     return values.cast(of)

@@ -5,12 +5,14 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from hetcal.data.columns import Kinds, check_names, column_kind
+from hetcal.data.budget import refuse_above_budget
+from hetcal.data.columns import Kinds, check_names, column_kind, counted
 from hetcal.data.parquet import read_parquet
 from hetcal.data.splits import ROLES, role_named
 from hetcal.data.text import (
@@ -138,6 +140,8 @@ def _detection_notes(dialect: Dialect, name: str) -> list[str]:
     return notes
 
 
+MOST_LISTED = 20  # files that a note names
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what a folder is named by for rows without a value
 ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".csv.gz", ".tsv.gz", ".txt.gz")
 
 
@@ -196,32 +200,61 @@ def from_path(
         unused = ", ".join(f"'{file.name}'" for file in files if file not in by_role.values())
         note = f"Files that do not name a role were left out: {unused}."
         return replace(source, notes=(*source.notes, note)) if unused else source
-    readings = _read_all({file.name: file for file in files}, dialect, kinds, progress)
-    if len(readings) == 1:
+    named = {file.relative_to(path).as_posix(): file for file in files}
+    readings = _read_all(named, dialect, kinds, progress)
+    if list(named) == [files[0].name]:
         return one_file(*readings.values())
-    source = _joined(readings, "'{}'")
-    note = f"{len(readings)} files were joined into one table: {', '.join(readings)}."
+    source = _with_folders(_joined(readings, "'{}'"), readings, kinds or {})
+    listed = ", ".join(list(readings)[:MOST_LISTED]) + (", …" if len(files) > MOST_LISTED else "")
+    note = f"{counted(len(readings), 'file')} were joined into one table: {listed}."
     return replace(source, notes=(note, *source.notes))
 
 
+def _with_folders(source: Source, readings: Mapping[str, Reading], kinds: Kinds) -> Source:
+    """Add the columns that folders such as `year=2024` stand for."""
+    folders = [dict(map(_divided, name.split("/")[:-1])) for name in readings]
+    columns = list(dict.fromkeys(column for each in folders for column in each))
+    check_names([*source.frame.columns, *columns], "The folder")
+    rows = [len(reading.frame) for reading in readings.values()]
+    added, notes = {}, []
+    for column in columns:
+        texts = pa.array([each.get(column) for each in folders], pa.large_string())
+        values, note = known_column(column, pa.chunked_array([texts]), ".", kinds)
+        typed = pa.table([values], names=["values"]).to_pandas(date_as_object=False)["values"]
+        added[column] = typed.repeat(rows).reset_index(drop=True)
+        notes += [] if note is None else [note]
+    frame = pd.concat([source.frame, pd.DataFrame(added)], axis=1) if added else source.frame
+    return replace(source, frame=frame, notes=(*source.notes, *notes))
+
+
+def _divided(folder: str) -> tuple[str, str | None]:
+    """Return the column and the value that the name of a folder stands for."""
+    column, _, value = folder.partition("=")
+    return unquote(column), None if value == NO_VALUE else unquote(value)
+
+
 def table_files(path: Path) -> list[Path]:
-    """Return the tables of a folder in the order of their names; of a file, the file."""
+    """Return the tables of a folder in the order of their names; of a file, the file.
+
+    Those of folders such as `year=2024/kind=a` are parts of the table, too.
+    """
     if not os.path.isdir(path):
         return [path]
-    return sorted(
-        file
-        for file in path.iterdir()
-        if file.is_file() and file.name.lower().endswith(ENDINGS) and file.name[0] not in "._"
-    )
+    found = sorted(each for each in path.iterdir() if each.name[0] not in "._")
+    tables = [each for each in found if each.name.lower().endswith(ENDINGS) and each.is_file()]
+    inside = [each for each in found if "=" in each.name[1:] and each.is_dir()]
+    return tables + [file for each in inside for file in table_files(each)]
 
 
 def _read_all(
     files: Mapping[str, Path], dialect: Dialect | None, kinds: Kinds | None, progress: Progress
 ) -> dict[str, Reading]:
-    readings = {}
+    readings, taken = {}, 0
     for i, (name, file) in enumerate(files.items()):
         part = between(progress, i / len(files), (i + 1) / len(files))
         readings[name] = read_file(file, dialect, kinds=kinds, progress=part)
+        taken += int(readings[name].frame.memory_usage(index=False).sum())
+        refuse_above_budget(taken * len(files) / (i + 1), file.parent.name, f"{len(files)} files")
     return readings
 
 

@@ -68,6 +68,8 @@ class Scores:
         Changes when the content that the scores were made of changes.
     activations : Activations or None
         The output of a layer of the model for every row, where one was named.
+    doubts : tuple of str
+        Why the model may not have been given what it was trained on, in sentences.
     """
 
     logit: Floats
@@ -77,6 +79,7 @@ class Scores:
     largest_difference: float | None
     digest: str
     activations: Activations | None = None
+    doubts: tuple[str, ...] = ()
 
     @property
     def usable(self) -> Bools:
@@ -168,6 +171,7 @@ def make_scores(
     digest: str,
     clipped: int = 0,
     largest_difference: float | None = None,
+    doubts: tuple[str, ...] = (),
 ) -> Scores:
     """Exclude scores that are not finite; several classes get log-probabilities."""
     usable = np.isfinite(logits)
@@ -177,7 +181,7 @@ def make_scores(
         kept = np.full(logits.shape, np.nan)
         kept[usable] = log_softmax(np.asarray(logits[usable], dtype=np.float64), axis=1)
     excluded = int(usable.size - usable.sum())
-    return Scores(kept, how, clipped, excluded, largest_difference, digest)
+    return Scores(kept, how, clipped, excluded, largest_difference, digest, doubts=doubts)
 
 
 def require_ranking(scores: Scores) -> None:

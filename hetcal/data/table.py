@@ -322,15 +322,21 @@ def feature_names(frame: pd.DataFrame, roles: Roles) -> tuple[str, ...]:
             if column not in left_out and column_kind(frame[column]) in ("number", "category")
         ]
     else:
-        names = [c for c in dict.fromkeys(roles.features) if c not in roles.ignore]
+        ignored = set(roles.ignore)
+        names = [c for c in dict.fromkeys(roles.features) if c not in ignored]
         _check_feature_kinds(frame, names)
-    if not names:
+    return tuple(names)
+
+
+def require_features(roles: Roles) -> None:
+    """Refuse a table without features; rows can be divided by a layer of their model alone."""
+    if not roles.features:
         raise TableError(
             f"No features are left beside the label '{roles.label}'.",
             "At least one column of numbers or categories must describe the rows.",
-            "Choose features, or ignore fewer columns.",
+            "Choose features, ignore fewer columns, or divide the rows by a layer of the model "
+            "(--layer on the command line) or by embeddings (--embeddings).",
         )
-    return tuple(names)
 
 
 def _check_feature_kinds(frame: pd.DataFrame, names: Sequence[str]) -> None:
@@ -487,14 +493,13 @@ def _unnamed_group(
     """
     if roles.group is not None or not roles.assume_group:
         return None
-    special = {column for _, column in roles.special}
+    special, chosen = {column for _, column in roles.special}, set(roles.features or ())
     others = [name for name in frame.columns if name not in special]
-    candidates = [name for name in others if name not in (roles.features or ())]
+    candidates = [name for name in others if name not in chosen]
     found = find_group(frame, y, candidates, others)
     if found is None or set(features) <= {found.column}:
         return None
-    named = roles.features or ()
-    same = tuple(name for name in found.same if name in features and name not in named)
+    same = tuple(name for name in found.same if name in features and name not in chosen)
     # Something must be left to describe the rows.
     return replace(found, same=() if set(features) <= {found.column, *same} else same)
 

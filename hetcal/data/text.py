@@ -11,37 +11,45 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from hetcal.data.budget import budget, refuse_above_budget
 from hetcal.data.columns import counted
 from hetcal.errors import TableError
 
 SAMPLE_BYTES = 64 * 1024
-MAX_TEXT_BYTES = 8 * 1024**3
+FIELD_BYTES = 16  # of memory for each field beside its text: where it is, and its number
 
 
-class _Unpacked(gzip.GzipFile):
-    """A gzip file that stops unpacking at the size limit."""
+class _Metered(io.RawIOBase):
+    """Reads the (unpacked) bytes of a file until its table would take more than the budget."""
 
-    def __init__(self, path: Path, shown_name: str) -> None:
-        super().__init__(path, "rb")
-        self.shown_name = shown_name
+    def __init__(self, path: Path, name: str, delimiter: str) -> None:
+        self._path, self._name = path, name
+        self._ends = [delimiter.encode(errors="replace"), b"\n"]
+        self._stored = path.open("rb")  # what is on disk; a gzip unpacks to more
+        self._bytes = gzip.GzipFile(fileobj=self._stored) if is_gzip(path) else self._stored
+        self._taken = 0
 
-    def read(self, size: int | None = -1) -> bytes:
-        content = super().read(size)
-        if self.tell() > MAX_TEXT_BYTES:
-            raise _too_large(self.shown_name)
-        return content
+    def readable(self) -> bool:
+        return True
 
+    def readinto(self, buffer: Any) -> int:
+        content = self._bytes.read(len(buffer))
+        self._taken += len(content) + FIELD_BYTES * sum(map(content.count, self._ends))
+        if self._taken > budget():
+            size = self._path.stat().st_size
+            whole = self._taken * size / min(self._stored.tell(), size)
+            refuse_above_budget(whole, self._name, f"{size / 1e6:,.1f} MB on disk")
+        buffer[: len(content)] = content
+        return len(content)
 
-def _too_large(name: str) -> TableError:
-    return TableError(
-        f"'{name}' holds more than {MAX_TEXT_BYTES / 1024**3:.0f} GB of text.",
-        "A delimited text file must stay below that to fit in memory.",
-        "Save the table as Parquet, or keep a sample of its rows.",
-    )
+    def close(self) -> None:
+        self._bytes.close()
+        self._stored.close()
+        super().close()
 
 
 def is_readable(path: Path) -> bool:
@@ -61,13 +69,11 @@ def is_gzip(path: Path) -> bool:
         return file.read(2) == b"\x1f\x8b"
 
 
-def open_text(path: Path, name: str) -> BinaryIO:
-    """Open a plain or gzip-compressed file for reading its (unpacked) bytes."""
-    if is_gzip(path):
-        return cast(BinaryIO, _Unpacked(path, name))
-    if path.stat().st_size > MAX_TEXT_BYTES:
-        raise _too_large(name)
-    return path.open("rb")
+def open_text(path: Path, name: str, delimiter: str = ",") -> BinaryIO:
+    """Open a plain or gzip-compressed file for reading its (unpacked) bytes, within the budget."""
+    size = path.stat().st_size
+    refuse_above_budget(size, name, f"{size / 1e6:,.1f} MB on disk")
+    return io.BufferedReader(_Metered(path, name, delimiter), SAMPLE_BYTES)
 
 
 def _read_sample(path: Path, name: str) -> bytes:
@@ -226,7 +232,7 @@ def read_delimited(path: Path, dialect: Dialect, name: str) -> tuple[pa.Table, l
     """Read a text file as columns of text, null where a field is empty; also return notes."""
     _check_dialect(dialect)
     bad = _BadRows()
-    with _readable_errors(dialect, name), open_text(path, name) as file:
+    with _readable_errors(dialect, name), open_text(path, name, dialect.delimiter) as file:
         fields = _split_fields(file, dialect, bad)
     names, notes = _column_names(fields, dialect, name)
     rows = fields.slice(1) if dialect.header else fields

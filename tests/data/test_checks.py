@@ -84,6 +84,11 @@ def test_equal_features_of_different_rows_are_no_repeat():
     assert found(toy, roles, split_by_column(toy["split"])) == ()
 
 
+def test_columns_that_tell_no_row_from_another_say_nothing_of_repeats(frame):
+    assert found(frame[["job", "y"]]) == ()
+    assert found(frame[["y"]]) == ()
+
+
 def test_the_role_of_a_row_does_not_hide_that_it_repeats(frame):
     frame.iloc[1500:1503] = frame.iloc[:3].to_numpy()
     frame["part"] = np.repeat(["train", "calibration", "test"], [1000, 500, 500])

@@ -11,8 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hetcal.data import parquet
-from hetcal.data import text as text_file
 from hetcal.data.reading import read_file
 from hetcal.data.text import Dialect, is_parquet
 from hetcal.errors import TableError
@@ -241,14 +239,26 @@ def test_a_gzip_file_cut_off_late_is_refused(written):
 
 
 def test_a_gzip_file_may_not_unpack_without_end(written, monkeypatch):
-    monkeypatch.setattr(text_file, "MAX_TEXT_BYTES", 200_000)
-    error = refusal(written(gzip.compress(b"a,b\n" + b"1,2\n" * 100_000)))
-    assert "'people.csv' holds more than" in error.wrong
+    monkeypatch.setenv("HETCAL_TABLE_GB", "0.01")
+    file = written(gzip.compress(b"a,b\n" + b"1,2\n" * 400_000))
+    assert file.stat().st_size < 10_000
+    assert "'people.csv' would take about 1" in refusal(file).wrong
+    # 1.6 MB of text in 800,000 fields, each with its place and its number: 16 bytes more.
+    monkeypatch.setenv("HETCAL_TABLE_GB", "0.0145")
+    assert len(read_file(file).frame) == 400_000
 
 
-def test_text_beyond_the_limit_is_refused_before_it_is_read(written, monkeypatch):
-    monkeypatch.setattr(text_file, "MAX_TEXT_BYTES", 10)
-    assert "holds more than" in refusal(written(PEOPLE)).wrong
+def test_text_beyond_the_budget_is_refused_before_it_is_read(written, monkeypatch):
+    monkeypatch.setenv("HETCAL_TABLE_GB", "1e-8")
+    error = refusal(written(PEOPLE))
+    assert "would take about" in error.wrong
+    assert "HETCAL_TABLE_GB" in error.remedy
+
+
+@pytest.mark.parametrize("given", ["much", "0", "-1", "nan", "inf"])
+def test_a_budget_that_is_no_number_is_refused_by_its_name(written, monkeypatch, given):
+    monkeypatch.setenv("HETCAL_TABLE_GB", given)
+    assert refusal(written(PEOPLE)).wrong == f"The variable HETCAL_TABLE_GB is '{given}'."
 
 
 def test_parquet_is_recognised_by_its_content(parquet_file):
@@ -307,10 +317,36 @@ def test_parquet_without_rows_is_refused(parquet_file):
     assert "no rows" in refusal(parquet_file(pa.table({"a": pa.array([], pa.int64())}))).wrong
 
 
-def test_parquet_cells_are_counted_before_reading(parquet_file, monkeypatch):
-    path = parquet_file(pa.table({"a": np.zeros(100), "b": np.zeros(100)}))
-    monkeypatch.setattr(parquet, "MAX_CELLS", 199)
-    assert "100 rows and 2 columns" in refusal(path).wrong
+def test_the_memory_of_a_parquet_file_is_known_before_it_is_read(parquet_file, monkeypatch):
+    path = parquet_file(pa.table({"a": np.zeros(1_000_000), "b": np.zeros(1_000_000)}))
+    assert path.stat().st_size < 20_000
+    monkeypatch.setenv("HETCAL_TABLE_GB", "0.015")
+    assert "about 16.0 MB of memory (1,000,000 rows, 2 columns)" in refusal(path).wrong
+    monkeypatch.setenv("HETCAL_TABLE_GB", "0.017")  # 2 million numbers of 8 bytes
+    assert len(read_file(path).frame) == 1_000_000
+
+
+@pytest.mark.parametrize("store_schema", [True, False])
+def test_texts_stored_once_are_counted_as_often_as_they_occur(tmp_path, monkeypatch, store_schema):
+    texts = pa.DictionaryArray.from_arrays(
+        pa.array([0, 1, None] * 10_000, pa.int32()), pa.array(["x" * 10_000, "y"])
+    )
+    path = tmp_path / "people.parquet"
+    pq.write_table(pa.table({"s": texts}), path, store_schema=store_schema)
+    assert path.stat().st_size < 50_000
+    monkeypatch.setenv("HETCAL_TABLE_GB", "0.09")  # 10,000 times 10,000 letters
+    assert "about 100.0 MB of memory (with the texts of column 's')" in refusal(path).wrong
+    monkeypatch.setenv("HETCAL_TABLE_GB", "0.11")
+    found = read_file(path).frame["s"]
+    assert found.dtype == "str"
+    assert found.str.len().value_counts().to_dict() == {10_000: 10_000, 1: 10_000}
+    assert found.isna().sum() == 10_000
+
+
+def test_a_parquet_file_with_a_damaged_name_of_a_column_is_refused(parquet_file):
+    path = parquet_file(pa.table({"quite_a_name": [1, 2]}).replace_schema_metadata(None))
+    path.write_bytes(path.read_bytes().replace(b"quite_a_name", b"quite\xe3a_name"))
+    assert "damaged" in refusal(path).wrong
 
 
 def test_a_cut_off_parquet_file_is_refused(parquet_file):

@@ -4,6 +4,8 @@ import gzip
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as pads
 import pytest
 
 from hetcal.data.reading import file_per_role, from_path, one_file, read_file
@@ -161,3 +163,33 @@ def test_a_file_without_permission_is_refused(folder, monkeypatch):
     monkeypatch.setattr("hetcal.data.text.os.access", lambda *_: False)
     with pytest.raises(TableError, match="the permissions of the file"):
         from_path(path)
+
+
+def test_folders_named_by_values_are_columns_as_arrow_reads_them(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "x": range(6),
+            "year": [2023, 2023, 2024, 2024, 2024, 2023],
+            "kind": ["a b", None, "a b", "c/d", None, "1"],
+        }
+    )
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    flavour = pads.HivePartitioning(pa.schema([("year", pa.int64()), ("kind", pa.string())]))
+    pads.write_dataset(table, tmp_path, format="parquet", partitioning=flavour)
+    source = from_path(tmp_path)
+    read = pads.dataset(tmp_path, partitioning=flavour).to_table().to_pandas()
+    for found in (source.frame, read):
+        pd.testing.assert_frame_equal(
+            found.sort_values("x", ignore_index=True), frame, check_dtype=False
+        )
+    assert source.frame["year"].dtype == "int64"
+    assert source.frame["kind"].dtype == "str"
+    assert "6 files were joined" in source.notes[0]
+
+
+def test_a_column_that_is_both_in_a_file_and_in_its_folder_is_refused(tmp_path):
+    for year in ("2023", "2024"):
+        (tmp_path / f"year={year}").mkdir()
+        (tmp_path / f"year={year}" / "part.csv").write_text("x,year\n1,2\n")
+    with pytest.raises(TableError, match="more than one column named 'year'"):
+        from_path(tmp_path)

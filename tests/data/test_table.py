@@ -5,7 +5,13 @@ import pandas as pd
 import pytest
 
 from hetcal.data.splits import Split
-from hetcal.data.table import Roles, class_balance, has_many_classes, make_table
+from hetcal.data.table import (
+    Roles,
+    class_balance,
+    has_many_classes,
+    make_table,
+    require_features,
+)
 from hetcal.errors import TableError
 from hetcal.models.scoring import ColumnScoring, score_rows
 
@@ -107,8 +113,10 @@ def test_dates_are_no_features(frame):
     assert "'since' holds dates" in refusal(frame, Roles("y", features=("since",))).wrong
 
 
-def test_a_table_needs_a_feature(frame):
-    assert "No features are left" in refusal(frame[["since", "y"]], Roles("y")).wrong
+def test_what_divides_rows_by_features_needs_one(frame):
+    require_features(make_table(frame, Roles("y")).roles)
+    with pytest.raises(TableError, match="No features are left beside the label 'y'"):
+        require_features(make_table(frame[["since", "y"]], Roles("y")).roles)
 
 
 def test_missing_groups_are_counted(frame):
