@@ -6,34 +6,62 @@ _LAYERS = """
     Add Subtract Multiply Average Maximum Minimum Concatenate Dot
     Flatten Reshape Permute RepeatVector
     Cropping1D ZeroPadding1D UpSampling1D Cropping2D ZeroPadding2D UpSampling2D
+    Cropping3D ZeroPadding3D UpSampling3D
     Dropout AlphaDropout GaussianDropout GaussianNoise SpatialDropout1D SpatialDropout2D
-    ActivityRegularization
+    SpatialDropout3D ActivityRegularization
     BatchNormalization LayerNormalization GroupNormalization UnitNormalization RMSNormalization
     SpectralNormalization
     Normalization Rescaling Discretization CategoryEncoding Hashing HashedCrossing
-    StringLookup IntegerLookup
-    Attention AdditiveAttention MultiHeadAttention GroupQueryAttention
+    StringLookup IntegerLookup TextVectorization TFDConcat TFDIdentity ReversibleEmbedding
+    Attention AdditiveAttention MultiHeadAttention GroupQueryAttention GroupedQueryAttention
     Conv1D Conv2D DepthwiseConv1D DepthwiseConv2D SeparableConv1D SeparableConv2D
-    Conv1DTranspose Conv2DTranspose
-    AveragePooling1D AveragePooling2D MaxPooling1D MaxPooling2D
-    GlobalAveragePooling1D GlobalAveragePooling2D GlobalMaxPooling1D GlobalMaxPooling2D
+    Conv1DTranspose Conv2DTranspose Conv3D Conv3DTranspose ConvLSTM1D ConvLSTM2D ConvLSTM3D
+    AveragePooling1D AveragePooling2D AveragePooling3D MaxPooling1D MaxPooling2D MaxPooling3D
+    GlobalAveragePooling1D GlobalAveragePooling2D GlobalAveragePooling3D
+    GlobalMaxPooling1D GlobalMaxPooling2D GlobalMaxPooling3D
+    AdaptiveAveragePooling1D AdaptiveAveragePooling2D AdaptiveAveragePooling3D
+    AdaptiveMaxPooling1D AdaptiveMaxPooling2D AdaptiveMaxPooling3D
     LSTM GRU SimpleRNN RNN LSTMCell GRUCell SimpleRNNCell StackedRNNCells
     Bidirectional TimeDistributed
+    Resizing CenterCrop Pipeline AugMix AutoContrast ContrastLimitedAdaptiveHistogramEqualization
+    CutMix Equalization MixUp RandAugment RandomBrightness RandomColorDegeneration
+    RandomColorJitter RandomContrast RandomCrop RandomElasticTransform RandomErasing RandomFlip
+    RandomGaussianBlur RandomGrayscale RandomHue RandomInvert RandomPerspective
+    RandomPosterization RandomRotation RandomSaturation RandomSharpness RandomShear
+    RandomTranslation RandomZoom Solarization MelSpectrogram STFTSpectrogram
 """
 
 _OPERATIONS = """
-    Abs Absolute Add All Amax Amin Any Arccos Arcsin Arcsinh Arctan Arctan2 Argmax Argmin Average
-    BroadcastTo Cast Ceil Celu Clip Concatenate Copy Cos Cosh Cumprod Cumsum Digitize Divide
-    DivideNoNan Dot Einsum Elu Equal Erf Erfc Exp Exp2 ExpandDims Expm1 Flip Floor FloorDivide
-    FullLike Gelu Glu Greater GreaterEqual HardShrink HardSigmoid HardSilu HardTanh Inner Isfinite
-    Isinf Isnan LayerNorm LeakyRelu Less LessEqual Log Log10 Log1p Log2 LogSigmoid LogSoftmax
-    Logaddexp LogicalAnd LogicalNot LogicalOr LogicalXor Logsumexp Matmul Max Maximum Mean Median
-    Min Minimum Mod Moveaxis MultiHot Multiply NanToNum Negative Normalize NotEqual OneHot OnesLike
-    Outer Power Prod RMSNorm Ravel Reciprocal Relu Relu6 Repeat Reshape Roll Round Rsqrt
-    SaturateCast SearchSorted Selu Sigmoid Sign Silu Sin Sinh Slice SoftShrink Softmax Softplus
-    Softsign Sort SparsePlus SparseSigmoid Sparsemax Split Sqrt Square Squareplus Squeeze Stack Std
-    StopGradient Subtract Sum Swapaxes Take TakeAlongAxis Tan Tanh TanhShrink Tensordot Threshold
-    Tile TopK Transpose Tril Triu TrueDivide Trunc Unstack Var Where ZerosLike GetItem
+    Abs Absolute AdaptiveAveragePool AdaptiveMaxPool Add AffineTransform All AllClose Amax Amin
+    Angle Any Append Arange Arccos Arccosh Arcsin Arcsinh Arctan Arctan2 Arctanh Argmax Argmin
+    Argpartition Argsort Array ArraySplit Average AveragePool BatchNorm BinaryCrossentropy
+    Bincount BitwiseAnd BitwiseInvert BitwiseLeftShift BitwiseNot BitwiseOr BitwiseRightShift
+    BitwiseXor BroadcastTo CDist CTCDecode CTCLoss Cast CategoricalCrossentropy Cbrt Ceil Celu
+    Cholesky CholeskyInverse Clip Concatenate Conj Conjugate Conv ConvTranspose ConvertToTensor
+    Copy Corrcoef Correlate Cos Cosh CountNonzero CropImages Cross Cumprod Cumsum Deg2rad
+    DepthToSpace DepthwiseConv Det Diag Diagflat Diagonal Diff Digitize Divide DivideNoNan Dot
+    DotProductAttention Dsplit Dstack Eig Eigh Einsum ElasticTransform Elu EmptyLike Equal Erf
+    Erfc Erfinv Exp Exp2 ExpandDims Expm1 ExtractPatches ExtractSequences FFT FFT2 Fabs Flip
+    Fliplr Flipud Floor FloorDivide Fmax Fmin Fmod Fold Full FullLike GaussianBlur Gcd Gelu
+    Geomspace GetItem Glu Greater GreaterEqual HSVToRGB HardShrink HardSigmoid HardSilu HardTanh
+    Heaviside Histogram Hsplit Hstack Hypot I0 IFFT2 IRFFT ISTFT Imag InTopK Inner Inv IsIn
+    Isclose Isfinite Isinf Isnan Isneginf Isposinf Isreal Kron LayerNorm Lcm Ldexp LeakyRelu
+    LeftShift Less LessEqual Linspace Log Log10 Log1p Log2 LogSigmoid LogSoftmax Logaddexp
+    Logaddexp2 Logdet LogicalAnd LogicalNot LogicalOr LogicalXor Logspace Logsumexp Lstsq LuFactor
+    MapCoordinates Matmul MatrixRank Max MaxPool Maximum Mean Median Meshgrid Min Minimum Mod
+    Moments Moveaxis MultiHot Multiply NanToNum Nanargmax Nanargmin Nancumprod Nancumsum Nanmax
+    Nanmean Nanmedian Nanmin Nanpercentile Nanprod Nanquantile Nanstd Nansum Nanvar Ndim Negative
+    Nextafter Nonzero Norm Normalize NotEqual OneHot OnesLike Outer PSNR Pad PadImages Percentile
+    PerspectiveTransform Pinv Polar Power Prod Ptp Qr Quantile RFFT RGBToGrayscale RGBToHSV
+    RMSNorm Rad2deg Ravel Real Rearrange Reciprocal Relu Relu6 Repeat Reshape Resize RightShift
+    Roll Rot90 Round Rsqrt SSIM STFT SVD SaturateCast ScaleAndTranslate Scatter ScatterUpdate
+    SearchSorted SegmentMax SegmentMin SegmentProd SegmentSum Select Selu SeparableConv Sigmoid
+    Sign Signbit Silu Sin Sinc Sinh Size Slice SliceUpdate Slogdet SobelEdges SoftShrink Softmax
+    Softplus Softsign Solve SolveTriangular Sort SpaceToDepth SparseCategoricalCrossentropy
+    SparsePlus SparseSigmoid Sparsemax Split Sqrt Square Squareplus Squeeze Stack Std StopGradient
+    Subtract Sum Swapaxes Take TakeAlongAxis Tan Tanh TanhShrink Tensordot Threshold Tile TopK
+    Trace Transpose Trapezoid Tril Triu TrueDivide Trunc Unfold Unique UnravelIndex Unstack Vander
+    Var Vdot View ViewAsComplex ViewAsReal Vsplit Vstack Where ZerosLike
 """
 
 _SMALL_PARTS = """
@@ -41,8 +69,27 @@ _SMALL_PARTS = """
     LecunNormal LecunUniform Ones Orthogonal OrthogonalInitializer RandomNormal RandomUniform
     TruncatedNormal VarianceScaling Zeros
     L1 L2 L1L2 OrthogonalRegularizer MaxNorm MinMaxNorm NonNeg UnitNorm
-    DTypePolicy FloatDTypePolicy Policy SeedGenerator
+    STFT STFTInitializer
+    DTypePolicy DTypePolicyMap FloatDTypePolicy Policy SeedGenerator
+    QuantizedDTypePolicy QuantizedFloat8DTypePolicy Int4DTypePolicy
+    AbsMaxQuantizer Int8QuantizationConfig Int4QuantizationConfig Float8QuantizationConfig
 """
+
+_CODE = "carries Python code, and code from a file is never run"
+_FUNCTION = "calls a function from the file, and code from a file is never run"
+_BASE = "is only the base of other classes"
+REFUSED = {
+    **dict.fromkeys(("Lambda", "JaxLayer", "FlaxLayer", "TorchModuleWrapper"), _CODE),
+    "TFSMLayer": "reads another model from a path",
+    "TFOpLambda": "calls a function of TensorFlow by its name, which Keras 3 does not",
+    "SlicingOpLambda": "calls a function of TensorFlow by its name, which Keras 3 does not",
+    "ThresholdedReLU": "Keras 3 does not have",
+    "MaxNumBoundingBoxes": "works on boxes in pictures, not on rows",
+    **dict.fromkeys(("Layer", "Wrapper", "InputSpec", "Operation", "SegmentReduction"), _BASE),
+    **dict.fromkeys(("AssociativeScan", "Cond", "ForiLoop", "JVP", "Map", "Scan"), _FUNCTION),
+    **dict.fromkeys(("Switch", "VectorizedMap", "WhileLoop", "Function"), _FUNCTION),
+}
+"""Why the other layers and operations of Keras 3.15, and some of Keras 2, are refused."""
 
 # A nested model may have been compiled on its own; these never run when rows are scored.
 _TRAINING_PARTS = """
@@ -71,7 +118,7 @@ PARTS = frozenset((*_LAYERS.split(), *_OPERATIONS.split(), *MODELS))
 _SMALL_PART_MODULES = """
     keras keras.initializers keras.src.initializers. keras.regularizers keras.src.regularizers.
     keras.constraints keras.src.constraints. keras.dtype_policies keras.src.dtype_policies.
-    keras.mixed_precision keras.random
+    keras.mixed_precision keras.random keras.quantizers keras.src.quantizers.
 """
 
 # (modules, class names); a module that ends in "." includes those below it. A file in the

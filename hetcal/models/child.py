@@ -22,7 +22,7 @@ from hetcal.errors import ModelError
 from hetcal.models.process import missing_packages, serve
 from hetcal.models.sandbox import GIB, Limits
 
-Command = Literal["score", "train"]
+Command = Literal["score", "train", "decode"]
 Report = Callable[[dict[str, Any]], None]  # what a child says while it works
 
 OUT_OF_TIME = {-getattr(signal, name, 0) for name in ("SIGALRM", "SIGXCPU")} - {0}
@@ -31,6 +31,7 @@ MOST_TEXT = 16 * 2**20
 """Bytes of messages, or of a JSON file, that are read."""
 
 LONGEST_SENTENCE = 600
+BATCH = 1024  # rows that a model scores at a time
 SMALLER = "Use a smaller model or fewer rows, or use a score column instead."
 # Neither a link to another file nor a pipe that never ends may be opened.
 _FLAGS = os.O_RDONLY
@@ -61,13 +62,13 @@ class Child:
         self, command: Command, request: Mapping[str, Any], directory: Path, limits: Limits
     ) -> None:
         self._limits = limits
-        self._deadline = time.monotonic() + limits.seconds
         self.cancelled = False
         self._late = False
         require_keras()
         whole = {"command": command, "limits": asdict(limits), **request}
         (directory / "request.json").write_text(json.dumps(whole), encoding="utf-8")
         self._process = serve(directory)
+        self._deadline = time.monotonic() + limits.seconds  # the wait for room is not the model's
         self.directory = self._process.directory
 
     @property

@@ -14,7 +14,7 @@ from math import prod
 from typing import Any
 
 from hetcal.errors import ModelError
-from hetcal.models.allowed import ACTIVATIONS, MODELS, PARTS, PLAIN_VALUES, is_allowed
+from hetcal.models.allowed import ACTIVATIONS, MODELS, PARTS, PLAIN_VALUES, REFUSED, is_allowed
 
 MAX_CONFIG_BYTES = 8 * 2**20
 MAX_DEPTH = 60
@@ -24,9 +24,15 @@ MOST_CALLS = 20_000
 MOST_NESTED = 10  # models inside models
 INSTEAD = "or use a score column instead, which needs no model"
 MOST_UNITS = 4096
+SCALERS = {"Rescaling", "Normalization", "BatchNormalization", "LayerNormalization"}
+SCALERS |= {"Multiply", "Divide", "TrueDivide", "Subtract"}
+"""Kinds of first layers that may bring numbers to the range that the others were trained on."""
+
 MOST_VALUES = 2**28
 """Numbers that a layer may give for all rows together: 1 GiB."""
 
+
+_ENDS = {"Sigmoid": "sigmoid", "Softmax": "softmax", "LogSoftmax": "log_softmax"}
 
 # Keras makes paths of the names of layers.
 _NAME = re.compile(r"(?!.*\.\.)[^/\\\x00-\x1f\x7f]{1,200}")
@@ -41,6 +47,9 @@ class ModelInput:
     dtype: str = "float32"  # or such as "int64" or "string"
     layer: str = ""  # the name of the input layer inside the model
     ids: int | None = None  # number of known ids, where an embedding takes the input
+    shape: tuple[int | None, ...] | None = None  # of a row, where it has more axes than one
+    scaler: str = ""  # the kind of a first layer that scales, such as "Rescaling"
+    reach: tuple[float, ...] = ()  # weight of each column in a first Dense layer, where known
 
 
 @dataclass(frozen=True)
@@ -80,6 +89,24 @@ def refuse_unknown(config: dict[str, Any], name: str) -> None:
         _check_layer_settings(node, name)
         if "class_name" in node:
             _check_class(node, name)
+
+
+def refuse_changed(config: dict[str, Any], name: str, version: str) -> None:
+    """Refuse a model of Keras 2 with a part that has its name but another result in Keras 3."""
+    changed = any(
+        "hard_sigmoid" in (value, value.get("config") if isinstance(value, dict) else None)
+        for node in objects(config, name)
+        for key, value in node.items()
+        if key.endswith("activation")
+    )
+    if changed:
+        raise ModelError(
+            f"The model file '{name}' was written by Keras {version} and uses hard_sigmoid, which "
+            "is another function in Keras 3.",
+            "The scores must be those that the model was trained to give.",
+            f"Open it in Keras {version}, write its predictions into a column of the table, and "
+            "use that as the score.",
+        )
 
 
 def objects(value: object, name: str) -> Iterator[dict[str, Any]]:
@@ -153,7 +180,7 @@ def _check_class(node: dict[str, Any], name: str) -> None:
     if class_name == "function":
         _check_function(node, name)
     elif not (is_allowed(module, class_name) and node.get("registered_name") in (None, class_name)):
-        raise _refused(name, f"{class_name}{_called(node)}", module)
+        raise _refused(name, f"{class_name}{_called(node)}", module, REFUSED.get(class_name))
 
 
 def _check_function(node: dict[str, Any], name: str) -> None:
@@ -167,11 +194,12 @@ def _check_function(node: dict[str, Any], name: str) -> None:
 
 
 def _check_layer_settings(node: dict[str, Any], name: str) -> None:
-    activation = node.get("activation")
-    if isinstance(activation, str) and activation not in ACTIVATIONS:
-        raise _refused(name, f"the activation {activation[:80]}", None)
+    for key, activation in node.items():
+        named = key.endswith("activation") and isinstance(activation, str)
+        if named and activation not in ACTIVATIONS:
+            raise _refused(name, f"the activation {activation[:80]}", None)
     for key in ("vocabulary", "idf_weights"):
-        if isinstance(node.get(key), str):
+        if not isinstance(node.get(key), list | None):
             raise ModelError(
                 f"The model file '{name}' takes a {key} from another file.",
                 "A model may not read files; the list must be part of the model.",
@@ -196,11 +224,11 @@ def _called(node: dict[str, Any]) -> str:
     return f" called '{own[:60]}'" if isinstance(own, str) else ""
 
 
-def _refused(name: str, what: str, module: object) -> ModelError:
+def _refused(name: str, what: str, module: object, why: str | None = None) -> ModelError:
     origin = f" (from {str(module)[:80]})" if module else ""
+    why = why or "is not one of the Keras parts that are known to be safe"
     return ModelError(
-        f"The model file '{name}' uses {what}{origin}, which is not one of the Keras parts "
-        "that are known to be safe.",
+        f"The model file '{name}' uses {what}{origin}, which {why}.",
         "A model may consist of Keras' own layers, activations and arithmetic only, because "
         "anything else could run code.",
         f"Save the model again with built-in layers, {INSTEAD}.",
@@ -234,23 +262,23 @@ def read_inputs(config: dict[str, Any], name: str) -> tuple[ModelInput, ...]:
         named = layers[0].get("class_name") == "InputLayer"
         shape = config["config"].get("build_input_shape")
         first = layers[0].get("config", {})
-        return (_input(str(first.get("name", "input")), first, layers[named:][:1], shape, name),)
+        return (_input(str(first.get("name", "input")), first, layers[named:][:1], shape),)
     by_name = {str(layer.get("name")): layer.get("config", {}) for layer in layers}
     fed = defaultdict(list)
     for layer in layers:
         for taken in {taken for taken, _ in _taken(layer)}:
             fed[taken].append(layer)
     found = []
-    for key, end in _endpoints(config, "input_layers"):
+    for key, end, _ in _endpoints(config, "input_layers"):
         own = by_name.get(end, {})
-        found.append(_input(key, own, fed[str(own.get("name", key))], None, name))
+        found.append(_input(key, own, fed[str(own.get("name", key))], None))
     if not found:
         raise odd(name, "it names no inputs")
     return tuple(found)
 
 
 def _input(
-    key: str, config: dict[str, Any], fed: list[dict[str, Any]], shape: object, name: str
+    key: str, config: dict[str, Any], fed: list[dict[str, Any]], shape: object
 ) -> ModelInput:
     """Describe an input by its layer's configuration and the layers that it feeds."""
     shape = config.get("batch_shape") or config.get("batch_input_shape") or shape
@@ -260,31 +288,61 @@ def _input(
         for each in fed
         if each.get("class_name") == "Embedding"
     ]
+    kinds = [each.get("class_name") for each in fed]
     return ModelInput(
         name=key,
-        width=_width(shape, key, name),
+        width=_width(shape),
         dtype=dtype if isinstance(dtype, str) else "float32",
         layer=str(config.get("name", key)),
         ids=min((size for size in sizes if isinstance(size, int)), default=None),
+        shape=_row_shape(shape),
+        scaler=next((str(kind) for kind in kinds if kind in SCALERS), ""),
     )
+
+
+def first_layers(config: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
+    """Name the inputs that a Dense layer takes alone, that layer, and its number among those.
+
+    Where a layer normalises what it gives, its weights say nothing of the size of its inputs.
+    """
+    layers = layers_of(config)
+    if config["class_name"] == "Sequential":
+        taken = [{_name(each)} for each in [*layers[:1], *layers[:-1]]]
+        inputs = {_name(layers[0])}
+    else:
+        taken = [{name for name, _ in _taken(each)} for each in layers]
+        inputs = {_name(each) for each in layers if each.get("class_name") == "InputLayer"}
+    normalised: set[str] = set()
+    for each, names in zip(layers, taken, strict=True):
+        normalised |= names if str(each.get("class_name")).endswith("Normalization") else set()
+    dense = [pair for pair in zip(layers, taken, strict=True) if pair[0]["class_name"] == "Dense"]
+    for number, (layer, names) in enumerate(dense):
+        if len(names) == 1 and names <= inputs and _name(layer) not in normalised:
+            yield names.pop(), _name(layer), number
 
 
 def read_outputs(config: dict[str, Any]) -> tuple[str, ...]:
     """Name the outputs of a model."""
     if config["class_name"] == "Sequential":
         return (str(layers_of(config)[-1].get("config", {}).get("name", "output")),)
-    return tuple(key for key, _ in _endpoints(config, "output_layers"))
+    return tuple(key for key, *_ in _endpoints(config, "output_layers"))
 
 
 def last_activation(config: dict[str, Any]) -> str | None:
     """Name the activation of the last layer, where there is one output and it has one."""
-    last = _last_layer(config)
-    if last.get("class_name") in {"Sigmoid", "Softmax"}:
-        return str(last["class_name"]).lower()
-    activation = last.get("config", {}).get("activation")
+    return _activation(_last_layer(config))
+
+
+def _activation(layer: dict[str, Any]) -> str | None:
+    """Name the activation of a layer, which may be a layer itself."""
+    kind = layer.get("class_name")
+    if kind in _ENDS:
+        return _ENDS[kind]
+    activation = layer.get("config", {}).get("activation")
+    if isinstance(activation, dict) and isinstance(activation.get("config"), dict):
+        return _activation(activation) or str(activation.get("class_name"))
     if isinstance(activation, dict):
-        layer = isinstance(activation.get("config"), dict)
-        activation = activation.get("class_name" if layer else "config")
+        activation = activation.get("config")
     return activation if isinstance(activation, str) else None
 
 
@@ -294,28 +352,32 @@ def last_units(config: dict[str, Any]) -> int | None:
     return units if isinstance(units, int) else None
 
 
-def _last_layer(config: dict[str, Any]) -> dict[str, Any]:
-    """Return the layer of the only output, also inside models; empty where there are several."""
-    layers = layers_of(config)
+def _last_layer(config: dict[str, Any], place: int | None = None) -> dict[str, Any]:
+    """Return the layer of the only output, also inside models; empty where there are several.
+
+    `place` is which output of a model inside another is used.
+    """
+    layers, inner = layers_of(config), 0
     if config["class_name"] == "Sequential":
         last = layers[-1]
     else:
         ends = _endpoints(config, "output_layers")
-        chosen = [layer for layer in layers if len(ends) == 1 and layer.get("name") == ends[0][1]]
-        last = chosen[0] if chosen else {}
-    return _last_layer(last) if last.get("class_name") in MODELS else last
+        if place is None and len(ends) > 1:
+            return {}
+        _, name, inner = ends[place or 0]
+        last = next((layer for layer in layers if layer.get("name") == name), {})
+    return _last_layer(last, inner) if last.get("class_name") in MODELS else last
 
 
-def _width(shape: object, layer: str, name: str) -> int | None:
-    if not isinstance(shape, list):
+def _row_shape(shape: object) -> tuple[int | None, ...] | None:
+    if not isinstance(shape, list) or len(shape) < 3:
         return None
-    if len(shape) > 2:
-        raise ModelError(
-            f"The input '{layer}' of the model '{name}' has the shape {tuple(shape[1:])}: "
-            "it takes images or sequences.",
-            "A model must take rows of a table: one number or text per column.",
-            f"Use a model whose inputs are columns, {INSTEAD}.",
-        )
+    return tuple(each if isinstance(each, int) else None for each in shape[1:])
+
+
+def _width(shape: object) -> int | None:
+    if not isinstance(shape, list) or len(shape) > 2:
+        return None
     width = shape[1] if len(shape) == 2 else 1
     return width if isinstance(width, int) else None
 
@@ -328,14 +390,20 @@ def _taken(layer: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield str(history[0]), node
 
 
-def _endpoints(config: dict[str, Any], key: str) -> list[tuple[str, str]]:
-    """Pairs of the displayed name and the name of the layer."""
+def _endpoints(config: dict[str, Any], key: str) -> list[tuple[str, str, int]]:
+    """List the displayed name, the name of the layer, and which of its outputs it is."""
     ends = config["config"].get(key)
     if isinstance(ends, dict):
-        return [(str(own), str(end[0])) for own, end in ends.items() if isinstance(end, list)]
-    if isinstance(ends, list) and ends and isinstance(ends[0], str):
-        return [(ends[0], ends[0])]
-    return [(str(end[0]), str(end[0])) for end in ends or () if isinstance(end, list) and end]
+        pairs = list(ends.items())
+    elif isinstance(ends, list) and ends and isinstance(ends[0], str):
+        pairs = [(ends[0], ends)]
+    else:
+        pairs = [(end[0], end) for end in ends or () if isinstance(end, list) and end]
+    return [
+        (str(own), str(end[0]), end[2] if len(end) > 2 and isinstance(end[2], int) else 0)
+        for own, end in pairs
+        if isinstance(end, list)
+    ]
 
 
 def read_layers(config: dict[str, Any], inside: str = "") -> tuple[ModelLayer, ...]:

@@ -24,7 +24,7 @@ from hetcal.models.child import (
     unusable,
 )
 from hetcal.models.config import INSTEAD, ModelInput, ModelLayer
-from hetcal.models.process import command_line, environment, kill
+from hetcal.models.process import begun, command_line, environment, kill
 from hetcal.models.scan import LIMITS, NAME, Description, broken
 
 _START = 30.0  # seconds that a busy machine may take to start Python
@@ -76,28 +76,38 @@ def described(path: Path, name: str, digest: str, said: Mapping[str, Any]) -> Mo
             name,
             _one_of(said["format"]),
             digest,
-            tuple(ModelInput(**each) for each in said["inputs"]),
+            tuple(map(_input, said["inputs"])),
             tuple(said["outputs"]),
             said["activation"],
             said["parameters"],
             tuple(ModelLayer(**each) for each in said["layers"]),
             said["units"],
         )
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError) as error:
         raise unusable("the description of the model is incomplete") from error
     texts = [found.activation or "", *found.outputs]
     numbers: list[object] = [found.parameters, found.units or 0]
+    fractions: list[object] = []
     for each in found.inputs:
-        texts += [each.name, each.dtype, each.layer]
-        numbers += [each.width or 0, each.ids or 0]
+        texts += [each.name, each.dtype, each.layer, each.scaler]
+        numbers += [each.width or 0, each.ids or 0, *(axis or 0 for axis in each.shape or ())]
+        fractions += each.reach
     for layer in found.layers:
         texts += [layer.name, layer.kind]
         numbers += [layer.width or 0]
     if not (
-        all(isinstance(each, str) for each in texts) and all(type(each) is int for each in numbers)
+        all(isinstance(each, str) for each in texts)
+        and all(type(each) is int for each in numbers)
+        and all(type(each) is float for each in fractions)
     ):
         raise unusable("the description of the model has wrong types")
     return found
+
+
+def _input(said: Mapping[str, Any]) -> ModelInput:
+    shape = said.get("shape")
+    axes = None if shape is None else tuple(shape)
+    return ModelInput(**{**said, "shape": axes, "reach": tuple(said.get("reach", ()))})
 
 
 def _one_of(kind: object) -> Literal["keras", "h5"]:
@@ -112,14 +122,16 @@ def _look(path: Path, name: str) -> dict[str, Any]:
     """Let a child look into the file; it is handed the open file and has no other."""
     nowhere = Path(sys.prefix)
     with path.open("rb") as file, tempfile.TemporaryFile() as out:
-        popen = subprocess.Popen(
-            command_line("hetcal.models.scan"),
-            stdin=file,
-            stdout=out,
-            stderr=subprocess.DEVNULL,
-            cwd=nowhere,
-            env={**environment(nowhere), NAME: json.dumps(name)},
-            start_new_session=True,
+        popen = begun(
+            lambda: subprocess.Popen(
+                command_line("hetcal.models.scan"),
+                stdin=file,
+                stdout=out,
+                stderr=subprocess.DEVNULL,
+                cwd=nowhere,
+                env={**environment(nowhere), NAME: json.dumps(name)},
+                start_new_session=True,
+            )
         )
         try:
             code = popen.wait(LIMITS.seconds + _START)

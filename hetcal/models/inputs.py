@@ -1,31 +1,51 @@
-"""The columns of a table as the arrays that a model takes; every conversion is noted."""
+"""The columns of a table, and arrays beside it, as what a model takes; conversions are noted."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hetcal.arrays import Floats
+from hetcal.arrays import Floats, Ints
+from hetcal.data.array_files import ArrayFile, in_axes, read_shape, write_rows
 from hetcal.data.columns import column_kind, counted, value_text
 from hetcal.errors import ModelError, near_names
 from hetcal.models.config import ModelInput
 from hetcal.models.file import ModelFile
-from hetcal.models.steps import InputSteps, as_numbers
+from hetcal.models.steps import InputSteps, as_numbers, numbers_of
+
+MOST_ROWS = 10_000  # rows that a look at columns takes
+
+
+@dataclass(frozen=True)
+class ArrayInput:
+    """An array beside the table that feeds an input; its numbers are divided by `scale`."""
+
+    input: str
+    file: ArrayFile
+    scale: float = 1.0
+
+    @property
+    def words(self) -> str:
+        """The array in a few words."""
+        divided = "" if self.scale == 1 else f", divided by {self.scale:g}"
+        return f"'{self.input}' from '{self.file.name}', {self.file.words}{divided}"
 
 
 @dataclass(frozen=True)
 class InputColumns:
     """The columns of each input of a model, in order: pairs of input name and column names.
 
-    `steps` are what was done to the columns in training, outside the model.
+    `steps` are what was done to the columns in training, outside the model; `arrays` feed the
+    other inputs.
     """
 
     columns: tuple[tuple[str, tuple[str, ...]], ...]
     steps: InputSteps = field(default_factory=InputSteps)
+    arrays: tuple[ArrayInput, ...] = ()
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -35,6 +55,12 @@ class InputColumns:
     def of(self, name: str) -> tuple[str, ...]:
         """Columns of one input."""
         return dict(self.columns).get(name, ())
+
+    @property
+    def prepared(self) -> "InputColumns":
+        """The columns after the steps, which may give several for one."""
+        read = tuple((name, self.steps.names(columns)) for name, columns in self.columns)
+        return replace(self, columns=read, steps=InputSteps())
 
 
 def text_columns(model: ModelFile, inputs: InputColumns, frame: pd.DataFrame) -> tuple[str, ...]:
@@ -59,9 +85,9 @@ def cells_as_seen(
 
     Columns: input, column, and `row 1`, `row 2`, …. Cells that the input cannot take are empty.
     """
-    first, seen = inputs.steps.apply(frame.iloc[:rows]), []
+    first, seen = inputs.steps.apply(frame[list(inputs.needed)].iloc[:rows]), []
     for spec in model.inputs:
-        for name in inputs.of(spec.name):
+        for name in inputs.prepared.of(spec.name):
             if spec.dtype == "string":
                 codes, texts = text_codes(first[name])
                 cells = [f'"{texts[code]}"' for code in codes]
@@ -80,6 +106,48 @@ def float_columns(model: ModelFile, inputs: InputColumns) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for names in given for name in names))
 
 
+def coded_columns(model: ModelFile, inputs: InputColumns, frame: pd.DataFrame) -> tuple[str, ...]:
+    """Name the columns of text that inputs of numbers are given."""
+    given = [inputs.of(each.name) for each in model.inputs if each.dtype != "string"]
+    names = dict.fromkeys(name for names in given for name in names)
+    return tuple(
+        name
+        for name in names
+        if column_kind(frame[name]) == "category" and numbers_of(frame[name]) is None
+    )
+
+
+SPREAD = 100.0  # of the sums that a first layer makes; on scaled columns it is a few units
+
+
+def unlike_training(model: ModelFile, inputs: InputColumns, frame: pd.DataFrame) -> str | None:
+    """Say that columns vary far more than the weights of the first layer are made for.
+
+    A layer trained on scaled columns adds up to a few units; the same weights on unscaled ones
+    give sums of hundreds. So does a layer that was trained on unscaled ones, from which it cannot
+    be told apart here: training moves weights by little.
+    """
+    for spec in model.inputs:
+        columns = frame[list(inputs.of(spec.name))]
+        read = inputs.steps.apply(columns.iloc[:: max(1, len(columns) // MOST_ROWS)])
+        if not spec.reach or len(spec.reach) != read.shape[1]:
+            continue
+        numbers = read.apply(pd.to_numeric, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        finite = np.where(np.isfinite(numbers), numbers, np.nan)
+        if np.isnan(finite).all(axis=0).any():
+            continue
+        parts = np.asarray(spec.reach) * np.nanstd(finite, axis=0)
+        spread, most = float(np.sqrt((parts**2).sum())), str(read.columns[int(parts.argmax())])
+        if spread > SPREAD:
+            return (
+                f"The columns do not look like those the model was trained on: with the weights of "
+                f"its first layer their sums vary by {spread:,.0f}, where a few units are usual, "
+                f"most by '{most}'. If they were scaled in training, say what was done to them; if "
+                "not, a network trained on scaled columns would probably be better."
+            )
+    return None
+
+
 @dataclass(frozen=True)
 class WrittenInput:
     """An input on disk: the layer it feeds, its array, and the texts of its codes."""
@@ -95,6 +163,8 @@ def suggest_inputs(model: ModelFile, columns: Sequence[str]) -> InputColumns | N
     A matrix input never gets columns by position: only the user knows their order.
     """
     known = set(columns)
+    if any(each.shape for each in model.inputs):
+        return None
     if all(each.width in (1, None) and each.name in known for each in model.inputs):
         return InputColumns(tuple((each.name, (each.name,)) for each in model.inputs))
     return None
@@ -134,6 +204,27 @@ def listed_inputs(model: ModelFile, listed: Sequence[str], columns: Sequence[str
 
 def check_inputs(model: ModelFile, frame: pd.DataFrame, inputs: InputColumns) -> None:
     """Refuse missing columns, and too many or too few of them, before any work is done."""
+    require_arrays(model, inputs)
+    check_names(model, frame, inputs)
+    for each in column_inputs(model, inputs):
+        _check_width(model, each, inputs.prepared.of(each.name))
+    if frame.empty:
+        raise ModelError(
+            "The table has no rows.",
+            f"The model '{model.name}' needs at least one row to score.",
+            "Choose a table with rows.",
+        )
+
+
+def column_inputs(model: ModelFile, inputs: InputColumns) -> tuple[ModelInput, ...]:
+    """Return the inputs of a model that columns feed, not arrays."""
+    fed = {each.input for each in inputs.arrays}
+    return tuple(each for each in model.inputs if each.name not in fed)
+
+
+def check_names(model: ModelFile, frame: pd.DataFrame, inputs: InputColumns) -> None:
+    """Refuse inputs without columns, and columns that the table does not have."""
+    model = replace(model, inputs=column_inputs(model, inputs))
     given = [name for name, _ in inputs.columns]
     if sorted(given) != sorted(_names(model)):
         raise ModelError(
@@ -150,14 +241,6 @@ def check_inputs(model: ModelFile, frame: pd.DataFrame, inputs: InputColumns) ->
             f"The table has no column {_list(missing)}{meant}.",
             f"The model '{model.name}' needs the columns {_list(inputs.needed)}.",
             "Rename the table's columns, or choose the columns for the model again.",
-        )
-    for each in model.inputs:
-        _check_width(model, each, inputs.of(each.name))
-    if frame.empty:
-        raise ModelError(
-            "The table has no rows.",
-            f"The model '{model.name}' needs at least one row to score.",
-            "Choose a table with rows.",
         )
 
 
@@ -203,6 +286,119 @@ def text_codes(column: pd.Series) -> tuple[NDArray[np.int32], list[str]]:
     return codes.astype(np.int32), [*names, ""]
 
 
+def require_arrays(model: ModelFile, inputs: InputColumns) -> None:
+    """Refuse inputs of several axes without an array, and arrays that their input cannot take."""
+    given = {each.input: each for each in inputs.arrays}
+    for spec in model.inputs:
+        if spec.name in given:
+            _check_array(model, spec, given.pop(spec.name))
+        elif spec.shape is not None:
+            raise ModelError(
+                f"The input '{spec.name}' of the model '{model.name}' takes rows of "
+                f"{in_axes(spec.shape)}, and no array is given for it.",
+                "An array beside the table feeds it: a .npy, .npz or Parquet file with a row for "
+                "each row of the table, in their order.",
+                f"Name the file: --array {spec.name}=FILE on the command line.",
+            )
+    for name in given:
+        raise ModelError(
+            f"An array is given for '{name}', but the inputs of the model '{model.name}' are "
+            f"{_list(_names(model))}.",
+            "An array feeds an input of the model.",
+            "Name one of these, as in --array NAME=FILE.",
+        )
+
+
+def array_input(model: ModelFile) -> str:
+    """Name the one input that an array is meant for which names none."""
+    wanted = [each.name for each in model.inputs if each.shape] or _names(model)
+    if len(wanted) != 1:
+        raise ModelError(
+            f"An array names no input, and the model '{model.name}' has {_list(_names(model))}.",
+            "Each array feeds one input.",
+            "Name it: --array NAME=FILE on the command line.",
+        )
+    return wanted[0]
+
+
+def _check_array(model: ModelFile, spec: ModelInput, given: ArrayInput) -> None:
+    file = given.file
+    if file.path is None:
+        raise ModelError(
+            f"No array of the new rows is given for the input '{spec.name}' of the model.",
+            f"In the run it had rows of {file.words}.",
+            f"Name the file with a row for each new row: --array {spec.name}=FILE.",
+        )
+    wanted = _wanted(spec)
+    if wanted is not None and read_shape(file.shape[1:], wanted) is None:
+        raise ModelError(
+            f"The array '{file.name}' has rows of {in_axes(file.shape[1:])}, but the input "
+            f"'{spec.name}' of the model '{model.name}' takes {in_axes(wanted)}.",
+            "Each row must have the shape that the model was trained on.",
+            "Resize or pad the rows as in training; if only the order of the axes differs, "
+            "transpose them.",
+        )
+    whole = "float" not in spec.dtype
+    if spec.dtype == "string" or (whole and "float" in file.dtype):
+        raise ModelError(
+            f"The array '{file.name}' holds {file.dtype}, but the input '{spec.name}' takes "
+            f"{'text' if spec.dtype == 'string' else 'whole numbers'}.",
+            "Text comes from a column of the table, ids from an array of whole numbers.",
+            "Choose columns for this input, or save the array as whole numbers.",
+        )
+    if spec.ids is not None and (file.low < 0 or file.high >= spec.ids):
+        worst = file.low if file.low < 0 else file.high
+        raise ModelError(
+            f"The array '{file.name}' holds {worst:.0f}.",
+            f"The input '{spec.name}' only knows the ids 0 to {spec.ids - 1}.",
+            "Make the ids as in training.",
+        )
+
+
+def _wanted(spec: ModelInput) -> tuple[int | None, ...] | None:
+    """Return the shape of the rows that an input takes; None if the model does not say."""
+    return spec.shape or (None if spec.width is None else (spec.width,))
+
+
+def takes_fractions(spec: ModelInput) -> bool:
+    """Whether the numbers of an input may have been scaled: they are neither ids nor text."""
+    return "float" in spec.dtype and spec.ids is None
+
+
+def array_doubts(model: ModelFile, inputs: InputColumns) -> tuple[str, ...]:
+    """Say where the range of an array does not look like what the model was trained on."""
+    specs, doubts = {each.name: each for each in model.inputs}, []
+    for given in inputs.arrays:
+        spec, file = specs[given.input], given.file
+        low, high = file.low / given.scale, file.high / given.scale
+        numbers = f"The numbers of '{file.name}' go from {low:.6g} to {high:.6g} as the model "
+        if not takes_fractions(spec):
+            continue
+        if not spec.scaler and low >= 0 and 16 < high <= 255:
+            doubts.append(
+                f"{numbers}reads them, and no first layer of it scales the input '{given.input}'. "
+                "If it was trained on 0 to 1, divide by 255: on the Scores page, or with "
+                "--array-scale 255 on the command line."
+            )
+        if spec.scaler == "Rescaling" and low >= 0 and high <= 1:
+            doubts.append(
+                f"{numbers}reads them, and its first layer scales the input '{given.input}' once "
+                "more. If it was trained on 0 to 255, give it these numbers as they are."
+            )
+    return tuple(doubts)
+
+
+def write_array(
+    number: int, spec: ModelInput, given: ArrayInput, rows: Ints, directory: Path
+) -> tuple[WrittenInput, list[str]]:
+    """Write some rows of an array as an input reads them; also note how."""
+    file, found = f"input_{number}.npy", given.file.shape[1:]
+    shape = read_shape(found, _wanted(spec) or found) or found
+    write_rows(given.file, rows, shape, given.scale, directory / file)
+    read = "" if shape == found else f", each row read as {in_axes(shape)}"
+    return WrittenInput(spec.layer, file, None), [f"Input {given.words}{read}."]
+
+
 def _checked(values: Floats, name: str, spec: ModelInput) -> Floats:
     """Refuse numbers that the input's own type cannot hold."""
     if "float" in spec.dtype:
@@ -235,12 +431,18 @@ def _check_width(model: ModelFile, spec: ModelInput, columns: tuple[str, ...]) -
     if len(columns) == width:
         return
     off = abs(len(columns) - width)
-    comparison, remedy = ("many", "Remove") if len(columns) > width else ("few", "Add")
+    comparison, remedy = "many", f"Remove {off}, then confirm the order."
+    if len(columns) < width:
+        comparison = "few"
+        remedy = (
+            f"Add {off}, or say which were one-hot in training (on the Scores page, or --scale "
+            "FILE on the command line), then confirm the order."
+        )
     raise ModelError(
         f"The input '{spec.name}' of the model '{model.name}' takes {counted(width, 'column')}, "
         f"but {len(columns)} are chosen, {off} too {comparison}: {_list(columns)}.",
         "The columns must be those the model was trained on, in the same order.",
-        f"{remedy} {off}, then confirm the order.",
+        remedy,
     )
 
 

@@ -7,11 +7,20 @@ for its weights.
 
 import gc
 import json
+import re
+import shutil
 import sys
 import zipfile
 from math import prod
 from pathlib import Path
 from typing import Any
+
+# Layers whose weights are in a file once; SpectralNormalization, for one, saves some twice.
+_COUNTED = re.compile(
+    "Functional|Sequential|Dense|EinsumDense|Embedding|PReLU|Normalization"
+    "|(Batch|Layer|Group|RMS)Normalization|(Separable|Depthwise)?Conv[123]D(Transpose)?"
+    "|(LSTM|GRU|SimpleRNN)(Cell)?|Bidirectional|TimeDistributed|MultiHeadAttention"
+)
 
 
 def import_keras() -> None:
@@ -34,24 +43,35 @@ def import_keras() -> None:
             del sys.modules[name]
 
 
-def origin(tensor: Any) -> tuple[Any, Any]:
-    """Return the layer or operation that made a tensor, and the first tensor it took."""
-    operation, node, _ = tensor._keras_history
+def origin(tensor: Any) -> tuple[Any, int, Any]:
+    """Return what made a tensor, which of its outputs it is, and the first tensor it took."""
+    operation, node, place = tensor._keras_history
     taken = operation._inbound_nodes[node].input_tensors
-    return operation, taken[0] if taken else None
+    return operation, place, taken[0] if taken else None
 
 
-def described_weights(path: Path) -> int:
-    """Count the weights that the description in a model file asks for; they get no memory."""
+def described_weights(path: Path) -> tuple[int, bool]:
+    """Count the weights that the description in a model file asks for; they get no memory.
+
+    Also returns whether the file must hold just these: every part of the model has made its
+    weights, and is of a kind that Keras saves once.
+    """
     import keras
     from keras.src.backend.common import global_state
 
     with keras.StatelessScope():
         try:
-            return sum(prod(each.shape) for each in _build(path).weights)
+            model = _build(path)
+            complete = all(map(_is_counted, model._flatten_layers()))
+            return sum(prod(each.shape) for each in model.weights), complete
         finally:
             # Weights that were made in the scope would get their memory when it is left.
             global_state.set_global_attribute("uninitialized_variables", [])
+
+
+def _is_counted(layer: Any) -> bool:
+    known = not layer.weights or _COUNTED.fullmatch(type(layer).__name__) is not None
+    return bool(layer.built and known)
 
 
 def _build(path: Path) -> Any:
@@ -73,46 +93,151 @@ def _build(path: Path) -> Any:
 
 def written_by(path: Path) -> str:
     """Return the version of Keras that wrote a model file; empty where the file does not say."""
-    if not zipfile.is_zipfile(path):
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            return archive_version(archive)
+    import h5py
+
+    with h5py.File(path, "r") as store:
+        return store_version(store)
+
+
+def archive_version(archive: zipfile.ZipFile) -> str:
+    """Return the version of Keras that wrote a `.keras` file."""
+    if "metadata.json" not in archive.namelist():
         return ""
-    with zipfile.ZipFile(path) as archive:
-        if "metadata.json" not in archive.namelist():
-            return ""
-        metadata = json.loads(archive.read("metadata.json"))
-    version = metadata.get("keras_version") if isinstance(metadata, dict) else None
+    metadata = json.loads(archive.read("metadata.json"))
+    return _text(metadata.get("keras_version") if isinstance(metadata, dict) else None)
+
+
+def store_version(store: Any) -> str:
+    """Return the version of Keras that wrote an open `.h5` file."""
+    return _text(store.attrs.get("keras_version"))
+
+
+def _text(version: object) -> str:
+    version = version.decode("utf-8", "replace") if isinstance(version, bytes) else version
     return version[:20] if isinstance(version, str) else ""
 
 
 def as_keras_3(path: Path) -> Path:
-    """Write a `.keras` file of Keras 2 in the words of Keras 3, beside it.
-
-    Keras 2 called the shape of an input `batch_input_shape` and listed the one axis of a batch
-    normalisation; both mean the same in Keras 3. The weights stay as they are.
-    """
+    """Write a model file of Keras 2 in the words of Keras 3, beside it; the weights stay."""
     converted = path.with_name(f"converted_{path.name}")
+    if not zipfile.is_zipfile(path):
+        import h5py
+
+        shutil.copyfile(path, converted)
+        with h5py.File(converted, "r+") as store:
+            config = json.loads(store.attrs["model_config"])
+            use_words_of_keras_3(config)
+            store.attrs["model_config"] = json.dumps(config)
+        return converted
     with zipfile.ZipFile(path) as archive, zipfile.ZipFile(converted, "w") as target:
         for name in archive.namelist():
             content = archive.read(name)
             if name == "config.json":
                 config = json.loads(content)
-                _in_words_of_keras_3(config)
+                use_words_of_keras_3(config)
                 content = json.dumps(config).encode()
             target.writestr(name, content)
     return converted
 
 
-def _in_words_of_keras_3(value: Any) -> None:
+# What Keras 2 also wrote down: settings that have one value in Keras 3, and those without effect.
+_ONLY_CHOICE = {
+    **{"time_major": False, "ragged": False, "virtual_batch_size": None, "fused": None},
+    "softmax_robust_masking": False,
+}
+_NO_EFFECT = {"input_length", "batch_input_shape", "query_shape", "key_shape", "value_shape"}
+_NO_EFFECT_IN = {
+    "Discretization": {"trainable"},
+    **{
+        f"{kind}Conv{rank}D": {
+            *("groups", "kernel_initializer", "kernel_regularizer", "kernel_constraint"),
+        }
+        for kind in ("Separable", "Depthwise")
+        for rank in (1, 2)
+    },
+}
+_MODULES = {
+    f"{package}.src.engine.{kind}": f"keras.src.models.{kind}"
+    for package in ("keras", "tf_keras")
+    for kind in ("functional", "sequential")
+}
+
+
+def use_words_of_keras_3(value: Any) -> None:
+    """Change the description of a model of Keras 2 to mean the same in Keras 3.
+
+    Keras 2 called the shape of an input `batch_input_shape`, listed the one axis of a batch
+    normalisation, wrote settings that have only one value now, and named the tensors that a
+    layer takes in another way.
+    """
     if isinstance(value, dict):
         config = value.get("config")
         if isinstance(config, dict):
-            shape = config.pop("batch_input_shape", None)
-            if value.get("class_name") == "InputLayer":
-                config.pop("ragged", None)
-                config["batch_shape"] = shape
-            axis = config.get("axis")
-            if value.get("class_name") == "BatchNormalization" and isinstance(axis, list):
-                (config["axis"],) = axis
+            _change_settings(str(value.get("class_name")), config)
+            if "output_layers" in config:
+                _change_nodes(config)
+        if value.get("class_name") == "MultiHeadAttention":
+            value.pop("build_config", None)  # it needs two shapes now, which the call gives
+        if value.get("module") in _MODULES:
+            value["module"] = _MODULES[value["module"]]
         value = list(value.values())
     if isinstance(value, list):
         for each in value:
-            _in_words_of_keras_3(each)
+            use_words_of_keras_3(each)
+
+
+def _change_settings(kind: str, config: dict[str, Any]) -> None:
+    if kind == "InputLayer" and "batch_input_shape" in config:
+        config["batch_shape"] = config["batch_input_shape"]
+    axis = config.get("axis")
+    if kind == "BatchNormalization" and isinstance(axis, list):
+        (config["axis"],) = axis
+    gone = _NO_EFFECT | _NO_EFFECT_IN.get(kind, set())
+    gone |= {key for key, only in _ONLY_CHOICE.items() if config.get(key) == only}
+    for key in gone & set(config):
+        del config[key]
+
+
+def _change_nodes(config: dict[str, Any]) -> None:
+    """Name the tensors that layers take as Keras 3 does: `["hidden", 0, 0, {}]` is older.
+
+    Keras 2 counted the calls of a model from 1 where it began with an input, as if its own
+    building had been a call; Keras 3 does so only where it names an output.
+    """
+    first = {layer["name"]: int(_begins_with_input(layer)) for layer in config["layers"]}
+    for layer in config["layers"]:
+        nodes = layer["inbound_nodes"]
+        if all(isinstance(node, list) for node in nodes):
+            layer["inbound_nodes"] = [_new_node(node, first) for node in nodes]
+    sequential = {each["name"] for each in config["layers"] if each["class_name"] == "Sequential"}
+    for end in config["output_layers"]:
+        if isinstance(end, list) and end[0] in sequential:
+            end[1] -= first[end[0]]
+
+
+def _begins_with_input(layer: dict[str, Any]) -> bool:
+    if layer["class_name"] not in {"Functional", "Model", "Sequential"}:
+        return False
+    return layer["config"]["layers"][0]["class_name"] == "InputLayer"
+
+
+def _new_node(node: list[Any], first: dict[str, int]) -> dict[str, Any]:
+    inputs = [each for each in node if isinstance(each, list)] or [node]
+    named = inputs[-1][3] if len(inputs[-1]) > 3 else {}
+    taken = [_new_tensors(each[:3], first) for each in inputs]
+    given = {key: _new_tensors(each, first) for key, each in named.items() if each is not None}
+    return {"args": [taken if len(taken) > 1 else taken[0]], "kwargs": given}
+
+
+def _new_tensors(value: Any, first: dict[str, int]) -> Any:
+    if not isinstance(value, list):
+        return value
+    if len(value) == 3 and isinstance(value[0], str) and value[0] in first:
+        history = [value[0], value[1] - first[value[0]], value[2]]
+        # Keras puts the tensor itself in its place, so its shape does not matter.
+        told = {"shape": [None, None], "dtype": "float32", "keras_history": history}
+        return {"class_name": "__keras_tensor__", "config": told}
+    return [_new_tensors(each, first) for each in value]

@@ -10,12 +10,16 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib.util import cache_from_source, find_spec
 from pathlib import Path
+from threading import Lock
 
+from hetcal.errors import ModelError
 from hetcal.spare import Spare
 
 # Only hetcal itself is taken from its folder: what else is there must not be found.
@@ -39,6 +43,33 @@ _KEPT = {"PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH"}
 _KEPT |= {"SYSTEMROOT", "PATHEXT", "NUMBER_OF_PROCESSORS"}  # Windows
 
 
+AT_ONCE = int(os.environ.get("HETCAL_MODELS") or 4)
+"""Processes that may look at or run models at the same time, of one app."""
+
+PATIENCE = 60.0  # seconds that others wait
+_PAUSE = 0.1
+_turn = Lock()
+_begun: "weakref.WeakSet[subprocess.Popen[bytes]]" = weakref.WeakSet()
+
+
+def begun(begin: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+    """Begin a process as soon as fewer than `AT_ONCE` are at work; say so if that takes long."""
+    latest = time.monotonic() + PATIENCE
+    while True:
+        with _turn:
+            if sum(each.poll() is None for each in list(_begun)) < AT_ONCE:
+                popen = begin()
+                _begun.add(popen)
+                return popen
+        if time.monotonic() > latest:
+            raise ModelError(
+                f"{AT_ONCE} other models are looked at or run already.",
+                f"At most so many are at work at the same time; hetcal waited {PATIENCE:.0f} s.",
+                "Try again in a few minutes.",
+            )
+        time.sleep(_PAUSE)
+
+
 def new_directory() -> Path:
     """Make a directory that only this user can read."""
     return Path(tempfile.mkdtemp(prefix="hetcal-"))
@@ -57,22 +88,22 @@ class Process:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._popen = _start(directory)
-        self.end = weakref.finalize(self, _end, self._popen, directory, os.getpid())
+        self.popen = _start(directory)
+        self.end = weakref.finalize(self, _end, self.popen, directory, os.getpid())
 
     @property
     def pid(self) -> int:
         """The number of the process."""
-        return self._popen.pid
+        return self.popen.pid
 
     @property
     def code(self) -> int | None:
         """The code with which it ended; None as long as it runs."""
-        return self._popen.poll()
+        return self.popen.poll()
 
     def begin(self) -> None:
         """Let it carry out `request.json` as soon as Keras is loaded."""
-        stdin = self._popen.stdin
+        stdin = self.popen.stdin
         assert stdin is not None
         with suppress(BrokenPipeError):  # it has died, which whoever waits for it is told
             stdin.write(b"\n")
@@ -81,11 +112,11 @@ class Process:
     def wait(self, seconds: float) -> None:
         """Wait for its end, but not for longer than this."""
         with suppress(subprocess.TimeoutExpired):
-            self._popen.wait(seconds)
+            self.popen.wait(seconds)
 
     def kill(self) -> None:
         """End it and everything it started, at once."""
-        kill(self._popen)
+        kill(self.popen)
 
 
 def keep_spare(rest: float = 0.0) -> None:
@@ -110,11 +141,16 @@ def serve(directory: Path) -> Process:
 
     The one that waits has its own directory, to which the files are moved.
     """
-    process = _spare.take()
+    taken: list[Process] = []
+
+    def begin() -> subprocess.Popen[bytes]:
+        taken.append(_spare.take() or Process(directory))
+        return taken[0].popen
+
+    begun(begin)
     _spare.prepare()
-    if process is None:
-        process = Process(directory)
-    else:
+    (process,) = taken
+    if process.directory != directory:
         for file in directory.iterdir():
             shutil.move(file, process.directory)
         directory.rmdir()

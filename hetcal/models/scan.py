@@ -10,7 +10,7 @@ import os
 import stat
 import sys
 import zipfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import IO, Any, Literal
 
 from hetcal.errors import ModelError
@@ -19,6 +19,7 @@ from hetcal.models.config import (
     MAX_CONFIG_BYTES,
     ModelInput,
     ModelLayer,
+    first_layers,
     last_activation,
     last_units,
     odd,
@@ -26,9 +27,11 @@ from hetcal.models.config import (
     read_inputs,
     read_layers,
     read_outputs,
+    refuse_changed,
     refuse_too_much,
     refuse_unknown,
 )
+from hetcal.models.keras_internals import archive_version, store_version, use_words_of_keras_3
 from hetcal.models.sandbox import GIB, Limits, confine
 
 NAME = "HETCAL_MODEL_NAME"
@@ -39,6 +42,7 @@ MAX_BYTES = 512 * 2**20
 MAX_MEMBERS = 256
 MAX_RATIO = 50
 MAX_OBJECTS = 20_000
+MOST_WEIGHED = 20_000_000  # weights of a file that is read again for those of its first layer
 _SMALL = 2**20
 _WEIGHTS = "model.weights.h5"
 _PACKINGS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
@@ -86,18 +90,23 @@ def describe(file: IO[bytes], name: str) -> Description:
     kind = _identify(file, name)
     try:
         read = _read_archive if kind == "keras" else _read_hdf5
-        text, parameters = read(file, name)
+        text, parameters, version = read(file, name)
     except ModelError:
         raise
     except Exception as error:
         raise broken(name) from error
     try:
         config = parse_config(text, name)
+        if version.startswith("2."):
+            refuse_changed(config, name, version)
+            use_words_of_keras_3(config)
         refuse_unknown(config, name)
         refuse_too_much(config, name)
         inputs, outputs = read_inputs(config, name), read_outputs(config)
         activation, units = last_activation(config), last_units(config)
         layers = read_layers(config)
+        if parameters <= MOST_WEIGHED:
+            inputs = _with_reach(inputs, config, file, kind)
     except ModelError:
         raise
     except Exception as error:
@@ -129,8 +138,8 @@ def _identify(file: IO[bytes], name: str) -> Literal["keras", "h5"]:
     )
 
 
-def _read_archive(file: IO[bytes], name: str) -> tuple[bytes, int]:
-    """Read the description and count the weights of a `.keras` file."""
+def _read_archive(file: IO[bytes], name: str) -> tuple[bytes, int, str]:
+    """Read the description, count the weights and find the version of a `.keras` file."""
     with zipfile.ZipFile(file) as archive:
         names = [member.filename for member in archive.infolist()]
         if "config.json" not in names or _WEIGHTS not in names:
@@ -141,7 +150,8 @@ def _read_archive(file: IO[bytes], name: str) -> tuple[bytes, int]:
             )
         _check_members(archive.infolist(), name)
         with _opened(io.BytesIO(archive.read(_WEIGHTS))) as store:
-            return archive.read("config.json"), _count_weights(store, name)
+            weights = _count_weights(store, name)
+        return archive.read("config.json"), weights, archive_version(archive)
 
 
 def _check_members(members: list[zipfile.ZipInfo], name: str) -> None:
@@ -169,9 +179,10 @@ def _check_member(member: zipfile.ZipInfo, name: str) -> None:
         raise odd(name, f"its member '{member.filename[:60]}' unpacks to far more than it holds")
 
 
-def _read_hdf5(file: IO[bytes], name: str) -> tuple[bytes, int]:
-    """Read the description and count the weights of an `.h5` file."""
+def _read_hdf5(file: IO[bytes], name: str) -> tuple[bytes, int, str]:
+    """Read the description, count the weights and find the version of an `.h5` file."""
     with _opened(file) as store:
+        version = store_version(store)
         parameters, text = _count_weights(store, name), store.attrs.get("model_config")
     if text is None:
         raise ModelError(
@@ -179,7 +190,40 @@ def _read_hdf5(file: IO[bytes], name: str) -> tuple[bytes, int]:
             _NEEDED,
             f"Save the whole model with model.save, {INSTEAD}.",
         )
-    return text if isinstance(text, bytes) else str(text).encode(), parameters
+    return text if isinstance(text, bytes) else str(text).encode(), parameters, version
+
+
+def _with_reach(
+    inputs: tuple[ModelInput, ...], config: dict[str, Any], file: IO[bytes], kind: str
+) -> tuple[ModelInput, ...]:
+    """Add to each input the weights of its columns, where a Dense layer takes it alone."""
+    first = {taken: (layer, number) for taken, layer, number in reversed([*first_layers(config)])}
+    if not first:
+        return inputs
+    if kind == "keras":
+        with zipfile.ZipFile(file) as archive:
+            file = io.BytesIO(archive.read(_WEIGHTS))
+    with _opened(file) as store:
+        return tuple(
+            replace(each, reach=_reach(store, *first[each.layer])) if each.layer in first else each
+            for each in inputs
+        )
+
+
+def _reach(store: Any, layer: str, number: int) -> tuple[float, ...]:
+    """Return the root mean square of the weights of each column; empty where there are none."""
+    import numpy as np
+
+    if "model_weights" in store:
+        place, wanted = f"model_weights/{layer}", "kernel"
+    else:  # Keras names the layers of a kind by their order
+        place, wanted = f"layers/dense{f'_{number}' if number else ''}/vars", "0"
+    found = _datasets(store[place], layer) if place in store else []
+    kernels = [node for path, node in found if path.rpartition("/")[2].startswith(wanted)]
+    if len(kernels) != 1 or kernels[0].ndim != 2 or kernels[0].dtype.kind != "f":
+        return ()
+    weights = np.sqrt((kernels[0][()].astype(np.float64) ** 2).mean(axis=1))
+    return tuple(map(float, weights)) if np.isfinite(weights).all() else ()
 
 
 def _opened(file: IO[bytes]) -> Any:

@@ -8,8 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
+from hetcal.arrays import Ints
+from hetcal.data.array_files import require_rows
 from hetcal.data.columns import check_names, counted
 from hetcal.data.scores import (
     Activations,
@@ -24,6 +27,7 @@ from hetcal.data.table import alike_values
 from hetcal.digests import file_digest
 from hetcal.errors import ModelError, ScoreError, did_you_mean
 from hetcal.models.child import (
+    BATCH,
     Child,
     last_numbers,
     read_object,
@@ -32,14 +36,24 @@ from hetcal.models.child import (
 )
 from hetcal.models.config import MOST_UNITS, MOST_VALUES, check_width
 from hetcal.models.file import ModelFile
-from hetcal.models.inputs import InputColumns, WrittenInput, check_inputs, text_columns, write_input
+from hetcal.models.inputs import (
+    InputColumns,
+    WrittenInput,
+    array_doubts,
+    check_inputs,
+    text_columns,
+    write_array,
+    write_input,
+)
 from hetcal.models.outputs import ModelOutput, to_class_logits, to_logit
 from hetcal.models.process import new_directory
 from hetcal.models.sandbox import Limits, reduced_isolation
 from hetcal.progress import Progress, silent
 
 PAUSE = 0.1  # seconds between two reports
-_SLOWEST = 1_000  # rows per second that a model must score
+_SLOWEST = 1_000  # rows per second that a model must score,
+_SLOWEST_BYTES = 2**20  # with so many more bytes a second
+_BATCH_BYTES = 2**26  # of the rows that are scored at a time
 
 Finish = Callable[[ModelOutput], Scores]
 
@@ -146,6 +160,7 @@ def start_scoring(
     output: str | None = None,
     positive_unit: int | None = None,
     layer: str | None = None,
+    rows: Ints | None = None,
     limits: Limits | None = None,
 ) -> ScoringJob:
     """Check the columns and start to score every row of a frame.
@@ -158,12 +173,14 @@ def start_scoring(
         Number of classes where there are more than two: the model has an output for each.
     layer : str, optional
         An internal layer whose output is computed as well.
+    rows : array of int, optional
+        The rows of arrays beside the table that those of the frame are; default: all, in order.
     """
     many = not classes and (model.units or 0) > 2
     if (many and positive_unit is None) or (positive_unit or 0) >= max(model.units or 2, 2):
         raise _which_unit(model)
     wanted = model.units if many else classes or None
-    child, notes = _start(model, frame, inputs, output, wanted, limits, layer)
+    child, notes = _start(model, frame, inputs, output, wanted, limits, layer, rows)
 
     def finish(given: ModelOutput) -> Scores:
         if classes:
@@ -172,12 +189,14 @@ def start_scoring(
             found = to_logit(given.own, given.stripped, given.activation, positive_unit)
         steps = [asdict(each) for each in inputs.steps.steps]
         key = json.dumps([model.digest, inputs.columns, output, classes or positive_unit, steps])
+        key += "".join(repr(each) for each in inputs.arrays)
         return make_scores(
             found.logit,
             " ".join([found.how, *notes]),
             digest=hashlib.sha256(key.encode() + found.logit.tobytes()).hexdigest(),
             clipped=found.clipped,
             largest_difference=found.largest_difference,
+            doubts=array_doubts(model, inputs),
         )
 
     units = (1, 2) if wanted is None else (wanted,)
@@ -201,15 +220,20 @@ def _start(
     classes: int | None,
     limits: Limits | None,
     layer: str | None = None,
+    rows: Ints | None = None,
 ) -> tuple[Child, list[str]]:
     """Start the child; also note what was converted."""
     check_inputs(model, frame, inputs)
+    for each in inputs.arrays:
+        if rows is None or rows.max() >= each.file.rows:
+            require_rows(each.file, len(frame) if rows is None else int(rows.max()) + 1)
+    rows = np.arange(len(frame)) if rows is None else rows
     _check_output(model, output)
     units = (classes or 2) * 2 + (0 if layer is None else _width(model, layer, len(frame)))
     directory = new_directory()
     try:
         copy = _copy_model(model, directory)
-        written, notes = _write_inputs(model, frame, inputs, directory)
+        written, notes = _write_inputs(model, frame, inputs, rows, directory)
         request = {
             "name": model.name,
             "model": copy.name,
@@ -218,6 +242,7 @@ def _start(
             "output": output,
             "classes": classes,
             "layer": layer,
+            "batch": _batch(directory, written, len(frame)),
             "inputs": [asdict(each) for each in written],
         }
         room = limits or _limits(model, directory, len(frame), units)
@@ -305,10 +330,15 @@ def _copy_model(model: ModelFile, directory: Path) -> Path:
 
 
 def _write_inputs(
-    model: ModelFile, frame: pd.DataFrame, inputs: InputColumns, directory: Path
+    model: ModelFile, frame: pd.DataFrame, inputs: InputColumns, rows: Ints, directory: Path
 ) -> tuple[list[WrittenInput], list[str]]:
+    arrays = {each.input: each for each in inputs.arrays}
     written = [
-        write_input(number, spec, inputs.steps.apply(frame[list(inputs.of(spec.name))]), directory)
+        write_array(number, spec, arrays[spec.name], rows, directory)
+        if spec.name in arrays
+        else write_input(
+            number, spec, inputs.steps.apply(frame[list(inputs.of(spec.name))]), directory
+        )
         for number, spec in enumerate(model.inputs)
     ]
     prepared = [inputs.steps.words] if inputs.steps.steps else []
@@ -316,12 +346,18 @@ def _write_inputs(
     return [each for each, _ in written], notes
 
 
+def _batch(directory: Path, written: Sequence[WrittenInput], rows: int) -> int:
+    """Return how many rows are scored at a time: fewer if they are large, such as images."""
+    held = sum(np.load(directory / each.file, mmap_mode="r").nbytes // rows for each in written)
+    return max(8, min(BATCH, _BATCH_BYTES // held))
+
+
 def _limits(model: ModelFile, directory: Path, rows: int, units: int) -> Limits:
     data = sum(file.stat().st_size for file in directory.glob("*_*"))
     usual = Limits()
     weights = model.path.stat().st_size
     return Limits(
-        seconds=usual.seconds + rows // _SLOWEST,
+        seconds=usual.seconds + rows // _SLOWEST + data // _SLOWEST_BYTES,
         memory=usual.memory + 3 * weights + 4 * data + 4 * units * rows,
         file_bytes=max(usual.file_bytes, weights, 4 * units * rows),
     )
@@ -362,18 +398,24 @@ def score_rows(
     classes: Sequence[str],
     digest: str,
     progress: Progress = silent,
+    rows: Ints | None = None,
 ) -> Scores:
     """Return the scores of every row of a frame, as `start_rows` does, and wait for a model."""
-    scores = start_rows(frame, scoring, classes, digest)
+    scores = start_rows(frame, scoring, classes, digest, rows)
     return scores if isinstance(scores, Scores) else scores(progress)
 
 
 def start_rows(
-    frame: pd.DataFrame, scoring: Scoring, classes: Sequence[str], digest: str
+    frame: pd.DataFrame,
+    scoring: Scoring,
+    classes: Sequence[str],
+    digest: str,
+    rows: Ints | None = None,
 ) -> Scores | Callable[[Progress], Scores]:
     """Return the scores of every row of a frame, and the output of a layer where one is named.
 
-    `classes` is empty for two, as in `Table`; `digest` identifies the rows in caches. A model
+    `classes` is empty for two, as in `Table`; `digest` identifies the rows in caches; `rows` are
+    those of arrays beside the table, as in `start_scoring`. A model
     runs in a child process, and what is returned waits for it; what its progress raises ends it.
     """
     if isinstance(scoring, ModelScoring):
@@ -385,6 +427,7 @@ def start_rows(
             output=scoring.output,
             positive_unit=scoring.positive_unit,
             layer=scoring.layer,
+            rows=rows,
         )
 
         def wait(progress: Progress) -> Scores:

@@ -14,13 +14,16 @@ import pandas as pd
 
 from hetcal.arrays import Floats
 from hetcal.choices import SCALES, Scale
-from hetcal.data.columns import category_codes, column_kind, counted
+from hetcal.data.columns import category_codes, column_kind, counted, value_text
 from hetcal.errors import ModelError, near_names
 
-Way = Literal["standardise", "min-max", "log", "log1p", "codes"]
+Way = Literal["standardise", "min-max", "log", "log1p", "codes", "one-hot"]
 AS_IS = "as is"
-WITHOUT_NUMBERS = (AS_IS, *SCALES, "log", "log1p")
+OF_NUMBERS = (AS_IS, *SCALES, "log", "log1p")
+OF_CATEGORIES: tuple[Way, ...] = ("one-hot", "codes")
+WITHOUT_NUMBERS = (*OF_NUMBERS, *OF_CATEGORIES)
 SHOWN = 6
+MOST_CODES = 1_000
 
 
 @dataclass(frozen=True)
@@ -28,8 +31,9 @@ class ColumnStep:
     """One column as the model reads it.
 
     `standardise` and `min-max` give (value - shift) / scale, `log` and `log1p` the logarithm of
-    the value and of 1 + the value, `codes` the place of the text in `codes`. What has no such
-    value becomes missing.
+    the value and of 1 + the value, `codes` the place of the text in `codes`; what has no such
+    value becomes missing. `one-hot` gives a column of 0 and 1 for each text in `codes`, all 0 for
+    other texts.
     """
 
     column: str
@@ -38,10 +42,19 @@ class ColumnStep:
     scale: float = 1.0
     codes: tuple[str, ...] = ()
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that the model reads in place of the one."""
+        if self.way != "one-hot":
+            return (self.column,)
+        return tuple(f"{self.column}={code}" for code in self.codes)
+
     def apply(self, column: pd.Series) -> Floats:
         """Return the values that the model reads; the column is not changed."""
-        if self.way == "codes":
+        if self.way in OF_CATEGORIES:
             places = category_codes(column, self.codes)
+            if self.way == "one-hot":
+                return (places[:, None] == np.arange(len(self.codes))).astype(float)
             return np.where(places < 0, np.nan, places)
         values = as_numbers(column, f"step '{self.way}'")
         if self.way in SCALES:
@@ -58,8 +71,10 @@ class ColumnStep:
         if self.way == "min-max":
             end = self.shift + self.scale
             return f"'{self.column}' from {self.shift:.6g} to {end:.6g} as 0 to 1"
-        if self.way == "codes":
-            return f"'{self.column}' as codes 0 to {len(self.codes) - 1}"
+        if self.way in OF_CATEGORIES:
+            listed = ", ".join(self.codes[:SHOWN]) + (", …" if len(self.codes) > SHOWN else "")
+            codes = f"codes 0 to {len(self.codes) - 1}" if self.way == "codes" else "0 and 1 each"
+            return f"'{self.column}' as {codes} ({listed})"
         return f"{self.way} of '{self.column}'"
 
 
@@ -71,12 +86,22 @@ class InputSteps:
 
     def apply(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the columns as the model reads them; columns without a step stay as they are."""
-        changed = {
-            each.column: each.apply(frame[each.column])
-            for each in self.steps
-            if each.column in frame
-        }
-        return frame.assign(**changed) if changed else frame
+        steps = {each.column: each for each in self.steps if each.column in frame}
+        if not steps:
+            return frame
+        parts = []
+        for j, name in enumerate(frame.columns):
+            part = frame.iloc[:, [j]]
+            if name in steps:
+                values = steps[name].apply(frame.iloc[:, j]).reshape(len(frame), -1)
+                part = pd.DataFrame(values, frame.index, list(steps[name].names))
+            parts.append(part)
+        return pd.concat(parts, axis=1)
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Name what the model reads in place of columns."""
+        steps = {each.column: each.names for each in self.steps}
+        return tuple(name for each in columns for name in steps.get(each, (each,)))
 
     @property
     def words(self) -> str:
@@ -122,6 +147,8 @@ def scale_all(
 
 
 def _fitted(column: str, way: Way, values: pd.Series) -> ColumnStep:
+    if way in OF_CATEGORIES:
+        return ColumnStep(column, way, codes=sorted_values(values))
     if way not in SCALES:
         return ColumnStep(column, way)
     numbers = as_numbers(values, f"step '{way}'")
@@ -135,6 +162,20 @@ def _fitted(column: str, way: Way, values: pd.Series) -> ColumnStep:
     # A constant column stays one: rounding leaves it a tiny deviation.
     constant = scale <= 1e-12 * max(abs(shift), 1e-300)
     return ColumnStep(column, way, shift, 1.0 if constant else scale)
+
+
+def sorted_values(column: pd.Series) -> tuple[str, ...]:
+    """List the values of a column in the order that encoders use: sorted, numbers by size."""
+    distinct = column.dropna().unique()
+    if len(distinct) > MOST_CODES:
+        raise ModelError(
+            f"The column '{column.name}' has {len(distinct):,} values.",
+            f"A column may be given as codes or 0 and 1 for at most {MOST_CODES:,} values.",
+            "Scale it or leave it as it is, or list the values that had codes in training.",
+        )
+    if pd.api.types.is_numeric_dtype(column):
+        return tuple(value_text(each) for each in np.sort(distinct))
+    return tuple(sorted(value_text(each) for each in distinct))
 
 
 def _way(text: str) -> Way:
@@ -151,8 +192,9 @@ def read_steps(path: Path) -> dict[str, Asked]:
     """Read the steps of columns from a file.
 
     JSON: an object with a value for each column: the name of a step, {"mean": …, "scale": …},
-    {"min": …, "max": …} or {"codes": ["first", "second", …]}. CSV: a line for each column, with
-    the headings column and mean, scale, or column and min, max, or column and step.
+    {"min": …, "max": …}, {"codes": ["first", "second", …]} or {"one-hot": ["first", …]}. CSV: a
+    line for each column, with the headings column and mean, scale, or column and min, max, or
+    column and step.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -184,15 +226,16 @@ def _from_line(line: Mapping[Any, Any]) -> object:
 def _asked(column: str, value: object, name: str) -> Asked:
     if isinstance(value, str):
         return value if value == AS_IS else _way(value)
-    codes = value.get("codes") if isinstance(value, dict) else None
-    if isinstance(codes, list) and codes and all(isinstance(each, str) for each in codes):
-        return ColumnStep(column, "codes", codes=tuple(codes))
+    for way in OF_CATEGORIES:
+        codes = value.get(way) if isinstance(value, dict) else None
+        if isinstance(codes, list) and codes and all(type(x) in (str, int, float) for x in codes):
+            return ColumnStep(column, way, codes=tuple(map(value_text, codes)))
     for way, first, second in (("standardise", "mean", "scale"), ("min-max", "min", "max")):
         if isinstance(value, dict) and set(value) == {first, second}:
             shift, scale = (_number(value[key]) for key in (first, second))
             scale = scale - shift if way == "min-max" else scale
             if math.isfinite(shift) and math.isfinite(scale) and scale > 0:
-                return ColumnStep(column, way, shift, scale)  # type: ignore[arg-type]
+                return ColumnStep(column, _way(way), shift, scale)
     raise _unreadable(name, f"the step of '{column[:60]}' is none that is known")
 
 
@@ -207,28 +250,35 @@ def _unreadable(name: str, why: str) -> ModelError:
     return ModelError(
         f"The file '{name}' does not say what was done to the columns: {why}.",
         'A JSON object such as {"age": {"mean": 39, "scale": 10.5}, "pay": "log1p", "plan": '
-        '{"codes": ["basic", "plus"]}}, or a CSV file with the headings column, mean, scale or '
+        '{"one-hot": ["basic", "plus"]}}, or a CSV file with the headings column, mean, scale or '
         "column, min, max is needed; a scale is above 0.",
         "Correct the file.",
     )
 
 
-def as_numbers(column: pd.Series, used_by: str) -> Floats:
-    """Read a column as numbers, missing values as NaN; other text and dates are refused."""
+def numbers_of(column: pd.Series) -> Floats | None:
+    """Read a column as numbers, missing values as NaN; None where it holds other text or dates."""
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    present = column.dropna()
-    if present.empty:
+    if column.isna().all():
         return np.full(len(column), np.nan)
     if column_kind(column) == "category":
         # Codes such as 00123 stay text in the table, but the model says that they are numbers.
         numbers = pd.to_numeric(column.astype("str"), errors="coerce")
         if (numbers.notna() | column.isna()).all():
             return np.asarray(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
+    return None
+
+
+def as_numbers(column: pd.Series, used_by: str) -> Floats:
+    """Read a column as numbers, missing values as NaN; other text and dates are refused."""
+    numbers = numbers_of(column)
+    if numbers is not None:
+        return numbers
     raise ModelError(
-        f"The column '{column.name}' holds {str(present.iloc[0])[:60]!r}, but the model's "
+        f"The column '{column.name}' holds {str(column.dropna().iloc[0])[:60]!r}, but the model's "
         f"{used_by} takes numbers.",
         "Each column of a number input must hold numbers.",
-        "Choose another column, convert this one to numbers as in training, or use a score "
-        "column instead.",
+        "Choose another column, say that it was given as codes or one-hot in training (on the "
+        "Scores page, or --scale FILE on the command line), or use a score column instead.",
     )

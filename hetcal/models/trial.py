@@ -14,7 +14,7 @@ from hetcal.metrics.classes import measure_classes, top_label
 from hetcal.metrics.metrics import auc
 from hetcal.models.inputs import float_columns
 from hetcal.models.scoring import ModelScoring, score_rows
-from hetcal.models.steps import AS_IS, InputSteps, scale_all
+from hetcal.models.steps import AS_IS, OF_CATEGORIES, InputSteps, scale_all
 from hetcal.progress import Progress, silent
 
 MOST_ROWS = 2_000
@@ -33,8 +33,10 @@ def try_scales(
     inputs = scoring.inputs
     columns = table.frame[list(inputs.needed)]
     training, numbers = columns.iloc[split.train], float_columns(scoring.model, inputs)
-    ways = {AS_IS: InputSteps()}
-    ways |= {way: scale_all(way, numbers, training) for way in SCALES}
+    # Categories stay as they are given: without their codes the model could not read them.
+    coded = {each.column: each for each in inputs.steps.steps if each.way in OF_CATEGORIES}
+    ways = {AS_IS: InputSteps(tuple(coded.values()))}
+    ways |= {way: scale_all(way, numbers, training, coded) for way in SCALES}
     if inputs.steps not in ways.values():
         ways[CHOSEN] = inputs.steps
     rows = np.concatenate([split.validation, split.calibration, split.test])
@@ -42,11 +44,22 @@ def try_scales(
         rows = np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False)
     sample = columns.iloc[rows]
     prepared = pd.concat([steps.apply(sample) for steps in ways.values()], ignore_index=True)
-    plain = replace(scoring, inputs=replace(inputs, steps=InputSteps()), layer=None)
-    scores = score_rows(prepared, plain, table.classes, "", progress)
+    plain = replace(scoring, inputs=inputs.prepared, layer=None)
+    picked = np.tile(table.row_numbers()[rows], len(ways))
+    scores = score_rows(prepared, plain, table.classes, "", progress, picked)
     parts = np.split(scores.logit, len(ways))
     found = [(way, *_measured(table.y[rows], part)) for way, part in zip(ways, parts, strict=True)]
     return pd.DataFrame(found, columns=["way", "auc", "saturated"])
+
+
+def scales_in_words(tried: pd.DataFrame) -> str:
+    """Say what each scale did, and which ranks best: a hint at what was done in training."""
+    each = [f"{way}: AUC {auc:.4f}, {near:.1%} near 0 or 1" for way, auc, near in tried.to_numpy()]
+    best = tried["way"][int(tried["auc"].fillna(-1.0).to_numpy().argmax())]
+    return (
+        f"On rows that the model was not trained on, its columns rank best '{best}' "
+        f"({'; '.join(each)}), which hints at what was done to them in training."
+    )
 
 
 def _measured(y: Ints, logits: Floats) -> tuple[float, float]:

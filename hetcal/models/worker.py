@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hetcal.arrays import Ints, Singles
 from hetcal.errors import HetcalError, ModelError
-from hetcal.models.child import SMALLER, Report
+from hetcal.models.child import BATCH, SMALLER, Report
 from hetcal.models.config import check_width
 from hetcal.models.keras_internals import (
     as_keras_3,
@@ -34,6 +34,10 @@ from hetcal.models.keras_internals import (
 from hetcal.models.sandbox import Limits, confine
 
 _ACTIVATIONS = {"Sigmoid": "sigmoid", "Softmax": "softmax", "LogSoftmax": "log_softmax"}
+# Layers and operations that bend their input: what they give is no logit.
+_ACTIVATIONS |= {kind: kind for kind in ("ReLU", "LeakyReLU", "PReLU", "ELU", "Relu", "Relu6")}
+_ACTIVATIONS |= {kind: kind for kind in ("LeakyRelu", "Elu", "Selu", "Gelu", "Silu", "Tanh")}
+_ACTIVATIONS |= {kind: kind for kind in ("Softplus", "HardTanh", "Exp", "LogSigmoid")}
 Batch = dict[str, NDArray[Any]]
 Compute = Callable[[dict[str, Any]], dict[str, Any]]
 Inputs = list[tuple[str, Any, list[Any] | None]]  # layer name, array, and texts for codes
@@ -43,24 +47,29 @@ _TRANSPARENT = {"Dropout", "AlphaDropout", "GaussianDropout", "GaussianNoise", "
 _TRANSPARENT |= {"ActivityRegularization", "Flatten", "Reshape", "Squeeze"}
 
 
-def load(path: Path) -> Any:
-    """Load a model file without compiling it and without running code from it."""
+def readable(path: Path) -> tuple[Path, str]:
+    """Return a file that Keras 3 reads, and the version that wrote it where that was Keras 2."""
+    version = written_by(path)
+    return (as_keras_3(path), version) if version.startswith("2.") else (path, "")
+
+
+def load(path: Path, version: str = "") -> Any:
+    """Load a `readable` model file without compiling it and without running code from it."""
     import keras
 
-    version = written_by(path)
-    older = version.startswith("2.")
     try:
-        file = as_keras_3(path) if older else path
-        return keras.saving.load_model(file, compile=False, safe_mode=True)
+        return keras.saving.load_model(path, compile=False, safe_mode=True)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        if not older:
+        if not version:
             raise
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        other = "keras" if path.suffix == ".h5" else "h5"
         raise ModelError(
             f"The model was written by Keras {version}, and Keras {keras.__version__} cannot read "
             "it.",
-            "A .keras file of Keras 3 is needed, or an .h5 file of any version.",
-            f"Open it in Keras {version} and save it again with model.save('model.h5').",
+            "A file that Keras 3 can read is needed.",
+            f"Open it in Keras {version} and save it again with model.save('model.{other}'), or "
+            "write its predictions into a column of the table.",
         ) from error
 
 
@@ -145,22 +154,34 @@ def last_operation(model: Any, output: str | None = None) -> Any:
         for layer in reversed(model.layers):
             if type(layer).__name__ not in _TRANSPARENT:
                 return last_operation(layer) if isinstance(layer, keras.Model) else layer
-    operation, before = origin(_choose(model.output, output, model))
+    return _last_change(_choose(model.output, output, model))
+
+
+def _last_change(tensor: Any) -> Any:
+    import keras
+
+    operation, place, before = origin(tensor)
     while type(operation).__name__ in _TRANSPARENT:
-        operation, before = origin(before)
-    return last_operation(operation) if isinstance(operation, keras.Model) else operation
+        operation, place, before = origin(before)
+    if isinstance(operation, keras.Sequential):
+        return last_operation(operation)
+    if isinstance(operation, keras.Model):
+        return _last_change(keras.tree.flatten(operation.output)[place])
+    return operation
 
 
 def activation_of(operation: Any) -> str | None:
-    """Name the activation of a layer; None for one that has none."""
-    kind = type(operation).__name__
-    if kind in _ACTIVATIONS:
-        return _ACTIVATIONS[kind]
-    if not hasattr(operation, "activation"):
+    """Name the activation of a layer; None for one that has none.
+
+    A layer that is one, or that another layer has as its activation, is told by its class.
+    """
+    activation = operation
+    while hasattr(activation, "activation"):
+        activation = activation.activation
+    kind = type(activation).__name__
+    if activation is operation and kind not in _ACTIVATIONS:
         return None
-    activation = operation.activation
-    # A layer may serve as activation; it has no name of a function.
-    return getattr(activation, "__name__", type(activation).__name__)
+    return getattr(activation, "__name__", _ACTIVATIONS.get(kind, kind))
 
 
 def _arrange(model: Any, arrays: dict[str, Any]) -> Any:
@@ -199,7 +220,6 @@ def _choose(outputs: Any, output: str | None, model: Any) -> Any:
     return outputs[output]
 
 
-BATCH = 1024
 _SAMPLE = 64  # rows that are scored again, and as many beside them
 # By how much of the largest output the same row may differ: a batch of another size adds numbers
 # in another order, which shows where large numbers cancel.
@@ -220,6 +240,10 @@ def main() -> None:
         use_one_thread()
         if request["command"] == "score":
             score(request, report)
+        elif request["command"] == "decode":
+            from hetcal.models.images import decode
+
+            decode(request, report)
         else:
             from hetcal.models.network_worker import train_network
 
@@ -270,24 +294,25 @@ def score(request: dict[str, Any], report: Report) -> None:
     shape (rows, units); `output.json` names the activation. Where the request names a
     layer, `layer.npy` holds its output.
     """
-    path = Path(request["model"])
+    path, version = readable(Path(request["model"]))
     _check_weights(path, request)
-    model = load(path)
+    model = load(path, version)
     inputs = open_inputs(request["inputs"])
     rows: int = request["rows"]
     compute, activation = computation(model, request["output"], request["layer"])
     files: Batch = {}
     started, reported = time.monotonic(), 0.0
-    for start in range(0, rows, BATCH):
-        used = min(BATCH, rows - start)
-        for key, result in compute(read_batch(inputs, start, used)).items():
-            values = as_matrix(result, BATCH)
+    batch: int = request["batch"]
+    for start in range(0, rows, batch):
+        used = min(batch, rows - start)
+        for key, result in compute(read_batch(inputs, start, used, batch)).items():
+            values = as_matrix(result, batch)
             if key not in files:
                 files[key] = _new_array(key, values.shape[1], request)
             files[key][start : start + used] = values[:used]
         if start == 0:
             first = {key: np.array(values[:used]) for key, values in files.items()}
-            check_company(compute, inputs, first, rows)
+            check_company(compute, inputs, first, rows, batch)
         now = time.monotonic()
         if now - reported > 0.2 or start + used == rows:
             left = (now - started) / (start + used) * (rows - start - used)
@@ -299,18 +324,20 @@ def score(request: dict[str, Any], report: Report) -> None:
 
 
 def _check_weights(path: Path, request: dict[str, Any]) -> None:
-    """Refuse a description that asks for more weights than its file holds, before it gets them.
+    """Refuse a description of other weights than its file holds, before they get memory.
 
-    Where Keras cannot build the model, it says so when it loads it.
+    Where Keras cannot build the model, it says so when it loads it. Of layers that get their
+    weights when they are first called, the number is not known before: it may only be smaller.
     """
-    described = 0
+    described, complete = 0, False
     with suppress(Exception):
-        described = described_weights(path)
-    if described > request["parameters"]:
+        described, complete = described_weights(path)
+    held = request["parameters"]
+    if described > held or (complete and described < held):
         raise ModelError(
             f"The model '{request['name']}' describes {described:,} weights, but its file holds "
-            f"{request['parameters']:,}.",
-            "A file saved by Keras holds all weights of its model.",
+            f"{held:,}.",
+            "A file saved by Keras holds all weights of its model, and no others.",
             "Save the model again, or use a score column instead.",
         )
 
@@ -328,12 +355,12 @@ def open_inputs(entries: list[dict[str, Any]]) -> Inputs:
     return opened
 
 
-def read_batch(inputs: Inputs, start: int, used: int) -> Batch:
-    """Read some rows, filled up to `BATCH` with copies of the first.
+def read_batch(inputs: Inputs, start: int, used: int, size: int = BATCH) -> Batch:
+    """Read some rows, filled up to `size` with copies of the first.
 
     Every batch has the same shape, so that a row's score does not depend on the number of rows.
     """
-    rows = np.arange(start, start + BATCH)
+    rows = np.arange(start, start + size)
     rows[used:] = start
     return read_rows(inputs, rows)
 
@@ -349,17 +376,20 @@ def read_rows(inputs: Inputs, rows: Ints) -> Batch:
     return batch
 
 
-def check_company(compute: Compute, inputs: Inputs, first: Batch, rows: int) -> None:
+def check_company(
+    compute: Compute, inputs: Inputs, first: Batch, rows: int, most: int = BATCH
+) -> None:
     """Refuse a model whose score of a row depends on the rows beside it.
 
     Some rows of the first batch, whose outputs are known, are scored again among rows of the
     whole table, in another order: in a batch of the same size, and in a smaller one.
     """
     used = len(first["own"])
-    known = np.unique(np.linspace(0, used - 1, _SAMPLE).astype(np.int64))
-    others = np.linspace(0, rows - 1, _SAMPLE).astype(np.int64)
+    few = min(_SAMPLE, most // 2)
+    known = np.unique(np.linspace(0, used - 1, few).astype(np.int64))
+    others = np.linspace(0, rows - 1, few).astype(np.int64)
     sample = np.concatenate([known, others])[::-1]
-    for size, tolerance in ((BATCH, _SAME_SIZE), (sample.size, _OTHER_SIZE)):
+    for size, tolerance in ((most, _SAME_SIZE), (sample.size, _OTHER_SIZE)):
         batch = np.resize(sample, size)
         among = np.flatnonzero(batch < used)
         for key, values in compute(read_rows(inputs, batch)).items():

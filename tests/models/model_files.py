@@ -17,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.models.arrays.array_models import build_array_models
+
 ROOT = Path(__file__).resolve().parents[2]
 VARIABLE = "HETCAL_TEST_MODELS"
 LAST = "found.npz"
@@ -66,6 +68,7 @@ def build():
             model.save(directory / f"{name}.h5")
     write_as_keras_2(directory / "normalised.keras", directory / "older.keras")
     write_as_keras_2(directory / "sequential.keras", directory / "older_sequential.keras")
+    build_array_models(directory / "arrays")
     look(directory, truth)
 
 
@@ -244,7 +247,7 @@ def column_models(truth):
 def look(directory, truth):
     """Let the code under test load every matrix model, all in this one process."""
     from hetcal.models.file import inspect_model
-    from hetcal.models.worker import BATCH, as_matrix, computation, load
+    from hetcal.models.worker import BATCH, as_matrix, computation, load, readable
 
     arrays, activations, refusals = {}, {}, {}
     refusals["unlike"] = unlike_keras_3(directory)
@@ -254,7 +257,7 @@ def look(directory, truth):
             continue
         if path.stem in {"truth", "columns", "grades", "strict", "ids", "two_outputs"}:
             continue
-        model = load(path)
+        model = load(*readable(path))
         if path.stem in mixing(truth):
             refusals[path.stem] = refusal(computation(model, None, None)[0], truth["x"])
             continue
@@ -289,7 +292,7 @@ def refusal(compute, x):
 def unlike_keras_3(directory):
     """What is said of a file of Keras 2 that has other weights than its layers."""
     from hetcal.errors import ModelError
-    from hetcal.models.worker import load
+    from hetcal.models.worker import load, readable
 
     path = Path(tempfile.mkdtemp(dir=directory)) / "unlike.keras"
     with zipfile.ZipFile(directory / "older.keras") as archive:
@@ -301,7 +304,7 @@ def unlike_keras_3(directory):
         archive.writestr("metadata.json", json.dumps({"keras_version": "2.15.0"}))
         archive.writestr("model.weights.h5", weights)
     try:
-        load(path)
+        load(*readable(path))
     except ModelError as error:
         return str(error)
     return None

@@ -111,7 +111,8 @@ def test_an_input_of_ids_knows_how_many_there_are(write_keras):
         (layer("Dense", activation={"class_name": "__lambda__", "config": {}}), "Lambda"),
         (layer("TFSMLayer", filepath="/srv/model"), "TFSMLayer"),
         (layer("TorchModuleWrapper"), "TorchModuleWrapper"),
-        (layer("TextVectorization"), "TextVectorization"),
+        (layer("TextVectorization", vocabulary="/etc/passwd"), "vocabulary from another file"),
+        (layer("TextVectorization", standardize={**SNEAKY}), "function set_floatx"),
         (layer("Popen", "subprocess"), "Popen called 'popen' \\(from subprocess\\)"),
         (layer("Dense", "os"), "from os"),
         (layer("MyLayer", None), "MyLayer"),
@@ -285,11 +286,13 @@ def test_weights_without_their_model_are_refused(write_h5):
         look(write_h5(None))
 
 
-def test_a_model_for_images_is_refused(write_keras):
+def test_a_model_for_images_says_the_shape_of_a_row_and_what_scales_it(write_keras):
     picture = layer("InputLayer", batch_shape=[None, 8, 8, 3], dtype="float32", name="picture")
-    config = {"module": "keras", "class_name": "Sequential", "config": {"layers": [picture, DENSE]}}
-    with pytest.raises(ModelError, match="images or sequences"):
-        look(write_keras(config))
+    scaled = [picture, layer("Rescaling", scale=0.1), DENSE]
+    for layers, scaler in (([picture, DENSE], ""), (scaled, "Rescaling")):
+        config = {"module": "keras", "class_name": "Sequential", "config": {"layers": layers}}
+        (found,) = look(write_keras(config)).inputs
+        assert (found.shape, found.width, found.scaler) == ((8, 8, 3), None, scaler)
 
 
 def test_random_damage_always_ends_in_a_named_error_or_a_model(write_keras):
@@ -361,7 +364,12 @@ def test_a_child_that_does_not_end_is_ended(write_keras, monkeypatch):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"parameters": "4"}, {"outputs": [5]}, {"inputs": [{"name": "x", "width": True}]}],
+    [
+        {"parameters": "4"},
+        {"outputs": [5]},
+        {"inputs": [{"name": "x", "width": True}]},
+        {"inputs": [{"name": "x", "width": 1, "reach": ["4"]}]},
+    ],
 )
 def test_nothing_that_the_child_says_is_taken_on_trust(write_keras, wrong):
     path = write_keras(sequential(DENSE))

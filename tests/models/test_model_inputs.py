@@ -1,10 +1,11 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from hetcal.errors import ModelError
 from hetcal.models.config import ModelInput
@@ -13,11 +14,13 @@ from hetcal.models.inputs import (
     InputColumns,
     cells_as_seen,
     check_inputs,
+    coded_columns,
     listed_inputs,
     matrix_input,
     suggest_inputs,
     text_codes,
     text_columns,
+    unlike_training,
     write_input,
 )
 from hetcal.models.steps import (
@@ -250,6 +253,60 @@ def test_codes_are_places_in_the_stated_order_and_others_missing():
     np.testing.assert_array_equal(values, [1, 0, np.nan, np.nan])
 
 
+def test_one_hot_columns_are_as_scikit_learn_makes_them(frame):
+    frame["rank"] = np.resize([10.0, 9.0, 2.0], 50)
+    names = ["plan", "rank"]
+    steps = fit_steps(dict.fromkeys(names, "one-hot"), frame)
+    found = steps.apply(frame[["age", *names]])
+    expected = OneHotEncoder(sparse_output=False).fit_transform(frame[names])
+    assert list(found) == ["age", "plan=basic", "plan=plus", "rank=2", "rank=9", "rank=10"]
+    np.testing.assert_array_equal(found.drop(columns="age"), expected)
+
+
+def test_values_that_are_not_listed_are_all_zero():
+    step = ColumnStep("plan", "one-hot", codes=("plus", "basic"))
+    values = step.apply(pd.Series(["basic", "plus", "gold", None]))
+    assert values.tolist() == [[0, 1], [1, 0], [0, 0], [0, 0]]
+
+
+def test_one_hot_columns_count_as_many_where_the_input_is_filled(tmp_path):
+    step = ColumnStep("job", "one-hot", codes=("b", "a"))
+    inputs = InputColumns((("x", ("age", "job")),), InputSteps((step,)))
+    check_inputs(MATRIX, FRAME, inputs)
+    seen = cells_as_seen(MATRIX, FRAME, inputs).set_index("column")
+    assert seen["row 1"].to_dict() == {"age": "20", "job=b": "0", "job=a": "1"}
+    with pytest.raises(ModelError, match="takes 3 columns, but 4 are chosen"):
+        check_inputs(MATRIX, FRAME, InputColumns((("x", ("age", "pay", "job")),), inputs.steps))
+
+
+def test_a_column_of_too_many_values_is_no_category():
+    frame = pd.DataFrame({"id": [f"c{i}" for i in range(1_001)]})
+    with pytest.raises(ModelError, match="'id' has 1,001 values"):
+        fit_steps({"id": "one-hot"}, frame)
+
+
+def test_columns_of_text_for_an_input_of_numbers_are_named():
+    given = FRAME.assign(code=["00123", "7"], day=pd.to_datetime(["2020-01-01", "2020-01-02"]))
+    inputs = InputColumns((("x", ("age", "job", "code", "day")),))
+    assert coded_columns(MATRIX, inputs, given) == ("job",)
+    assert coded_columns(COLUMNS, suggest_inputs(COLUMNS, FRAME.columns), FRAME) == ()
+
+
+def test_columns_too_wide_for_the_weights_of_the_first_layer_are_named():
+    # Deviations 10, 1000 and 1, weights 0.1, 0.2 and 3: sums vary by √(1² + 200² + 3²) = 200.
+    heavy = model(ModelInput("x", 3, layer="x", reach=(0.1, 0.2, 3.0)))
+    sign = np.resize([-1.0, 1.0], 100)
+    frame = pd.DataFrame({"age": 40 + 10 * sign, "pay": 5e4 + 1000 * sign, "z": sign})
+    inputs = matrix_input(heavy, ["age", "pay", "z"])
+    assert "sums vary by 200, where a few units are usual, most by 'pay'" in unlike_training(
+        heavy, inputs, frame
+    )
+    scaled = replace(inputs, steps=scale_all("standardise", list(frame), frame))
+    assert unlike_training(heavy, scaled, frame) is None
+    assert unlike_training(MATRIX, inputs, frame) is None, "no weights are known"
+    assert unlike_training(heavy, inputs, frame.assign(pay=np.nan)) is None
+
+
 @pytest.mark.parametrize(
     ("way", "expected"), [("log", [np.nan, 0, np.nan]), ("log1p", [0, np.log(2), np.nan])]
 )
@@ -299,7 +356,8 @@ def test_numbers_come_from_csv_or_json(frame, text):
         '{"age": {"mean": 1, "scale": "x"}}',
         '{"age": {"mean": NaN, "scale": 1}}',
         '{"age": {"min": 2, "max": 1}}',
-        '{"age": {"codes": [1, 2]}}',
+        '{"age": {"codes": [[1], 2]}}',
+        '{"age": {"one-hot": []}}',
         '{"age": "cube"}',
         "[" * 10_000,
         '{"a":' * 10_000,

@@ -178,7 +178,9 @@ def test_the_spare_ends_with_the_app():
 def test_the_spare_ends_when_the_app_is_killed():
     pid, directory, _ = app("os.kill(os.getpid(), 9)\n")
     assert gone(pid)
-    os.rmdir(directory)  # a killed app cannot tidy up, but the spare has emptied it
+    # A killed app cannot tidy up, but the spare has emptied its folder.
+    assert happens(lambda: not os.listdir(directory))
+    os.rmdir(directory)
 
 
 def test_a_process_forked_from_the_app_neither_takes_nor_ends_the_spare():

@@ -349,3 +349,15 @@ def _broken() -> list[Hostile]:
         Hostile("empty.keras", "an empty file", change=lambda _: b""),
         Hostile("zeros.h5", "not a Keras model file", change=lambda content: bytes(len(content))),
     ]
+
+
+def endless(content):
+    """The free room of an HDF5 heap is said to end early: a part of no size follows for ever."""
+    at = content.index(b"GCOL") + 16
+    while content[at : at + 2] != b"\0\0":
+        size = int.from_bytes(content[at + 8 : at + 16], "little")
+        at += 16 + -(-size // 8) * 8
+    return content[: at + 8] + b"\0" + content[at + 9 :]
+
+
+ENDLESS = Hostile("endless.h5", "could not be read within 10 s", change=endless)

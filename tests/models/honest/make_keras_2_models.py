@@ -1,0 +1,110 @@
+"""Make the models of Keras 2 that tests read, and what Keras 2 predicts.
+
+    pip install tensorflow-cpu==2.15.1 pandas    (the last Keras of that name), or
+    pip install tensorflow-cpu==2.21.0 tf_keras==2.21.0 pandas    (what it is called since)
+    python -m tests.models.honest.make_keras_2_models
+
+Every file is packed again, which leaves a few KB of it.
+"""
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from tests.models.honest.models import CITIES, JOBS, NUMBERS, rows
+
+PLACE = Path(__file__).parent / "keras_2"
+
+
+def main():
+    import tensorflow as tf
+
+    try:
+        import tf_keras as keras
+    except ImportError:
+        import keras
+
+    place = PLACE / keras.__version__
+    place.mkdir(exist_ok=True)
+    keras.utils.set_random_seed(1)
+    frame, found = rows(), {}
+    for name, model in models(keras, frame).items():
+        names = [tensor.name for tensor in model.inputs]
+        given = [
+            frame[NUMBERS].to_numpy()
+            if each == "x"
+            else frame[[each]].to_numpy().astype(str if each in {"job", "note"} else float)
+            for each in names
+        ]
+        given = {each: tf.constant(values) for each, values in zip(names, given, strict=True)}
+        only = next(iter(given.values()))
+        found[f"{name}.keras"] = model.predict(given if len(given) > 1 else only, verbose=0)
+        model.save(place / f"{name}.keras")
+        pack(place / f"{name}.keras")
+    np.savez_compressed(place / "expected.npz", **found)
+
+
+def pack(path):
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def models(keras, frame):
+    layers = keras.layers
+
+    def matrix(body):
+        x = keras.Input((4,), name="x")
+        return keras.Model(x, layers.Dense(1, activation="sigmoid")(body(x)))
+
+    def steps(x):
+        return layers.Reshape((4, 1))(x)
+
+    def tokens(x):
+        each = layers.Dense(4)(steps(x))
+        return layers.Flatten()(layers.MultiHeadAttention(2, 2)(each, each))
+
+    def encoder(x):
+        inner = keras.Input((4,))
+        return keras.Model(inner, layers.Dense(3, activation="relu")(inner), name="inner")(x)
+
+    normalised = keras.Sequential(
+        [
+            keras.Input((4,), name="x"),
+            layers.Dense(4),
+            layers.BatchNormalization(),
+            layers.LeakyReLU(alpha=0.2),
+            layers.Dropout(0.2),
+            layers.Dense(1, activation="sigmoid"),
+        ]
+    )
+    rng = np.random.default_rng(0)
+    normalised.set_weights([rng.uniform(0.5, 1.5, w.shape) for w in normalised.get_weights()])
+    age, city = keras.Input((1,), name="age"), keras.Input((1,), name="city", dtype="int32")
+    job = keras.Input((1,), name="job", dtype="string")
+    steps_of_age = layers.Discretization(bin_boundaries=[30.0, 50.0], output_mode="one_hot")(age)
+    place = layers.Flatten()(layers.Embedding(CITIES, 2, input_length=1)(city))
+    work = layers.StringLookup(vocabulary=JOBS, output_mode="one_hot")(job)
+    joined = layers.Concatenate()([steps_of_age, place, work])
+    note = keras.Input((1,), name="note", dtype="string")
+    words = layers.TextVectorization(output_mode="count")
+    words.adapt(frame["note"].to_numpy(dtype=object).astype(str))
+    return {
+        "normalised": normalised,
+        "lstm": matrix(lambda x: layers.LSTM(2)(steps(x))),
+        "tokens": matrix(tokens),
+        "encoder": matrix(encoder),
+        "columns": keras.Model(
+            {"age": age, "city": city, "job": job}, layers.Dense(1, activation="sigmoid")(joined)
+        ),
+        "text": keras.Model(note, layers.Dense(1, activation="sigmoid")(words(note))),
+        "hard_sigmoid": matrix(layers.Dense(2, activation="hard_sigmoid")),
+        "slicing": matrix(lambda x: x[:, :2]),
+    }
+
+
+if __name__ == "__main__":
+    main()
