@@ -22,6 +22,7 @@ from hetcal.cells.sketch import MOST_CELLS, read_sketch, sketch_bytes
 from hetcal.choices import KINDS, Kind
 from hetcal.data.columns import FeatureKind
 from hetcal.errors import ArtifactError, CalibrationError, HetcalError
+from hetcal.files import write_file
 from hetcal.models.file import ModelFile, inspect_model
 from hetcal.partitions.partition import Partition
 from hetcal.results.evaluation import Evaluation, leaf_counts
@@ -38,6 +39,7 @@ LIBRARIES = (
 EPOCH = (1980, 1, 1, 0, 0, 0)
 MODEL_ENTRIES = ("model.keras", "model.h5")
 LARGEST_MODEL = 2**30
+SEALED = 3  # the first format whose entries have digests
 # What `zipfile` raises on damaged files.
 NOT_A_ZIP = (
     *(zipfile.BadZipFile, zlib.error, EOFError, KeyError, OSError, OverflowError),
@@ -89,8 +91,8 @@ def read_entry(archive: zipfile.ZipFile, name: str, limit: int = MAX_TEXT) -> by
     return content
 
 
-def require_format(manifest: Fields, newest: int) -> None:
-    """Refuse a format that this version does not know."""
+def require_format(manifest: Fields, newest: int, *, sealed: bool) -> None:
+    """Refuse a format that this version does not know, or one whose seal is missing."""
     found = manifest.integer("format", 0, 2**31)
     if not 1 <= found <= newest:
         raise ArtifactError(
@@ -98,6 +100,8 @@ def require_format(manifest: Fields, newest: int) -> None:
             f"This version of hetcal ({__version__}) reads formats 1 to {newest}.",
             "Open it with the version that wrote it, or run the calibration again.",
         )
+    if found >= SEALED and not sealed:
+        raise JsonError("the digests of its entries are missing")
 
 
 def read_model(manifest: Fields, archive: zipfile.ZipFile, directory: Path) -> ModelFile:
@@ -110,7 +114,7 @@ def read_model(manifest: Fields, archive: zipfile.ZipFile, directory: Path) -> M
     if digest != manifest.fields("digests").text("model"):
         raise JsonError("its model is not the one it was saved with")
     path = directory / f"{digest}{Path(entry).suffix}"
-    path.write_bytes(content)
+    write_file(path, content)
     return inspect_model(path, name=entry)
 
 

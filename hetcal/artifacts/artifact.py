@@ -2,7 +2,7 @@
 
 import math
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import get_args
@@ -31,13 +31,16 @@ from hetcal.artifacts.archive import (
 )
 from hetcal.artifacts.evaluation import SHARE, SavedPart, read_class_evaluation, read_part
 from hetcal.artifacts.report import result_json, scored_rows, to_json
+from hetcal.artifacts.seal import check_seal, sealed
 from hetcal.calibrators.class_calibrator import ClassCalibrator
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.choices import Kind
+from hetcal.data.array_files import MOST_AXES, ArrayFile, other_range, require_rows
 from hetcal.data.checks import Finding
 from hetcal.data.columns import FeatureKind, category_names, column_kind, row_count
 from hetcal.data.table import MOST_CLASSES
-from hetcal.models.inputs import InputColumns
+from hetcal.errors import ArtifactError
+from hetcal.models.inputs import ArrayInput, InputColumns
 from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
 from hetcal.models.steps import ColumnStep, InputSteps, Way
 from hetcal.partitions.nodes import Feature
@@ -51,8 +54,9 @@ from hetcal.version import __version__
 
 # Raise the number when a reader of the old one would misread the file, teach `open_artifact`
 # both, and keep an artifact of the old format in `tests/artifacts/saved_artifacts`. Format 2
-# adds the sketches, the maps of all leaves, and schemes of many partitions.
-FORMAT = 2
+# adds the sketches, the maps of all leaves, and schemes of many partitions; format 3 the digests
+# of all entries.
+FORMAT = 3
 
 # More than two classes have artifacts of a kind of their own, with formats of the same numbers.
 SEVERAL = "classes"
@@ -129,8 +133,8 @@ class Artifact:
         return maps_apply(self.scheme, self.partition)
 
 
-def artifact_bytes(run: Run, scoring: Scoring) -> bytes:
-    """Pack a run into the bytes of a zip."""
+def artifact_bytes(run: Run, scoring: Scoring, key: bytes | None = None) -> bytes:
+    """Pack a run into the bytes of a zip, signed with the key if there is one."""
     by_class = class_entries(run) if run.classes else {}
     entries = {
         "manifest.json": to_json(_manifest(run, scoring, list(by_class))).encode(),
@@ -146,7 +150,7 @@ def artifact_bytes(run: Run, scoring: Scoring) -> bytes:
         entries |= saved_entries(run)
     if isinstance(scoring, ModelScoring):
         entries[f"model.{scoring.model.format}"] = scoring.model.path.read_bytes()
-    return zipped(entries)
+    return zipped(sealed(entries, key))
 
 
 def score_with_artifact(
@@ -168,6 +172,29 @@ def score_with_artifact(
     else:
         after = artifact.calibrator.predict_logit(scores.logit, leaf)
     return scored_rows(np.arange(len(frame)), leaf, scores.logit, after, artifact.classes)
+
+
+def with_arrays(
+    artifact: Artifact, arrays: Mapping[str, ArrayFile], rows: int
+) -> tuple[Artifact, list[str]]:
+    """Give the model the arrays of new rows, by input; also note ranges unlike those of the run."""
+    scoring = artifact.scoring
+    before = scoring.inputs.arrays if isinstance(scoring, ModelScoring) else ()
+    unknown = [name for name in arrays if name not in [each.input for each in before]]
+    if unknown:
+        raise ArtifactError(
+            f"An array is given for '{unknown[0]}', for which the run had none.",
+            f"Its inputs with arrays are: {', '.join(each.input for each in before) or 'none'}.",
+            "Leave the array out, or name one of these inputs.",
+        )
+    if not isinstance(scoring, ModelScoring) or not arrays:
+        return artifact, []
+    for file in arrays.values():
+        require_rows(file, rows)
+    new = tuple(replace(each, file=arrays.get(each.input, each.file)) for each in before)
+    notes = [other_range(a.file, b.file) for a, b in zip(before, new, strict=True)]
+    scoring = replace(scoring, inputs=replace(scoring.inputs, arrays=new))
+    return replace(artifact, scoring=scoring), [note for note in notes if note is not None]
 
 
 def _manifest(run: Run, scoring: Scoring, sketched: list[int]) -> dict[str, object]:
@@ -197,15 +224,39 @@ def _scoring_document(scoring: Scoring, several: bool) -> dict[str, object]:
     if isinstance(scoring, ColumnScoring):
         columns = {"columns": list(scoring.columns)} if several else {"column": scoring.columns[0]}
         return {**columns, "kind": scoring.kind}
-    steps = scoring.inputs.steps.steps
+    steps, arrays = scoring.inputs.steps.steps, scoring.inputs.arrays
     return {
         "model": f"model.{scoring.model.format}",
         "inputs": [{"input": name, "columns": each} for name, each in scoring.inputs.columns],
+        **({"arrays": [_array_document(each) for each in arrays]} if arrays else {}),
         **({"steps": [asdict(each) for each in steps]} if steps else {}),
         "output": scoring.output,
         **({} if several else {"positive_unit": scoring.positive_unit}),
         **({} if scoring.layer is None else {"layer": scoring.layer}),
     }
+
+
+def _array_document(array: ArrayInput) -> dict[str, object]:
+    """Describe the array of an input: new rows bring one of the same shape and range."""
+    file = array.file
+    return {
+        "input": array.input,
+        "name": file.name,
+        "shape": list(file.shape[1:]),
+        "type": file.dtype,
+        "low": file.low,
+        "high": file.high,
+        "scale": array.scale,
+    }
+
+
+def _array(fields: Fields) -> ArrayInput:
+    shape = (0, *fields.integers("shape", 1, 2**31))
+    if not 2 <= len(shape) <= MOST_AXES:
+        raise JsonError("the array of an input has no shape")
+    facts = fields.text("type"), fields.number("low"), fields.number("high")
+    file = ArrayFile(None, fields.text("name"), "", shape, *facts)
+    return ArrayInput(fields.text("input"), file, fields.number("scale", 1e-300))
 
 
 def _kinds(run: Run, scoring: Scoring) -> dict[str, str]:
@@ -215,8 +266,10 @@ def _kinds(run: Run, scoring: Scoring) -> dict[str, str]:
     return {name: column_kind(run.table.frame[name]) for name in sorted(needed)}
 
 
-def open_artifact(data: bytes, directory: Path) -> Artifact:
+def open_artifact(data: bytes, directory: Path, key: bytes | None = None) -> Artifact:
     """Open an artifact; a model in it is unpacked into `directory`.
+
+    With a key, one that was not signed with it is refused.
 
     Raises
     ------
@@ -224,9 +277,10 @@ def open_artifact(data: bytes, directory: Path) -> Artifact:
         When the bytes are not an artifact, or one that this version cannot read.
     """
     with opened(data) as archive:
+        seal = check_seal(archive, key)
         manifest = parse_object(read_entry(archive, "manifest.json"))
         classes = _classes(manifest)
-        require_format(manifest, FORMAT)
+        require_format(manifest, FORMAT, sealed=seal)
         metrics = parse_object(read_entry(archive, "metrics.json"))
         partition = Partition.from_json(read_entry(archive, "partition.json"))
         auc = "macro_auc" if classes else "auc"
@@ -370,7 +424,9 @@ def _scoring(manifest: Fields, archive: zipfile.ZipFile, directory: Path, classe
         return ModelScoring(
             model,
             InputColumns(
-                tuple((each.text("input"), each.texts("columns")) for each in inputs), steps
+                tuple((each.text("input"), each.texts("columns")) for each in inputs),
+                steps,
+                tuple(map(_array, scoring.objects("arrays") if "arrays" in scoring else [])),
             ),
             None if scoring.is_null("output") else scoring.text("output"),
             _positive_unit(scoring),

@@ -93,6 +93,8 @@ def names_of_given(table: str, digest: str, scoring: Scoring | None) -> dict[str
     steps = scoring.inputs.steps.steps if isinstance(scoring, ModelScoring) else ()
     if steps:
         named["prepared"] = "; ".join(each.words for each in steps)
+    if isinstance(scoring, ModelScoring) and scoring.inputs.arrays:
+        named["arrays"] = "; ".join(each.words for each in scoring.inputs.arrays)
     return {"table": f"{table} ({digest[:DIGITS]})", **named}
 
 

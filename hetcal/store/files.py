@@ -1,16 +1,12 @@
-"""Write files so that they are whole or not there, also when the power fails."""
+"""Files and folders of the store; errors say what is wrong with its disk."""
 
 import errno
-import os
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 from hetcal.errors import StoreError
-
-OWNER_ONLY = 0o700
+from hetcal.files import OWNER_ONLY, Content, write_file
 
 
 def make_folder(path: Path) -> Path:
@@ -20,36 +16,10 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-def write_file(path: Path, write: bytes | Callable[[BinaryIO], object]) -> None:
-    """Write bytes, or what a function writes, beside the file, then put it in its place.
-
-    A reader sees the file before or the file after; if writing fails, the one before stays.
-    """
+def keep_file(path: Path, content: Content) -> None:
+    """Write a file of the store, see `hetcal.files`."""
     with told_errors(path):
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")  # for the owner only
-        try:
-            with os.fdopen(handle, "wb") as file:
-                if isinstance(write, bytes):
-                    file.write(write)
-                else:
-                    write(file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
-        _flush_folder(path.parent)
-
-
-def _flush_folder(folder: Path) -> None:
-    """Make the new name last; only systems whose folders can be opened need that."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        write_file(path, content)
 
 
 @contextmanager

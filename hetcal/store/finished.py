@@ -11,13 +11,14 @@ from hetcal.artifacts.compared import compared_run
 from hetcal.data.text import Dialect
 from hetcal.digests import file_digest
 from hetcal.errors import StoreError
+from hetcal.models.inputs import ArrayInput
 from hetcal.models.scoring import ModelScoring, Scoring
 from hetcal.partitions.partition import Partition
 from hetcal.results.compare import ComparedRun
 from hetcal.runs.fitting import allowed_kinds
 from hetcal.runs.run import Run, class_method
 from hetcal.runs.settings import CHOOSING
-from hetcal.store.files import make_folder, write_file
+from hetcal.store.files import keep_file, make_folder
 from hetcal.store.keys import (
     NEED_SCORES,
     ensemble,
@@ -30,7 +31,7 @@ from hetcal.store.keys import (
     trial,
 )
 from hetcal.store.store import Store, StoredRun
-from hetcal.store.workspace import TableFile, Workspace, remember
+from hetcal.store.workspace import EMBEDDINGS, TableFile, Workspace, remember
 
 COMPARED = "compared"  # the key of what a comparison needs of a run
 OUT = "out"  # the folder of the files that a command wrote
@@ -47,6 +48,7 @@ def keep_run(
     files: dict[str, bytes],
     named: Mapping[str, str],
     source_digest: str,
+    embeddings: Path | None = None,
 ) -> StoredRun:
     """Keep a run of the command line: copies of what it was given, and what it wrote.
 
@@ -56,9 +58,14 @@ def keep_run(
     run, classes = store.new(name), finished.classes or None
     if isinstance(scoring, ModelScoring):
         path = _copy(run, scoring.model.path, f".{scoring.model.format}")
-        scoring = replace(scoring, model=replace(scoring.model, path=path))
+        arrays = tuple(_copied(run, each) for each in scoring.inputs.arrays)
+        model, inputs = replace(scoring.model, path=path), replace(scoring.inputs, arrays=arrays)
+        scoring = replace(scoring, model=model, inputs=inputs)
     given = Workspace(
-        files=(_table_file(run, table, dialect),),
+        files=(
+            _table_file(run, table, dialect),
+            *([] if embeddings is None else [_table_file(run, embeddings, role=EMBEDDINGS)]),
+        ),
         roles=finished.table.roles,
         settings=finished.settings,
         model=scoring.model if isinstance(scoring, ModelScoring) else None,
@@ -69,7 +76,7 @@ def keep_run(
     )
     folder = make_folder(run.folder / OUT)
     for each, content in files.items():
-        write_file(folder / each, content)
+        keep_file(folder / each, content)
     keep_compared(run, finished, named)
     _keep_found(run, given, finished, source_digest)
     facts = {"rows": finished.table.rows, **found_facts(finished)}
@@ -129,16 +136,23 @@ def compared_of(run: StoredRun) -> ComparedRun:
     return replace(found, name=run.name)
 
 
-def _table_file(run: StoredRun, table: Path, dialect: Dialect | None) -> TableFile:
+def _table_file(
+    run: StoredRun, table: Path, dialect: Dialect | None = None, role: str | None = None
+) -> TableFile:
     table = Path(os.path.expanduser(table)).absolute()
     if table.is_dir():
         return TableFile(table, table.name, str(table.stat().st_mtime_ns), dialect=dialect)
     path = _copy(run, table)
-    return TableFile(path, table.name, path.name, dialect=dialect)
+    return TableFile(path, table.name, path.name, role, dialect)
+
+
+def _copied(run: StoredRun, array: ArrayInput) -> ArrayInput:
+    assert array.file.path is not None
+    return replace(array, file=replace(array.file, path=_copy(run, array.file.path, ".npy")))
 
 
 def _copy(run: StoredRun, path: Path, suffix: str = "") -> Path:
     place = run.files / f"{file_digest(path)}{suffix}"
     with path.open("rb") as source:
-        write_file(place, lambda file: shutil.copyfileobj(source, file))
+        keep_file(place, lambda file: shutil.copyfileobj(source, file))
     return place

@@ -92,6 +92,7 @@ def for_classes(settings: Settings, method: ClassMethod) -> Settings:
         "auto": ("take",),
         "columns": ("segments", "bins"),
         "tree": ("max_depth", "min_leaf"),
+        "layer": ("max_depth", "min_leaf"),
     }[kind]
     chosen = _only(settings, "fractions", "seed", "use_validation", *kept)
     return replace(chosen, partition=kind, calibrator=method)

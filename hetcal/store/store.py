@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from hetcal.errors import StoreError
-from hetcal.store.files import make_folder, told_errors, write_file
+from hetcal.store.files import keep_file, make_folder, told_errors
 from hetcal.version import __version__
 
 FORMAT = 1
@@ -93,7 +93,7 @@ class StoredRun:
         """Keep bytes under their digest."""
         path = self.files / f"{hashlib.sha256(content).hexdigest()}{suffix}"
         if not path.exists():
-            write_file(path, content)
+            keep_file(path, content)
         return path
 
     @property
@@ -105,7 +105,7 @@ class StoredRun:
         """Keep a result under a key that changes with all that it depends on."""
         folder = make_folder(self._results)
         self.forget_old_results()
-        write_file(folder / key, lambda file: pickle.dump(result, file, pickle.HIGHEST_PROTOCOL))
+        keep_file(folder / key, lambda file: pickle.dump(result, file, pickle.HIGHEST_PROTOCOL))
 
     def has_result(self, key: str) -> bool:
         """Whether this version has kept a result, without reading it."""
@@ -261,7 +261,7 @@ class Store:
 
     def _write(self, index: sqlite3.Connection, run: StoredRun) -> None:
         record = run.record()
-        write_file(run.folder / "state.json", json.dumps(record, indent=1).encode())
+        keep_file(run.folder / "state.json", json.dumps(record, indent=1).encode())
         short = {key: value for key, value in record.items() if key not in ("state", "past")}
         row = run.id, run.changed.isoformat(), json.dumps(short)
         index.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", row)

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,11 @@ from hetcal.artifacts.artifact import (
     new_row_notes,
     open_artifact,
     score_with_artifact,
+    with_arrays,
 )
 from hetcal.artifacts.report import names_of_given
+from hetcal.data.array_files import ArrayFile, open_array, with_embeddings
+from hetcal.data.budget import budget
 from hetcal.data.columns import Kinds
 from hetcal.data.reading import Source, file_per_role, from_path, one_file, read_file
 from hetcal.data.scores import Scores
@@ -23,6 +26,7 @@ from hetcal.data.splits import Split
 from hetcal.data.table import Table, make_table
 from hetcal.jobs.process import Call
 from hetcal.models.network import NetworkSettings
+from hetcal.models.sandbox import GIB, Limits, confine
 from hetcal.models.scoring import (
     ModelScoring,
     Scoring,
@@ -52,10 +56,12 @@ from hetcal.store.keys import (
     trial,
 )
 from hetcal.store.store import Store, StoredRun
-from hetcal.store.workspace import TableFile, Workspace, workspace_of
+from hetcal.store.workspace import EMBEDDINGS, TableFile, Workspace, workspace_of
 
 READ = 0.5  # share of the work that is done when the table has been read, without its scheme
 PAUSE = 0.2  # seconds between two looks at a training
+READING = 600  # seconds that a table may take to be read
+LIBRARIES, COPIES = 6 * GIB, 4  # memory of a process without a table, and of its table at most
 
 
 def kept_call(run: StoredRun, key: str, function: Callable[..., Any], *given: Any) -> Call:
@@ -79,10 +85,18 @@ def keep_found(
 def read_source(
     files: Sequence[TableFile], texts: Sequence[str], progress: Progress = silent
 ) -> Source:
-    """Read the table of a run: one file, one for each role, or a folder.
+    """Read the table of a run: one file, one for each role, or a folder; and its embeddings.
 
     The columns of `texts` keep the text of the file.
     """
+    source = _read_rows([each for each in files if each.role != EMBEDDINGS], texts, progress)
+    for each in files:
+        if each.role == EMBEDDINGS:
+            source = with_embeddings(source, read_array(each.path, EMBEDDINGS, each.name))
+    return source
+
+
+def _read_rows(files: Sequence[TableFile], texts: Sequence[str], progress: Progress) -> Source:
     kinds: Kinds = dict.fromkeys(texts, "category")
     if len(files) == 1 and os.path.isdir(files[0].path):
         return from_path(files[0].path, kinds=kinds, progress=progress)
@@ -94,6 +108,15 @@ def read_source(
             return one_file(reading)
         readings[file.role] = reading
     return file_per_role(readings)
+
+
+def read_shut_in(
+    files: Sequence[TableFile], texts: Sequence[str], progress: Progress = silent
+) -> Source:
+    """Read the table of a run, in a process that is given a limit on time and memory for it."""
+    memory = LIBRARIES + COPIES * budget()
+    confine(Limits(READING, memory, file_bytes=memory, files=1_024))
+    return read_source(files, texts, progress)
 
 
 def find_scheme(
@@ -182,14 +205,30 @@ def _kept_choice(run: StoredRun, table: Table, scores: Scores, settings: Setting
 
 
 def score_file(
-    artifact: Path, table: Path, name: str, progress: Progress = silent
+    artifact: Path,
+    table: Path,
+    name: str,
+    arrays: Mapping[str, tuple[Path, str]],
+    progress: Progress = silent,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Score the rows of a file with an artifact that is kept under its digest; add notes."""
+    """Score the rows of a file with an artifact that is kept under its digest; add notes.
+
+    `arrays` are path and name of those of the new rows, by input; `EMBEDDINGS` is none.
+    """
     opened = open_artifact(artifact.read_bytes(), artifact.parent)
     reading, scoring = between(progress, 0.0, READ_SHARE), between(progress, READ_SHARE, 1.0)
-    rows = read_file(table, name=name, kinds=opened.kinds, progress=reading)
+    rows = one_file(read_file(table, name=name, kinds=opened.kinds, progress=reading))
+    files = {each: read_array(path, each, shown) for each, (path, shown) in arrays.items()}
+    if EMBEDDINGS in files:
+        rows = with_embeddings(rows, files.pop(EMBEDDINGS))
+    opened, notes = with_arrays(opened, files, len(rows.frame))
     scored = score_with_artifact(opened, rows.frame, rows.digest, scoring)
-    return scored, [*rows.notes, *new_row_notes(opened, rows.frame, scored)]
+    return scored, [*rows.notes, *notes, *new_row_notes(opened, rows.frame, scored)]
+
+
+def read_array(path: Path, wanted: str, name: str, progress: Progress = silent) -> ArrayFile:
+    """Open an array that is kept in a run; what has to be unpacked is put beside it."""
+    return open_array(path, wanted, path.parent, name=name)
 
 
 @dataclass
@@ -214,6 +253,7 @@ class ScoreRows:
             output=scoring.output,
             positive_unit=scoring.positive_unit,
             layer=scoring.layer,
+            rows=self.table.row_numbers(),
         )
         self._job.watch(progress)
         keep_found(self.run, self.key, _result_of, (self._job,), progress)

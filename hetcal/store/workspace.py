@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from hetcal.choices import ClassMethod
+from hetcal.data.array_files import ArrayFile
 from hetcal.data.table import Roles
 from hetcal.data.text import Dialect
 from hetcal.digests import file_digest
 from hetcal.errors import ModelError
 from hetcal.models.file import ModelFile, described, inspect_model
-from hetcal.models.inputs import InputColumns
+from hetcal.models.inputs import ArrayInput, InputColumns
 from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring
 from hetcal.models.steps import ColumnStep, InputSteps
 from hetcal.models.training import TrainedNetwork
@@ -24,6 +25,7 @@ from hetcal.runs.settings import Settings
 from hetcal.store.store import StoredRun
 
 ALL_ROWS = 0
+EMBEDDINGS = "embeddings"  # the role of a file with an array of them, beside those of the rows
 RECOMMENDED = Settings(partition="auto")
 Plain = TypeVar("Plain", Roles, Settings, Dialect, ColumnScoring, ColumnStep)
 
@@ -43,7 +45,7 @@ class TableFile:
 class Workspace:
     """Everything the user gave or chose; every result is a function of it."""
 
-    files: tuple[TableFile, ...] = ()  # one, or one per role
+    files: tuple[TableFile, ...] = ()  # one, or one per role, and embeddings beside them
     roles: Roles | None = None
     guessed: tuple[tuple[str, str], ...] = ()  # fields of the roles and their unconfirmed guesses
     settings: Settings = field(default_factory=lambda: RECOMMENDED)
@@ -161,6 +163,7 @@ def _scoring_state(scoring: Scoring, run: StoredRun) -> dict[str, Any]:
         "model": _model_state(scoring.model, run),
         "inputs": scoring.inputs.columns,
         "steps": [asdict(each) for each in scoring.inputs.steps.steps],
+        "arrays": [_array_state(each, run) for each in scoring.inputs.arrays],
         "output": scoring.output,
         "positive_unit": scoring.positive_unit,
         "layer": scoring.layer,
@@ -172,9 +175,21 @@ def _scoring(state: Mapping[str, Any], run: StoredRun) -> Scoring:
         return _plain(ColumnScoring, state)
     # Runs of before have no steps.
     steps = InputSteps(tuple(_plain(ColumnStep, each) for each in state.get("steps", ())))
-    inputs = InputColumns(_tuples(state["inputs"]), steps)
+    arrays = tuple(_array(each, run) for each in state.get("arrays", ()))
+    inputs = InputColumns(_tuples(state["inputs"]), steps, arrays)
     rest = state["output"], state["positive_unit"], state["layer"]
     return ModelScoring(_model(state["model"], run), inputs, *rest)
+
+
+def _array_state(array: ArrayInput, run: StoredRun) -> dict[str, Any]:
+    path = None if array.file.path is None else _place(array.file.path, run)
+    return {**asdict(array), "file": {**asdict(array.file), "path": path}}
+
+
+def _array(state: Mapping[str, Any], run: StoredRun) -> ArrayInput:
+    facts = {name: _tuples(value) for name, value in state["file"].items()}
+    file = ArrayFile(**{**facts, "path": run.folder / state["file"]["path"]})
+    return ArrayInput(state["input"], file, state["scale"])
 
 
 def about(workspace: Workspace) -> dict[str, Any]:

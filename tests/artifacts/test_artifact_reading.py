@@ -15,6 +15,7 @@ from hetcal.errors import ArtifactError, HetcalError
 from hetcal.models.scoring import ColumnScoring
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
+from tests.artifacts.repacked import repacked
 
 EMPTY = sketch_bytes(sketch_rows(np.zeros(0), np.zeros(0, int), np.zeros(0, int), [7], Grid()))
 COLUMNS = ("p_ant", "p_bee", "p_cow")
@@ -36,17 +37,6 @@ def of_three(kinds):
     scores = scores_from_columns(kinds, COLUMNS, "probability", "digest")
     finished = run(table, scores, Settings(max_depth=2, calibrator="dirichlet"))
     return artifact_bytes(finished, ColumnScoring(COLUMNS, "probability"))
-
-
-def repacked(data, **changes):
-    """The same zip with some entries replaced, or dropped where the change is None."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
-        for name in old.namelist():
-            content = changes.get(name.split(".")[0], old.read(name))
-            if content is not None:
-                new.writestr(name, content)
-    return out.getvalue()
 
 
 def manifest_with(data, **changes):

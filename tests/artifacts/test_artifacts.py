@@ -77,9 +77,9 @@ def test_the_manifest_names_format_versions_digests_and_settings(of_two):
     names, manifest = entries(artifact_bytes(done, scoring))
     assert names == [
         *("manifest.json", "partition.json", "calibrators.json", "metrics.json", "maps.json"),
-        *("train.sketch", "calibration.sketch", "test.sketch"),
+        *("train.sketch", "calibration.sketch", "test.sketch", "digests.json"),
     ]
-    assert manifest["format"] == 2
+    assert manifest["format"] == 3
     assert manifest["libraries"]["numpy"] == np.__version__
     assert manifest["digests"] == {"table": done.table.digest, "model": None}
     assert manifest["settings"]["max_depth"] == 2
@@ -93,8 +93,9 @@ def test_the_manifest_of_three_classes_names_them_and_their_columns(of_three):
     assert names == [
         *("manifest.json", "partition.json", "class_calibrators.json", "metrics.json"),
         *(f"class_{i}/{name}" for i in range(3) for name in (*saved, "evaluation.json")),
+        "digests.json",
     ]
-    assert (manifest["kind"], manifest["format"]) == ("classes", 2)
+    assert (manifest["kind"], manifest["format"]) == ("classes", 3)
     assert manifest["classes"] == ["ant", "bee", "cow"]
     assert manifest["settings"]["calibrator"] == "dirichlet"
     assert manifest["scoring"] == {"columns": list(COLUMNS), "kind": "probability"}

@@ -26,6 +26,7 @@ from hetcal.results.overconfidence import diagnose
 from hetcal.runs.run import maps_in_words
 from hetcal.runs.run import run as run_table
 from hetcal.runs.settings import Settings
+from tests.artifacts.repacked import changed
 
 CLASSES = ("ant", "bee", "cow")
 COLUMNS = tuple(f"p_{name}" for name in CLASSES)
@@ -177,18 +178,6 @@ def test_a_class_without_calibration_rows_is_not_shown_and_all_others_are(kinds,
     assert saved.view(2, 50).evaluation.lift == run.view(2).evaluation.lift
     with pytest.raises(ArtifactError, match="'bee' cannot be compared with all others"):
         saved.view(1, 50)
-
-
-def changed(data, name, change):
-    """The same zip with one entry changed, or dropped where the change gives None."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
-        for each in old.namelist():
-            content = old.read(each)
-            content = change(content) if each == name else content
-            if content is not None:
-                new.writestr(each, content)
-    return out.getvalue()
 
 
 def with_fields(data, name, change):

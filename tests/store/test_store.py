@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hetcal.errors import StoreError
-from hetcal.store import files, store
+from hetcal.store import store
 from hetcal.store.store import Store, default_folder
 
 ROOT = Path(__file__).parents[2]
@@ -144,7 +144,7 @@ def test_a_full_disk_leaves_the_run_as_it_was(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(files.os, "fsync", full)
+        patch.setattr(os, "fsync", full)
         with pytest.raises(StoreError, match="disk is full"):
             kept.change(run.id, "x", with_state(label="z"))
         with pytest.raises(StoreError, match="disk is full"):
