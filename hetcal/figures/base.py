@@ -9,6 +9,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from hetcal.errors import without_controls
+
 Part = Mapping[str, Any]
 """A part of a figure, as in Plotly's figure reference."""
 
@@ -29,6 +31,7 @@ PALETTE: Mapping[str, str] = {
 }
 # Below, at and above the base rate.
 DIVERGING = (PALETTE["before"], "#B9B9B9", PALETTE["after"])
+NAME_LENGTH = 34  # characters of a leaf's name that fit beside a chart
 # The most points that one figure sends to the browser.
 MAX_POINTS = 2000
 AXIS: Part = {"automargin": True, "zeroline": False}
@@ -87,6 +90,23 @@ def bars(**trace: Any) -> dict[str, Any]:
     return {"type": "bar", **trace}
 
 
+def heat_map(
+    values: Sequence[Sequence[float]], reach: float, unit: str, words: Sequence[Sequence[str]]
+) -> dict[str, Any]:
+    """Return a trace of coloured cells, row by row; grey is zero, colours end at `reach`."""
+    return {
+        "type": "heatmap",
+        "z": values,
+        "zmin": -reach,
+        "zmax": reach,
+        "colorscale": [[i / 2, ink] for i, ink in enumerate(DIVERGING)],
+        "colorbar": {"title": {"text": unit}, "thickness": 12, "outlinewidth": 0},
+        "xgap": 1,
+        "ygap": 1,
+        **on_hover(words),
+    }
+
+
 def on_hover(words: Sequence[str] | Sequence[Sequence[str]]) -> dict[str, Any]:
     """Return what a trace has that shows these words on hover; those of a grid row by row."""
     return {"hovertext": words, "hovertemplate": "%{hovertext}<extra></extra>"}
@@ -141,6 +161,7 @@ def short_text(text: str, length: int) -> str:
     >>> short_text("job is <admin> or student", 15)
     'job is &lt;admin&gt;…'
     """
+    text = without_controls(text)
     kept = text if len(text) <= length else text[: length - 1].rstrip(" ,") + "…"
     return escape(kept, quote=False)
 
@@ -151,18 +172,21 @@ def wrapped_text(text: str, length: int = 60) -> str:
     >>> wrapped_text("one two three", 8)
     'one two<br>three'
     """
-    plain = " ".join(text.split())
+    plain = without_controls(" ".join(text.split()))
     lines = textwrap.wrap(plain, length, break_long_words=False, break_on_hyphens=False)
     return "<br>".join(escape(line, quote=False) for line in lines)
 
 
-def leaf_name(leaf: int, chosen: bool = False) -> str:
+NO_NAMES: Mapping[int, str] = {}
+
+
+def leaf_name(leaf: int, chosen: bool = False, names: Mapping[int, str] = NO_NAMES) -> str:
     """Name a leaf, in bold if it is chosen; leaf 0 is all rows.
 
-    >>> leaf_name(3), leaf_name(0, chosen=True)
-    ('Leaf 3', '<b>All rows</b>')
+    >>> leaf_name(3), leaf_name(0, chosen=True), leaf_name(3, names={3: "age ≤ 30 (3)"})
+    ('Leaf 3', '<b>All rows</b>', 'age ≤ 30 (3)')
     """
-    name = f"Leaf {leaf}" if leaf else "All rows"
+    name = short_text(names.get(leaf, f"Leaf {leaf}"), NAME_LENGTH) if leaf else "All rows"
     return f"<b>{name}</b>" if chosen else name
 
 

@@ -1,6 +1,6 @@
 """Figures of over-confidence: scores and AUC of train and test rows, leaf by leaf."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, product
 from typing import Any
 
@@ -11,6 +11,7 @@ from hetcal.arrays import Floats
 from hetcal.data.columns import counted
 from hetcal.figures.base import (
     MAX_POINTS,
+    NO_NAMES,
     Panels,
     Part,
     bars,
@@ -57,7 +58,9 @@ def leaf_histogram_figure(
     return draw(traces, 520, title_lines=1, barmode="overlay", bargap=0, annotations=titles, **axes)
 
 
-def leaf_multiples_figure(histograms: ScoreHistograms, density: bool = True) -> go.Figure:
+def leaf_multiples_figure(
+    histograms: ScoreHistograms, density: bool = True, names: Mapping[int, str] = NO_NAMES
+) -> go.Figure:
     """Draw the scores of all leaves side by side on common axes, test filled, train dashed.
 
     Every bin takes four points, so that with 24 bins the first 20 leaves are drawn; the title of
@@ -75,7 +78,7 @@ def leaf_multiples_figure(histograms: ScoreHistograms, density: bool = True) -> 
         for place, leaf in enumerate(drawn)
         for trace in _outlines(histograms, leaf, density, first=place == 0)
     ]
-    words = _multiple_titles(histograms, drawn, len(leaves) - len(drawn))
+    words = _multiple_titles(histograms, drawn, len(leaves) - len(drawn), names)
     titles = [panels.title(i, text, SMALL, left=False) for i, text in enumerate(words)]
     heights = {"title": _height_title(histograms, density), "rangemode": "tozero"}
     return draw(
@@ -88,7 +91,9 @@ def leaf_multiples_figure(histograms: ScoreHistograms, density: bool = True) -> 
     )
 
 
-def overconfidence_figure(diagnosis: pd.DataFrame, selected: int | None = None) -> go.Figure:
+def overconfidence_figure(
+    diagnosis: pd.DataFrame, selected: int | None = None, names: Mapping[int, str] = NO_NAMES
+) -> go.Figure:
     """Draw train and test AUC of all rows, then of each leaf, the largest log-loss gap first.
 
     `diagnosis` is what `hetcal.results.overconfidence.diagnose` returns; the name of the selected
@@ -112,9 +117,9 @@ def overconfidence_figure(diagnosis: pd.DataFrame, selected: int | None = None) 
         )
         for role in ROLES
     ]
-    names = [leaf_name(leaf, leaf == selected) for leaf in ranked["leaf"]]
+    labels = [leaf_name(leaf, leaf == selected, names) for leaf in ranked["leaf"]]
     height = 100 + 30 * len(ranked)
-    return draw([_gap_lines(ranked), *marks], height, x={"title": "AUC"}, y=names_axis(names))
+    return draw([_gap_lines(ranked), *marks], height, x={"title": "AUC"}, y=names_axis(labels))
 
 
 def _bars(histograms: ScoreHistograms, leaf: int, role: int, label: int, density: bool) -> Part:
@@ -188,11 +193,11 @@ def _bin_words(bins: Sequence[str], rows: Sequence[int]) -> list[str]:
 
 
 def _multiple_titles(
-    histograms: ScoreHistograms, leaves: Sequence[int], left_out: int
+    histograms: ScoreHistograms, leaves: Sequence[int], left_out: int, names: Mapping[int, str]
 ) -> list[str]:
     test = histograms.rows[:, ROLES.index("test")].sum(axis=(1, 2))
     titles = [
-        f"{leaf_name(leaf)}<br>n = {test[histograms.leaves.index(leaf)]:,} test rows"
+        f"{leaf_name(leaf, names=names)}<br>n = {test[histograms.leaves.index(leaf)]:,} test rows"
         for leaf in leaves
     ]
     if left_out:

@@ -1,7 +1,7 @@
 """Figures and tables of the result on test rows: before and after calibration on the same axes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -12,10 +12,12 @@ from hetcal.calibrators.class_calibrator import ClassCalibrator
 from hetcal.data.columns import counted
 from hetcal.figures.base import (
     AXIS,
+    NO_NAMES,
     Part,
     bars,
     colour,
     draw,
+    heat_map,
     interval,
     leaf_marks,
     leaf_name,
@@ -26,6 +28,7 @@ from hetcal.figures.base import (
     short_text,
     translucent,
     unmoved,
+    wrapped_text,
     zero_line,
 )
 from hetcal.metrics.curves import OperatingPoint, PrecisionRecallCurve, ReliabilityCurve, RocCurve
@@ -207,11 +210,14 @@ def _head(x: float, text: str) -> Part:
     return {"text": text, **edge, "yref": "paper", "showarrow": False, "align": "left"}
 
 
-def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Figure:
-    """Draw what each leaf contributes to the lift in AUC, with 95 % intervals.
+def leaf_lift_figure(
+    leaves: pd.DataFrame, selected: int | None = None, names: Mapping[int, str] = NO_NAMES
+) -> go.Figure:
+    """Draw what each leaf contributes to the lift in AUC, with 95 % intervals, the largest first.
 
     `leaves` is that of `Evaluation`. The bars add up to the lift; the selected leaf is outlined.
     """
+    leaves = leaves.sort_values("contribution", ascending=False, kind="stable")
     chosen = [leaf == selected for leaf in leaves["leaf"]]
     shares = bars(
         x=leaves["contribution"].tolist(),
@@ -241,10 +247,38 @@ def leaf_lift_figure(leaves: pd.DataFrame, selected: int | None = None) -> go.Fi
             "tickformat": ".6~f",
             **unmoved(leaves["contribution"].tolist()),
         },
-        y=names_axis([leaf_name(leaf, leaf == selected) for leaf in leaves["leaf"]]),
+        y=names_axis([leaf_name(leaf, leaf == selected, names) for leaf in leaves["leaf"]]),
         shapes=[zero_line()],
         showlegend=False,
         bargap=0.25,
+        margin={"t": 15},
+    )
+
+
+def pair_gain_figure(pairs: pd.DataFrame, names: Mapping[int, str]) -> go.Figure:
+    """Draw what each pair of leaves gained as a map: negative rows across, positive ones down.
+
+    `pairs` is what `hetcal.results.contributions.pair_gains` returns; the cells add up to the lift.
+    """
+    table = pairs.pivot_table("gain", "positive", "negative", dropna=False)
+    words = [
+        [
+            f"positive rows of {wrapped_text(names[one])}<br>negative rows of "
+            f"{wrapped_text(names[zero])}<br>gain {number(gain, sign=True)}"
+            for zero, gain in row.items()
+        ]
+        for one, row in table.iterrows()
+    ]
+    reach = float(table.abs().max(axis=None)) or 0.01
+    heat = heat_map(table.to_numpy().tolist(), reach, "gain", words)
+    places = list(range(len(table)))
+    across = {"tickvals": places, "ticktext": table.columns.tolist(), "showgrid": False}
+    down = {**across, "ticktext": [leaf_name(each, names=names) for each in table.index]}
+    return draw(
+        [heat],
+        max(300, 130 + 24 * len(table)),
+        x={"title": "leaf of the negative row", **across},
+        y={"title": "leaf of the positive row", **down, "autorange": "reversed"},
         margin={"t": 15},
     )
 

@@ -13,6 +13,7 @@ from hetcal.data.columns import counted, row_count
 from hetcal.figures.base import (
     AXIS,
     MAX_POINTS,
+    NO_NAMES,
     Panels,
     Part,
     colour,
@@ -221,7 +222,9 @@ def applied_map_figure(points: pd.DataFrame) -> go.Figure:
 
 
 def applied_multiples_figure(
-    maps: Mapping[int, pd.DataFrame], selected: int | None = None
+    maps: Mapping[int, pd.DataFrame],
+    selected: int | None = None,
+    names: Mapping[int, str] = NO_NAMES,
 ) -> go.Figure:
     """Draw what is applied in every leaf, one small panel each on the same axes.
 
@@ -236,7 +239,7 @@ def applied_multiples_figure(
     across_axis = {"title": "before", "range": [0, reach]}
     axes = panels.axes(across_axis, {"title": "after", "range": [0, reach]}, same_heights=True)
     titles = [
-        panels.title(i, leaf_name(leaf, leaf == selected), 12, left=True)
+        panels.title(i, leaf_name(leaf, leaf == selected, names), 12, left=True)
         for i, leaf in enumerate(shown)
     ]
     points_of_traces = 3 * sum(map(len, shown.values()))

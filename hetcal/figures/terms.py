@@ -11,7 +11,6 @@ import plotly.graph_objects as go
 from hetcal.arrays import Bools, Floats, Ints
 from hetcal.data.columns import row_count
 from hetcal.figures.base import (
-    DIVERGING,
     MAX_POINTS,
     NOT_DIMMED,
     Panels,
@@ -19,6 +18,7 @@ from hetcal.figures.base import (
     bars,
     colour,
     draw,
+    heat_map,
     on_hover,
     scatter,
     short_text,
@@ -166,17 +166,7 @@ def pair_figure(pair: Pair, span: Span) -> go.Figure:
         ]
         for j, second in enumerate(labels[1])
     ]
-    heat = {
-        "type": "heatmap",
-        "z": np.where(rows.T > 0, values.T, np.nan).tolist(),
-        "zmin": -reach,
-        "zmax": reach,
-        "colorscale": [[i / 2, ink] for i, ink in enumerate(DIVERGING)],
-        "colorbar": {"title": {"text": "logit"}, "thickness": 12, "outlinewidth": 0},
-        "xgap": 1,
-        "ygap": 1,
-        **on_hover(words),
-    }
+    heat = heat_map(np.where(rows.T > 0, values.T, np.nan).tolist(), reach, "logit", words)
     sides = [
         {
             "title": short_text(axis.feature.name, 40),

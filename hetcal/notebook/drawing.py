@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pandas as pd
 import plotly.graph_objects as go
 
 from hetcal.artifacts.artifact import Artifact
@@ -22,6 +23,7 @@ from hetcal.figures.results import (
     change_figure,
     class_lift_figure,
     leaf_lift_figure,
+    pair_gain_figure,
     precision_recall_figure,
     reliability_figure,
     roc_figure,
@@ -33,6 +35,7 @@ from hetcal.figures.tree import tree_figure
 from hetcal.notebook.summary import ladder_of
 from hetcal.partitions.terms import Curve, Pair, Terms
 from hetcal.results.applied import Applied, applied_to_leaves
+from hetcal.results.contributions import pair_gains
 from hetcal.results.curves import Curves, leaf_curves, result_curves
 from hetcal.results.histograms import ScoreHistograms, score_histograms
 from hetcal.results.overconfidence import diagnose
@@ -94,10 +97,21 @@ class Shown:
         return score_histograms(cells.train, cells.test, leaves, bins=bins)
 
     @property
+    def names(self) -> dict[int, str]:
+        """Short names of the leaves."""
+        return self.whole.partition.names
+
+    @property
     def applied(self) -> Applied:
         """What is done to the test rows of every leaf."""
         compared, leaves = self.run.comparison, [each.id for each in self.whole.partition.leaves]
         return applied_to_leaves(compared.before, compared.after, leaves)
+
+    @property
+    def pairs(self) -> pd.DataFrame:
+        """What each pair of leaves gained on the test rows."""
+        compared, leaves = self.run.comparison, [each.id for each in self.whole.partition.leaves]
+        return pair_gains(compared.before, compared.after, leaves)
 
     @property
     def with_maps(self) -> Run | SavedRun:
@@ -183,7 +197,7 @@ def _both_classes(shown: Shown) -> Curves:
 
 def _overconfidence(shown: Shown) -> go.Figure:
     cells, leaves = shown.run.role_cells, shown.whole.partition.leaves
-    return overconfidence_figure(diagnose(cells.train, cells.test, leaves), shown.leaf)
+    return overconfidence_figure(diagnose(cells.train, cells.test, leaves), shown.leaf, shown.names)
 
 
 def _maps(shown: Shown) -> go.Figure:
@@ -253,7 +267,10 @@ FIGURES: dict[str, Callable[[Shown], go.Figure]] = {
     "roc": _roc,
     "precision_recall": _precision_recall,
     "reliability": lambda shown: reliability_figure(shown.curves.reliability),
-    "leaf_lift": lambda shown: leaf_lift_figure(shown.run.evaluation.leaves, shown.leaf),
+    "leaf_lift": lambda shown: leaf_lift_figure(
+        shown.run.evaluation.leaves, shown.leaf, shown.names
+    ),
+    "pair_gain": lambda shown: pair_gain_figure(shown.pairs, shown.names),
     "class_lift": _of_classes(
         lambda shown: class_lift_figure(
             shown.whole.evaluation, None if shown.of is None else value_text(shown.of)
@@ -265,11 +282,15 @@ FIGURES: dict[str, Callable[[Shown], go.Figure]] = {
     "tree": lambda shown: tree_figure(shown.run.partition, shown.leaf),
     "overconfidence": _overconfidence,
     "leaf_histogram": lambda shown: leaf_histogram_figure(shown.histograms(), shown.leaf or 0),
-    "leaf_multiples": lambda shown: leaf_multiples_figure(shown.histograms(MULTIPLES_BINS)),
+    "leaf_multiples": lambda shown: leaf_multiples_figure(
+        shown.histograms(MULTIPLES_BINS), names=shown.names
+    ),
     "maps": _maps,
     "slope_intercept": _slope_intercept,
     "applied_map": _applied_map,
-    "applied_multiples": lambda shown: applied_multiples_figure(shown.applied.maps, shown.leaf),
+    "applied_multiples": lambda shown: applied_multiples_figure(
+        shown.applied.maps, shown.leaf, shown.names
+    ),
     "curves": lambda shown: curves_figure(shown.terms),
     "curve": lambda shown: curve_figure(shown.term_of(Curve), logit_span(shown.terms)),
     "pair": lambda shown: pair_figure(shown.term_of(Pair), logit_span(Terms(shown.terms.pairs))),

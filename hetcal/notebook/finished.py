@@ -28,6 +28,7 @@ from hetcal.data.checks import Finding
 from hetcal.data.columns import counted
 from hetcal.data.table import Table
 from hetcal.errors import ArtifactError, HetcalError, ScoreError
+from hetcal.files import write_file
 from hetcal.models.scoring import ColumnScoring, Scoring
 from hetcal.notebook.frames import one_of, to_frame, to_scores
 from hetcal.notebook.page import notebook_page
@@ -221,7 +222,7 @@ class FinishedRun:
                 "The artifact is one file, in a folder that exists.",
                 f"Choose a path such as '{ARTIFACT}'.",
             )
-        target.write_bytes(self._data)
+        write_file(target, self._data)
         return target
 
     def _with_rows(self, what: str) -> Run:

@@ -37,7 +37,7 @@ class LayerPartition(PartitionEstimator):
         self.tree = tree
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **more: Any) -> Self:
-        """Grow the tree on training rows with labels of two classes; it receives `more`."""
+        """Grow the tree on training rows with labels of two or more classes; it receives `more`."""
         template = TreePartition() if self.tree is None else self.tree
         self.tree_ = clone(template).fit(self._frame(X, reset=True), y, sample_weight, **more)
         self.partition_ = self.tree_.partition_

@@ -1,8 +1,9 @@
 """The parts of a partition: features, nodes, and what makes them one sound tree."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -236,6 +237,45 @@ def rule_words(conditions: Sequence[Condition], *, full: bool = False) -> str:
     """Join the conditions of a path: '30 < age ≤ 45 and job is student or missing'."""
     parts = [condition_words(each, full=full) for each in conditions if restricts(each)]
     return " and ".join(parts) or ALL_ROWS
+
+
+MOST_IN_NAME = 3  # conditions of a path that a short name has, if they tell it apart
+
+
+def short_names(found: Sequence[Sequence[Condition]]) -> list[str]:
+    """Name paths by two or three of their conditions that no other path has together.
+
+    The first of a path come first. A category stands alone where no other column has it.
+
+    Examples
+    --------
+    >>> contract = Feature("contract", "category", ("monthly", "two years"))
+    >>> monthly, long = (Condition(contract, categories=(each,)) for each in contract.categories)
+    >>> age = Feature("age", "number", whole=True)
+    >>> young, old = Condition(age, high=30.5), Condition(age, low=30.5)
+    >>> short_names([(monthly, young), (monthly, old), (long,)])
+    ['monthly · age ≤ 30', 'monthly · age > 30', 'two years']
+    """
+    features = {each.feature.name: each.feature for path in found for each in path}
+    columns = Counter(name for each in features.values() for name in each.categories)
+    words = [[_short_words(each, columns) for each in path if restricts(each)] for path in found]
+    times = Counter(names for path in words for names in _some_of(path))
+    return [
+        " · ".join(next((each for each in _some_of(path) if times[each] == 1), path)) or ALL_ROWS
+        for path in words
+    ]
+
+
+def _some_of(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for size in range(min(2, len(words)), min(MOST_IN_NAME, len(words)) + 1):
+        yield from combinations(words, size)
+
+
+def _short_words(condition: Condition, columns: Mapping[str, int]) -> str:
+    names = condition.categories
+    if len(names) == 1 and columns[names[0]] == 1 and len(names[0]) > 3:
+        return shown(names[0])
+    return condition_words(condition).removesuffix(" (or missing)")
 
 
 def restricts(condition: Condition) -> bool:

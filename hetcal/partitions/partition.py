@@ -28,6 +28,7 @@ from hetcal.partitions.nodes import (
     paths,
     read_tree_fields,
     rule_words,
+    short_names,
     shown,
     tree_fields,
 )
@@ -220,6 +221,14 @@ class Partition:
             )
             for number, node in enumerate(self._leaf_nodes, start=1)
         )
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """Short names of the leaves, no two alike: a few conditions, then the number."""
+        words = short_names([each.conditions for each in self.leaves])
+        return {
+            leaf.id: f"{name} ({leaf.id})" for leaf, name in zip(self.leaves, words, strict=True)
+        }
 
     @cached_property
     def _leaf_nodes(self) -> tuple[int, ...]:

@@ -1,6 +1,6 @@
-"""How much each leaf contributes to the lift in AUC, with intervals."""
+"""Where the lift in AUC comes from: leaf by leaf with intervals, and by pairs of leaves."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from hetcal.arrays import Floats, Groups, Ints
-from hetcal.cells.cells import Cells, ascending_order
+from hetcal.cells.cells import Cells, ascending_order, leaf_positions
 from hetcal.compiled import use_compiled
 from hetcal.metrics.delong import CONFIDENCE, error_of
 from hetcal.metrics.ranking import class_variance, mean_influence
@@ -57,6 +57,71 @@ def lift_contributions(
             "contribution_high": contribution + half,
         }
     )
+
+
+PAIR_COLUMNS = ("positive", "negative", "share", "before", "after", "gain")
+
+
+def pair_gains(before: Cells, after: Cells, leaves: Sequence[int]) -> pd.DataFrame:
+    """Divide the lift among the ordered pairs of leaves: the paper's partition-calibrated AUC.
+
+    The AUC is the share of pairs of a positive and a negative row that are in order, so it is a sum
+    over the leaf of the one and the leaf of the other. The gains of all pairs add up to the lift;
+    within a leaf an increasing map gains nothing.
+
+    Returns
+    -------
+    DataFrame
+        One row per pair: `positive` and `negative`, the leaves of the two rows; of all pairs of
+        rows, the `share` that is in these leaves, and of it what is in order `before` and `after`,
+        ties counting half; `gain`, their difference. NaN with one class only.
+    """
+    count = len(leaves)
+    parts = np.full((3, count, count), np.nan)
+    positive = before.y == 1
+    if before.weight[positive].any() and before.weight[~positive].any():
+        one, zero, (was, _) = before.cached(_ranks_before)
+        now, _ = _ranked(after, one, zero)
+        place = leaf_positions(before.leaf[one], leaves)
+        mass = before.weight[one] / before.weight[one].sum()
+        for column, leaf in enumerate(leaves):
+            others = np.full(one.size, was.mass[was.leaf == leaf].sum())
+            for part, below in zip(parts, (others, was.below(leaf), now.below(leaf)), strict=True):
+                part[:, column] = np.bincount(place, mass * below, count)
+    share, was_ordered, is_ordered = (each.ravel() for each in parts)
+    sides = np.repeat(list(leaves), count), np.tile(list(leaves), count)
+    numbers = *sides, share, was_ordered, is_ordered, is_ordered - was_ordered
+    return pd.DataFrame(dict(zip(PAIR_COLUMNS, numbers, strict=True)))
+
+
+MOST_TOLD = 5
+
+
+def gains_in_words(pairs: pd.DataFrame, names: Mapping[int, str]) -> list[str]:
+    """Say which pairs of leaves gained most, the largest first, and where order was lost.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        What `pair_gains` returns.
+    names : mapping
+        Of leaves.
+
+    Examples
+    --------
+    >>> pairs = pd.DataFrame([(1, 2, 0.5, 0.3, 0.4, 0.1)], columns=PAIR_COLUMNS)
+    >>> print(*gains_in_words(pairs, {1: "monthly", 2: "yearly"}))
+    Positive rows of monthly against negative rows of yearly: +0.1000, in order 60.0 % of the time \
+before and 80.0 % after.
+    """
+    moved = pairs[pairs["gain"].abs() > 0]
+    told = moved.loc[moved["gain"].abs().sort_values(ascending=False, kind="stable").index]
+    return [
+        f"Positive rows of {names[one]} against negative rows of {names[zero]}: {gain:+.4f}, in "
+        f"order {100 * before / share:.1f} % of the time before and {100 * after / share:.1f} % "
+        "after."
+        for one, zero, share, before, after, gain in told.head(MOST_TOLD).itertuples(index=False)
+    ]
 
 
 class _Gains:

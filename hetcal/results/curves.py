@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from hetcal.cells.cells import Cells
 from hetcal.metrics.classes import ClassMetrics
@@ -15,7 +16,7 @@ from hetcal.metrics.curves import (
     reliability_curve,
     threshold_curves,
 )
-from hetcal.metrics.metrics import CALIBRATION_BINS, Metrics, measure_cells
+from hetcal.metrics.metrics import CALIBRATION_BINS, Metrics, auc, measure_cells
 from hetcal.results.evaluation import Comparison, Evaluation
 
 RARER = 15  # rows of the rarer class of a leaf for each bin of its reliability
@@ -85,6 +86,20 @@ class _CurvesOf:
         areas = self.found.auc, self.found.average_precision
         roc, precision_recall = threshold_curves(self.name, cells, *areas)
         return Curves((roc,), (precision_recall,), (reliability_curve(self.name, cells),))
+
+
+def rate_weights(comparison: Comparison) -> pd.DataFrame:
+    """Return the AUC if the logit of its leaf's rate is added to each score.
+
+    Returns
+    -------
+    DataFrame
+        `weight` of the logit of the rate, from 0, the model as it is; `auc`.
+    """
+    before, rate = comparison.before, comparison.tree.centre
+    weights = np.arange(0, 2.01, 0.1)
+    areas = [auc(before.y, before.centre + each * rate, before.given_weight) for each in weights]
+    return pd.DataFrame({"weight": weights, "auc": areas})
 
 
 def points_of_rate(comparison: Comparison, rate: float) -> tuple[OperatingPoint, OperatingPoint]:

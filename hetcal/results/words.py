@@ -19,7 +19,8 @@ DEFINITIONS = {
     "Higher is better.",
     "Lift": "AUC after minus AUC before on the same test rows, with DeLong's 95 % confidence "
     "interval for paired scores, which allows for few rows; there is none with fewer than 12 rows "
-    "of a class, or where one row decides. In percent: 100 · (AUC after / AUC before − 1).",
+    "of a class, or where fewer than three rows decide. In percent: 100 · (AUC after / AUC before "
+    "− 1).",
     "Without the model": "The same scheme fitted and applied with a constant score: what the "
     "columns reach on their own. For maps of leaves it is the tree alone, where every row has the "
     "rate of its leaf.",
@@ -241,9 +242,12 @@ def _same(evaluation: Evaluation) -> list[str]:
 def _unclear(evaluation: Evaluation) -> list[str]:
     lift, better = evaluation.lift, evaluation.loss.low > 0
     unless = ", unless you need calibrated probabilities" if better else ""
-    found = "the change in ranking is not significant."
-    zero = "" if math.isnan(lift.low) else ", which includes zero"
+    found, zero = "the change in ranking is not significant.", ", which includes zero"
+    if math.isnan(lift.low):
+        found, zero = "whether the ranking gets better is not known.", ""
     measured = f"{_measured(evaluation).removesuffix('.')}{zero}."
+    if not math.isnan(lift.detectable):
+        measured += f" A lift under {lift.detectable:.4f} would mostly not have been detectable."
     return [f"Leave your model as it is{unless}: {found}", measured, loss_in_words(evaluation)]
 
 

@@ -9,7 +9,7 @@ from hetcal.arrays import Floats, Groups, Ints, Labels
 from hetcal.choices import KINDS, Kind, optional_name
 from hetcal.data.scores import Scores
 from hetcal.data.splits import Split, draw_folds
-from hetcal.data.table import Table
+from hetcal.data.table import Table, require_features
 from hetcal.errors import PartitionError, did_you_mean
 from hetcal.partitions.auc_gain import AucGainPartition
 from hetcal.partitions.columns import ColumnsPartition
@@ -94,6 +94,7 @@ def ensemble_rows(
 
     With a `tree` no training rows are needed.
     """
+    require_features(table.roles)
     held = held_out(split, settings)
     most = held.size if table.classes else MAX_HELD  # maps of classes are fitted on all rows
     grown_on = split.train if tree is None else split.train[:0]
@@ -221,6 +222,7 @@ def grow_partition(
         return _grow_segments(table, split.train, settings)
     if settings.partition == "layer":
         return _grow_on_layer(table, split.train, settings, scores)
+    require_features(table.roles)
     if settings.partition in READ_SCORES:
         return _grow_on_scores(table, split.validation, settings, scores)
     return _grow_tree(table, split.train, settings, progress)

@@ -27,7 +27,7 @@ from hetcal.data.splits import (
     split_by_fraction,
     split_by_time,
 )
-from hetcal.data.table import Table, time_numbers
+from hetcal.data.table import Table, require_features, time_numbers
 from hetcal.digests import text_digest
 from hetcal.errors import PartitionError, ScoreError, SplitError
 from hetcal.metrics.classes import one_against_rest
@@ -317,9 +317,8 @@ class Run:
         if min_rows is not None:
             settings = replace(settings, min_rows=min_rows)
         table, scores, rows = self.table.view(number), self.scores.view(number), self.split.train
-        partition = self.partition.counting(
-            table.X.iloc[rows], table.y[rows], table.weight_of(rows)
-        )
+        columns = readable(self.partition, table.frame, self.scores).iloc[rows]
+        partition = self.partition.counting(columns, table.y[rows], table.weight_of(rows))
         leaves = [each.id for each in partition.leaves]
         cells = role_cells(table, scores, self.split, self.leaf, leaves, table.rows)
         maps = LeafCalibrator(min_rows=settings.min_rows).fit_cells(cells.calibration, leaves)
@@ -441,6 +440,8 @@ def run(
     HetcalError
         When the rows cannot be split, scored or calibrated.
     """
+    if partition is None and settings.partition not in ("layer", "columns"):
+        require_features(table.roles)
     split, growth = split_table(table, settings), None
     about_table, waiting = tuple(check_table(table, split)), not isinstance(scores, Scores)
     if waiting:

@@ -29,7 +29,7 @@ CHOOSING = ("auto", "best")
 ENSEMBLES = (*CHOOSING, "forest", "boosted", "additive", "stacked")
 """Schemes of more than one partition, or of a choice among schemes."""
 
-FOR_CLASSES = (*CHOOSING, "tree", "columns")
+FOR_CLASSES = (*CHOOSING, "tree", "layer", "columns")
 """Partitions for more than two classes."""
 
 READ_SCORES = ("auc-gain", "instability")

@@ -9,6 +9,7 @@ from hetcal.figures.base import PALETTE
 from hetcal.figures.results import (
     change_figure,
     leaf_lift_figure,
+    pair_gain_figure,
     precision_recall_figure,
     reliability_figure,
     roc_figure,
@@ -187,3 +188,16 @@ def test_where_no_leaf_changes_the_axis_stays_small():
     leaves = LEAVES.assign(contribution=0.0, contribution_low=0.0, contribution_high=0.0)
     assert leaf_lift_figure(leaves).layout.xaxis.range == (-0.01, 0.01)
     assert leaf_lift_figure(LEAVES).layout.xaxis.range is None
+
+
+def test_the_map_of_pairs_of_leaves_has_positive_rows_down_and_negative_rows_across():
+    pairs = pd.DataFrame(
+        {"positive": [1, 1, 2, 2], "negative": [1, 2, 1, 2], "gain": [0.0, 0.03, -0.01, 0.0]}
+    )
+    figure = pair_gain_figure(pairs, {1: "a < 1 (1)", 2: "a ≥ 1 (2)"})
+    (heat,) = figure.data
+    assert np.array_equal(heat.z, [[0.0, 0.03], [-0.01, 0.0]])
+    assert (heat.zmin, heat.zmax) == (-0.03, 0.03)
+    assert "positive rows of a &lt; 1 (1)<br>negative rows of a ≥ 1 (2)" in heat.hovertext[0][1]
+    assert heat.hovertext[1][0].endswith("gain -0.0100")
+    assert figure.layout.yaxis.title.text == "leaf of the positive row"

@@ -179,3 +179,31 @@ def test_whole_numbers_are_believed_only_where_it_is_certain():
     assert rule["with gaps"] == "x ≤ 4 (or missing)"
     assert rule["floats"] == "x ≤ 4.5"
     assert not fitted.partition_.features[0].whole
+
+
+def test_no_two_leaves_of_a_large_tree_have_the_same_short_name():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(rng.normal(size=(6_000, 4)).round(1), columns=list("abcd"))
+    y = (rng.random(6_000) < 0.5).astype(int)
+    partition = TreePartition(6, min_samples_leaf=30).fit(frame, y).partition_
+    names = [each.rpartition(" (")[0] for each in partition.names.values()]
+    assert len(set(names)) == len(partition.leaves) > 20
+    for leaf, name in zip(partition.leaves, names, strict=True):
+        assert set(name.split(" · ")) <= set(leaf.rule.split(" and "))
+
+
+def test_a_category_of_two_columns_is_named_with_its_column():
+    columns = Feature("home", "category", ("north", "south")), JOB
+    again = Feature("work", "category", ("north", "south"))
+    nodes = (split(columns[0], ("north",)), Node(4, 0.2), Node(6, 0.7))
+    assert list(Partition(columns[:1], nodes).names.values()) == ["north (1)", "south (2)"]
+    nodes = (
+        split(columns[0], ("north",), left=1, right=4),
+        split(again, ("north",), left=2, right=3),
+        *[Node(1, 0.5)] * 3,
+    )
+    assert list(Partition((columns[0], again), nodes).names.values()) == [
+        "home is north · work is north (1)",
+        "home is north · work is south (2)",
+        "home is south (3)",
+    ]

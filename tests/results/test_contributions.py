@@ -5,6 +5,7 @@ from scipy.stats import norm
 
 from hetcal.cells.cells import Cells
 from hetcal.metrics.delong import paired_delong
+from hetcal.results import contributions
 from hetcal.results.contributions import lift_contributions
 
 LEAVES = [1, 2, 3, 4]
@@ -130,3 +131,30 @@ def test_rows_that_repeat_in_their_groups_make_no_contribution_surer():
     parts = (each[rows] for each in (y, before, after, leaf))
     thrice = divided(*parts, LEAVES, group=rows.astype(str))
     assert thrice.to_numpy() == pytest.approx(once.to_numpy(), rel=0.01, abs=1e-4)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gains_of_pairs_of_leaves_are_means_over_pairs_of_rows_and_add_up_to_the_lift(weighted):
+    y, before, after, leaf = sample(300)
+    weight = np.random.default_rng(1).exponential(size=300) if weighted else None
+    cells = (Cells.of_rows(scores, y, leaf, weight) for scores in (before, after))
+    found = contributions.pair_gains(*cells, LEAVES)
+    w = np.ones(300) if weight is None else weight
+    w1, w0 = w[y == 1] / w[y == 1].sum(), w[y == 0] / w[y == 0].sum()
+    rows = pair_gains(y, before, after)
+    for one, zero, share, gain in found[["positive", "negative", "share", "gain"]].to_numpy():
+        inside = np.outer(w1 * (leaf[y == 1] == one), w0 * (leaf[y == 0] == zero))
+        assert share == pytest.approx(inside.sum(), abs=1e-12)
+        assert gain == pytest.approx((inside * rows).sum(), abs=1e-12)
+    lift = paired_delong(y, before, after, weight)
+    assert found["share"].sum() == pytest.approx(1, abs=1e-12)
+    assert found["after"].sum() == pytest.approx(lift.after, abs=1e-12)
+    assert found["gain"].sum() == pytest.approx(lift.auc, abs=1e-12)
+    own = found[found["positive"] == found["negative"]]
+    assert own["gain"].to_numpy() == pytest.approx(0, abs=1e-15)
+
+
+def test_pairs_of_leaves_have_no_gain_with_one_class():
+    y, before, after, leaf = sample(50)
+    cells = (Cells.of_rows(scores, np.ones_like(y), leaf) for scores in (before, after))
+    assert contributions.pair_gains(*cells, LEAVES)["gain"].isna().all()

@@ -214,6 +214,7 @@ def test_without_an_interval_there_is_none_to_read():
     without = replace(unknown.lift, se=math.nan, low=math.nan, high=math.nan)
     advice = verdict(replace(unknown, lift=without))
     assert advice.startswith("Leave your model as it is, unless")
+    assert ": whether the ranking gets better is not known. AUC" in advice
     assert "+0.0110, without an interval, because it rests on too few rows or groups." in advice
 
 
