@@ -7,7 +7,7 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,12 @@ from hetcal.choices import (
 )
 from hetcal.cli.options import ALL_INPUTS, NO_GROUP, names
 from hetcal.cli.output import progress_line, run_toml, say, say_notes
+from hetcal.data.array_files import (
+    ArrayFile,
+    open_array,
+    require_rows,
+    with_embeddings,
+)
 from hetcal.data.checks import Finding
 from hetcal.data.columns import Kinds, row_count
 from hetcal.data.demo import write_demo
@@ -38,14 +44,22 @@ from hetcal.errors import (
     ScoreError,
     TableError,
 )
+from hetcal.files import OWNER_ONLY, write_file, write_files
+from hetcal.models.config import ModelInput
 from hetcal.models.file import ModelFile, inspect_model
+from hetcal.models.images import decode_images
 from hetcal.models.inputs import (
+    ArrayInput,
     InputColumns,
-    check_inputs,
+    array_input,
+    check_names,
     float_columns,
     listed_inputs,
     matrix_input,
+    require_arrays,
     suggest_inputs,
+    takes_fractions,
+    unlike_training,
 )
 from hetcal.models.scoring import (
     ColumnScoring,
@@ -79,8 +93,14 @@ TERMS = ("pairs", "increasing", "decreasing")  # options of these
 
 def run_command(options: argparse.Namespace) -> None:
     """Calibrate a table leaf by leaf and write result, artifact and scored test rows."""
+    with tempfile.TemporaryDirectory() as directory:
+        options.unpacked = Path(directory)  # where arrays go that are packed in a file
+        _run(options)
+
+
+def _run(options: argparse.Namespace) -> None:
     store = None if options.keep is None else open_store()
-    require_folder(options.out)
+    require_folder(options.out, options.sign)
     require_model(options.model)
     with progress_line(sys.stderr) as told:
         source = read_table(options, progress=told)
@@ -91,17 +111,12 @@ def run_command(options: argparse.Namespace) -> None:
         refuse_several(options, source.frame)
     roles = roles_of(options, source, many)
     table = make_table(source.frame, roles, source.digest, options.classes)
-    scoring = scoring_of(options, table, score_columns(options, many))
+    scoring = scoring_of(options, table, score_columns(options, many), source.frame)
     source, table = with_texts(options, scoring, source, table, roles)
-    scores = start_rows(table.frame, scoring, table.classes, table.digest)
+    scores = start_rows(table.frame, scoring, table.classes, table.digest, rows=table.row_numbers())
 
     settings, partition = settings_of(options), partition_of(options)
-    notes = list(source.notes)  # said with the first findings, after what refuses the input
-
-    def say_findings(findings: Iterable[Finding]) -> None:
-        say_notes((*notes, *(each.message for each in findings)))
-        notes.clear()
-
+    say_findings = _findings_teller(source.notes, table, scoring, settings)
     with progress_line(sys.stderr) as told:
         told(0.0, "Checking the table")
         from hetcal.artifacts.artifact import artifact_bytes
@@ -124,17 +139,49 @@ def run_command(options: argparse.Namespace) -> None:
     named = names_of_given(Path(options.table).name, source.digest, scoring)
     files = {
         "result.json": result_json(finished, named).encode(),
-        "artifact.zip": artifact_bytes(finished, scoring),
+        "artifact.zip": artifact_bytes(finished, scoring, key_of(options.sign)),
         "partition.json": finished.partition.to_json().encode(),
         "scored.parquet": table_bytes(scored, "scored.parquet"),
         "run.toml": run_toml(_repeated(options.given), options.out),
     }
-    options.out.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        (options.out / name).write_bytes(content)
+    options.out.mkdir(OWNER_ONLY, parents=True, exist_ok=True)
+    write_files({options.out / name: content for name, content in files.items()})
     say(f"Written to {options.out}: {', '.join(files)}")
     if store is not None:
         _keep(store, options, scoring, finished, partition, files, named, source.digest)
+
+
+def _findings_teller(
+    given: Sequence[str], table: Table, scoring: Scoring, settings: Settings
+) -> Callable[[Sequence[Finding]], None]:
+    """Return what says findings: notes with the first, after what refuses the input."""
+    notes, about_scales = list(given), list[str]()
+
+    def tell(findings: Sequence[Finding]) -> None:
+        if not about_scales:
+            about_scales.extend(_about_scales(table, scoring, settings, findings))
+            notes.extend(about_scales)
+        say_notes((*notes, *(each.message for each in findings)))
+        notes.clear()
+
+    return tell
+
+
+def _about_scales(
+    table: Table, scoring: Scoring, settings: Settings, findings: Sequence[Finding]
+) -> list[str]:
+    """Say that inputs do not look like those of the training, and what scales do to the scores."""
+    if not isinstance(scoring, ModelScoring):
+        return []
+    unlike = unlike_training(scoring.model, scoring.inputs, table.frame)
+    if unlike is None and all(each.code != "saturated-score" for each in findings):
+        return []
+    from hetcal.models.trial import scales_in_words, try_scales
+    from hetcal.runs.run import split_table
+
+    tried = try_scales(table, split_table(table, settings), scoring)
+    said = [] if unlike is None else [f"{unlike} That is what --scale is for."]
+    return [*said, scales_in_words(tried)]
 
 
 def _keep(
@@ -149,7 +196,7 @@ def _keep(
 ) -> None:
     from hetcal.store.finished import keep_run
 
-    parts = scoring, finished, partition, files, named, source_digest
+    parts = scoring, finished, partition, files, named, source_digest, options.embeddings
     kept = keep_run(store, options.keep, options.table, _dialect(options), *parts)
     say(f"Kept as '{kept.name}': hetcal runs show {kept.id}, or Runs in the app.")
 
@@ -182,20 +229,27 @@ def score_command(options: argparse.Namespace) -> None:
         open_artifact,
         score_with_artifact,
         scored_rows_in_words,
+        with_arrays,
     )
     from hetcal.artifacts.report import table_bytes, with_columns
 
     require_table_file(options.out)
     require_artifact(options.artifact)
+    key = key_of(options.key)
     with tempfile.TemporaryDirectory() as directory, progress_line(sys.stderr) as told:
-        artifact = open_artifact(options.artifact.read_bytes(), Path(directory))
+        artifact = open_artifact(options.artifact.read_bytes(), Path(directory), key)
+        options.unpacked = Path(directory)
         reading, scoring = between(told, 0.0, READ_SHARE), between(told, READ_SHARE, 1.0)
         source = read_table(options, artifact.kinds, reading)
         require_carried(options, source.frame)
+        model = artifact.scoring.model if isinstance(artifact.scoring, ModelScoring) else None
+        _refuse_useless("array", options.array and not model, "the scores come from columns")
+        arrays = {} if model is None else _opened_arrays(options, model, source.frame)
+        artifact, about_arrays = with_arrays(artifact, arrays, len(source.frame))
         scored = score_with_artifact(artifact, source.frame, source.digest, scoring)
     written = with_columns(scored, carried_columns(options, source.frame))
-    options.out.write_bytes(table_bytes(written, options.out.name))
-    say_notes((*source.notes, *new_row_notes(artifact, source.frame, scored)))
+    write_file(options.out, table_bytes(written, options.out.name))
+    say_notes((*source.notes, *about_arrays, *new_row_notes(artifact, source.frame, scored)))
     say(f"{scored_rows_in_words(scored)} scored: {options.out}")
 
 
@@ -220,7 +274,7 @@ def speed_command(options: argparse.Namespace) -> None:
         measured.append(each)
     say("\n".join(SPEED_NOTES))
     if options.json is not None:
-        options.json.write_text(speed_json(measured), encoding="utf-8")
+        write_file(options.json, speed_json(measured).encode())
 
 
 def benchmark_command(options: argparse.Namespace) -> None:
@@ -252,7 +306,7 @@ def compare_command(options: argparse.Namespace) -> None:
     for line in comparison_lines(comparison):
         say(line)
     if options.json is not None:
-        options.json.write_text(comparison_json(comparison), encoding="utf-8")
+        write_file(options.json, comparison_json(comparison).encode())
 
 
 def _kept(given: Sequence[Path]) -> list["ComparedRun"]:
@@ -297,6 +351,13 @@ def require_artifact(path: Path) -> None:
         )
 
 
+def key_of(path: Path | None) -> bytes | None:
+    """Read the key of signatures, if one is named."""
+    from hetcal.artifacts.seal import read_key
+
+    return None if path is None else read_key(path)
+
+
 def require_model(path: Path | None) -> None:
     """Refuse a path that leads to no file."""
     if path is not None and not is_readable(path):
@@ -307,8 +368,9 @@ def require_model(path: Path | None) -> None:
         )
 
 
-def require_folder(out: Path) -> None:
-    """Refuse a file where a folder is to be made."""
+def require_folder(out: Path, sign: Path | None = None) -> None:
+    """Refuse a file where a folder is to be made, and a key that cannot sign what is in it."""
+    key_of(sign)
     above = next((each for each in (out, *out.parents) if each.exists()), out)
     if above.exists() and not above.is_dir():
         raise TableError(
@@ -360,8 +422,12 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
 def read_table(
     options: argparse.Namespace, kinds: Kinds | None = None, progress: Progress = silent
 ) -> Source:
-    """Read the table that a command names."""
-    return from_path(options.table, _dialect(options), kinds, progress)
+    """Read the table that a command names, with the embeddings of its rows."""
+    source = from_path(options.table, _dialect(options), kinds, progress)
+    if options.embeddings is None:
+        return source
+    path = options.embeddings.expanduser()
+    return with_embeddings(source, open_array(path, "embeddings", options.unpacked))
 
 
 def with_texts(
@@ -409,7 +475,11 @@ def roles_of(options: argparse.Namespace, source: Source, many_classes: bool) ->
         label=options.label,
         positive=options.positive,
         features=options.features,
-        ignore=(*(options.ignore or ()), *([] if options.id is None else [options.id])),
+        ignore=(
+            *(options.ignore or ()),
+            *([] if options.id is None else [options.id]),
+            *(each.rpartition("=")[2] for each in options.image_column or ()),
+        ),
         group=None if _no_group(options, source) else options.group,
         assume_group=not _no_group(options, source),
         weight=options.weight,
@@ -479,12 +549,17 @@ def settings_of(options: argparse.Namespace) -> Settings:
     )
 
 
-def scoring_of(options: argparse.Namespace, table: Table, columns: tuple[str, ...]) -> Scoring:
-    """Return where the scores come from: from columns that are named, or from a model."""
+def scoring_of(
+    options: argparse.Namespace, table: Table, columns: tuple[str, ...], rows: pd.DataFrame
+) -> Scoring:
+    """Return where the scores come from: from columns that are named, or from a model.
+
+    `rows` are all of the file, also those without a label: arrays have as many.
+    """
     if columns:
         return ColumnScoring(columns, options.score_kind or guess_kind_of(table.frame, columns))
     model = inspect_model(options.model)
-    inputs = _inputs(options, model, table)
+    inputs = _inputs(options, model, table, _arrays(options, model, rows))
     if options.scale is not None:
         inputs = replace(inputs, steps=_steps(options, model, inputs, table))
     more = given(positive_unit=options.positive_unit, layer=options.layer)
@@ -497,7 +572,7 @@ def _steps(
     """Return what --scale says was done to the columns in training."""
     from hetcal.runs.run import split_table
 
-    check_inputs(model, table.frame, inputs)
+    check_names(model, table.frame, inputs)
     columns = table.frame[list(inputs.needed)]
     training = columns.iloc[split_table(table, settings_of(options)).train]
     if options.scale in SCALES:
@@ -505,7 +580,48 @@ def _steps(
     return fit_steps(read_steps(Path(options.scale).expanduser()), training)
 
 
-def _inputs(options: argparse.Namespace, model: ModelFile, table: Table) -> InputColumns:
+def _arrays(
+    options: argparse.Namespace, model: ModelFile, frame: pd.DataFrame
+) -> tuple[ArrayInput, ...]:
+    """Return the arrays that feed inputs of the model; rows are those of the file."""
+    divided = {each.name for each in model.inputs if takes_fractions(each)}
+    found = _opened_arrays(options, model, frame)
+    for file in found.values():
+        require_rows(file, len(frame))
+    scale = options.array_scale or 1.0
+    return tuple(ArrayInput(name, found[name], scale if name in divided else 1.0) for name in found)
+
+
+def _opened_arrays(
+    options: argparse.Namespace, model: ModelFile, frame: pd.DataFrame
+) -> dict[str, ArrayFile]:
+    """Open the arrays and decode the images that options name, by the input that each is for."""
+    found = {}
+    for text in options.image_column or ():
+        _refuse_useless("image-column", options.images is None, "no folder of --images is named")
+        name, named, column = text.rpartition("=")
+        name = name if named else array_input(model)
+        require_column(frame, column, "column of images")
+        spec = next((each for each in model.inputs if each.name == name), ModelInput(name, None))
+        found[name] = decode_images(frame[column], options.images, spec, options.unpacked)
+    for text in options.array or ():
+        name, named, file = text.rpartition("=")
+        name = name if named else array_input(model)
+        found[name] = open_array(Path(file).expanduser(), name, options.unpacked)
+    return found
+
+
+def _inputs(
+    options: argparse.Namespace, model: ModelFile, table: Table, arrays: tuple[ArrayInput, ...]
+) -> InputColumns:
+    require_arrays(model, InputColumns((), arrays=arrays))
+    fed = {each.input for each in arrays}
+    others = replace(model, inputs=tuple(each for each in model.inputs if each.name not in fed))
+    _refuse_useless("inputs", not others.inputs and options.inputs, "arrays feed all inputs")
+    return replace(_input_columns(options, others, table), arrays=arrays)
+
+
+def _input_columns(options: argparse.Namespace, model: ModelFile, table: Table) -> InputColumns:
     columns = list(table.frame.columns)
     if options.inputs == (ALL_INPUTS,) and ALL_INPUTS not in columns:
         features = table.roles.features or ()
@@ -561,6 +677,10 @@ def refuse_unused(
     for given, useless, why in (
         ("inputs", no_model, "the scores come from a column, not from a model"),
         ("scale", no_model, "the scores come from a column, not from a model"),
+        ("array", no_model, "the scores come from a column, not from a model"),
+        ("array_scale", not (options.array or options.image_column), "no --array is named"),
+        ("images", options.image_column is None, "no --image-column is named"),
+        ("image_column", no_model, "the scores come from a column, not from a model"),
         ("output", no_model, "the scores come from a column, not from a model"),
         ("positive_unit", no_model, "the scores come from a column, not from a model"),
         ("score_kind", not no_model, "the scores come from a model, not from a column"),
@@ -602,12 +722,7 @@ def refuse_unused(
         ("split_by_time", rows_have_roles, "the files say which role their rows have"),
         ("split_by_time", options.split is not None, "--split says which role the rows have"),
     ):
-        if useless and getattr(options, given) is not None:
-            raise HetcalError(
-                f"The option --{given.replace('_', '-')} has no effect here: {why}.",
-                "hetcal refuses options that it would ignore.",
-                "Leave it out.",
-            )
+        _refuse_useless(given, useless and getattr(options, given) is not None, why)
     if many_classes and kind in PARTITIONS and kind not in FOR_CLASSES:
         raise HetcalError(
             f"The partition '{optional_name(kind)}' is for two classes.",
@@ -621,6 +736,15 @@ def refuse_unused(
             f"{'more than' if many_classes else 'only'} two classes.",
             f"Here it is one of {', '.join(kinds)}.",
             "Choose one of these, or leave the option out.",
+        )
+
+
+def _refuse_useless(name: str, useless: object, why: str) -> None:
+    if useless:
+        raise HetcalError(
+            f"The option --{name.replace('_', '-')} has no effect here: {why}.",
+            "hetcal refuses options that it would ignore.",
+            "Leave it out.",
         )
 
 

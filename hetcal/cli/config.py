@@ -11,11 +11,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hetcal.cli.output import is_path
+from hetcal.cli.output import array_in, is_path
 from hetcal.errors import HetcalError, did_you_mean
 
 PLACES: dict[str, tuple[str, ...]] = {
-    "score": ("model", "inputs", "scale", "output", "positive_unit", "layer"),
+    "score": (
+        "model",
+        "inputs",
+        "scale",
+        "array",
+        "array_scale",
+        "images",
+        "image_column",
+        "output",
+        "positive_unit",
+        "layer",
+    ),
     "model": ("score", "score_kind"),
     "split": ("fractions", "split_by_time"),
     "fractions": ("split",),
@@ -50,6 +61,11 @@ def read_config(
             raise _unknown(path, key, [each.replace("_", "-") for each in known])
         if value is False:
             continue
+        if name == "array":
+            listed = value if isinstance(value, list) else [value]
+            value = [
+                array_in(str(each), lambda at: str(folder / at.expanduser())) for each in listed
+            ]
         text = None if value is True else _in_folder(name, _text(path, key, value), folder)
         if name == "table":
             table = [str(text)]  # absolute, so that it does not begin like an option

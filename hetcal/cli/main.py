@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except HetcalError as error:
         say(f"hetcal: {error}", sys.stderr)
         return BAD_INPUT
-    except OSError as error:
+    except (OSError, MemoryError) as error:
         say(f"hetcal: {refusal(error)}", sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
@@ -35,8 +35,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def refusal(error: OSError) -> HetcalError:
+def refusal(error: OSError | MemoryError) -> HetcalError:
     """Put what the system refuses into words."""
+    if isinstance(error, MemoryError):
+        return HetcalError(
+            "There is not enough memory for this work.",
+            "All rows that are used have to fit into memory.",
+            "Use fewer rows or columns, or a machine with more memory.",
+        )
     name = f"'{error.filename}'" if error.filename else "A file"
     if error.errno == errno.ENOSPC:
         return HetcalError(

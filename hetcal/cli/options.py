@@ -116,6 +116,12 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         help="also keep the run under this name, with copies of its table and model, where the "
         "app and `hetcal runs` find it; default: do not",
     )
+    add(
+        "--sign",
+        type=Path,
+        metavar="KEYFILE",
+        help="sign the artifact with the bytes of this file, for `score --key`; default: do not",
+    )
     _add_carried(add)
     add = parser.add_argument_group(
         "repeat a run", "Example: --config results/run.toml"
@@ -180,6 +186,7 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
         help="columns that the partition may read; default: all that have no other role",
     )
     add("--ignore", type=names, metavar="c1,…", help="columns to leave out; default: none")
+    _add_embeddings(add)
     add("--weight", metavar="COL", help="column of row weights; default: all rows have weight 1")
     add(
         "--drop-unlabelled",
@@ -244,7 +251,17 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="what was done to the model's columns of numbers in training: standardise or min-max, "
         "by the training rows, or a FILE (.json, .csv) with a step for each column: its mean and "
-        "scale, min and max, codes, log, log1p; default: nothing",
+        "scale, min and max, codes or one-hot with the values in order, log, log1p; default: "
+        "nothing",
+    )
+    _add_array(add, "images, sequences and ids of words that an input of the model takes")
+    _add_images(add)
+    add(
+        "--array-scale",
+        type=_divisor,
+        metavar="N",
+        help="what the numbers of these arrays were divided by in training, such as 255; ids are "
+        "left as they are; default: nothing",
     )
     add("--output", metavar="NAME", help="the model's output to use; default: its only one")
     add(
@@ -253,6 +270,45 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="which output unit, from 0, is that of the positive value; default: 1 of a softmax "
         "over two",
+    )
+
+
+def _add_array(add: Callable[..., object], what: str) -> None:
+    add(
+        "--array",
+        type=names,
+        action=_Collected,
+        metavar="NAME=FILE",
+        help=f"{what}: a .npy, .npz or Parquet file with a row for each row of the table, in its "
+        "order; repeated for several inputs, and without NAME= if one input takes an array; of "
+        "several arrays or columns of lists in FILE, the one called NAME; default: none",
+    )
+
+
+def _add_images(add: Callable[..., object]) -> None:
+    add(
+        "--images",
+        type=Path,
+        metavar="DIR",
+        help="folder of PNG and JPEG files of the size that the model takes; default: none",
+    )
+    add(
+        "--image-column",
+        type=names,
+        action=_Collected,
+        metavar="NAME=COL",
+        help="column with the path of each row's image from that folder, for the input NAME, which "
+        "may be left out like that of --array; default: none",
+    )
+
+
+def _add_embeddings(add: Callable[..., object]) -> None:
+    add(
+        "--embeddings",
+        type=Path,
+        metavar="FILE",
+        help="own embeddings of the rows, a .npy, .npz or Parquet file as for --array: columns "
+        "embedding_0, embedding_1, … that a partition may read; default: none",
     )
 
 
@@ -395,6 +451,16 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("input").add_argument
     add("artifact", type=Path, metavar="ARTIFACT", help="artifact.zip that `run` wrote")
     add("table", type=Path, metavar="TABLE", help="CSV, TSV or Parquet file, or a folder of them")
+    _add_array(add, "arrays of the new rows, where the run had some")
+    _add_images(add)
+    _add_embeddings(add)
+    add(
+        "--key",
+        type=Path,
+        metavar="KEYFILE",
+        help="refuse an artifact that `run --sign` has not signed with this file; default: take "
+        "any",
+    )
     _add_reading(parser)
     add = parser.add_argument_group(
         "output", "Example: --out scored.csv --id customer"
@@ -524,6 +590,16 @@ def _unit(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 4):
         raise argparse.ArgumentTypeError(f"a unit is a whole number from 0, not {text!r}")
     return int(text)
+
+
+def _divisor(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < float("inf"):
+        raise argparse.ArgumentTypeError(f"a number above 0 is needed, not {text!r}")
+    return found
 
 
 def _shrinkage(text: str) -> float | str:

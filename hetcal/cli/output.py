@@ -3,13 +3,15 @@
 import json
 import os
 import shutil
+import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
 from hetcal.choices import SCALES
+from hetcal.errors import without_controls
 from hetcal.progress import Progress, TimeLeft, silent
 from hetcal.runs.settings import PARTITIONS
 from hetcal.version import __version__
@@ -18,17 +20,23 @@ CLEAR = "\r\x1b[K"  # go to the start of the line, and clear it
 
 
 def say(text: str, stream: TextIO | None = None) -> None:
-    """Write a line; characters that the stream cannot encode are escaped."""
+    """Write lines; what the stream cannot encode, or would obey, is escaped."""
     stream = stream or sys.stdout
+    stream.write(_shown(text, stream, "backslashreplace") + "\n")
+
+
+def _shown(text: str, stream: TextIO, otherwise: str) -> str:
+    """Make text that a stream can encode, and that a terminal shows and does not obey."""
     coding = stream.encoding or "utf-8"
-    stream.write(text.encode(coding, "backslashreplace").decode(coding) + "\n")
+    return without_controls(text).encode(coding, otherwise).decode(coding)
 
 
 def say_notes(notes: Iterable[str]) -> None:
     """Write notes to the stream of errors; on a terminal, in place of the line of progress."""
-    clear = CLEAR if sys.stderr.isatty() else ""
     for note in notes:
-        say(f"{clear}note: {note}", sys.stderr)
+        if sys.stderr.isatty():
+            sys.stderr.write(CLEAR)
+        say(f"note: {note}", sys.stderr)
 
 
 @contextmanager
@@ -38,17 +46,25 @@ def progress_line(stream: TextIO) -> Iterator[Progress]:
         yield silent
         return
     time_left = TimeLeft()
+    interrupts: list[int] = []
+
+    def interrupted(number: int, frame: object) -> None:
+        interrupts.append(number)
+        raise KeyboardInterrupt
 
     def tell(done: float, doing: str) -> None:
+        if interrupts:  # one that came during an import, or in a library's callback, is lost
+            raise KeyboardInterrupt
         text = f"{done:4.0%} {doing} … {time_left.after(done)}".rstrip()
-        text = text[: shutil.get_terminal_size().columns - 1]
-        coding = stream.encoding or "utf-8"
-        stream.write(CLEAR + text.encode(coding, "replace").decode(coding))
+        text = _shown(text, stream, "replace")[: shutil.get_terminal_size().columns - 1]
+        stream.write(CLEAR + text)
         stream.flush()
 
+    before = signal.signal(signal.SIGINT, interrupted)
     try:
         yield tell
     finally:
+        signal.signal(signal.SIGINT, before)
         stream.write(CLEAR)
         stream.flush()
 
@@ -61,6 +77,8 @@ def run_toml(given: Mapping[str, object], folder: Path) -> bytes:
     ]
     for name, value in given.items():
         shown = _relative(Path(str(value)), folder) if is_path(name, value) else value
+        if name == "array" and isinstance(value, tuple):
+            shown = tuple(array_in(each, lambda file: _relative(file, folder)) for each in value)
         lines.append(f"{name.replace('_', '-')} = {_toml(shown)}")
     return ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape")
 
@@ -68,7 +86,18 @@ def run_toml(given: Mapping[str, object], folder: Path) -> bytes:
 def is_path(name: str, value: object) -> bool:
     """Return whether the value of an option of `run` is a path."""
     words = {"partition": PARTITIONS, "scale": SCALES}
-    return name in ("table", "model", "out") or (name in words and value not in words[name])
+    paths = ("table", "model", "embeddings", "images", "out", "sign")
+    return name in paths or (name in words and value not in words[name])
+
+
+def array_in(text: str, place: Callable[[Path], str]) -> str:
+    """Write the file of an array, after the name of its input if there is one, in another place.
+
+    >>> array_in("image=a.npy", lambda file: f"data/{file}"), array_in("a.npy", str)
+    ('image=data/a.npy', 'a.npy')
+    """
+    name, named, file = text.rpartition("=")
+    return f"{name}{named}{place(Path(file))}"
 
 
 def _relative(path: Path, folder: Path) -> str:

@@ -73,7 +73,7 @@ def test_scoring_tells_a_terminal_one_rising_share(table, tmp_path, monkeypatch)
 def test_a_command_that_is_stopped_says_so_without_a_traceback(
     table, tmp_path, capsys, monkeypatch
 ):
-    def stop(*given):
+    def stop(*given, **named):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("hetcal.cli.commands.start_rows", stop)

@@ -1,6 +1,7 @@
 """Columns reach a model as it was trained on them, in `run` and again in `score`."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -58,6 +59,12 @@ def test_a_model_of_scaled_columns_is_told_from_its_scores_on_raw_ones(churn, ca
     assert run(churn[0], "raw") == 0
     said = capsys.readouterr()
     assert "The inputs do not look like those the model was trained on" in said.out + said.err
+    assert "with the weights of its first layer" in said.err
+    best = said.err.partition("its columns rank best '")[2]
+    assert best.startswith(("standardise", "min-max"))
+    shares = dict(re.findall(r"(as is|standardise): AUC [.\d]+, ([.\d]+)% near", best))
+    assert float(shares["as is"]) > 90
+    assert float(shares["standardise"]) == 0
 
 
 def test_scaled_columns_give_what_keras_gives_on_them_and_travel_with_the_artifact(churn, capsys):
@@ -79,3 +86,24 @@ def test_scaled_columns_give_what_keras_gives_on_them_and_travel_with_the_artifa
     assert 'scale = "standardise"' in (folder / "scaled/run.toml").read_text()
     settings = json.loads((folder / "scaled/result.json").read_text())["settings"]
     assert "'age' less" in settings["prepared"]
+
+
+def test_one_hot_columns_and_given_numbers_reach_the_model_in_the_stated_order(tmp_path):
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"age": rng.normal(40, 12, ROWS), "plan": rng.choice(["a", "b"], ROWS)})
+    frame["label"] = rng.integers(0, 2, ROWS)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    steps = {"age": {"mean": 40, "scale": 12}, "plan": {"one-hot": ["b", "a"]}}
+    (tmp_path / "steps.json").write_text(json.dumps(steps))
+    model = ["--model", str(model_files() / "sigmoid.keras"), "--inputs", "age,plan"]
+    told = [str(tmp_path / "t.csv"), "--label", "label", *model, "--max-depth", "1"]
+    told += ["--scale", str(tmp_path / "steps.json"), "--partition", "tree"]
+    assert main(["run", *told, "--out", str(tmp_path / "out")]) == 0
+    new = [str(tmp_path / "out/artifact.zip"), str(tmp_path / "t.csv")]
+    assert main(["score", *new, "--out", str(tmp_path / "new.csv")]) == 0
+    x = [(frame["age"] - 40) / 12, frame["plan"] == "b", frame["plan"] == "a"]
+    with np.load(model_files() / "truth.npz") as stored:
+        hidden = np.maximum(np.column_stack(x) @ stored["W1"] + stored["b1"], 0)
+        expected = hidden @ stored["W2"] + stored["b2"]
+    found = pd.read_csv(tmp_path / "new.csv")["score"]
+    assert found.tolist() == pytest.approx(expected[:, 0].tolist(), abs=1e-5)
