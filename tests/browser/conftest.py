@@ -18,8 +18,10 @@ def chromium():
 
 @pytest.fixture(scope="package")
 def server(tmp_path_factory):
-    with serve(tmp_path_factory.mktemp("app")) as running:
+    folder = tmp_path_factory.mktemp("app")
+    with serve(folder) as running:
         yield running
+    assert not list(folder.glob("hetcal-*"))  # temporary folders go when it is told to end
 
 
 @pytest.fixture

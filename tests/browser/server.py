@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
+
+import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_TO_START = 90
@@ -31,11 +34,27 @@ class Server:
         written = self.log.read_text(encoding="utf-8", errors="replace")
         return written if "Traceback" in written else ""
 
+    def hold_jobs(self) -> None:
+        """Stop the processes of jobs where they are, so that none ends before one has looked."""
+        for each in self._workers():
+            each.suspend()
+
+    def let_jobs_go(self) -> None:
+        """Let held processes go on."""
+        for each in self._workers():
+            each.resume()
+
+    def _workers(self) -> list[psutil.Process]:
+        children = psutil.Process(self.pid).children()
+        return [each for each in children if "hetcal.jobs.worker" in " ".join(each.cmdline())]
+
 
 @contextmanager
 def serve(directory: Path, port: int | None = None, root: Path = ROOT) -> Iterator[Server]:
     """Run the app of a checkout until the block ends; all that it writes is in `directory`."""
     port = port or _free_port()
+    own = {"TMPDIR": str(directory), "HETCAL_HOME": str(directory / "home")}
+    paths = {"HETCAL_PATHS": tempfile.gettempdir()}  # where the tables of the tests are
     command = [sys.executable, "-m", "streamlit", "run", "app.py"]
     options = ["--server.headless=true", f"--server.port={port}"]
     path = directory / "server.log"
@@ -43,7 +62,7 @@ def serve(directory: Path, port: int | None = None, root: Path = ROOT) -> Iterat
         process = subprocess.Popen(
             [*command, *options],
             cwd=root,
-            env={**os.environ, "TMPDIR": str(directory), "HETCAL_HOME": str(directory / "home")},
+            env={**os.environ, **own, **paths},
             stdout=log,
             stderr=subprocess.STDOUT,
         )

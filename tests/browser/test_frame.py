@@ -18,6 +18,7 @@ FILES = (
     "results",
     "export",
     "runs",
+    "learn",
 )
 ADDRESSES = dict(zip(MENU, FILES, strict=True))
 
@@ -38,8 +39,22 @@ def frame(visitor):
     return visitor.page.title(), visitor.menu, links, text
 
 
+def by_address(visitor, name):
+    visitor.open(ADDRESSES[name])
+    expect(visitor.page.get_by_role("heading", name=name, exact=True, level=1)).to_be_visible()
+    visitor.settle()
+    return frame(visitor)
+
+
 @pytest.fixture(scope="module")
-def reached(chromium, server):
+def first(chromium, server):
+    """What the very first visit of the server shows: Export, opened by its address."""
+    with chromium.new_context(viewport=WINDOW) as context:
+        return by_address(Visitor(context.new_page(), server.address), "Export")
+
+
+@pytest.fixture(scope="module")
+def reached(chromium, server, first):
     """The frame of every page, reached by clicking through the menu."""
     with chromium.new_context(viewport=WINDOW) as context:
         visitor = Visitor(context.new_page(), server.address)
@@ -51,13 +66,6 @@ def reached(chromium, server):
     return frames
 
 
-def by_address(visitor, name):
-    visitor.open(ADDRESSES[name])
-    expect(visitor.page.get_by_role("heading", name=name, exact=True, level=1)).to_be_visible()
-    visitor.settle()
-    return frame(visitor)
-
-
 @pytest.mark.parametrize("name", MENU)
 def test_a_deep_link_shows_the_page_that_a_click_shows(visitor, reached, name):
     title, menu, *_ = reached[name]
@@ -66,10 +74,9 @@ def test_a_deep_link_shows_the_page_that_a_click_shows(visitor, reached, name):
     assert by_address(visitor, name) == reached[name]
 
 
-def test_the_first_visit_of_a_new_server_may_be_a_deep_link(chromium, reached, tmp_path):
-    with serve(tmp_path) as new, chromium.new_context(viewport=WINDOW) as context:
-        assert by_address(Visitor(context.new_page(), new.address), "Export") == reached["Export"]
-        assert new.tracebacks == ""
+def test_the_first_visit_of_a_new_server_may_be_a_deep_link(server, first, reached):
+    assert first == reached["Export"]
+    assert server.tracebacks == ""
 
 
 def test_lines_are_no_longer_than_one_can_read_in_a_wide_window(chromium, server):

@@ -12,13 +12,24 @@ pytestmark = pytest.mark.browser
 CHOOSING = "Choosing a scheme"
 
 
-def test_a_choice_goes_on_while_other_pages_are_looked_at(visitor):
+@pytest.fixture
+def choosing(visitor, server):
+    """The paper's example while its scheme is chosen, which goes on when jobs are let go."""
     visitor.open()
+    server.hold_jobs()  # the one that waits ready
     visitor.press("The paper's example")
+    expect(visitor.sidebar.get_by_text(CHOOSING)).to_be_visible()
+    server.hold_jobs()  # one that was started for it
+    yield visitor
+    server.let_jobs_go()
+
+
+def test_a_choice_goes_on_while_other_pages_are_looked_at(choosing, server):
+    visitor = choosing
     listed = visitor.sidebar.get_by_text(CHOOSING)
-    expect(listed).to_be_visible()
     visitor.walk_to("Data")
     expect(listed).to_be_visible()
+    server.let_jobs_go()
     visitor.walk_to("Results")
     other = Visitor(visitor.page.context.new_page(), visitor.address)
     other.page.goto(visitor.page.url)
@@ -28,25 +39,26 @@ def test_a_choice_goes_on_while_other_pages_are_looked_at(visitor):
     assert visitor.metric("AUC after") == other.metric("AUC after")
 
 
-def test_a_choice_is_cancelled_from_the_sidebar_and_begins_again(visitor):
-    visitor.open()
-    visitor.press("The paper's example")
-    expect(visitor.sidebar.get_by_text(CHOOSING)).to_be_visible()
+def test_a_choice_is_cancelled_from_the_sidebar_and_begins_again(choosing, server):
+    visitor = choosing
     visitor.walk_to("Data")
     visitor.sidebar.get_by_role("button", name="close").click()
     visitor.walk_to("Results")
     expect(visitor.page.get_by_text("Choosing a scheme was cancelled.")).to_be_visible()
+    server.let_jobs_go()
     visitor.press("Start again")
     expect(visitor.page.get_by_text("AUC after", exact=True).first).to_be_visible()
 
 
-def test_choosing_a_scheme_is_cancelled_while_it_runs(visitor):
+def test_choosing_a_scheme_is_cancelled_while_it_runs(visitor, server):
     visitor.open()
     visitor.press("The paper's example")
     expect(visitor.page.get_by_text(re.compile(r"… \d+%"))).to_be_visible()
+    server.hold_jobs()
     visitor.press("Cancel")
     cancelled = visitor.page.get_by_text("Choosing a scheme was cancelled.")
     expect(cancelled).to_be_visible()
+    server.let_jobs_go()
     visitor.walk_to("Results")
     expect(cancelled).to_be_visible()
     visitor.press("Use the paper's one tree instead")
@@ -54,11 +66,10 @@ def test_choosing_a_scheme_is_cancelled_while_it_runs(visitor):
     assert float(visitor.metric("AUC after")) > float(visitor.metric("AUC before"))
 
 
-def test_runs_shows_the_verdict_of_a_run_that_was_left_while_it_worked(visitor):
-    visitor.open()
-    visitor.press("The paper's example")
-    expect(visitor.sidebar.get_by_text(CHOOSING)).to_be_visible()
+def test_runs_shows_the_verdict_of_a_run_that_was_left_while_it_worked(choosing, server):
+    visitor = choosing
     visitor.walk_to("Runs")
     run = visitor.page.get_by_test_id("stVerticalBlock").filter(has_text="(shown now)").last
     expect(run.get_by_text(f"{CHOOSING}:")).to_be_visible()
+    server.let_jobs_go()
     expect(run.get_by_text(re.compile(r"AUC 0\.\d+ → 0\.\d+"))).to_be_visible()

@@ -29,7 +29,7 @@ def begin(visitor):
     visitor.grow_one_tree()
     visitor.walk_to("Over-confidence")
     entries = history(visitor)
-    visitor.choose("Leaf shown on every page", "Leaf 2")
+    visitor.choose_leaf(2)
     assert history(visitor) == entries, "a click on a widget adds nothing to the history"
     return visitor
 
@@ -50,7 +50,7 @@ def example(visitor, address):
 
 def shown(visitor):
     """What a tab shows of the run, in words."""
-    expect(visitor.leaf).to_have_value("Leaf 2")
+    visitor.expect_leaf(2)
     visitor.settle()
     return visitor.metric("AUC, test rows"), query(visitor)
 
@@ -68,14 +68,14 @@ def test_a_reload_and_another_tab_show_the_same_view(example):
 
 def test_back_and_forward_go_through_pages_and_leaves(example):
     example.walk_to("Results")
-    example.choose("Leaf shown on every page", "Leaf 1")
+    example.choose_leaf(1)
     entries = history(example)
     example.page.go_back()
     expect(example.page.get_by_role("heading", name="Over-confidence", level=1)).to_be_visible()
-    expect(example.leaf).to_have_value("Leaf 2")
+    example.expect_leaf(2)
     example.page.go_forward()
     expect(example.page.get_by_role("heading", name="Results", level=1)).to_be_visible()
-    expect(example.leaf).to_have_value("Leaf 1")
+    example.expect_leaf(1)
     example.settle()
     assert history(example) == entries
 
@@ -83,15 +83,15 @@ def test_back_and_forward_go_through_pages_and_leaves(example):
 def test_two_tabs_on_one_run_keep_both_changes(example):
     other = Visitor(example.page.context.new_page(), example.address)
     other.page.goto(example.page.url)
-    expect(other.leaf).to_have_value("Leaf 2")
+    other.expect_leaf(2)
     other.walk_to("Calibration")
     other.page.get_by_role("combobox", name="Map", exact=True).click()
     other.page.get_by_role("option", name="Isotonic").click()
     other.settle()
-    example.choose("Leaf shown on every page", "Leaf 1")
+    example.choose_leaf(1)
     other.page.reload()
     expect(other.page.get_by_role("combobox", name="Map", exact=True)).to_have_value("Isotonic")
-    expect(other.leaf).to_have_value("Leaf 2")
+    other.expect_leaf(2)
 
 
 def test_another_person_sees_nothing_of_the_run_without_its_address(example, chromium):
@@ -119,7 +119,7 @@ def test_a_server_that_was_restarted_shows_the_same_view_and_goes_on_with_its_wo
             expect(app).to_have_attribute("data-test-connection-state", "CONNECTED")
             assert shown(visitor) == before
             visitor.walk_to("Results")
-            expect(visitor.leaf).to_have_value("Leaf 2")
+            visitor.expect_leaf(2)
             visitor.walk_to("Over-confidence")
             assert shown(visitor) == before
             visitor.page.reload()

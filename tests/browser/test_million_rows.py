@@ -16,14 +16,16 @@ pytestmark = pytest.mark.browser
 ROWS, NUMBERS, CATEGORIES = 1_000_000, 12, 5
 MOST_POINTS = 2_000
 LARGEST_MESSAGE = 2 * 2**20
-FIGURES = dict(zip(MENU, (1, 0, 0, 1, 5, 5, 5, 0, 0), strict=True))
+FIGURES = dict(zip(MENU, (1, 0, 0, 1, 5, 5, 6, 0, 0, 5), strict=True))
 
 # Arrays reach Plotly as lists, as typed arrays, or packed as text ("bdata").
 POINTS = """gd => {
     const bytes = {f8: 8, f4: 4, i4: 4, u4: 4, i2: 2, u2: 2, i1: 1, u1: 1};
     const length = array => array?.bdata !== undefined
         ? atob(array.bdata).length / bytes[array.dtype] : array?.length ?? 0;
-    return gd.data.map(trace => Math.max(length(trace.x), length(trace.y)))
+    const cells = grid => (grid ?? []).reduce((sum, row) => sum + length(row), 0);
+    return gd.data
+        .map(trace => Math.max(length(trace.x), length(trace.y), cells(trace.z)))
         .reduce((sum, points) => sum + points, 0);
 }"""
 

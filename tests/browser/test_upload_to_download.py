@@ -73,18 +73,18 @@ def choose_by_picture(visitor, index):
     expect(visitor.leaf).to_be_visible()  # once the scheme is found, which takes a while
     visitor.settle()
     visitor.click_marker(visitor.page.locator(".js-plotly-plot").last, index)
-    expect(visitor.leaf).to_have_value(f"Leaf {index + 1}")
+    visitor.expect_leaf(index + 1)
 
 
 def choose_by_row(visitor, index):
     visitor.walk_to("Partition")
     visitor.click_row(visitor.page.get_by_test_id("stDataFrame").last, index)
-    expect(visitor.leaf).to_have_value(f"Leaf {index + 1}")
+    visitor.expect_leaf(index + 1)
 
 
 def see_at(visitor, name, leaf):
     visitor.walk_to(name)
-    expect(visitor.leaf).to_have_value(leaf)
+    visitor.expect_leaf(leaf)
 
 
 def download(visitor, directory):
@@ -123,9 +123,9 @@ def test_the_app_the_command_line_and_the_reopened_artifact_agree_bit_for_bit(
     score(visitor)
     choose_by_picture(visitor, 1)
     for name in LEAF_PAGES:
-        see_at(visitor, name, "Leaf 2")
+        see_at(visitor, name, 2)
     choose_by_row(visitor, 2)
-    see_at(visitor, "Results", "Leaf 3")
+    see_at(visitor, "Results", 3)
     auc = [float(visitor.metric(name)) for name in ("AUC before", "AUC after")]
     artifact, scored = download(visitor, tmp_path)
 

@@ -1,5 +1,6 @@
 """A person at the app: reads what the pages say, and clicks with a real mouse."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ MENU = (
     "Results",
     "Export",
     "Runs",
+    "Learn",
 )
 FLAGS = [
     "--no-sandbox",
@@ -39,6 +41,11 @@ def launched(executable: str) -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
         yield browser
         browser.close()
+
+
+def _named(leaf: int) -> re.Pattern[str]:
+    """How the leaf of that number is called: its rule depends on the tree."""
+    return re.compile(rf" \({leaf}\)$" if leaf else "^All rows$")
 
 
 class Visitor:
@@ -120,6 +127,16 @@ class Visitor:
         self.page.get_by_role("combobox", name=label).click()
         self.page.get_by_role("option", name=option, exact=True).click()
         self.settle()
+
+    def choose_leaf(self, number: int) -> None:
+        """Choose a leaf by its number, or all rows (0)."""
+        self.page.get_by_role("combobox", name="Leaf shown on every page").click()
+        self.page.get_by_role("option", name=_named(number)).click()
+        self.settle()
+
+    def expect_leaf(self, number: int) -> None:
+        """Wait until the sidebar shows that leaf."""
+        expect(self.leaf).to_have_value(_named(number))
 
     def choose_many(self, label: str, options: Sequence[str]) -> None:
         """Choose several options, in this order."""

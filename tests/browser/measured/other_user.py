@@ -21,7 +21,7 @@ from tests.chromium import provide_chromium
 
 ROWS = 50_000
 CLICKS = 12
-LEAVES = ("Leaf 1", "Leaf 2", "All rows")
+LEAVES = ("(1)", "(2)", "All rows")  # a name is a rule, then the number
 LONGEST = 300_000  # milliseconds
 
 
