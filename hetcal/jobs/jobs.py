@@ -1,6 +1,7 @@
 """A queue of jobs: a few run at a time, equal ones run once, each can be watched and cancelled."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -32,12 +33,15 @@ class Job:
     work : callable
         Takes a `Progress` and returns the result. If it has a method `stop`, that ends it early;
         else its progress raises `Cancelled`.
+    user : str
+        Who asked for it.
     """
 
     key: str
     name: str
     owner: str
     work: Work
+    user: str = ""
     state: State = "queued"
     done: float = 0.0
     doing: str = ""
@@ -46,7 +50,7 @@ class Job:
     result: Any = None
     cancelled: bool = False
     _clock: TimeLeft = field(default_factory=TimeLeft)
-    _future: Future[None] | None = None
+    _future: Future[None] = field(default_factory=Future)
 
     @property
     def open(self) -> bool:
@@ -59,13 +63,12 @@ class Job:
         stop = getattr(self.work, "stop", None)
         if stop is not None:
             stop()
-        if self._future is not None and self._future.cancel():
+        if self._future.cancel():
             self._end("cancelled")
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until it has ended, at most so long."""
-        if self._future is not None:
-            wait([self._future], seconds)
+        wait([self._future], seconds)
 
     def _note(self, done: float, doing: str) -> None:
         if self.cancelled and not hasattr(self.work, "stop"):
@@ -101,25 +104,52 @@ def _nothing(progress: Progress) -> None:
 
 
 class Jobs:
-    """Jobs of all users of one server, in the order in which they were asked for."""
+    """Jobs of all users of one server, in the order in which they were asked for.
 
-    def __init__(self, most: int = MOST) -> None:
+    At most `most` run at a time, and at most `each` of one user: later ones of others come first.
+    """
+
+    def __init__(self, most: int = MOST, each: int | None = None) -> None:
+        self._each = most if each is None else each
         self._pool = ThreadPoolExecutor(most, thread_name_prefix="hetcal-job")
         self._jobs: dict[str, Job] = {}
+        self._waiting: list[Job] = []
+        self._at_work: list[Job] = []
         self._lock = Lock()
 
-    def ask(self, key: str, name: str, owner: str, work: Work) -> Job:
+    def ask(self, key: str, name: str, owner: str, work: Work, user: str = "") -> Job:
         """Return the job with this key that has not failed, or begin one."""
         with self._lock:
             known = self._jobs.get(key)
             if known is not None and (known.open or known.state == "done"):
                 return known
-            job = self._jobs[key] = Job(key, name, owner, work)
-            job._future = self._pool.submit(job._run)
+            job = self._jobs[key] = Job(key, name, owner, work, user or owner)
+            self._waiting.append(job)
+            self._pool.submit(self._work)
             ended = [each for each in self._jobs.values() if not each.open]
             for each in ended[:-REMEMBERED]:
                 del self._jobs[each.key]
             return job
+
+    def _work(self) -> None:
+        """Run one job after the other until none is left that may begin."""
+        while (job := self._next()) is not None:
+            job._run()
+            with self._lock:
+                self._at_work.remove(job)
+            job._future.set_result(None)
+
+    def _next(self) -> Job | None:
+        """Take the first job that waits and whose user has room; leave out what was cancelled."""
+        with self._lock:
+            self._waiting = [each for each in self._waiting if not each._future.cancelled()]
+            users = Counter(each.user for each in self._at_work)
+            for job in self._waiting:
+                if users[job.user] < self._each and job._future.set_running_or_notify_cancel():
+                    self._waiting.remove(job)
+                    self._at_work.append(job)
+                    return job
+        return None
 
     def find(self, key: str) -> Job | None:
         """Return the latest job with this key."""

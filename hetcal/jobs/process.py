@@ -3,12 +3,16 @@
 import contextlib
 import os
 import pickle
+import shutil
 import subprocess
 import sys
+import tempfile
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from hetcal.errors import JobError
+from hetcal.jobs.worker import OWN_FOLDER
 from hetcal.progress import Progress
 from hetcal.spare import Spare
 
@@ -19,6 +23,11 @@ sys.path.insert(0, sys.argv[1])
 from hetcal.jobs.worker import main
 main()
 """
+
+# What removes the temporary files of each process, which cannot do so once it is killed.
+_folders: "weakref.WeakKeyDictionary[subprocess.Popen[bytes], Callable[[], object]]" = (
+    weakref.WeakKeyDictionary()
+)
 
 
 class Cancelled(Exception):  # noqa: N818 - it is no error
@@ -79,15 +88,16 @@ class Call:
                 raise Cancelled from error
             raise JobError(
                 "The process that did this work ended unexpectedly.",
-                "It may have run out of memory, or have been ended from outside.",
+                "It may have run out of memory or time, or have been ended from outside.",
                 "Start it again; with a very large table, use fewer rows or columns.",
             ) from error
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:
-    """End a process, and close its pipes."""
+    """End a process, close its pipes and remove what it has put aside."""
     process.kill()
     process.wait()
+    _folders.pop(process)()
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             with contextlib.suppress(OSError):  # what it was still to read is of no use
@@ -96,12 +106,16 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
 
 def _start(*how: str) -> subprocess.Popen[bytes]:
     folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    return subprocess.Popen(
+    own = tempfile.mkdtemp(prefix="hetcal-job-")
+    process = subprocess.Popen(
         [sys.executable, "-c", _BOOTSTRAP, folder, *how],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        env={**os.environ, **dict.fromkeys((OWN_FOLDER, "TMPDIR", "TEMP"), own)},
         start_new_session=True,  # what ends the caller by the keyboard is told to it alone
     )
+    _folders[process] = weakref.finalize(process, shutil.rmtree, own, ignore_errors=True)
+    return process
 
 
 # It has loaded hetcal: most of the time of a short call is loading.

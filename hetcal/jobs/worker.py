@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import shutil
 import sys
 import threading
 import time
@@ -13,6 +14,8 @@ from hetcal.errors import HetcalError, JobError
 NICENESS = 10  # pages that somebody waits for come first
 PAUSE = 0.1  # seconds between two reports
 REHEARSED = 400  # rows
+OWN_FOLDER = "HETCAL_JOB_FOLDER"
+"""The variable that names the folder of this process's temporary files, which goes with it."""
 
 
 def main() -> None:
@@ -84,4 +87,5 @@ def _answer(answers: Any, kind: str, content: Any) -> None:
 def _end_with_caller() -> None:
     """End when the caller is gone: nobody would take the answer."""
     sys.stdin.buffer.read()
+    shutil.rmtree(os.environ[OWN_FOLDER], ignore_errors=True)
     os._exit(1)

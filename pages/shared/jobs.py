@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from hetcal.errors import JobError
 from hetcal.jobs.jobs import MOST, Job, Jobs, Work
@@ -15,7 +16,7 @@ from hetcal.runs.settings import ENSEMBLES
 from hetcal.store.keys import key_of
 from hetcal.store.store import StoredRun
 from hetcal.store.work import verdict_call
-from pages.shared.state import current_run
+from pages.shared.state import current_run, is_local
 
 SOON = 0.8  # seconds that a page waits for new work before it shows how far that is
 REST = 20.0  # seconds after which the next process is made ready: until then somebody waits
@@ -32,10 +33,14 @@ class Unfinished(Exception):  # noqa: N818 - it is no error
 
 @st.cache_resource(show_spinner=False, on_release=Jobs.close)
 def jobs() -> Jobs:
-    """Return the jobs of all users of this server; `HETCAL_JOBS` of them run at a time."""
+    """Return the jobs of all users of this server; `HETCAL_JOBS` of them run at a time.
+
+    Where others may use the server, too, nobody takes all places.
+    """
     keep_ready(REST)
     keep_spare(REST)
-    return Jobs(int(os.environ.get("HETCAL_JOBS") or MOST))
+    most = int(os.environ.get("HETCAL_JOBS") or MOST)
+    return Jobs(most, most if is_local() else max(most - 1, 1))
 
 
 def found_beside(
@@ -87,7 +92,7 @@ def ask(key: str, name: str, work: Callable[[StoredRun], Work], run: StoredRun) 
             # What the settings no longer ask for is not waited for.
             if each.key == whole or (each.open and _kind(each.key) == _kind(whole)):
                 forget(each.key)
-        job = jobs().ask(whole, name, run.id, work(run))
+        job = jobs().ask(whole, name, run.id, work(run), _session())
         job.wait(SOON)
     return job
 
@@ -104,7 +109,13 @@ def find_verdict_beside(run: StoredRun) -> None:
         return
     key = f"{run.id} {key_of('verdict', run.revision, found, run.kept_results('scores'))}"
     if jobs().find(key) is None:
-        jobs().ask(key, "Finding the verdict", run.id, verdict_call(run))
+        jobs().ask(key, "Finding the verdict", run.id, verdict_call(run), _session())
+
+
+def _session() -> str:
+    """Return what stands for the user: the tab of a browser."""
+    session = get_script_run_ctx()
+    return "" if session is None else session.session_id
 
 
 def _heed_late_cancel(run: StoredRun) -> None:

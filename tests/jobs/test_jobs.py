@@ -10,7 +10,7 @@ from hetcal.errors import HetcalError, JobError, TableError
 from hetcal.jobs import process
 from hetcal.jobs.jobs import Jobs
 from hetcal.jobs.process import Call, Cancelled, end_ready, keep_ready
-from tests.jobs.work import doubled, ended_from_outside, endless, refused
+from tests.jobs.work import doubled, ended_from_outside, endless, put_aside, refused
 
 
 @pytest.fixture
@@ -165,3 +165,34 @@ def test_a_job_that_is_forgotten_while_it_runs_is_cancelled(jobs):
     jobs.forget("a")
     assert jobs.find("a") is None
     until(lambda: job.state == "cancelled")
+
+
+def test_one_user_never_takes_all_places():
+    queue, free, seen = Jobs(2, each=1), Event(), []
+
+    def noted(name, progress):
+        seen.append(name)
+        return blocking(free, progress)
+
+    asked = [queue.ask(each, each, each, partial(noted, each), each[0]) for each in ("a1", "a2")]
+    until(lambda: seen == ["a1"])
+    asked.append(queue.ask("b1", "b1", "b1", partial(noted, "b1"), "b"))
+    until(lambda: seen == ["a1", "b1"])  # the second place was kept for another user
+    assert asked[1].state == "queued"
+    free.set()
+    for each in asked:
+        each.wait()
+    assert seen == ["a1", "b1", "a2"]
+    queue.close()
+
+
+def test_what_a_process_put_aside_goes_with_it_also_when_it_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    call = Call(put_aside)
+    queue = Jobs(1)
+    job = queue.ask("key", "Waiting", "me", call)
+    until(lambda: list(tmp_path.glob("*/kept/file")))
+    job.cancel()
+    job.wait()
+    assert list(tmp_path.iterdir()) == []
+    queue.close()

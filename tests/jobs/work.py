@@ -1,6 +1,7 @@
 """Functions for jobs in tests: a worker finds them under their names."""
 
 import os
+import tempfile
 import time
 from pathlib import Path
 
@@ -37,3 +38,11 @@ def many_numbers(count, progress):
         progress(step / 20, "Counting")
         time.sleep(0.01)
     return np.arange(count)
+
+
+def put_aside(progress):
+    """Write a temporary file, and wait to be killed."""
+    folder = Path(tempfile.gettempdir()) / "kept"
+    folder.mkdir()
+    (folder / "file").write_text("x")
+    endless(folder / "id", progress)
