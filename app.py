@@ -8,6 +8,7 @@ from pages.shared.display.results import (
     show_change,
     show_class_lifts,
     show_class_verdict,
+    show_conditions,
     show_ladder,
     show_numbers,
     show_scheme,
@@ -49,6 +50,7 @@ else:
     show_scheme(flow, at_length=False)
     show_numbers(flow.run.evaluation)
     show_change(flow, "overview_change")
+    show_conditions(flow)
 show_ladder(flow, "overview_ladder")
 definitions("AUC", "Lift", "Log-loss", "Without the network", "Network adds", "Kinds of schemes")
 for page, label in NEXT:

@@ -73,14 +73,14 @@ st.subheader(f"Before and after · {named_leaf(flow, leaf)}", anchor=False)
 show_leaf_curves(flow, leaf, "overconfidence")
 st.subheader("Every leaf on the same axes", anchor=False)
 chart(
-    leaf_multiples_figure(flow.histograms(axis, bins=24), density),
+    leaf_multiples_figure(flow.histograms(axis, bins=24), density, flow.partition.names),
     key="overconfidence_leaves",
     alt="Score histograms by label of every leaf, train as outline, test filled",
     how="Outline: train rows; filled: test rows. Where they differ, the model is over-fitted.",
 )
 st.subheader("AUC on train and on test rows by leaf, the largest log-loss gap first", anchor=False)
 leaf_chart(
-    overconfidence_figure(flow.diagnosis, leaf),
+    overconfidence_figure(flow.diagnosis, leaf, flow.partition.names),
     key="overconfidence_rank",
     alt="AUC on train and on test rows of every leaf, the largest log-loss gap first",
     how="The longer the line from train AUC to test AUC, the more the leaf loses on rows the "

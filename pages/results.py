@@ -25,6 +25,7 @@ from pages.shared.display.results import (
     show_class_results,
     show_ladder,
     show_numbers,
+    show_pairs,
     show_scheme,
     show_shown_class,
     show_verdict,
@@ -124,12 +125,14 @@ with right:
         st.markdown("Calibration did not change the ranking, so no leaf has a share in a lift.")
     else:
         leaf_chart(
-            leaf_lift_figure(evaluation.leaves, leaf or None),
+            leaf_lift_figure(evaluation.leaves, leaf or None, flow.partition.names),
             key="results_leaves",
             alt="Share of the AUC lift of every leaf",
             how="A leaf's share counts the pairs with one row in it; the shares add up to the "
             "lift. Thin lines: 95 % intervals.",
         )
+if not same_order(lift):
+    show_pairs(flow)
 
 show_ladder(flow, "results_ladder")
 st.subheader("The same test rows, other schemes", anchor=False)

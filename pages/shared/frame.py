@@ -31,6 +31,7 @@ PAGES = (
     ("pages/results.py", "Results", ":material/trending_up:"),
     ("pages/export.py", "Export", ":material/download:"),
     ("pages/runs.py", "Runs", ":material/folder:"),
+    ("pages/learn.py", "Learn", ":material/school:"),
 )
 SIDEBAR_WIDTH = 240  # pixels; the default leaves charts too little room in a narrow window
 CONTENT_WIDTH = 1180  # pixels; longer lines are hard to read
@@ -70,7 +71,7 @@ def open_page(title: str, lead: str) -> None:
     st.title(title, anchor=False)
     if lost is not None:
         show_error(lost)
-        for path, name, icon in (PAGES[0], PAGES[-1]):
+        for path, name, icon in (PAGES[0], PAGES[-2]):
             page_link(path, name, icon)
         st.stop()
     st.markdown(lead)

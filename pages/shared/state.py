@@ -56,8 +56,9 @@ def is_draft(run: StoredRun) -> bool:
 
 
 def is_local() -> bool:
-    """Whether the server answers only this machine."""
-    return st.get_option("server.address") in LOCAL_ADDRESSES
+    """Whether the server answers only this machine; behind a proxy it has another name."""
+    names = {st.get_option("server.address"), *st.get_option("server.allowedHosts")}
+    return names <= set(LOCAL_ADDRESSES)
 
 
 def current_run() -> StoredRun | None:

@@ -164,7 +164,8 @@ def test_curves_before_and_after_are_those_of_the_chosen_leaf(calibration, runs,
         area = roc_auc_score(run.table.y[rows], logit[rows])
         assert f"{name} · AUC {area:.4f}" in names
     assert f"{page}_reliability" in charts(app)
-    assert any(each.value.startswith("Before and after · Leaf 2") for each in app.subheader)
+    title = f"Before and after · {run.partition.names[2]}"
+    assert any(title == each.value.replace("\\", "") for each in app.subheader)
 
 
 @pytest.mark.parametrize("page", ["overconfidence", "results", "calibration"])

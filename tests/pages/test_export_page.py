@@ -16,6 +16,7 @@ from hetcal.errors import HetcalError
 from hetcal.models.scoring import ColumnScoring
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
+from tests.artifacts.repacked import repacked
 from tests.pages.visit import (
     calm,
     go,
@@ -45,17 +46,6 @@ def finished(segments):
 @pytest.fixture
 def artifact(finished):
     return artifact_bytes(finished, ColumnScoring(("score",), "logit"))
-
-
-def repacked(artifact, **changes):
-    """The artifact with some entries replaced; None leaves an entry out."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(artifact)) as old, zipfile.ZipFile(packed, "w") as new:
-        for name in old.namelist():
-            content = changes.get(name.split(".")[0], old.read(name))
-            if content is not None:
-                new.writestr(name, content)
-    return packed.getvalue()
 
 
 def test_an_artifact_can_be_reopened_before_there_is_a_table():

@@ -12,6 +12,7 @@ import pytest
 from hetcal.store import work
 from pages.shared.flow import cache
 from pages.shared.flow.cache import release_freed_memory
+from pages.shared.state import is_local
 from tests.pages.streamlit_internals import end_session
 from tests.pages.visit import (
     PAGES,
@@ -31,8 +32,8 @@ from tests.pages.visit import (
     with_table,
 )
 
-LATER_PAGES = list(PAGES)[2:-1]
-LEAF_PAGES = list(PAGES)[3:-2]
+LATER_PAGES = list(PAGES)[2:-2]
+LEAF_PAGES = list(PAGES)[3:-3]
 
 
 @pytest.mark.parametrize(("page", "title"), PAGES.items())
@@ -192,9 +193,9 @@ def test_two_sessions_share_nothing(segments, become, counted):
 
 
 def test_what_one_session_has_read_is_not_handed_to_another(
-    segments, become, counted, served_at, tmp_path
+    segments, become, counted, monkeypatch, tmp_path
 ):
-    served_at("localhost")
+    monkeypatch.setenv("HETCAL_PATHS", str(tmp_path))
     segments.to_csv(tmp_path / "people.csv", index=False)
     read = counted("read_file")
     for name in ("first", "second", "second"):
@@ -254,3 +255,11 @@ def test_other_systems_are_left_alone(monkeypatch):
     monkeypatch.setattr(cache.sys, "platform", "win32")
     monkeypatch.setattr(cache.ctypes, "CDLL", unexpected)
     release_freed_memory()
+
+
+def test_a_server_that_a_proxy_gives_another_name_is_not_local(monkeypatch):
+    options = {"server.address": "127.0.0.1", "server.allowedHosts": ["localhost"]}
+    monkeypatch.setattr("streamlit.get_option", options.get)
+    assert is_local()
+    options["server.allowedHosts"] = ["hetcal.example.org"]
+    assert not is_local()

@@ -247,3 +247,18 @@ def test_a_false_positive_rate_buys_what_scikit_learn_says(app, schemes):
             assert numbers(mark["x"]) == pytest.approx([percent / 100])
             assert height == pytest.approx(np.interp(percent / 100, false, true), abs=1 / y.sum())
             assert any(f"{100 * height:.1f} %" in each.value for each in app.markdown)
+
+
+def test_pairs_of_leaves_are_told_in_order_of_what_they_gained(app, schemes, segments):
+    logits, y = schemes
+    leaf = np.where(segments.loc[segments["split"] == "test", "segment"] == "b", 1, 2)
+    gains = np.zeros((2, 2))
+    for one, zero in np.ndindex(2, 2):
+        mine, other = y & (leaf == one + 1), ~y & (leaf == zero + 1)
+        order = [logits[each][mine][:, None] - logits[each][other] for each in ("model", "after")]
+        gains[one, zero] = (np.sign(order[1]) - np.sign(order[0])).sum() / 2 / y.sum() / (~y).sum()
+    (heat,) = figure(app, "results_pairs")["data"]
+    assert np.array([numbers(row) for row in heat["z"]]) == pytest.approx(gains, abs=1e-9)
+    texts = [each.value for each in app.markdown]
+    (told,) = (each for each in texts if "against negative rows" in each)
+    assert f": {gains.flat[np.abs(gains).argmax()]:+.4f}," in told.split("\n")[0]

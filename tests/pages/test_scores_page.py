@@ -62,9 +62,9 @@ def layer(name, **config):
     }
 
 
-def keras_file(*layers):
+def keras_file(*layers, shape=(3,)):
     """A .keras file written by hand: three numbers in, sigmoid(x · WEIGHTS + BIAS) out."""
-    first = layer("InputLayer", batch_shape=[None, 3], dtype="float32")
+    first = layer("InputLayer", batch_shape=[None, *shape], dtype="float32")
     first["config"]["name"] = "x"
     config = {
         "module": "keras",
@@ -211,6 +211,42 @@ def test_a_column_name_is_never_read_as_markdown(segments):
 # A model
 
 
+def test_an_array_beside_the_table_is_shown_confirmed_and_scored():
+    frame = model_rows()
+    x = frame[COLUMNS].to_numpy(np.float32).reshape(-1, 3, 1)
+    sequence = keras_file(layer("Flatten"), DENSE, shape=(3, 1))
+    app = scores_page(frame[["label", "split"]], MODEL)
+    app = calm(upload(app, "scores_model", "steps.keras", sequence))
+    assert button(app, "Score the rows").disabled
+    (key,) = (each.key for each in app.file_uploader if each.label.startswith("Array for"))
+    app = upload(app, key, "short.npy", npy(x[1:]))
+    assert "'short.npy' has 1,199 rows, and the table has 1,200" in the_error(app)
+    app = upload(app, key, "other.npy", npy(x[:, :2]))
+    assert "'other.npy' has rows of 2 × 1, but the input 'x'" in the_error(app)
+    app = calm(upload(app, key, "x.npy", npy(x * 255)))
+    shown = table_with(app, "shape of a row")
+    assert shown["shape of a row"].tolist() == ["3 × 1", "3 × 1", "3 × 1"]
+    assert f"{255 * x.min():.6g} to {255 * x.max():.6g}" in shown["numbers"][0]
+    next(each for each in app.radio if each.label == "Numbers for the input 'x'").set_value(255.0)
+    app = in_this_order(app.run()).check().run()
+    app = calm(wait_for_jobs(press(app, "Score the rows")))
+    (words,) = said(app.success)
+    assert "Input 'x' from 'x.npy', 3 × 1 of float32" in words
+    run = the_run(app)
+    (array,) = workspace_of(run).scoring.inputs.arrays
+    assert array.file.path.parent == run.files
+    score = table_with(go(app, "pages/scores.py"), "shape of a row")
+    assert len(score) == 3  # it is still there after the upload is forgotten
+    found = [run.result(each) for each in run.kept_results("scores")]
+    assert found[0].logit == pytest.approx(x[:, :, 0] @ WEIGHTS + BIAS, abs=1e-5)
+
+
+def npy(values):
+    content = BytesIO()
+    np.save(content, values)
+    return content.getvalue()
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -255,6 +291,10 @@ def test_a_matrix_model_scores_only_columns_that_were_confirmed_in_their_order()
     assert button(app, "Score the rows").disabled
 
     app.multiselect(key="scores_input_x").set_value(COLUMNS[:2]).run()
+    in_this_order(app).check().run()
+    assert any("takes 3 numbers a row, and these columns give 2" in x.value for x in app.caption)
+    assert button(app, "Score the rows").disabled
+    app.multiselect(key="scores_input_x").set_value([*COLUMNS, "split"]).run()
     assert in_this_order(app).disabled
     app.multiselect(key="scores_input_x").set_value(COLUMNS[::-1]).run()
     in_this_order(app).check().run()
@@ -281,9 +321,10 @@ def test_columns_that_were_scaled_in_training_are_found_out_and_scaled():
     app = scores_page(raw, MODEL)
     upload(app, "scores_model", "net.keras", NET)
     in_this_order(app).check().run()
+    assert any("with the weights of its first layer" in text for text in said(app.warning))
     app = wait_for_jobs(press(app, "Score the rows"))
-    first = next(text for text in said(app.warning) if "saturated" not in text)
-    assert first.startswith("The inputs do not look like those the model was trained on")
+    inputs = "The inputs do not look like those the model was trained on"
+    assert any(text.startswith(inputs) for text in said(app.warning))
     tried = table_with(app, "near 0 or 1").set_index("columns")
     assert tried["near 0 or 1"]["as is"] > 0.9
     assert tried["near 0 or 1"]["standardise"] == 0
@@ -336,13 +377,35 @@ def test_columns_of_another_table_must_be_chosen_again():
     assert not in_this_order(app).value
 
 
-def test_text_in_a_number_column_is_refused_before_the_model_starts():
-    frame = model_rows().assign(x1="green")
-    app = scores_page(frame, MODEL)
-    upload(app, "scores_model", "net.keras", NET)
-    app.multiselect(key="scores_input_x").set_value(COLUMNS).run()
+def text_for_numbers():
+    frame = model_rows().assign(x1=np.resize(["green", "blue, dark"], 1200))
+    app = upload(scores_page(frame, MODEL), "scores_model", "net.keras", NET)
+    app.multiselect(key="scores_input_x").set_value(["x0", "x1"]).run()
     in_this_order(app).check().run()
-    assert "'x1'" in the_error(press(app, "Score the rows"))
+    assert button(app, "Score the rows").disabled
+    return frame, app, next(each for each in app.selectbox if "'x1' holds text" in each.label)
+
+
+@pytest.mark.network
+def test_text_that_was_one_hot_in_training_is_given_so_in_the_stated_order():
+    frame, app, box = text_for_numbers()
+    box.set_value("one-hot").run()
+    assert not button(app, "Score the rows").disabled
+    order = next(each for each in app.multiselect if "in the order of training" in each.label)
+    assert order.value == ["blue, dark", "green"]
+    order.set_value(["green", "blue, dark"]).run()
+    app = calm(wait_for_jobs(press(app, "Score the rows")))
+    green = (frame["x1"] == "green").to_numpy(float)
+    given = np.column_stack([frame["x0"], green, 1 - green])[:8]
+    expected = (given @ np.asarray(WEIGHTS) + BIAS).tolist()
+    assert scored_head(app)["score"].tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def test_one_code_is_not_two_numbers():
+    _, app, box = text_for_numbers()
+    app = box.set_value("codes").run()
+    assert any("takes 3 numbers a row, and these columns give 2" in x.value for x in app.caption)
+    assert button(app, "Score the rows").disabled
 
 
 # Training

@@ -23,6 +23,7 @@ PAGES = {
     "pages/results.py": "Results",
     "pages/export.py": "Export",
     "pages/runs.py": "Runs",
+    "pages/learn.py": "Learn",
 }
 
 
@@ -84,8 +85,8 @@ def button(app, label):
 
 
 def in_this_order(app):
-    """The box by which a person confirms the columns of a model."""
-    return next(each for each in app.checkbox if each.label.endswith("in this order"))
+    """The box by which a person confirms the columns of a model, or the rows of an array."""
+    return next(each for each in app.checkbox if "in this order" in each.label)
 
 
 def wait_for_jobs(app, seconds=PATIENCE):

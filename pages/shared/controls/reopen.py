@@ -8,12 +8,15 @@ import streamlit as st
 
 from hetcal.artifacts.artifact import Artifact, scored_rows_in_words
 from hetcal.artifacts.report import table_bytes
+from hetcal.data.array_files import EMBEDDING
 from hetcal.errors import HetcalError
 from hetcal.figures.results import class_maps_table
 from hetcal.figures.tree import tree_figure
+from hetcal.models.scoring import ModelScoring
 from hetcal.partitions.partition import maps_table
 from hetcal.results.words import DEFINITIONS
 from hetcal.store.store import StoredRun
+from hetcal.store.workspace import EMBEDDINGS
 from pages.shared.display.columns import CLASS_MAPS, map_columns
 from pages.shared.display.messages import plain, show_error
 from pages.shared.display.progress import show_job
@@ -48,7 +51,7 @@ def reopen_artifact() -> None:
         return
     _show(artifact)
     _explore(run, TableFile(path, file.name, path.name), artifact)
-    _score(run, path)
+    _score(run, path, artifact)
 
 
 def _kept(file: Any) -> StoredRun:
@@ -123,14 +126,32 @@ def _explore(run: StoredRun, file: TableFile, artifact: Artifact) -> None:
         st.switch_page("pages/results.py", query_params={"run": current_run().id})
 
 
-def _score(run: StoredRun, artifact: Path) -> None:
+def _arrays_of(artifact: Artifact) -> dict[str, str]:
+    """Name the arrays that new rows need beside their table, each with what it has to hold."""
+    scoring = artifact.scoring
+    arrays = scoring.inputs.arrays if isinstance(scoring, ModelScoring) else ()
+    needed = {each.input: f"Array for the input {each.words}" for each in arrays}
+    if any(name.startswith(EMBEDDING) for name in artifact.kinds):
+        needed[EMBEDDINGS] = "Embeddings"
+    return needed
+
+
+def _score(run: StoredRun, path: Path, artifact: Artifact) -> None:
     st.subheader("Score new rows", anchor=False)
     table = st.file_uploader("Table (CSV, TSV or Parquet)", key="reopen_table")
-    if table is None:
+    arrays = {
+        name: st.file_uploader(plain(label), ["npy", "npz", "parquet"], key=f"reopen_array {name}")
+        for name, label in _arrays_of(artifact).items()
+    }
+    if table is None or None in arrays.values():
         return
     try:
         kept = run.keep_file(table.getvalue())
-        scored, notes = scored_by_artifact(artifact, kept, table.name, run)
+        beside = {
+            name: (run.keep_file(file.getvalue(), ".array"), file.name)
+            for name, file in arrays.items()
+        }
+        scored, notes = scored_by_artifact(path, kept, table.name, beside, run)
     except Unfinished as unfinished:
         show_job(unfinished.job)
         return

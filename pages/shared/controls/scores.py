@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pandas as pd
 import streamlit as st
 
 from hetcal.choices import Scale
@@ -15,15 +16,29 @@ from hetcal.models.file import ModelFile, inspect_model
 from hetcal.models.inputs import (
     InputColumns,
     cells_as_seen,
+    coded_columns,
+    column_inputs,
     float_columns,
     suggest_inputs,
     text_columns,
+    unlike_training,
 )
 from hetcal.models.network import NetworkSettings
 from hetcal.models.sandbox import reduced_isolation
 from hetcal.models.scoring import ColumnScoring, ModelScoring, guess_kind_of
-from hetcal.models.steps import WITHOUT_NUMBERS, fit_steps, scale_all, steps_from_text
+from hetcal.models.steps import (
+    OF_CATEGORIES,
+    WITHOUT_NUMBERS,
+    Asked,
+    ColumnStep,
+    Way,
+    fit_steps,
+    scale_all,
+    sorted_values,
+    steps_from_text,
+)
 from hetcal.store.keys import scores_key
+from pages.shared.controls.arrays import array_controls, takes_array
 from pages.shared.display.messages import plain, show_error
 from pages.shared.display.progress import show_job
 from pages.shared.display.widgets import chart
@@ -131,11 +146,17 @@ def model_controls(flow: Flow) -> None:
     model = uploaded_model()
     if model is None:
         return
-    inputs = confirmed_inputs(model, flow)
+    arrays = array_controls(model, flow)
+    others = tuple(each for each in model.inputs if not takes_array(each, flow))
+    inputs: InputColumns | None = InputColumns(())
+    if others:
+        inputs = confirmed_inputs(replace(model, inputs=others), flow)
     if inputs is not None:
         inputs = _with_steps(model, inputs, flow)
-    if inputs is not None:
+    if inputs is not None and inputs.needed:
         _show_cells(model, inputs, flow)
+    if inputs is not None:
+        inputs = None if arrays is None else replace(inputs, arrays=arrays)
     output = None
     if len(model.outputs) > 1:
         label = "Output with the scores" if flow.classes else "Output with the score"
@@ -157,47 +178,114 @@ def _score(scoring: ModelScoring, order: tuple[str, ...]) -> None:
 
 
 def _with_steps(model: ModelFile, inputs: InputColumns, flow: Flow) -> InputColumns | None:
-    """Ask what was done to the columns in training; None while the file for it is missing."""
-    columns = float_columns(model, inputs)
-    if not columns:
-        return inputs
-    done = st.selectbox(
-        "Done to the columns of numbers in training, outside the model",
-        [NOTHING, *DONE, BY_COLUMN, BY_FILE],
-        help="A scaler that was fitted before the model is not part of its file. Means, deviations "
-        "and ranges are those of the training rows, unless a file says others.",
-        **kept(f"scores_done {model.digest}"),
-    )
-    if done == NOTHING:
-        return inputs
+    """Ask what was done to the columns in training; None while something is missing."""
     training = flow.table.frame.iloc[flow.split.train]
-    if done in DONE:
-        return replace(inputs, steps=scale_all(DONE[done], columns, training))
-    if done == BY_FILE:
-        file = st.file_uploader(
-            "Steps of the columns (.json or .csv)",
-            ["json", "csv"],
-            help='Such as {"age": {"mean": 39, "scale": 10.5}, "pay": "log1p", "plan": {"codes": '
-            '["basic", "plus"]}}, or lines under the headings column, mean, scale or column, min, '
-            "max.",
-            key="scores_steps",
+    coded = coded_columns(model, inputs, training)
+    numbers = [name for name in float_columns(model, inputs) if name not in coded]
+    done = NOTHING
+    if numbers or coded:
+        done = st.selectbox(
+            "Done to the columns of numbers in training, outside the model",
+            [NOTHING, *DONE, BY_COLUMN, BY_FILE],
+            help="A scaler that was fitted before the model is not part of its file. Means, "
+            "deviations and ranges are those of the training rows, unless a file says others.",
+            **kept(f"scores_done {model.digest}"),
         )
-        if file is None:
+    if done == BY_FILE:
+        asked = _steps_of_file()
+        if asked is None:
             return None
-        asked = steps_from_text(file.getvalue().decode("utf-8-sig", "replace"), file.name)
+        steps = fit_steps(asked, training)
     else:
-        asked = _steps_by_column(model, columns)
-    return replace(inputs, steps=fit_steps(asked, training))
+        chosen = _steps_by_column(model, numbers, training) if done == BY_COLUMN else {}
+        chosen |= _codes_by_column(model, coded, training)
+        if not set(coded) <= set(chosen):
+            return None
+        steps = fit_steps(chosen, training)
+        if done in DONE:
+            steps = scale_all(DONE[done], numbers, training, chosen)
+    inputs = replace(inputs, steps=steps)
+    unlike = unlike_training(model, inputs, flow.table.frame)
+    if unlike is not None:
+        st.warning(plain(unlike), icon=":material/warning:")
+    return inputs if _fits(model, inputs) else None
 
 
-def _steps_by_column(model: ModelFile, columns: Sequence[str]) -> dict[str, str]:
+def _steps_of_file() -> dict[str, Asked] | None:
+    file = st.file_uploader(
+        "Steps of the columns (.json or .csv)",
+        ["json", "csv"],
+        help='Such as {"age": {"mean": 39, "scale": 10.5}, "pay": "log1p", "plan": {"one-hot": '
+        '["basic", "plus"]}}, or lines under the headings column, mean, scale or column, min, '
+        "max or column, step.",
+        key="scores_steps",
+    )
+    if file is None:
+        return None
+    return steps_from_text(file.getvalue().decode("utf-8-sig", "replace"), file.name)
+
+
+def _steps_by_column(
+    model: ModelFile, columns: Sequence[str], training: pd.DataFrame
+) -> dict[str, Asked]:
     grid = st.columns(BOXES)
-    return {
+    ways: dict[str, str] = {
         name: grid[i % BOXES].selectbox(
             f"'{plain(name)}'", WITHOUT_NUMBERS, **kept(f"scores_step {model.digest} {name}")
         )
         for i, name in enumerate(columns)
     }
+    return {
+        name: _in_order(model, way, training[name]) if way in OF_CATEGORIES else way
+        for name, way in ways.items()
+    }
+
+
+def _codes_by_column(
+    model: ModelFile, columns: Sequence[str], training: pd.DataFrame
+) -> dict[str, Asked]:
+    """Ask how columns of text were given as numbers."""
+    steps: dict[str, Asked] = {}
+    for name in columns:
+        way = st.selectbox(
+            f"'{plain(name)}' holds text, and the model takes numbers: given in training as",
+            OF_CATEGORIES,
+            None,
+            placeholder="choose, or take another column",
+            **kept(f"scores_codes {model.digest} {name}"),
+        )
+        if way is not None:
+            steps[name] = _in_order(model, way, training[name])
+    return steps
+
+
+def _in_order(model: ModelFile, way: Way, column: pd.Series) -> ColumnStep:
+    """Ask for the order in which the values of a column had codes."""
+    values = sorted_values(column)
+    order = st.multiselect(
+        f"Values of '{plain(str(column.name))}', in the order of training",
+        values,
+        default=values,
+        accept_new_options=True,
+        help="Encoders sort the values unless told otherwise; to change the order, remove values "
+        "and add them again. Codes begin with 0. A value that is not listed is missing as a code, "
+        "and all 0 as one-hot: remove the first value where training dropped it.",
+        **kept(f"scores_codes {model.digest} {column.name} {values}"),
+    )
+    return ColumnStep(str(column.name), way, codes=tuple(order))
+
+
+def _fits(model: ModelFile, inputs: InputColumns) -> bool:
+    """Say where columns and what they were made of are not as many as an input takes."""
+    for each in column_inputs(model, inputs):
+        given = len(inputs.prepared.of(each.name))
+        if each.width not in (None, given):
+            st.caption(
+                f":orange[Input '{plain(each.name)}' takes {each.width} numbers a row, and these "
+                f"columns give {given}.]"
+            )
+            return False
+    return True
 
 
 def show_scales(flow: Flow) -> None:
@@ -395,8 +483,9 @@ def confirmed_inputs(model: ModelFile, flow: Flow) -> InputColumns | None:
         st.caption(f"Each of its {len(model.inputs)} inputs has the name of a column.")
         return suggested
     chosen = tuple((each.name, _columns_for(each, flow)) for each in model.inputs)
+    # One column may give several numbers, so there may be fewer columns than the input takes.
     complete = all(
-        each.width in (None, len(columns))
+        columns and len(columns) <= (each.width or len(columns))
         for each, (_, columns) in zip(model.inputs, chosen, strict=True)
     )
     sure = st.checkbox(
@@ -421,8 +510,11 @@ def _columns_for(wanted: ModelInput, flow: Flow) -> tuple[str, ...]:
         default=preset,
         **kept(key),
     )
-    if wanted.width is not None and len(columns) != wanted.width:
-        st.caption(f":orange[{len(columns)} of {wanted.width} columns chosen.]")
+    if wanted.width not in (None, len(columns)):
+        st.caption(
+            f":orange[{len(columns)} of {wanted.width} columns chosen.] A column that was one-hot "
+            "in training counts as several: confirm the order, then say which."
+        )
     if wanted.width != 1:
         _paste_columns(key, names)
     return tuple(columns)

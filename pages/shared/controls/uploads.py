@@ -1,6 +1,5 @@
 """Files from the user: tables and partitions. Nothing is replaced before a file was read."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,10 +7,12 @@ from typing import Any
 
 import streamlit as st
 
+from hetcal.data.places import below, open_folder
 from hetcal.data.splits import ROLES
 from hetcal.errors import HetcalError
 from hetcal.partitions.partition import Partition
 from hetcal.store.store import StoredRun
+from hetcal.store.workspace import EMBEDDINGS
 from pages.shared.controls.data import assume_roles
 from pages.shared.controls.dialect import dialect_controls
 from pages.shared.display.messages import plain, show_error
@@ -27,7 +28,6 @@ from pages.shared.state import (
     accepted,
     current_run,
     is_draft,
-    is_local,
     keep_facts,
     store,
     told_next,
@@ -53,7 +53,8 @@ def choose_table() -> None:
 
 
 def _offer_ways() -> None:
-    paths = ["Path on this machine"] if paths_allowed() else []
+    folder = open_folder()
+    paths = [] if folder is None else ["Path on this machine"]
     kinds = ["One file", "One file per role", *paths]
     kind = st.segmented_control("Where is the table?", kinds, default=kinds[0], required=True)
     if kind == "One file":
@@ -73,17 +74,23 @@ def _offer_ways() -> None:
             )
     else:
         st.text_input(
-            "Path of a file or folder",
+            f"Path of a file or folder in {plain(str(folder))}",
             key="data_path",
-            placeholder="/data/customers.parquet",
+            placeholder="customers.parquet",
             on_change=_path_given,
             help="A folder holds parts of one table, or one file per role: train.csv, test.csv …",
         )
-
-
-def paths_allowed() -> bool:
-    """Whether paths may be read: on a local server, or where the environment allows it."""
-    return is_local() or os.environ.get("HETCAL_ALLOW_PATHS") == "1"
+        if "refused_path" in st.session_state:
+            show_error(st.session_state["refused_path"])
+    if workspace().files:
+        with st.expander("Own embeddings of the rows", icon=":material/grid_on:"):
+            st.file_uploader(
+                "Array with a row for each row of the table (.npy, .npz or a Parquet column)",
+                ["npy", "npz", "parquet"],
+                help="They become columns embedding_0, embedding_1, … that a partition may read.",
+                key="data_embeddings",
+                on_change=_embeddings_uploaded,
+            )
 
 
 def loaded_partition() -> None:
@@ -168,7 +175,7 @@ def _file_uploaded() -> None:
 def _role_uploaded(role: str) -> None:
     """Add a file to those of the other roles: their uploaders forget them on another page."""
     uploaded, run = st.session_state[f"data_{role}"], current_run()
-    others = tuple(each for each in workspace().files if each.role not in (None, role))
+    others = tuple(each for each in workspace().files if each.role not in (None, role, EMBEDDINGS))
     if uploaded is None:
         discard_draft()
     elif others:
@@ -179,18 +186,32 @@ def _role_uploaded(role: str) -> None:
         _begin_draft(uploaded.name, lambda new: _table_file(new, uploaded, role))
 
 
+def _embeddings_uploaded() -> None:
+    """Read the table again, with embeddings in place of those before."""
+    uploaded, run = st.session_state["data_embeddings"], current_run()
+    others = tuple(each for each in workspace().files if each.role != EMBEDDINGS)
+    discard_draft()
+    if uploaded is not None:
+        with told_next():
+            file = _table_file(run, uploaded, EMBEDDINGS)
+            st.session_state["draft"] = Draft(run, (*others, file))
+
+
 def _path_given() -> None:
-    text = st.session_state["data_path"].strip()
-    if text:
-        path = Path(os.path.expanduser(text))
-        file = TableFile(path, path.name, f"{path} {_stamp(path)}")
-        _begin_draft(path.name, lambda run: file)
+    text, folder = st.session_state["data_path"].strip(), open_folder()
+    st.session_state.pop("refused_path", None)
+    if not text or folder is None:
+        return
+    try:
+        path = below(folder, text)
+    except HetcalError as error:
+        discard_draft()
+        st.session_state["refused_path"] = error
+        return
+    file = TableFile(path, path.name, f"{path} {_stamp(path)}")
+    _begin_draft(path.name, lambda run: file)
 
 
 def _stamp(path: Path) -> str:
-    try:
-        found = path.stat()
-    except (OSError, ValueError):
-        # Reading the file says what is wrong with the path.
-        return "missing"
+    found = path.stat()
     return f"{found.st_mtime_ns} {found.st_size}"

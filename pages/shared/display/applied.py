@@ -27,8 +27,7 @@ def named_leaf(flow: Flow, leaf: int) -> str:
     """Name what a section is about, with the rule of a leaf."""
     if leaf == ALL_ROWS:
         return leaf_name(leaf)
-    rule = next(each.rule for each in flow.partition.leaves if each.id == leaf)
-    return f"{leaf_name(leaf)}, {plain(rule)}"
+    return plain(flow.partition.names[leaf])
 
 
 def show_applied(flow: Flow, leaf: int) -> None:
@@ -59,7 +58,7 @@ def show_applied(flow: Flow, leaf: int) -> None:
     if not has_maps(flow):
         st.subheader("Every leaf on the same axes", anchor=False)
         leaf_chart(
-            applied_multiples_figure(applied.maps, leaf or None),
+            applied_multiples_figure(applied.maps, leaf or None, flow.partition.names),
             key="calibration_leaves",
             alt="Probability after against probability before in every leaf",
             how=MULTIPLES_HOW,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import streamlit as st
 
 from hetcal.data.checks import Finding
-from hetcal.errors import HetcalError
+from hetcal.errors import HetcalError, without_controls
 from hetcal.results.words import SCORE_FINDINGS
 
 MARKDOWN_SIGNS = "\\`*_{}[]<>#$~|:"
@@ -48,5 +48,7 @@ def unbroken(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Keep Markdown from reading signs in the user's own names."""
-    return "".join(f"\\{sign}" if sign in MARKDOWN_SIGNS else sign for sign in text)
+    """Keep Markdown from reading signs in the user's own names, and the screen controls."""
+    return "".join(
+        f"\\{sign}" if sign in MARKDOWN_SIGNS else sign for sign in without_controls(text)
+    )

@@ -8,7 +8,13 @@ import streamlit as st
 from hetcal.artifacts.archive import SavedScheme
 from hetcal.choices import plain_name
 from hetcal.figures.ladder import LADDER_HOW, ladder_figure
-from hetcal.figures.results import change_figure, class_lift_figure, top_label_figure
+from hetcal.figures.results import (
+    change_figure,
+    class_lift_figure,
+    pair_gain_figure,
+    top_label_figure,
+)
+from hetcal.results.contributions import gains_in_words
 from hetcal.results.evaluation import Evaluation, metrics_table
 from hetcal.results.ladder import ladder_table, price_in_words
 from hetcal.results.words import DEFINITIONS, measured_on, outcome, same_order, verdict
@@ -26,6 +32,7 @@ from pages.shared.display.columns import (
 from pages.shared.display.messages import plain, unbroken, without_options
 from pages.shared.display.tables import draw_table
 from pages.shared.display.widgets import cards, chart, how_to_read, rung_chart
+from pages.shared.flow.applied import pairs_of
 from pages.shared.flow.flow import Flow
 from pages.shared.state import bound, change_settings, update
 
@@ -39,6 +46,12 @@ NOT_ALGORITHM_1 = (
     "The rung 'one tree' has maps fitted on all of these rows; Algorithm 1 of the paper, on the "
     "Partition page, fits the maps of the same tree on calibration rows only."
 )
+
+LEVELS = {
+    "holds": ("green", "holds"),
+    "open": ("orange", "open"),
+    "fails": ("red", "does not hold"),
+}
 
 
 def show_verdict(flow: Flow) -> None:
@@ -113,6 +126,17 @@ def show_change(flow: Flow, key: str) -> None:
         how="Bars: 95 % intervals of the change. It is significant if its bar does not reach back "
         "to the blue mark. The closer the hollow mark, the less the network adds.",
     )
+
+
+def show_conditions(flow: Flow) -> None:
+    """Show the three conditions under which calibrating leaf by leaf helps."""
+    st.markdown("##### Why: the three conditions for a lift")
+    for place, each in zip(st.columns(3), flow.conditions, strict=True):
+        colour, word = LEVELS[each.level]
+        with place.container(border=True):
+            st.markdown(f"**{each.name}** :{colour}-badge[{word}]")
+            st.markdown(f"{each.number} before, {each.after} after" if each.after else each.number)
+            st.caption(plain(each.reason))
 
 
 def show_scheme(flow: Flow, *, at_length: bool = True) -> None:
@@ -327,3 +351,21 @@ def _verdict(flow: Flow) -> str:
         return flow.run.verdict
     whole = flow.whole
     return verdict(flow.run.evaluation, whole.kind, one_map=not whole.divided)
+
+
+def show_pairs(flow: Flow) -> None:
+    """Show which pairs of leaves the lift comes from, as a map and in words."""
+    pairs = pairs_of(flow)
+    names = flow.partition.names
+    st.subheader("Which leaves changed places", anchor=False)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        chart(
+            pair_gain_figure(pairs, names),
+            key="results_pairs",
+            alt="Gain in AUC of every pair of leaves",
+            how="The AUC counts pairs of a positive and a negative row; the cells add up to the "
+            "lift. Orange: more of these pairs are in order than before.",
+        )
+    with right:
+        st.markdown("\n".join(f"1. {plain(each)}" for each in gains_in_words(pairs, names)))

@@ -33,7 +33,7 @@ def leaf_picker(partition: Partition) -> int:
         st.selectbox(
             "Leaf shown on every page",
             [ALL_ROWS, *rules],
-            format_func=leaf_name,
+            format_func=lambda leaf: partition.names.get(leaf, leaf_name(ALL_ROWS)),
             help="You can also click a leaf in a chart or in a table.",
             **choice("leaf"),
         )

@@ -5,7 +5,8 @@ import pandas as pd
 from hetcal.artifacts.saved_run import SavedRun
 from hetcal.metrics.curves import OperatingPoint
 from hetcal.results.applied import Applied, applied_to_leaves
-from hetcal.results.curves import Curves, inside_leaf, leaf_curves, points_of_rate
+from hetcal.results.contributions import pair_gains
+from hetcal.results.curves import Curves, inside_leaf, leaf_curves, points_of_rate, rate_weights
 from hetcal.runs.rows import explain_row, listed_rows, rows_with, typical_of
 from hetcal.runs.run import Run
 from hetcal.schemes.scheme import Scheme
@@ -45,6 +46,16 @@ def curves_inside(flow: Flow, leaf: int) -> Curves:
     return flow.curves if leaf == ALL_ROWS else _curves(_key(flow), flow.run, leaf)
 
 
+def weighted_areas(flow: Flow) -> pd.DataFrame:
+    """Return the AUC of the test rows against the weight of their leaf's rate."""
+    return _weighted_areas(_key(flow), flow.run)
+
+
+def pairs_of(flow: Flow) -> pd.DataFrame:
+    """Return what each pair of leaves gained on the test rows."""
+    return _pairs(_key(flow), flow.run)
+
+
 def points_inside(
     flow: Flow, leaf: int, rate: float
 ) -> tuple[OperatingPoint, OperatingPoint] | None:
@@ -80,6 +91,17 @@ def _applied(key: object, _run: Run | SavedRun) -> Applied:
 @cached
 def _curves(key: object, _run: Run | SavedRun, leaf: int) -> Curves:
     return leaf_curves(_run.comparison, leaf)
+
+
+@cached
+def _weighted_areas(key: object, _run: Run | SavedRun) -> pd.DataFrame:
+    return rate_weights(_run.comparison)
+
+
+@cached
+def _pairs(key: object, _run: Run | SavedRun) -> pd.DataFrame:
+    leaves = [each.id for each in _run.partition.leaves]
+    return pair_gains(_run.comparison.before, _run.comparison.after, leaves)
 
 
 @cached

@@ -12,17 +12,20 @@ from hetcal.artifacts.artifact import Artifact, open_artifact
 from hetcal.artifacts.saved_run import SavedRun, saved_run
 from hetcal.calibrators.class_calibrator import ClassCalibrator
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
+from hetcal.data.array_files import ArrayFile, is_plain
 from hetcal.data.checks import Finding, check_scores, check_table, check_training, check_validation
 from hetcal.data.columns import describe_columns
 from hetcal.data.reading import Source
 from hetcal.data.scores import Scores, require_ranking
 from hetcal.data.splits import Split
 from hetcal.data.table import Roles, Table, make_table
+from hetcal.data.text import is_gzip, is_parquet
 from hetcal.jobs.jobs import Work
 from hetcal.models.scoring import ColumnScoring, ModelScoring, score_rows
 from hetcal.models.trial import try_scales
 from hetcal.partitions.partition import Leaf, Partition, leaf_table
 from hetcal.progress import Progress, silent
+from hetcal.results.conditions import Condition, conditions
 from hetcal.results.curves import Curves, result_curves
 from hetcal.results.histograms import ScoreHistograms, score_histograms
 from hetcal.results.overconfidence import diagnose
@@ -43,7 +46,15 @@ from hetcal.store.keys import (
     trial,
 )
 from hetcal.store.store import StoredRun
-from hetcal.store.work import ScoreRows, find_scheme, kept_call, read_source, score_file
+from hetcal.store.work import (
+    ScoreRows,
+    find_scheme,
+    kept_call,
+    read_array,
+    read_shut_in,
+    read_source,
+    score_file,
+)
 from pages.shared.flow.cache import cached
 from pages.shared.jobs import found_beside
 from pages.shared.state import TableFile
@@ -55,14 +66,14 @@ PASSED_IN_PLACE = 1_000_000  # rows
 CHOOSING_JOB, FITTING_JOB = "Choosing a scheme", "Fitting the scheme"
 
 
-def size_of(files: tuple[TableFile, ...]) -> int:
-    """Return the size of a table on disk in bytes."""
-    paths = [each.path for each in files]
+def is_light(files: tuple[TableFile, ...]) -> bool:
+    """Whether a table is read in a moment: a little text, which cannot unpack to more."""
     try:
-        inside = [each for path in paths if path.is_dir() for each in path.iterdir()]
-        return sum(each.stat().st_size for each in (*paths, *inside) if each.is_file())
+        paths = [each.path for each in files]
+        packed = any(path.is_dir() or is_parquet(path) or is_gzip(path) for path in paths)
+        return not packed and sum(path.stat().st_size for path in paths) <= READ_IN_PLACE
     except (OSError, ValueError):
-        return 0  # reading it says what is wrong with the path
+        return True  # reading it says what is wrong with the path
 
 
 @cached
@@ -73,10 +84,14 @@ def source_of(
     _progress: Progress = silent,
 ) -> Source:
     """Read the table of this run, or of a run that begins; `texts` as in `read_source`."""
-    if size_of(files) <= READ_IN_PLACE:
+    if is_light(files):
         return read_source(files, texts, _progress)
     key, name = table_key(files, texts), f"Reading {', '.join(each.name for each in files)}"
-    return found_beside(key, name, lambda run: kept_call(run, key, read_source, files, texts), _run)
+
+    def work(run: StoredRun) -> Work:
+        return kept_call(run, key, read_shut_in, files, texts)
+
+    return found_beside(key, name, work, _run)
 
 
 @cached
@@ -143,6 +158,17 @@ def model_scores_of(table: Table, rows_digest: str, scoring: ModelScoring) -> Sc
 
 
 @cached
+def array_of(path: Path, wanted: str, name: str) -> ArrayFile:
+    """Open an array beside the table; what is packed or large is read beside the pages."""
+    if is_plain(path) and path.stat().st_size <= READ_IN_PLACE:
+        return read_array(path, wanted, name)
+    key = key_of("array", path.name, wanted, name)
+    return found_beside(
+        key, f"Reading {name}", lambda run: kept_call(run, key, read_array, path, wanted, name)
+    )
+
+
+@cached
 def scales_of(
     table: Table, rows_digest: str, settings: Settings, scoring: ModelScoring
 ) -> pd.DataFrame:
@@ -204,10 +230,11 @@ def partition_of(
 
 @cached
 def view_partition_of(
-    table: Table, number: int, partition: Partition, settings: Settings
+    table: Table, scores: Scores | None, number: int, partition: Partition, settings: Settings
 ) -> Partition:
     view, rows = table_view_of(table, number), split_of(table, settings).train
-    return partition.counting(view.frame.iloc[rows], view.y[rows], view.weight_of(rows))
+    columns = readable(partition, view.frame, scores).iloc[rows]
+    return partition.counting(columns, view.y[rows], view.weight_of(rows))
 
 
 @cached
@@ -319,6 +346,13 @@ def histograms_of(
 
 
 @cached
+def conditions_of(
+    key: object, _run: Run | SavedRun, _diagnosis: pd.DataFrame
+) -> tuple[Condition, ...]:
+    return conditions(_diagnosis, _run.comparison, _run.evaluation.lift)
+
+
+@cached
 def curves_of(key: object, _run: Run | SavedRun) -> Curves:
     return result_curves(_run.comparison, _run.evaluation)
 
@@ -331,10 +365,15 @@ def artifact_of(path: Path) -> Artifact:
 
 @cached
 def scored_by_artifact(
-    artifact: Path, table: Path, name: str, _run: StoredRun
+    artifact: Path,
+    table: Path,
+    name: str,
+    arrays: dict[str, tuple[Path, str]],
+    _run: StoredRun,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Score the rows of a file with an artifact, both kept under their digests, with notes."""
-    key, given = key_of("scored", artifact.name, table.name, name), (artifact, table, name)
+    """Score the rows of a file with an artifact, all kept under their digests, with notes."""
+    given = artifact, table, name, arrays
+    key = key_of("scored", artifact.name, table.name, name, arrays)
     return found_beside(
         key, f"Scoring {name}", lambda run: kept_call(run, key, score_file, *given), _run
     )

@@ -16,9 +16,11 @@ from hetcal.data.reading import Source
 from hetcal.data.scores import Scores
 from hetcal.data.splits import Split
 from hetcal.data.table import Table, class_balance
+from hetcal.models.inputs import float_columns, unlike_training
 from hetcal.models.scoring import ModelScoring, read_as_text
 from hetcal.partitions.partition import Partition
 from hetcal.progress import Progress, silent
+from hetcal.results.conditions import Condition
 from hetcal.results.curves import Curves
 from hetcal.results.histograms import ScoreHistograms
 from hetcal.runs.role_cells import RoleCells
@@ -144,6 +146,9 @@ class Flow:
         if not isinstance(scoring, ModelScoring) or uses_network(self.workspace):
             return None
         unlike = any(each.code == "saturated-score" for each in self.score_findings)
+        unlike |= unlike_training(scoring.model, scoring.inputs, self.table.frame) is not None
+        if not float_columns(scoring.model, scoring.inputs):
+            return None
         if not unlike and not scoring.inputs.steps.steps:
             return None
         parts = self.table, self.rows_digest, division(self.settings), scoring
@@ -203,19 +208,24 @@ class Flow:
             return self.whole.partition
         if self.number is None:
             return self._divided_by
-        parts = self.table, self.number, self._divided_by
+        parts = self.table, self._layer_scores, self.number, self._divided_by
         return compute.view_partition_of(*parts, division(self.settings))
 
     @cached_property
     def leaves(self) -> pd.DataFrame:
         """Rule, rows and positive rate per leaf and role."""
-        scoring = self.workspace.scoring
-        reads_layer = isinstance(scoring, ModelScoring) and scoring.layer is not None
-        scores = self.scores if reads_layer else None
         table = (
             self.table if self.number is None else compute.table_view_of(self.table, self.number)
         )
-        return compute.leaves_of(table, scores, self._divided_by, division(self.settings))
+        parts = table, self._layer_scores, self._divided_by
+        return compute.leaves_of(*parts, division(self.settings))
+
+    @property
+    def _layer_scores(self) -> Scores | None:
+        """The scores where a layer of their model was computed; a partition may read it."""
+        scoring = self.workspace.scoring
+        reads_layer = isinstance(scoring, ModelScoring) and scoring.layer is not None
+        return self.scores if reads_layer else None
 
     @cached_property
     def whole(self) -> Run | SavedRun:
@@ -269,12 +279,21 @@ class Flow:
         """Score histograms of every leaf by role and label."""
         return compute.histograms_of(*self._scored, self.partition.leaves, axis, bins)
 
+    @property
+    def _key(self) -> object:
+        """What the results of the run depend on."""
+        fewest = self.workspace.settings.min_rows
+        return self.run if self.saved is None else (self.saved, self.number, fewest)
+
     @cached_property
     def curves(self) -> Curves:
         """ROC, precision-recall and reliability curves before and after."""
-        fewest = self.workspace.settings.min_rows
-        key = self.run if self.saved is None else (self.saved, self.number, fewest)
-        return compute.curves_of(key, self.run)
+        return compute.curves_of(self._key, self.run)
+
+    @cached_property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The paper's three conditions, judged on the test rows."""
+        return compute.conditions_of(self._key, self.run, self.diagnosis)
 
 
 def uses_network(here: Workspace) -> bool:
