@@ -1,6 +1,7 @@
 """hetcal starts without what it does not need, and works without the optional libraries."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -87,3 +88,11 @@ def test_the_same_versions_are_pinned_in_both_places():
     listed = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     assert set(listed) == pinned
     assert all("==" in each for each in pinned)
+
+
+def test_the_lock_has_every_requirement_and_hashes_of_each():
+    listed = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    locked = re.findall(r"^([a-z0-9.-]+==[^\s;]+).*\\\n +--hash=sha256:[0-9a-f]{64}\b", lock, re.M)
+    assert len(locked) == len(re.findall("^[a-z0-9]", lock, re.M))
+    assert {each.split(";")[0] for each in listed} <= set(locked)

@@ -9,6 +9,7 @@ from scipy.special import expit
 from hetcal.artifacts.artifact import artifact_bytes, open_artifact
 from hetcal.artifacts.report import result_json, scored_table
 from hetcal.artifacts.saved_run import saved_run
+from hetcal.artifacts.seal import DIGESTS, sealed
 from hetcal.data.scores import scores_from_column
 from hetcal.data.table import Roles, make_table
 from hetcal.models.scoring import ColumnScoring
@@ -86,11 +87,13 @@ def test_a_saved_run_has_the_maps_of_its_run(finished, name, tmp_path):
 def test_artifacts_with_the_maps_of_algorithm_1_get_those_of_their_scheme(finished, tmp_path):
     run = finished("shrunken tree")
     older = algorithm.run(run.table, run.scores, Settings(), run.partition).calibrator
-    packed, changed = BytesIO(artifact_bytes(run, SCORING)), BytesIO()
-    with zipfile.ZipFile(packed) as archive, zipfile.ZipFile(changed, "w") as other:
-        for name in archive.namelist():
-            maps = name in ("calibrators.json", "maps.json")
-            other.writestr(name, older.to_json() if maps else archive.read(name))
+    changed = BytesIO()
+    with zipfile.ZipFile(BytesIO(artifact_bytes(run, SCORING))) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist() if name != DIGESTS}
+    entries |= dict.fromkeys(("calibrators.json", "maps.json"), older.to_json().encode())
+    with zipfile.ZipFile(changed, "w") as other:
+        for name, content in sealed(entries).items():
+            other.writestr(name, content)
     artifact = open_artifact(changed.getvalue(), tmp_path)
     for calibrator in (artifact.calibrator, saved_run(artifact, 50).calibrator):
         assert repr(calibrator.maps_) == repr(run.calibrator.maps_)
