@@ -21,10 +21,11 @@ from hetcal.data.array_files import ArrayFile, open_array, with_embeddings
 from hetcal.data.budget import budget
 from hetcal.data.columns import Kinds
 from hetcal.data.reading import Source, file_per_role, from_path, one_file, read_file
-from hetcal.data.scores import Scores
+from hetcal.data.scores import Scores, require_ranking
 from hetcal.data.splits import Split
 from hetcal.data.table import Table, make_table
-from hetcal.jobs.process import Call
+from hetcal.jobs.jobs import Job
+from hetcal.jobs.process import Call, Cancelled
 from hetcal.models.network import NetworkSettings
 from hetcal.models.sandbox import GIB, Limits, confine
 from hetcal.models.scoring import (
@@ -38,7 +39,14 @@ from hetcal.models.scoring import (
 from hetcal.models.training import TrainingJob, start_training
 from hetcal.partitions.partition import Partition
 from hetcal.progress import Progress, between, silent
-from hetcal.runs.fitting import chosen_among, fit_roles, grow_partition, take_rung
+from hetcal.runs.fitting import (
+    chosen_among,
+    fit_ensemble,
+    fit_roles,
+    grow_partition,
+    start_growth,
+    take_rung,
+)
 from hetcal.runs.run import Run, split_table
 from hetcal.runs.run import run as evaluate_all
 from hetcal.runs.settings import ENSEMBLES, Settings
@@ -59,7 +67,7 @@ from hetcal.store.store import Store, StoredRun
 from hetcal.store.workspace import EMBEDDINGS, TableFile, Workspace, workspace_of
 
 READ = 0.5  # share of the work that is done when the table has been read, without its scheme
-PAUSE = 0.2  # seconds between two looks at a training
+PAUSE = 0.1  # seconds between two looks at what another process does
 READING = 600  # seconds that a table may take to be read
 LIBRARIES, COPIES = 6 * GIB, 4  # memory of a process without a table, and of its table at most
 
@@ -128,6 +136,51 @@ def find_scheme(
 ) -> Choice:
     """Fit the scheme that the settings name, or choose one, on rows of `ensemble_rows`."""
     return fit_roles(settings, training, held, None, progress, tree)
+
+
+def choose_when_scored(
+    run: StoredRun, scored: str, table: Table, settings: Settings, progress: Progress = silent
+) -> None:
+    """Grow what needs no scores until the run has scores under the key `scored`, then choose.
+
+    The choice is the same as that of `find_scheme`, and is kept under the same key.
+    """
+    split = split_table(table, settings)
+    growth = start_growth(table, split, settings)
+    while not run.has_result(scored):
+        progress(0.0, "Growing trees until the rows are scored")
+        time.sleep(PAUSE)
+    scores = run.result(scored)
+    require_ranking(scores)
+    found = fit_ensemble(table, scores, split, settings, progress, growth=growth)
+    run.keep_result(scheme_key(table, scores, settings, None), found)
+
+
+def ahead_call(run: StoredRun, scored: str, table: Table, settings: Settings) -> Call:
+    """Return work that chooses a scheme when the scores are there, in a process of its own."""
+    return Call(choose_when_scored, run, scored, table, settings)
+
+
+@dataclass
+class ChooseAhead:
+    """Work that chooses a scheme for scores on which another job works; it ends with that job."""
+
+    scoring: Job
+    call: Call  # see `ahead_call`
+
+    def __call__(self, progress: Progress) -> None:
+        """Wait for the choice; if there will be no scores, for nothing."""
+
+        def told(done: float, doing: str) -> None:
+            if self.scoring.cancelled or self.scoring.state == "failed":
+                raise Cancelled
+            progress(done, doing)
+
+        self.call(told)
+
+    def stop(self) -> None:
+        """End the process of the choice."""
+        self.call.stop()
 
 
 def verdict_call(run: StoredRun) -> Call:

@@ -44,9 +44,15 @@ def jobs() -> Jobs:
 
 
 def found_beside(
-    key: str, name: str, work: Callable[[StoredRun], Work], run: StoredRun | None = None
+    key: str,
+    name: str,
+    work: Callable[[StoredRun], Work],
+    run: StoredRun | None = None,
+    ahead: str = "",
 ) -> Any:
     """Return what the run has found under this key, or have it found beside the pages.
+
+    A job with the key `ahead` may have begun to find it before all was known that it depends on.
 
     Raises
     ------
@@ -59,6 +65,13 @@ def found_beside(
     found = run.result(key)
     if found is not None:
         return found
+    begun = jobs().find(f"{run.id} {ahead}")
+    if begun is not None and (begun.open or begun.cancelled):
+        begun.wait(SOON)
+        found = run.result(key)
+        if found is not None:
+            return found
+        raise Unfinished(begun)
     job = ask(key, name, work, run)
     if job.state == "failed":
         raise copy.copy(job.error) from Unfinished(job)
@@ -95,6 +108,14 @@ def ask(key: str, name: str, work: Callable[[StoredRun], Work], run: StoredRun) 
         job = jobs().ask(whole, name, run.id, work(run), _session())
         job.wait(SOON)
     return job
+
+
+def begin_ahead(key: str, name: str, work: Callable[[StoredRun], Work]) -> None:
+    """Begin work before all that it depends on is there, unless the user has cancelled it."""
+    run = current_run()
+    begun = jobs().find(f"{run.id} {key}")
+    if begun is None or not (begun.open or begun.cancelled):
+        jobs().ask(f"{run.id} {key}", name, run.id, work(run), _session())
 
 
 def find_verdict_beside(run: StoredRun) -> None:

@@ -35,6 +35,12 @@ def _jobs_in_threads(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
+def _nothing_ahead(monkeypatch):
+    """Let a choice wait for the scores: that it may begin before has its own tests."""
+    monkeypatch.setattr(compute, "begin_ahead", lambda *given: None)
+
+
+@pytest.fixture(autouse=True)
 def _plain_tree(request, monkeypatch):
     """Begin with Algorithm 1: a choice among schemes takes seconds, and has its own tests."""
     if request.node.get_closest_marker("recommended") is None:

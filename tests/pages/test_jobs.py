@@ -11,6 +11,8 @@ from hetcal.errors import TableError
 from hetcal.models.file import inspect_model
 from hetcal.models.inputs import InputColumns
 from hetcal.models.scoring import ColumnScoring, ModelScoring, score_rows
+from hetcal.runs.fitting import ensemble_rows
+from hetcal.store import work
 from hetcal.store.store import Store
 from hetcal.store.workspace import remember, workspace_of
 from pages.shared import jobs
@@ -150,7 +152,7 @@ def test_a_job_is_cancelled_from_the_sidebar_of_another_page(segments, held):
     assert cancelled(app)
 
 
-def with_scoring(frame, scoring):
+def with_scoring(frame, scoring, *expected):
     """A visit that waits for a model on Results; the choice of a scheme comes next."""
     app = with_table(frame)
     model = inspect_model(DEMO_NETWORKS["over-trained"].file)
@@ -159,7 +161,8 @@ def with_scoring(frame, scoring):
     Store().change(stored.id, None, lambda latest: remember(latest, here))
     app = calm(go(app, "pages/results.py"))
     assert scoring.begun.wait(PATIENCE)
-    assert listed(calm(app.run())) == ["Scoring the rows"]
+    app = calm(app.run())
+    assert listed(app) == list(expected or ["Scoring the rows"])
     return app
 
 
@@ -216,6 +219,43 @@ def test_a_click_on_cancel_that_comes_when_the_choice_has_begun_stops_the_choice
     assert says_cancelled(calm(second.run()), "Choosing a scheme")
     second = calm(wait_for_jobs(press(second, "Start again")))
     assert "AUC after" in metrics(second)
+
+
+@pytest.fixture
+def ahead(held, monkeypatch):
+    """Let a choice begin while the model scores; `held` holds what follows the scores."""
+    monkeypatch.setattr(compute, "begin_ahead", jobs.begin_ahead)
+    monkeypatch.setattr(compute, "ChooseAhead", lambda scoring, call: call)
+
+    def choose(table, scores, split, settings, progress, growth):
+        rows = ensemble_rows(table, scores, split, settings)
+        return held(settings, *rows, None, progress)
+
+    monkeypatch.setattr(work, "fit_ensemble", choose)
+    return held
+
+
+def test_a_choice_begins_while_the_model_scores_and_is_made_once(segments, ahead, scoring):
+    app = with_scoring(segments, scoring, "Scoring the rows", "Choosing a scheme")
+    assert not ahead.calls
+    ahead.go_on.set()
+    end(scoring, app)
+    app = calm(wait_for_jobs(app))
+    assert "AUC after" in metrics(calm(go(app, "pages/results.py")))
+    assert len(ahead.calls) == 1
+
+
+def test_a_choice_that_was_cancelled_before_the_scores_were_there_begins_when_asked_for(
+    segments, ahead, scoring
+):
+    app = with_scoring(segments, scoring, "Scoring the rows", "Choosing a scheme")
+    next(e for e in app.sidebar.button if "ahead" in e.key).click().run()
+    end(scoring, app)
+    app = calm(go(app, "pages/results.py"))
+    assert says_cancelled(app, "Choosing a scheme")
+    ahead.go_on.set()
+    app = calm(wait_for_jobs(press(app, "Start again")))
+    assert "AUC after" in metrics(calm(go(app, "pages/results.py")))
 
 
 def state(app):

@@ -20,8 +20,8 @@ from hetcal.data.scores import Scores, require_ranking
 from hetcal.data.splits import Split
 from hetcal.data.table import Roles, Table, make_table
 from hetcal.data.text import is_gzip, is_parquet
-from hetcal.jobs.jobs import Work
-from hetcal.models.scoring import ColumnScoring, ModelScoring, score_rows
+from hetcal.jobs.jobs import Job, Work
+from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
 from hetcal.models.trial import try_scales
 from hetcal.partitions.partition import Leaf, Partition, leaf_table
 from hetcal.progress import Progress, silent
@@ -47,7 +47,9 @@ from hetcal.store.keys import (
 )
 from hetcal.store.store import StoredRun
 from hetcal.store.work import (
+    ChooseAhead,
     ScoreRows,
+    ahead_call,
     find_scheme,
     kept_call,
     read_array,
@@ -56,7 +58,7 @@ from hetcal.store.work import (
     score_file,
 )
 from pages.shared.flow.cache import cached
-from pages.shared.jobs import found_beside
+from pages.shared.jobs import begin_ahead, found_beside
 from pages.shared.state import TableFile
 
 # What takes less than about half a second is done at once; more is done beside the pages.
@@ -186,8 +188,28 @@ def ranking_scores_of(scores: Scores) -> Scores:
     return scores
 
 
+def ahead_key(table: Table, rows_digest: str, scoring: Scoring, settings: Settings) -> str:
+    """Return the key of a choice that begins before the scores of a model are there."""
+    if not isinstance(scoring, ModelScoring):
+        return ""
+    return key_of("ahead", table.digest, scores_key(rows_digest, scoring), trial(settings))
+
+
+def choose_ahead(scoring: Job, key: str, scored: str, table: Table, settings: Settings) -> None:
+    """Grow what needs no scores while a model scores the rows of a table that is not large."""
+    if not scoring.open or table.classes or table.frame.size > CHECKED_IN_PLACE:
+        return
+
+    def work(run: StoredRun) -> Work:
+        return ChooseAhead(scoring, ahead_call(run, scored, table, trial(settings)))
+
+    begin_ahead(key, CHOOSING_JOB, work)
+
+
 @cached
-def trial_of(table: Table, scores: Scores, settings: Settings, tree: Partition | None) -> Choice:
+def trial_of(
+    table: Table, scores: Scores, settings: Settings, tree: Partition | None, _ahead: str
+) -> Choice:
     """Compare all schemes, or fit the one that the settings name."""
     key = scheme_key(table, scores, settings, tree)
 
@@ -197,20 +219,18 @@ def trial_of(table: Table, scores: Scores, settings: Settings, tree: Partition |
         return kept_call(run, key, find_scheme, settings, *rows, tree)
 
     choosing = settings.partition in CHOOSING
-    return found_beside(key, CHOOSING_JOB if choosing else FITTING_JOB, work)
+    return found_beside(key, CHOOSING_JOB if choosing else FITTING_JOB, work, ahead=_ahead)
 
 
 @cached
 def choice_of(
-    table: Table,
-    scores: Scores,
-    settings: Settings,
-    tree: Partition | None,
+    table: Table, scores: Scores, settings: Settings, tree: Partition | None, _ahead: str
 ) -> Choice:
     """Choose among the schemes, or take the rung that the user chose; they are tried once."""
     if settings.take is None:
-        return chosen_among(trial_of(table, scores, trial(settings), tree), settings)
-    return take_rung(choice_of(table, scores, replace(settings, take=None), tree), settings.take)
+        return chosen_among(trial_of(table, scores, trial(settings), tree, _ahead), settings)
+    free = replace(settings, take=None)
+    return take_rung(choice_of(table, scores, free, tree, _ahead), settings.take)
 
 
 @cached

@@ -27,9 +27,18 @@ from hetcal.runs.role_cells import RoleCells
 from hetcal.runs.run import Run
 from hetcal.runs.settings import CHOOSING, ENSEMBLES, Settings
 from hetcal.schemes.choice import Choice
-from hetcal.store.keys import NEED_SCORES, division, ensemble, for_classes, growth, rows_key
+from hetcal.store.keys import (
+    NEED_SCORES,
+    division,
+    ensemble,
+    for_classes,
+    growth,
+    rows_key,
+    scores_key,
+)
 from hetcal.store.store import StoredRun
 from pages.shared.flow import compute
+from pages.shared.jobs import Unfinished
 from pages.shared.state import Workspace, is_column_scoring, workspace
 
 
@@ -127,7 +136,15 @@ class Flow:
         if is_column_scoring(scoring, len(self.classes) or 1):
             scores = compute.column_scores_of(self.table, scoring)
         if isinstance(scoring, ModelScoring):
-            scores = compute.model_scores_of(self.table, self.rows_digest, scoring)
+            try:
+                scores = compute.model_scores_of(self.table, self.rows_digest, scoring)
+            except Unfinished as unfinished:
+                if self.choosing and self.settings.partition in CHOOSING:
+                    scored = scores_key(self.rows_digest, scoring)
+                    asked = ensemble(self.settings)
+                    ahead = self._ahead(asked)
+                    compute.choose_ahead(unfinished.job, ahead, scored, self.table, asked)
+                raise
         return None if scores is None else compute.ranking_scores_of(scores)
 
     @cached_property
@@ -183,8 +200,14 @@ class Flow:
         return self._chosen(replace(self.settings, take=None)).chosen
 
     def _chosen(self, settings: Settings) -> Choice:
-        parts = self.table, self.scores, ensemble(settings)
-        return compute.choice_of(*parts, self._grown if self.classes else None)
+        asked = ensemble(settings)
+        tree = self._grown if self.classes else None
+        return compute.choice_of(self.table, self.scores, asked, tree, self._ahead(asked))
+
+    def _ahead(self, settings: Settings) -> str:
+        """Return the key of a choice that has begun before the scores were there."""
+        parts = self.table, self.rows_digest, self.workspace.scoring
+        return compute.ahead_key(*parts, settings)
 
     @cached_property
     def _grown(self) -> Partition:
