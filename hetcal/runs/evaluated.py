@@ -16,17 +16,20 @@ from hetcal.runs.run import Run
 
 @dataclass(frozen=True, eq=False)
 class RowsToEvaluate:
-    """A run of two classes on its test rows alone, and the scores of its calibration rows."""
+    """A run on its test rows alone, and the scores of its calibration rows.
+
+    With more than two classes the run has its calibration rows, too.
+    """
 
     run: Run  # without cells, which are larger than rows
-    calibration: tuple[Floats, Ints, Ints, Floats | None]  # score, label, leaf, weight
+    calibration: tuple[Floats, Ints, Ints, Floats | None] | None  # score, label, leaf, weight
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
     """What was found of the test rows of a run."""
 
-    logits: Floats
+    logits: Floats | None  # of the test rows; None with more than two classes
     controls: Controls | None  # None where leaf maps calibrate
     evaluation: Evaluation
 
@@ -34,31 +37,38 @@ class Evaluated:
 def rows_to_evaluate(run: Run) -> RowsToEvaluate:
     """Copy from a run what its evaluation reads."""
     table, test, fitted = run.table, run.split.test, run.split.calibration
+    if run.classes:
+        return RowsToEvaluate(_on_rows(run, np.concatenate([test, fitted])), None)
+    known = run.scores.logit[fitted], table.y[fitted], run.leaf[fitted], table.weight_of(fitted)
+    return RowsToEvaluate(replace(_on_rows(run, test), cells=None), known)
+
+
+def _on_rows(run: Run, rows: Ints) -> Run:
+    """Copy a run on its test rows, which come first, and on calibration rows, if any follow."""
+    table, test, nobody = run.table, run.split.test.size, rows[:0]
     group = () if table.roles.group is None else (table.roles.group,)
     columns = *((table.roles.features or ()) if run.choice is not None else ()), *group
     some = replace(
         table,
-        frame=table.frame[list(columns)].iloc[test],
-        y=table.y[test],
-        weight=table.weight_of(test),
+        frame=table.frame[list(columns)].iloc[rows],
+        y=table.y[rows],
+        weight=table.weight_of(rows),
     )
-    nobody = test[:0]
-    own = replace(
+    return replace(
         run,
         table=some,
-        scores=replace(run.scores, logit=run.scores.logit[test], activations=None),
-        split=Split(nobody, nobody, nobody, np.arange(test.size)),
-        leaf=run.leaf[test],
-        cells=None,
+        scores=replace(run.scores, logit=run.scores.logit[rows], activations=None),
+        split=Split(nobody, nobody, np.arange(test, rows.size), np.arange(test)),
+        leaf=run.leaf[rows],
     )
-    known = run.scores.logit[fitted], table.y[fitted], run.leaf[fitted], table.weight_of(fitted)
-    return RowsToEvaluate(own, known)
 
 
 def evaluate_rows(given: RowsToEvaluate, progress: Progress = silent) -> Evaluated:
     """Evaluate the test rows of a run."""
     progress(0.0, "Evaluating the test rows")
     run, test = given.run, given.run.split.test
+    if given.calibration is None:
+        return Evaluated(None, run.controls, run.evaluation)
     cells_of = partial(row_cells, run.table, run.scores, leaf=run.leaf)
     none = partial(cells_of, test[:0])
     cells = RoleCells(none, Cells.of_rows(*given.calibration), cells_of(test), None)
@@ -70,5 +80,7 @@ def evaluate_rows(given: RowsToEvaluate, progress: Progress = silent) -> Evaluat
 def with_evaluation(run: Run, found: Evaluated) -> Run:
     """Return a run that knows its evaluation."""
     known = replace(run, given_controls=found.controls)
-    vars(known).update(test_logits=found.logits, evaluation=found.evaluation)
+    vars(known).update(evaluation=found.evaluation)
+    if found.logits is not None:
+        vars(known).update(test_logits=found.logits)
     return known

@@ -541,9 +541,13 @@ def first_pass(
 
 
 def fit_maps(
-    passed: FirstPass, settings: Settings, choice: Choice | None = None
+    passed: FirstPass,
+    settings: Settings,
+    choice: Choice | None = None,
+    progress: Progress = silent,
 ) -> LeafCalibrator | ClassCalibrator:
     """Fit the map of every leaf on the calibration rows, unless maps of classes were chosen."""
+    progress(0.0, "Fitting the map of every leaf")
     if passed.cells is not None:
         return _fit_leaf_maps(passed, passed.cells, settings)
     if choice is not None:

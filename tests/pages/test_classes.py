@@ -5,6 +5,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 import pandas as pd
 import pytest
+import streamlit as st
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 from hetcal.artifacts.artifact import artifact_bytes
@@ -15,6 +16,7 @@ from hetcal.models.scoring import ColumnScoring
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
 from hetcal.store.keys import for_classes
+from pages.shared.flow import compute
 from tests.models.model_files import model_files
 from tests.pages.visit import (
     button,
@@ -30,6 +32,7 @@ from tests.pages.visit import (
     said,
     table_with,
     the_error,
+    the_run,
     upload,
     wait_for_jobs,
     with_table,
@@ -121,6 +124,20 @@ def test_no_class_stays_in_the_address_of_a_label_with_two_values(kinds):
 def test_a_label_with_too_many_values_asks_for_a_positive_one(kinds):
     app = with_table(kinds.assign(kind=kinds.index))
     assert "Up to 100 classes can be calibrated" in the_error(app)
+
+
+def test_maps_and_test_rows_of_many_rows_by_classes_are_worked_on_beside_the_page(
+    kinds, monkeypatch
+):
+    app = go(with_class_scores(kinds), "pages/results.py")
+    in_place = metrics(calm(app))
+    monkeypatch.setattr(compute, "PASSED_IN_PLACE", 1000)
+    monkeypatch.setattr(compute, "FITTED_IN_PLACE", 1000)
+    st.cache_resource.clear()  # what was computed in place
+    beside = calm(wait_for_jobs(open_page("pages/results.py", run=the_run(app).id)))
+    assert metrics(beside) == in_place
+    for kind in ("maps", "evaluation"):
+        assert len(the_run(app).kept_results(kind)) == 1
 
 
 def test_columns_named_after_the_classes_are_offered(kinds):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hetcal.data.scores import scores_from_column
+from hetcal.data.scores import scores_from_column, scores_from_columns
 from hetcal.data.table import Roles, make_table
 from hetcal.results.evaluation import Evaluation
 from hetcal.runs.evaluated import evaluate_rows, rows_to_evaluate, with_evaluation
@@ -23,6 +23,13 @@ def weighted(segments):
     return segments.assign(score=score, w=1 + segments.index % 3, household=household)
 
 
+def assert_same_evaluation(found, expected):
+    for each in fields(Evaluation):
+        own, other = (getattr(of, each.name) for of in (found, expected))
+        same = own.equals(other) if isinstance(own, pd.DataFrame) else repr(own) == repr(other)
+        assert same, each.name
+
+
 @pytest.mark.parametrize("partition", ["tree", "forest", "additive"])
 @pytest.mark.parametrize("named", [{}, {"weight": "w", "group": "household"}], ids=["plain", "all"])
 def test_test_rows_alone_give_the_evaluation_of_the_whole_run(weighted, partition, named):
@@ -32,10 +39,7 @@ def test_test_rows_alone_give_the_evaluation_of_the_whole_run(weighted, partitio
     given = pickle.loads(pickle.dumps(rows_to_evaluate(whole)))
     assert len(given.run.table.frame) == whole.split.test.size
     found = evaluate_rows(given)
-    for each in fields(Evaluation):
-        own, other = (getattr(of, each.name) for of in (found.evaluation, whole.evaluation))
-        same = own.equals(other) if isinstance(own, pd.DataFrame) else repr(own) == repr(other)
-        assert same, each.name
+    assert_same_evaluation(found.evaluation, whole.evaluation)
     assert np.array_equal(found.logits, whole.after[whole.split.test])
     known = with_evaluation(whole, found)
     assert known.evaluation is found.evaluation
@@ -43,3 +47,20 @@ def test_test_rows_alone_give_the_evaluation_of_the_whole_run(weighted, partitio
         own, other = (getattr(each.comparison, name) for each in (known, whole))
         assert np.array_equal(own.score, other.score), name
     assert known.verdict == whole.verdict
+
+
+@pytest.mark.parametrize("partition", ["tree", "auto"])
+def test_test_and_calibration_rows_give_the_evaluation_of_several_classes(kinds, partition):
+    columns = ("p_ant", "p_bee", "p_cow")
+    table = make_table(kinds, Roles("kind", split="split", class_scores=columns), "")
+    whole = run(
+        table,
+        scores_from_columns(kinds, columns, "probability", ""),
+        Settings(partition=partition),
+    )
+    given = pickle.loads(pickle.dumps(rows_to_evaluate(whole)))
+    found = evaluate_rows(given)
+    assert_same_evaluation(found.evaluation, whole.evaluation)
+    known = with_evaluation(whole, found)
+    assert known.evaluation is found.evaluation
+    assert known.view(1).verdict == whole.view(1).verdict

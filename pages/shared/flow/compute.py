@@ -64,7 +64,8 @@ from pages.shared.state import TableFile
 # What takes less than about half a second is done at once; more is done beside the pages.
 READ_IN_PLACE = 8 * 2**20  # bytes
 CHECKED_IN_PLACE = 2_000_000  # cells of a table
-PASSED_IN_PLACE = 1_000_000  # rows
+PASSED_IN_PLACE = 1_000_000  # rows, or rows by classes
+FITTED_IN_PLACE = 20_000  # rows by classes
 CHOOSING_JOB, FITTING_JOB = "Choosing a scheme", "Fitting the scheme"
 
 
@@ -295,7 +296,13 @@ def maps_of(
     exact: bool,
 ) -> LeafCalibrator | ClassCalibrator:
     passed = first_pass_of(table, scores, division(settings), partition, exact)
-    return fit_maps(passed, settings, choice)
+    many = passed.split.calibration.size * len(table.classes) > FITTED_IN_PLACE
+    if choice is not None or not many:
+        return fit_maps(passed, settings, choice)
+    key = key_of("maps", table.digest, scores.digest, settings, partition.digest)
+    return found_beside(
+        key, "Fitting the maps", lambda run: kept_call(run, key, fit_maps, passed, settings, None)
+    )
 
 
 @cached
@@ -317,7 +324,8 @@ def run_of(
         calibrator = calibrator.with_min_rows(settings.min_rows)
     finished = finish_run(passed, settings, partition, calibrator, choice)
     finished = replace(finished, findings=findings)
-    if table.classes or not passed.cells.exact or table.rows <= PASSED_IN_PLACE:
+    sketched = passed.cells is not None and not passed.cells.exact
+    if sketched or scores.logit.size <= PASSED_IN_PLACE:
         return finished
     return with_evaluation(finished, _evaluated_beside(finished))
 
