@@ -11,6 +11,7 @@ from hetcal.models.scoring import start_scoring
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
 from hetcal.store import work
+from hetcal.store.store import Store
 from pages.shared import jobs
 from pages.shared.flow import compute
 from tests.pages.visit import (
@@ -23,6 +24,7 @@ from tests.pages.visit import (
     open_page,
     press,
     said,
+    the_run,
     wait_for_jobs,
     with_scores,
 )
@@ -163,6 +165,11 @@ def test_one_click_each_tells_the_networks_of_the_demo_apart(started):
     assert verdicts["well trained"].startswith("Leave your model as it is")
     assert before["well trained"] > before["over-trained"] + 0.05
     assert before["random"] == pytest.approx(0.5, abs=0.02)
+    names = {"Demo, random network", "Demo, well trained network", "Demo, over-trained network"}
+    assert {each.name for each in Store().all()} == names
+    app = calm(app.radio(key="demo_network").set_value("random").run())
+    assert float(metrics(app)["AUC before"]) == before["random"]
+    assert the_run(app).name == "Demo, random network"
     assert len(started) == 3
 
 

@@ -7,10 +7,23 @@ from hetcal.data.table import Roles
 from hetcal.models.file import inspect_model
 from hetcal.models.inputs import suggest_inputs
 from hetcal.models.scoring import ColumnScoring, ModelScoring
+from hetcal.store.workspace import workspace_of
 from pages.shared.display.widgets import downloads
 from pages.shared.flow.flow import current_flow
 from pages.shared.links import page_link
-from pages.shared.state import TableFile, Workspace, accepted, bound, store, update, workspace
+from pages.shared.state import (
+    TableFile,
+    Workspace,
+    accepted,
+    bound,
+    current_run,
+    open_run,
+    opened_here,
+    rename,
+    store,
+    update,
+    workspace,
+)
 
 
 def demo_buttons() -> None:
@@ -33,14 +46,15 @@ def demo_buttons() -> None:
         page_link("pages/data.py", "Use my own table", ":material/upload_file:")
         page_link("pages/export.py", "Reopen an artifact", ":material/folder_open:")
     here = workspace()
-    if _network_in_use() or not (here.files or here.saved):
+    used = _network_of(here)
+    if used or not (here.files or here.saved):
         st.radio(
             "The demo's customers, scored by a network that is",
             list(DEMO_NETWORKS),
             index=None,
             captions=[each.words for each in DEMO_NETWORKS.values()],
             horizontal=True,
-            **bound("demo_network", _network_in_use(), _start_demo),
+            **bound("demo_network", used, _start_demo),
         )
 
 
@@ -73,10 +87,14 @@ def _toy_csv() -> bytes:
 
 
 def _start_demo(name: str) -> None:
-    """Score the demo's customers by one of its networks, in a new run unless they are here."""
-    if _network_in_use() is None:
-        _begin("customers.csv", _demo_csv())
-        update(roles=Roles(label="churned", positive="yes", split="split"))
+    """Take up the run of one of the demo's networks, or begin it: each has a run of its own."""
+    for run in store().all():
+        if run.id in opened_here() and _network_of(workspace_of(run)) == name:
+            open_run(run.id)
+            return
+    _begin("customers.csv", _demo_csv())
+    rename(current_run().id, f"Demo, {name} network")
+    update(roles=Roles(label="churned", positive="yes", split="split"))
     model = inspect_model(DEMO_NETWORKS[name].file)
     inputs = suggest_inputs(model, list(current_flow().source.frame.columns))
     update(scoring=ModelScoring(model, inputs), model=model)
@@ -89,9 +107,9 @@ def _begin(name: str, content: bytes) -> None:
     accepted(run, here, rows=content.count(b"\n") - 1)
 
 
-def _network_in_use() -> str | None:
-    """Return the name of the demo's network that scores the current table, if one does."""
-    scoring = workspace().scoring
+def _network_of(here: Workspace) -> str | None:
+    """Return the name of the demo's network that scores a table, if one does."""
+    scoring = here.scoring
     used = scoring.model.path if isinstance(scoring, ModelScoring) else None
     return next((name for name, each in DEMO_NETWORKS.items() if each.file == used), None)
 
