@@ -141,8 +141,8 @@ with st.container(horizontal=True):  # side by side, or one below the other in a
     for columns in (ORDER_METRICS, PROBABILITY_METRICS):
         draw_table(table, columns, width=500)
 how_to_read(
-    "One increasing map for all rows keeps the AUC and corrects the probabilities; the tree alone, "
-    "and a scheme without the model, ignore its score."
+    "One map for all rows keeps the AUC, unless it falls, and corrects probabilities; the tree "
+    "alone, and a scheme without the model, ignore its score."
 )
 st.subheader("Leaf by leaf", anchor=False)
 leaf_rows(evaluation.leaves, key="results_table", columns=LEAF_RESULTS, undefined=ONE_LABEL)

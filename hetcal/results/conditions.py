@@ -87,7 +87,7 @@ def _pooled(cells: Cells, leaves: Sequence[int]) -> _Pooled:
 
 
 def _slope_words(slope: float) -> str:
-    return f"slope {slope:.2f}" if math.isfinite(slope) else "slope not known"
+    return f"slope {round(slope, 2) + 0.0:.2f}" if math.isfinite(slope) else "slope not known"
 
 
 def _spread_words(found: Spread | None) -> str:
@@ -100,7 +100,8 @@ def _overconfident(diagnosis: pd.DataFrame) -> Condition:
     first = diagnosis.iloc[0]
     slope, se = float(first["slope"]), float(first["slope_se"])
     level: Level = "open"
-    if is_right(slope, se) or slope - SIGNIFICANT * se > 1:
+    low = slope - SIGNIFICANT * se
+    if is_right(slope, se) or low > 1 or low <= 0:  # scores without a relation cannot be repaired
         level = "fails"
     elif slope + SIGNIFICANT * se < 1:
         level = "holds"

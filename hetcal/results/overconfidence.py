@@ -104,8 +104,8 @@ def whether_overconfident(diagnosis: pd.DataFrame) -> str:
         return f"The scores rank the rows in reverse: {found}."
     if low <= 0 and high < 1:
         return (
-            "Yes, and no factor corrects it: on rows it was not trained on its scores show no "
-            f"relation to the label (AUC {auc:.3f})."
+            "No factor corrects it: on rows it was not trained on its scores show no relation to "
+            f"the label (AUC {auc:.3f})."
         )
     if is_right(slope, se):
         return f"No: {found}, which is about 1."

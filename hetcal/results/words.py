@@ -17,10 +17,10 @@ DEFINITIONS = {
     "AUC": "Area under the ROC curve: the probability that a random positive row scores higher "
     "than a random negative one, where a tie counts one half. 0.5 is random ranking, 1 is perfect. "
     "Higher is better.",
-    "Lift": "AUC after minus AUC before on the same test rows, with DeLong's 95 % confidence "
-    "interval for paired scores, which allows for few rows; there is none with fewer than 12 rows "
-    "of a class, or where fewer than three rows decide. In percent: 100 · (AUC after / AUC before "
-    "− 1).",
+    "Lift": "AUC after minus AUC before on the same rows: test rows, or on the ladder those of "
+    "cross-fitting. With DeLong's 95 % confidence interval for paired scores, which allows for few "
+    "rows; there is none with fewer than 12 rows of a class, or where fewer than three rows "
+    "decide. In percent: 100 · (AUC after / AUC before − 1).",
     "Without the model": "The same scheme fitted and applied with a constant score: what the "
     "columns reach on their own. For maps of leaves it is the tree alone, where every row has the "
     "rate of its leaf.",
@@ -204,10 +204,10 @@ def _columns(evaluation: Evaluation) -> list[str]:
     if adds is None:
         raise TypeError("without what the model adds, nothing is known of the columns")
     return [
-        "The columns do the work, not your model.",
+        "The columns do the work, not your model: consider replacing it.",
         _measured(evaluation),
         f"The same scheme without your model reaches {adds.before:.4f}; your model adds "
-        f"{_with_interval(adds)}: consider replacing it.",
+        f"{_with_interval(adds)}.",
         loss_in_words(evaluation),
     ]
 
@@ -315,10 +315,10 @@ def other_kinds(ladder: pd.DataFrame, evaluation: Evaluation, kind: Kind) -> lis
             alone = f"about {before + best['without']:.4f} without your model"
             joined = ", and" if best["low"] > 0 else " reaches"
             interval = f"({best['adds_low']:+.4f} to {best['adds_high']:+.4f})"
-            added = f"which adds {best['adds']:+.4f} {interval}"
-            said.append(f"{reached}{joined} {alone}, {added}{advice}")
+            added = f"your model adds {best['adds']:+.4f} {interval}"
+            said.append(f"{reached}{joined} {alone}; {added}{advice}")
         elif best["low"] > 0 and price > 0 and KINDS.index(each) < KINDS.index(kind):
-            said.append(f"{reached}, {price:.4f} less.")
+            said.append(f"{name} ({plain_name(best['name'])}) gains {price:.4f} less.")
         elif best["low"] > 0:
             said.append(f"{reached}.")
     return said

@@ -170,7 +170,8 @@ def test_the_results_begin_with_all_classes(kinds, finished):
     assert shown["Log-loss"] == f"{log_loss(y, before):.4f} → {log_loss(y, after):.4f}"
     right = [accuracy_score(y, np.array(CLASSES)[p.argmax(axis=1)]) for p in (before, after)]
     assert shown["Accuracy"] == f"{right[0]:.1%} → {right[1]:.1%}"
-    columns = "The columns do the work, not your model. Macro AUC"  # they hold what it knows
+    # They hold what it knows.
+    columns = "The columns do the work, not your model: consider replacing it. Macro AUC"
     assert any(each.startswith(columns) for each in said(app.warning))
     table = table_with(app, "class").set_index("class")
     assert table.loc[CLASSES, "auc_after"].tolist() == pytest.approx(areas[1], abs=1e-12)

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import time
 from pathlib import Path
 
@@ -122,7 +123,10 @@ def defined(app):
 
 def said(elements):
     """What alerts say, without the signs of Markdown."""
-    return [" ".join(each.value.replace("\\", "").replace("**", "").split()) for each in elements]
+    return [
+        " ".join(re.sub(r"\\|\*\*|^- ", "", each.value, flags=re.MULTILINE).split())
+        for each in elements
+    ]
 
 
 def the_error(app):

@@ -83,7 +83,7 @@ def test_a_negative_slope_is_the_wrong_way_round():
         (0.98, 0.03, "No: "),
         (1.5, 0.1, "No, it is under-confident: "),
         (0.9, 0.2, "The test rows are too few to tell: "),
-        (0.01, 0.05, "Yes, and no factor corrects it: "),
+        (0.01, 0.05, "No factor corrects it: "),
         (0.5, 0.4, "The test rows are too few to tell: "),
         (-0.6, 0.1, "The scores rank the rows in reverse: "),
         (np.nan, np.nan, "The test rows do not show whether the model is over-confident: no rows."),

@@ -81,9 +81,11 @@ def test_a_model_without_a_part_is_told_what_the_columns_reach():
     evaluation = found(0.3, 0.5, before=0.5014, adds=NO_PART)
     assert outcome(evaluation) == "columns"
     said = verdict(evaluation)
-    assert said.startswith("The columns do the work, not your model. AUC 0.5014 before")
+    assert said.startswith(
+        "The columns do the work, not your model: consider replacing it. AUC 0.5014 before"
+    )
     assert "without your model reaches 0.9009; your model adds +0.0005" in said
-    assert "(-0.0010 to +0.0020): consider replacing it." in said
+    assert "(-0.0010 to +0.0020)." in said
 
 
 def test_a_model_with_a_part_stays_in_charge_of_maps_and_is_worth_keeping_beside_others():
@@ -154,11 +156,11 @@ def test_other_kinds_are_told_with_what_they_would_reach_and_the_price():
     assert "Readable corrections (curves) would reach about 0.8200." in said
     assert (
         "A second model (boosted trees beside the score) would reach about 0.8250, and about "
-        "0.8247 without your model, which adds +0.0003 (-0.0008 to +0.0014): consider replacing it."
-        in said
+        "0.8247 without your model; your model adds +0.0003 (-0.0008 to +0.0014): consider "
+        "replacing it." in said
     )
     said = verdict(found(0.01, 0.03), "correction", ladder("additive"))
-    assert "Calibration alone (one tree) would reach about 0.8110, 0.0090 less." in said
+    assert "Calibration alone (one tree) gains 0.0090 less." in said
 
 
 def test_of_rungs_that_are_no_better_only_trees_without_the_model_are_told():
@@ -166,8 +168,8 @@ def test_of_rungs_that_are_no_better_only_trees_without_the_model_are_told():
     plain = verdict(found(0.001, 0.021))
     said = verdict(found(0.001, 0.021), "calibration", poor)
     assert said.removeprefix(plain) == (
-        " A second model (boosted trees beside the score) reaches about 0.8247 without your model, "
-        "which adds +0.0003 (-0.0008 to +0.0014): consider replacing it."
+        " A second model (boosted trees beside the score) reaches about 0.8247 without your model; "
+        "your model adds +0.0003 (-0.0008 to +0.0014): consider replacing it."
     )
 
 

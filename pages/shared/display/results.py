@@ -37,10 +37,13 @@ from pages.shared.flow.flow import Flow
 from pages.shared.state import bound, change_settings, update
 
 CROSS_FITTED = (
-    "Cross-fitted on validation and calibration rows; the test rows are not used. Of the schemes "
-    "that may be chosen and are significantly better than your model in both AUC and log-loss, "
-    "the simplest is recommended whose lift falls short of the best by no more than one standard "
-    "error of the difference between the two."
+    "Compared on validation and calibration rows, by fits that have not seen them, so lifts differ "
+    "a little from those on test rows."
+)
+RECOMMENDED = (
+    "Of the schemes that may be chosen and are significantly better than your model in both AUC "
+    "and log-loss, the simplest is recommended whose lift falls short of the best by no more than "
+    "one standard error of the difference between the two."
 )
 NOT_ALGORITHM_1 = (
     "The rung 'one tree' has maps fitted on all of these rows; Algorithm 1 of the paper, on the "
@@ -196,6 +199,7 @@ def draw_ladder(flow: Flow, key: str) -> None:
     rungs, measure = choice.candidates, choice.measure
     more = choice.more if isinstance(choice, Choice) else None
     st.markdown(unbroken(f"{price_in_words(rungs, more, measure)} {reached}"))
+    st.caption(CROSS_FITTED)
     alt = f"{measure} of every scheme on rows that it was not fitted on, with and without the model"
     figure, key_now = ladder_figure(rungs, measure), f"{key}_{choice.chosen}"
     if flow.climbable:
@@ -207,7 +211,7 @@ def draw_ladder(flow: Flow, key: str) -> None:
     with st.expander("Table of the ladder"):
         draw_table(ladder_table(rungs, measure), ladder_columns(measure), NO_CONTROL)
         one_tree = "tree" in rungs["name"].tolist()
-        st.caption(f"{CROSS_FITTED} {NOT_ALGORITHM_1}" if one_tree else CROSS_FITTED)
+        st.caption(f"{RECOMMENDED} {NOT_ALGORITHM_1}" if one_tree else RECOMMENDED)
 
 
 def _compare() -> None:
@@ -341,8 +345,9 @@ def _say_verdict(found: Evaluation, text: str) -> None:
         "harm": st.error,
         "backwards": st.error,
     }.get(outcome(found), st.info)
-    first, _, rest = without_options(text).partition(". ")
-    show(unbroken(f"**{plain(first.rstrip('.'))}.**\n\n{plain(rest)}"))
+    first, *rest = without_options(text).removesuffix(".").split(". ")
+    listed = "\n".join(f"- {plain(each)}." for each in rest)
+    show(unbroken(f"**{plain(first)}.**\n\n{listed}"))
 
 
 def _verdict(flow: Flow) -> str:
