@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
 from hetcal.artifacts.archive import SavedCells, SavedScheme
 from hetcal.artifacts.artifact import Artifact
@@ -19,6 +20,7 @@ from hetcal.metrics.ranking import rank_class
 from hetcal.partitions.partition import Partition
 from hetcal.results.curves import points_of_rate
 from hetcal.results.evaluation import Comparison, Evaluation, evaluate, score_four_schemes
+from hetcal.results.measures import measure_change
 from hetcal.results.words import verdict
 from hetcal.schemes.scheme import with_scheme
 
@@ -90,6 +92,11 @@ class SavedRun:
             return self.measured
         found = evaluate(self.comparison, [each.leaf for each in self.leaf_maps.maps_])
         return found if self.part is None else self.part.added_to(found)
+
+    @cached_property
+    def measures(self) -> pd.DataFrame:
+        """Every measure of the test rows with its intervals, see `hetcal.Run.measures`."""
+        return measure_change(self.comparison.before, self.comparison.after, self.evaluation)
 
     @property
     def kind(self) -> Kind:

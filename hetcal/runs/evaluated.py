@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+import pandas as pd
 
 from hetcal.arrays import Floats, Ints
 from hetcal.cells.cells import Cells
@@ -29,6 +30,7 @@ class Evaluated:
     logits: Floats
     controls: Controls | None  # None where leaf maps calibrate
     evaluation: Evaluation
+    measures: pd.DataFrame  # as in `Run.measures`
 
 
 def rows_to_evaluate(run: Run) -> RowsToEvaluate:
@@ -64,11 +66,13 @@ def evaluate_rows(given: RowsToEvaluate, progress: Progress = silent) -> Evaluat
     cells = RoleCells(none, Cells.of_rows(*given.calibration), cells_of(test), None)
     run = replace(run, cells=cells)
     controls = None if run.choice is None else run.controls
-    return Evaluated(run.test_logits, controls, run.evaluation)
+    return Evaluated(run.test_logits, controls, run.evaluation, run.measures)
 
 
 def with_evaluation(run: Run, found: Evaluated) -> Run:
     """Return a run that knows its evaluation."""
     known = replace(run, given_controls=found.controls)
-    vars(known).update(test_logits=found.logits, evaluation=found.evaluation)
+    vars(known).update(
+        test_logits=found.logits, evaluation=found.evaluation, measures=found.measures
+    )
     return known
