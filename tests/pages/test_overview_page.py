@@ -17,6 +17,7 @@ from tests.pages.visit import (
     calm,
     defined,
     figure,
+    files,
     go,
     links,
     metrics,
@@ -33,7 +34,7 @@ def test_a_new_user_sees_what_is_needed_and_can_download_examples():
     app = calm(open_page("app.py"))
     assert [each.label for each in app.button] == ["Run the demo", "The paper's example"]
     assert links(app) == ["Use my own table", "Reopen an artifact"]
-    assert [each.label for each in app.download_button] == [
+    assert files(app) == [
         "customers.csv",
         "customers.keras",
         "customers_well_trained.keras",
@@ -79,7 +80,7 @@ def test_the_papers_example_lifts_the_area_as_scikit_learn_says():
     assert f"{rows:,} test rows" in verdict
     drawn = {each.get("name"): each for each in figure(app, "overview_change")["data"]}
     assert drawn["after, without the network"]["x"] == pytest.approx([alone])
-    assert not app.download_button
+    assert not files(app)
 
 
 def test_from_one_tree_a_click_compares_all_schemes(segments, monkeypatch):
