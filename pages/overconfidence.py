@@ -49,8 +49,11 @@ cards(
         DEFINITIONS["Log-loss gap"],
         f"p-value {p_in_words(chosen.p_gap)}",
     ),
-    ("AUC, train rows", shown(chosen.auc_train, ".3f"), DEFINITIONS["AUC"]),
-    ("AUC, test rows", shown(chosen.auc_test, ".3f"), DEFINITIONS["AUC"]),
+    (
+        "AUC, train → test",
+        f"{shown(chosen.auc_train, '.3f')} → {shown(chosen.auc_test, '.3f')}",
+        DEFINITIONS["AUC"],
+    ),
 )
 st.markdown(f"**{leaf_name(leaf)}:** {chosen.sentence}.")
 definitions(

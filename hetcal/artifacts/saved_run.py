@@ -25,7 +25,10 @@ from hetcal.results.words import verdict
 from hetcal.schemes.scheme import with_scheme
 
 FROM_SKETCH = "From the sketch saved with the run; its rows are not here."
-FROM_ROWS = "Computed on all rows before the run was saved; curves come from the saved sketch."
+FROM_ROWS = (
+    "Computed on all rows before the run was saved; curves and bootstrap intervals come from the "
+    "saved sketch."
+)
 COARSE = 2e-3  # of an AUC; on their usual grid normal scores have about a tenth
 
 

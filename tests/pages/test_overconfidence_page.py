@@ -1,5 +1,7 @@
 """Over-confidence: train against test, for all rows and for the chosen leaf."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -27,14 +29,13 @@ def app(segments):
 
 
 def expected(rows):
-    """The page's four numbers for some rows, by scikit-learn and numpy."""
+    """The page's numbers for some rows, by scikit-learn and numpy."""
     train, test = (rows[rows["split"] == role] for role in ("train", "test"))
     areas = [roc_auc_score(part["label"], part["score"]) for part in (train, test)]
     losses = [log_loss(part["label"] == "yes", expit(part["score"])) for part in (train, test)]
     platt = LogisticRegression(C=np.inf, tol=1e-10).fit(test[["score"]], test["label"])
     return {
-        "AUC, train rows": f"{areas[0]:.3f}",
-        "AUC, test rows": f"{areas[1]:.3f}",
+        "AUC, train → test": f"{areas[0]:.3f} → {areas[1]:.3f}",
         "Log-loss gap": f"{losses[1] - losses[0]:+.3f}",
         "Slope on test rows": f"{platt.coef_[0, 0]:.2f}",
     }
@@ -100,7 +101,7 @@ def test_a_leaf_without_test_rows_has_dashes_and_says_why(segments):
     frame = segments.assign(split=segments["split"].mask(gone, "train"))
     app = go(with_segment_leaves(frame), "pages/overconfidence.py")
     shown = metrics(calm(choose_leaf(app, 2)))
-    assert shown.pop("AUC, train rows") != "–"
+    assert re.fullmatch(r"0\.\d{3} → –", shown.pop("AUC, train → test"))
     assert set(shown.values()) == {"–"}
     assert any("no test rows" in each.value for each in app.markdown)
     assert not any("nan" in each.delta for each in app.metric)

@@ -1,6 +1,7 @@
 """Overview: the demo, the paper's example, and the verdict of the current run."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -26,6 +27,7 @@ from tests.pages.visit import (
     said,
     wait_for_jobs,
     with_scores,
+    with_segment_leaves,
 )
 from tests.schemes.chosen import chosen
 
@@ -178,3 +180,17 @@ def test_a_cancelled_demo_says_so_until_another_table_comes(started):
     app = calm(wait_for_jobs(press(app, "Cancel")))
     assert "Scoring the rows was cancelled. All that you entered is kept." in said(app.markdown)
     assert TWO_LEAVES in said(calm(press(app, "The paper's example")).markdown)
+
+
+def test_the_check_of_roles_stands_in_one_line(segments):
+    again = segments[segments["split"] == "train"].head(3).assign(split="test")
+    for frame, words in (
+        (segments, ":material/check: no row has two roles"),
+        (pd.concat([segments, again]), ":material/close: rows repeat across roles"),
+    ):
+        app = calm(go(with_segment_leaves(frame), "app.py"))
+        badges = [each for each in app.markdown if "-badge[:material/" in each.value]
+        assert len(badges) == 5
+        assert sum(words in each.value for each in badges) == 1
+        assert all(each.help for each in badges)
+        assert sum("leaves not fitted on test rows" in each.value for each in badges) == 1

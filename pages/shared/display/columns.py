@@ -201,10 +201,10 @@ def listed_columns(rows: pd.DataFrame) -> Columns:
 
 
 BEFORE_AFTER: Columns = {
-    "measure": _text("measure", width=230),
-    "before": _text("before (95 % interval)", width=200),
-    "after": _text("after (95 % interval)", width=200),
-    "change": _text("change (95 % interval)", width=220),
+    "measure": _text("measure", width=220),
+    "before": _text("before (95 % interval)", width=190),
+    "after": _text("after (95 % interval)", width=190),
+    "change": _text("change (95 % interval)", width=210),
 }
 
 _SCHEME: Columns = {"scheme": _text("scheme", width=190)}
