@@ -25,7 +25,6 @@ from pages.shared.display.widgets import (
     say_computed_on,
     shown,
 )
-from pages.shared.flow.applied import tests_of
 from pages.shared.frame import need_results, open_page
 
 open_page(
@@ -37,7 +36,7 @@ open_page(
 flow = need_results()
 warn_of_score(flow.whole.findings)
 leaf = leaf_picker(flow.partition)
-diagnosis = flow.diagnosis.merge(tests_of(flow), on="leaf")
+diagnosis = flow.diagnosis.merge(flow.leaf_tests, on="leaf")
 chosen = diagnosis.set_index("leaf").loc[leaf]
 
 st.markdown(f"**Is the model over-confident?** {whether_overconfident(flow.diagnosis)}")

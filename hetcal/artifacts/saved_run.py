@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from hetcal.arrays import Floats
 from hetcal.artifacts.archive import SavedCells, SavedScheme
 from hetcal.artifacts.artifact import Artifact
 from hetcal.artifacts.evaluation import SavedPart
@@ -20,6 +21,7 @@ from hetcal.metrics.ranking import rank_class
 from hetcal.partitions.partition import Partition
 from hetcal.results.curves import points_of_rate
 from hetcal.results.evaluation import Comparison, Evaluation, evaluate, score_four_schemes
+from hetcal.results.leaf_tests import calibrated_p_values
 from hetcal.results.measures import measure_change
 from hetcal.results.words import verdict
 from hetcal.schemes.scheme import with_scheme
@@ -100,6 +102,12 @@ class SavedRun:
     def measures(self) -> pd.DataFrame:
         """Every measure of the test rows with its intervals, see `hetcal.Run.measures`."""
         return measure_change(self.comparison.before, self.comparison.after, self.evaluation)
+
+    @cached_property
+    def p_after(self) -> Floats:
+        """P-values of calibrated probabilities after, see `hetcal.Run.p_after`."""
+        leaves = [each.id for each in self.partition.leaves]
+        return calibrated_p_values(self.comparison.after, leaves)
 
     @property
     def kind(self) -> Kind:

@@ -15,36 +15,39 @@ from hetcal.metrics.metrics import loss_of_rows, rows_of_leaves
 from hetcal.metrics.ranking import class_variance
 
 
-def leaf_tests(train: Cells, before: Cells, after: Cells, leaves: Sequence[int]) -> pd.DataFrame:
-    """Test every leaf and all rows together.
+def leaf_tests(train: Cells, test: Cells, leaves: Sequence[int]) -> pd.DataFrame:
+    """Test the scores of the model in every leaf and on all rows together.
 
     P-values of leaves are corrected by Holm's method: if no leaf has an effect, one of them is
     below 5 % in one of twenty runs. That of all rows is not.
-
-    Parameters
-    ----------
-    train : Cells
-        The train rows with the scores of the model.
-    before, after : Cells
-        The test rows before and after calibration.
-    leaves : sequence of int
-        Ids of all leaves.
 
     Returns
     -------
     DataFrame
         The first row has leaf 0: all rows. Columns: `leaf`, `p_gap` (of equal log-losses on train
-        and test rows), `p_before` and `p_after` (of calibrated probabilities, see
-        `hetcal.metrics.calibration.cumulative_difference`); NaN without rows.
+        and test rows) and `p_before` (see `calibrated_p_values`); NaN without rows.
     """
-    table = pd.DataFrame({"leaf": [0, *leaves]})
-    sides = zip(_parts(train, leaves), _parts(before, leaves), strict=True)
-    table["p_gap"] = [_gap_p_value(*map(_mean_loss, each)) for each in sides]
-    for name, cells in (("p_before", before), ("p_after", after)):
-        table[name] = [cumulative_difference(each).p for each in _parts(cells, leaves)]
-    for name in ("p_gap", "p_before", "p_after"):
-        table.loc[1:, name] = holm(table[name].to_numpy()[1:])
-    return table
+    sides = zip(_parts(train, leaves), _parts(test, leaves), strict=True)
+    gap = [_gap_p_value(*map(_mean_loss, each)) for each in sides]
+    return pd.DataFrame(
+        {
+            "leaf": [0, *leaves],
+            "p_gap": _corrected(np.array(gap)),
+            "p_before": calibrated_p_values(test, leaves),
+        }
+    )
+
+
+def calibrated_p_values(cells: Cells, leaves: Sequence[int]) -> Floats:
+    """Return p-values of calibrated probabilities: of all rows, then of each leaf, corrected.
+
+    The test is that of `hetcal.metrics.calibration.cumulative_difference`.
+    """
+    return _corrected(np.array([cumulative_difference(each).p for each in _parts(cells, leaves)]))
+
+
+def _corrected(p: Floats) -> Floats:
+    return np.append(p[:1], holm(p[1:]))
 
 
 def _parts(cells: Cells, leaves: Sequence[int]) -> Iterator[Cells]:

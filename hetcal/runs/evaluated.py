@@ -31,6 +31,7 @@ class Evaluated:
     controls: Controls | None  # None where leaf maps calibrate
     evaluation: Evaluation
     measures: pd.DataFrame  # as in `Run.measures`
+    p_after: Floats  # as in `Run.p_after`
 
 
 def rows_to_evaluate(run: Run) -> RowsToEvaluate:
@@ -66,13 +67,16 @@ def evaluate_rows(given: RowsToEvaluate, progress: Progress = silent) -> Evaluat
     cells = RoleCells(none, Cells.of_rows(*given.calibration), cells_of(test), None)
     run = replace(run, cells=cells)
     controls = None if run.choice is None else run.controls
-    return Evaluated(run.test_logits, controls, run.evaluation, run.measures)
+    return Evaluated(run.test_logits, controls, run.evaluation, run.measures, run.p_after)
 
 
 def with_evaluation(run: Run, found: Evaluated) -> Run:
     """Return a run that knows its evaluation."""
     known = replace(run, given_controls=found.controls)
     vars(known).update(
-        test_logits=found.logits, evaluation=found.evaluation, measures=found.measures
+        test_logits=found.logits,
+        evaluation=found.evaluation,
+        measures=found.measures,
+        p_after=found.p_after,
     )
     return known

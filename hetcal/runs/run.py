@@ -46,6 +46,7 @@ from hetcal.results.evaluation import (
     measured_ladder,
     score_four_schemes,
 )
+from hetcal.results.leaf_tests import calibrated_p_values
 from hetcal.results.measures import measure_change
 from hetcal.results.words import verdict
 from hetcal.runs.fitting import fit_ensemble, grow_partition, lend_rows, sample_note, start_growth
@@ -185,6 +186,12 @@ class Run:
         """
         compared, group = self.comparison, groups_of(self.table, self.split.test)
         return measure_change(compared.before, compared.after, self.evaluation, group)
+
+    @cached_property
+    def p_after(self) -> Floats:
+        """P-values of calibrated probabilities after: of all rows, then of each leaf."""
+        leaves = [each.id for each in self.partition.leaves]
+        return calibrated_p_values(self.comparison.after, leaves)
 
     @property
     def scheme_name(self) -> str:

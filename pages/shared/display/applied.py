@@ -15,7 +15,7 @@ from pages.shared.display.columns import APPLIED, NO_TEST_ROWS
 from pages.shared.display.messages import plain
 from pages.shared.display.tables import leaf_rows
 from pages.shared.display.widgets import chart, definitions, how_to_read, leaf_chart, leaf_name
-from pages.shared.flow.applied import applied_of, curves_inside, has_maps, tests_of
+from pages.shared.flow.applied import applied_of, curves_inside, has_maps
 from pages.shared.flow.flow import Flow
 from pages.shared.state import ALL_ROWS
 
@@ -73,7 +73,7 @@ def show_applied(flow: Flow, leaf: int) -> None:
     rules = {each.id: each.rule for each in flow.partition.leaves}
     table = applied.leaves.assign(
         rule=[rules.get(each, "all rows") for each in applied.leaves["leaf"]]
-    ).merge(tests_of(flow), on="leaf", how="left")
+    ).merge(flow.leaf_tests, on="leaf", how="left")
     leaf_rows(table, key="calibration_applied_table", columns=APPLIED, undefined=NO_TEST_ROWS)
     how_to_read(f"p below 0.05: the probabilities of the leaf are off. {HOLM}{group_note(flow)}")
     definitions(

@@ -7,7 +7,6 @@ from hetcal.metrics.curves import OperatingPoint
 from hetcal.results.applied import Applied, applied_to_leaves
 from hetcal.results.contributions import pair_gains
 from hetcal.results.curves import Curves, inside_leaf, leaf_curves, points_of_rate, rate_weights
-from hetcal.results.leaf_tests import leaf_tests
 from hetcal.runs.rows import explain_row, listed_rows, rows_with, typical_of
 from hetcal.runs.run import Run
 from hetcal.schemes.scheme import Scheme
@@ -57,11 +56,6 @@ def pairs_of(flow: Flow) -> pd.DataFrame:
     return _pairs(_key(flow), flow.run)
 
 
-def tests_of(flow: Flow) -> pd.DataFrame:
-    """Return the p-values of every leaf: calibrated before and after, and the gap to train rows."""
-    return _tests(_key(flow), flow.run)
-
-
 def points_inside(
     flow: Flow, leaf: int, rate: float
 ) -> tuple[OperatingPoint, OperatingPoint] | None:
@@ -108,12 +102,6 @@ def _weighted_areas(key: object, _run: Run | SavedRun) -> pd.DataFrame:
 def _pairs(key: object, _run: Run | SavedRun) -> pd.DataFrame:
     leaves = [each.id for each in _run.partition.leaves]
     return pair_gains(_run.comparison.before, _run.comparison.after, leaves)
-
-
-@cached
-def _tests(key: object, _run: Run | SavedRun) -> pd.DataFrame:
-    compared, leaves = _run.comparison, [each.id for each in _run.partition.leaves]
-    return leaf_tests(_run.role_cells.train, compared.before, compared.after, leaves)
 
 
 @cached
