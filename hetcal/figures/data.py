@@ -34,32 +34,34 @@ def figure_table(figure: go.Figure) -> pd.DataFrame:
 
 def _marks(trace: Any, layout: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the marks of a trace."""
-    if trace.hoverinfo == "skip" or trace.x is None or trace.y is None:
+    values = _values(trace)
+    if trace.hoverinfo == "skip" or values["x"] is None or values["y"] is None:
         return
     axes = {each: getattr(trace, f"{each}axis") or each for each in ("x", "y")}
-    panel = int(axes["x"][1:] or 1)
-    places = {
-        each: _named(getattr(trace, each), layout.get(f"{each}axis{name[1:]}", {}))
-        for each, name in axes.items()
-    }
-    first = {"series": plain_text(trace.name) or None, "panel": panel}
-    words = _words(trace)
+    x, y = (
+        _named(values[each], layout.get(f"{each}axis{name[1:]}", {})) for each, name in axes.items()
+    )
+    first = {"series": plain_text(trace.name) or None, "panel": int(axes["x"][1:] or 1)}
+    words, (low, high) = _words(trace), _ends(trace)
     if trace.type == "heatmap":
-        for i, row in enumerate(trace.z):
-            for j, value in enumerate(row):
-                own = None if words is None else plain_text(words[i][j])
-                place = {"x": places["x"][j], "y": places["y"][i]}
-                yield first | place | {"value": value, "words": own}
+        for (i, j), value in np.ndenumerate(trace.z):
+            own = None if words is None else plain_text(words[i][j])
+            yield first | {"x": x[j], "y": y[i], "value": value, "words": own}
         return
-    bars = [_ends(trace, each) for each in ("x", "y")]
-    low, high = next((each for each in bars if each is not None), (None, None))
-    for i, (x, y) in enumerate(zip(places["x"], places["y"], strict=True)):
-        if x is None or y is None:  # the gap between two lines of one trace
-            continue
-        mark = first | {"x": x, "y": y}
-        if low is not None and high is not None:
-            mark |= {"low": low[i], "high": high[i]}
-        yield mark | {"words": None if words is None else plain_text(words[i])}
+    for i, place in enumerate(zip(x, y, strict=True)):
+        if None not in place:  # which is the gap between two lines of one trace
+            bar = {} if low is None else {"low": low[i], "high": high[i]}
+            own = None if words is None else plain_text(words[i])
+            yield first | dict(zip("xy", place, strict=True)) | bar | {"words": own}
+
+
+def _values(trace: Any) -> dict[str, Any]:
+    """Return the places of the marks; cells of a map are counted if they have none."""
+    values = {"x": trace.x, "y": trace.y}
+    if trace.type != "heatmap":
+        return values
+    counts = zip("xy", np.shape(trace.z)[::-1], strict=True)
+    return {each: range(n) if values[each] is None else values[each] for each, n in counts}
 
 
 def _words(trace: Any) -> Any:
@@ -68,21 +70,22 @@ def _words(trace: Any) -> Any:
     return None if found is None or isinstance(found, str) else found
 
 
-def _ends(trace: Any, axis: str) -> tuple[Any, Any] | None:
-    """Return the ends of the error bars along an axis."""
-    bars = getattr(trace, f"error_{axis}", None)
-    if bars is None or bars.array is None:
-        return None
-    middle = np.asarray(getattr(trace, axis), dtype=np.float64)
-    below = bars.array if bars.arrayminus is None else bars.arrayminus
-    return middle - np.asarray(below), middle + np.asarray(bars.array)
+def _ends(trace: Any) -> tuple[Any, Any]:
+    """Return the ends of the error bars, along the axis that has them."""
+    for axis in ("x", "y"):
+        bars = getattr(trace, f"error_{axis}", None)
+        if bars is not None and bars.array is not None:
+            middle = np.asarray(getattr(trace, axis), dtype=np.float64)
+            below = bars.array if bars.arrayminus is None else bars.arrayminus
+            return middle - np.asarray(below), middle + np.asarray(bars.array)
+    return None, None
 
 
 def _named(values: Any, axis: Mapping[str, Any]) -> list[Any]:
     """Replace places on an axis by the names that are written there."""
     ticks, names = axis.get("tickvals"), axis.get("ticktext")
     known = {} if ticks is None or names is None else dict(zip(ticks, names, strict=True))
-    return [plain_text(known[each]) if each in known else each for each in values]
+    return [plain_text(str(known[each])) if each in known else each for each in values]
 
 
 def _title(axis: Mapping[str, Any]) -> str:
