@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.shared.controls.demo import demo_buttons, demo_files
 from pages.shared.display.example import show_example
+from pages.shared.display.measures import show_roles
 from pages.shared.display.results import (
     show_change,
     show_class_lifts,
@@ -51,7 +52,16 @@ else:
     show_numbers(flow.run.evaluation)
     show_change(flow, "overview_change")
     show_conditions(flow)
+    show_roles(flow)
 show_ladder(flow, "overview_ladder")
-definitions("AUC", "Lift", "Log-loss", "Without the network", "Network adds", "Kinds of schemes")
+definitions(
+    "AUC",
+    "Lift",
+    "Smallest detectable lift",
+    "Log-loss",
+    "Without the network",
+    "Network adds",
+    "Kinds of schemes",
+)
 for page, label in NEXT:
     page_link(page, label)

@@ -7,9 +7,9 @@ from hetcal.figures.overconfidence import (
     leaf_multiples_figure,
     overconfidence_figure,
 )
-from hetcal.results.overconfidence import in_brief, whether_overconfident
-from hetcal.results.words import DEFINITIONS
-from pages.shared.display.applied import named_leaf, show_leaf_curves
+from hetcal.results.overconfidence import in_brief, slope_interval, whether_overconfident
+from hetcal.results.words import DEFINITIONS, p_in_words
+from pages.shared.display.applied import HOLM, group_note, named_leaf, show_leaf_curves
 from pages.shared.display.columns import DIAGNOSIS, ON_TEST_ROWS, ONE_LABEL
 from pages.shared.display.messages import warn_of_score
 from pages.shared.display.tables import leaf_rows
@@ -17,6 +17,7 @@ from pages.shared.display.widgets import (
     cards,
     chart,
     definitions,
+    how_to_read,
     leaf_chart,
     leaf_name,
     leaf_picker,
@@ -35,17 +36,22 @@ open_page(
 flow = need_results()
 warn_of_score(flow.whole.findings)
 leaf = leaf_picker(flow.partition)
-chosen = flow.diagnosis.set_index("leaf").loc[leaf]
+diagnosis = flow.diagnosis.merge(flow.leaf_tests, on="leaf")
+chosen = diagnosis.set_index("leaf").loc[leaf]
 
 st.markdown(f"**Is the model over-confident?** {whether_overconfident(flow.diagnosis)}")
 cards(
-    ("Slope on test rows", shown(chosen.slope, "z.2f"), ON_TEST_ROWS),
-    ("AUC, train rows", shown(chosen.auc_train, ".3f"), DEFINITIONS["AUC"]),
-    ("AUC, test rows", shown(chosen.auc_test, ".3f"), DEFINITIONS["AUC"]),
+    ("Slope on test rows", shown(chosen.slope, "z.2f"), ON_TEST_ROWS, slope_interval(chosen)),
     (
-        "Confidence minus accuracy",
-        shown(chosen.confidence_gap, "+z.3f"),
-        DEFINITIONS["Confidence minus accuracy"],
+        "Log-loss gap",
+        shown(chosen.log_loss_gap, "+z.3f"),
+        DEFINITIONS["Log-loss gap"],
+        f"p-value {p_in_words(chosen.p_gap)}",
+    ),
+    (
+        "AUC, train → test",
+        f"{shown(chosen.auc_train, '.3f')} → {shown(chosen.auc_test, '.3f')}",
+        DEFINITIONS["AUC"],
     ),
 )
 st.markdown(f"**{leaf_name(leaf)}:** {chosen.sentence}.")
@@ -53,9 +59,11 @@ definitions(
     "Over-confident",
     "Slope and intercept",
     "AUC",
-    "Confidence minus accuracy",
     "Log-loss",
     "Log-loss gap",
+    "Is the gap real? (p)",
+    "Is it calibrated? (p)",
+    "Confidence minus accuracy",
 )
 
 with st.container(horizontal=True):
@@ -87,9 +95,10 @@ leaf_chart(
     "model was not trained on.",
 )
 leaf_rows(
-    flow.diagnosis.assign(brief=flow.diagnosis["advice"].map(in_brief)).sort_values("rank"),
+    diagnosis.assign(brief=diagnosis["advice"].map(in_brief)).sort_values("rank"),
     key="overconfidence_table",
     columns=DIAGNOSIS,
     undefined=ONE_LABEL,
 )
+how_to_read(f"p below 0.05: more than chance. {HOLM}{group_note(flow)}")
 say_computed_on(flow.diagnosis_computed_on)

@@ -19,6 +19,7 @@ from pages.shared.display.applied import (
     show_reliability,
 )
 from pages.shared.display.columns import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
+from pages.shared.display.measures import show_measures
 from pages.shared.display.results import (
     ranking_words,
     show_change,
@@ -68,11 +69,17 @@ definitions(
     "p-value",
     "TPR and FPR at (T, q)",
     "Average precision",
-    "PR-AUC",
+    "Class-balanced PR-AUC",
     "Log-loss",
+    "Calibration part of the log-loss",
+    "Refinement part of the log-loss",
     "Brier score",
     "Calibration error",
     "Calibration error, debiased",
+    "Smooth calibration error",
+    "Cumulative difference",
+    "Interval",
+    "Smallest detectable lift",
     "Share of the lift",
     "Without the network",
     "Network adds",
@@ -135,6 +142,7 @@ if not same_order(lift):
     show_pairs(flow)
 
 show_ladder(flow, "results_ladder")
+show_measures(flow)
 st.subheader("The same test rows, other schemes", anchor=False)
 table = metrics_table(evaluation, chosen)
 with st.container(horizontal=True):  # side by side, or one below the other in a narrow window

@@ -30,6 +30,7 @@ from hetcal.version import __version__
 DIGITS = 8  # of a digest, enough to tell files apart
 WRITTEN = 1 << 18  # rows that are turned into text at a time
 LIFT = ("auc", "percent", "se", "z", "p", "low", "high")
+TESTED = "cumulative_difference"  # the measure that has p-values
 ADDS = ("before", "after", "auc", "se", "p", "low", "high")
 
 
@@ -63,7 +64,7 @@ def result_json(run: Run, given: Mapping[str, str] = NOTHING, *, timed: bool = T
         **compared,
         "lift": lift if by_class is not None else {name: lift[name] for name in LIFT},
         **network_document(evaluation),
-        **({} if by_class is None else _by_class(by_class)),
+        **({"measures": _measures(run)} if by_class is None else _by_class(by_class)),
         "verdict": run.verdict,
         "scheme": _scheme(run),
         "ladder": (run.ladder if timed else run.ladder.drop(columns="seconds")).to_dict("records"),
@@ -84,6 +85,19 @@ def result_json(run: Run, given: Mapping[str, str] = NOTHING, *, timed: bool = T
         "test_columns": column_digests(run.table.X.iloc[run.split.test]),
     }
     return to_json(document)
+
+
+def _measures(run: Run) -> dict[str, object]:
+    """Return every measure before and after, with its interval where it has one."""
+    found = run.measures.to_dict("index")
+    return {
+        str(name): {
+            what: {"value": each[what], "low": each[f"{what}_low"], "high": each[f"{what}_high"]}
+            for what in ("before", "after", "change")
+        }
+        | ({"p_before": each["p_before"], "p_after": each["p_after"]} if name == TESTED else {})
+        for name, each in found.items()
+    }
 
 
 def names_of_given(table: str, digest: str, scoring: Scoring | None) -> dict[str, str]:

@@ -4,7 +4,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
+from hetcal.arrays import Floats
 from hetcal.artifacts.archive import SavedCells, SavedScheme
 from hetcal.artifacts.artifact import Artifact
 from hetcal.artifacts.evaluation import SavedPart
@@ -19,11 +21,16 @@ from hetcal.metrics.ranking import rank_class
 from hetcal.partitions.partition import Partition
 from hetcal.results.curves import points_of_rate
 from hetcal.results.evaluation import Comparison, Evaluation, evaluate, score_four_schemes
+from hetcal.results.leaf_tests import calibrated_p_values
+from hetcal.results.measures import measure_change
 from hetcal.results.words import verdict
 from hetcal.schemes.scheme import with_scheme
 
 FROM_SKETCH = "From the sketch saved with the run; its rows are not here."
-FROM_ROWS = "Computed on all rows before the run was saved; curves come from the saved sketch."
+FROM_ROWS = (
+    "Computed on all rows before the run was saved; curves and bootstrap intervals come from the "
+    "saved sketch."
+)
 COARSE = 2e-3  # of an AUC; on their usual grid normal scores have about a tenth
 
 
@@ -90,6 +97,17 @@ class SavedRun:
             return self.measured
         found = evaluate(self.comparison, [each.leaf for each in self.leaf_maps.maps_])
         return found if self.part is None else self.part.added_to(found)
+
+    @cached_property
+    def measures(self) -> pd.DataFrame:
+        """Every measure of the test rows with its intervals, see `hetcal.Run.measures`."""
+        return measure_change(self.comparison.before, self.comparison.after, self.evaluation)
+
+    @cached_property
+    def p_after(self) -> Floats:
+        """P-values of calibrated probabilities after, see `hetcal.Run.p_after`."""
+        leaves = [each.id for each in self.partition.leaves]
+        return calibrated_p_values(self.comparison.after, leaves)
 
     @property
     def kind(self) -> Kind:

@@ -113,7 +113,7 @@ class FinishedRun:
 
     def summary(self) -> pd.DataFrame:
         """Return the measures of the test rows; columns as in `summary_table`."""
-        return summary_table(self.evaluation)
+        return summary_table(self.run)
 
     @property
     def ladder(self) -> pd.DataFrame:

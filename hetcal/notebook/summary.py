@@ -7,7 +7,6 @@ import pandas as pd
 from hetcal.artifacts.saved_run import SavedRun
 from hetcal.errors import ArtifactError
 from hetcal.metrics.delong import Lift
-from hetcal.results.evaluation import Evaluation
 from hetcal.runs.run import Run
 
 FOR_TWO = {
@@ -16,7 +15,9 @@ FOR_TWO = {
     "log-loss": "log_loss",
     "Brier score": "brier",
     "calibration error": "calibration_error",
+    "calibration error, debiased": "calibration_error_debiased",
 }
+SIDES, ENDS = ("before", "after"), ("low", "high")
 FOR_MORE = {
     "macro AUC": "macro_auc",
     "log-loss": "log_loss",
@@ -25,7 +26,7 @@ FOR_MORE = {
 }
 
 
-def summary_table(evaluation: Evaluation) -> pd.DataFrame:
+def summary_table(run: Run | SavedRun) -> pd.DataFrame:
     """Compare the test rows before and after, measure by measure.
 
     Returns
@@ -33,15 +34,22 @@ def summary_table(evaluation: Evaluation) -> pd.DataFrame:
     DataFrame
         Indexed by measure: `before`, `after`, `change` with the 95 % interval `low` to `high` and
         the p-value `p`; `without` (the same scheme without the model) and `adds` (what the model
-        adds to that) with `adds_low`, `adds_high` and `adds_p`. NaN where it is not known.
+        adds to that) with `adds_low`, `adds_high` and `adds_p`. For two classes also the 95 %
+        intervals `before_low` to `before_high` and `after_low` to `after_high`, by a paired
+        bootstrap. NaN where it is not known.
     """
-    found, loss = evaluation, evaluation.loss
+    found, loss = run.evaluation, run.evaluation.loss
+    measures = run.measures if found.by_class is None else None
     rows = []
     for measure, field in (FOR_TWO if found.by_class is None else FOR_MORE).items():
         before, after = getattr(found.before, field), getattr(found.after, field)
         without = math.nan if found.without is None else getattr(found.without, field)
         row = {"measure": measure, "before": before, "after": after, "change": after - before}
         row |= dict.fromkeys(("low", "high", "p"), math.nan)
+        if measures is not None:
+            own = measures.loc[field]
+            row |= {"low": own["change_low"], "high": own["change_high"]}
+            row |= {f"{what}_{end}": own[f"{what}_{end}"] for what in SIDES for end in ENDS}
         row |= {"without": without, "adds": after - without}
         row |= dict.fromkeys(("adds_low", "adds_high", "adds_p"), math.nan)
         if measure.endswith("AUC"):

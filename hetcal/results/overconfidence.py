@@ -8,6 +8,7 @@ over-fitting.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -98,7 +99,7 @@ def whether_overconfident(diagnosis: pd.DataFrame) -> str:
         advice = diagnosis["advice"].iloc[0]
         return f"The test rows do not show whether the model is over-confident: {advice}."
     low, high = slope - SIGNIFICANT * se, slope + SIGNIFICANT * se
-    factor = f"{slope:.2f} ({low:.2f} to {high:.2f})"
+    factor = f"{slope:.2f} {slope_interval(diagnosis.iloc[0])}"
     found = f"on rows it was not trained on its logits should be multiplied by {factor}"
     if high < 0:
         return f"The scores rank the rows in reverse: {found}."
@@ -114,6 +115,14 @@ def whether_overconfident(diagnosis: pd.DataFrame) -> str:
     if low > 1:
         return f"No, it is under-confident: {found}."
     return f"The test rows are too few to tell: {found}."
+
+
+def slope_interval(leaf: "pd.Series[Any]") -> str:
+    """Write the interval of the slope of a row of `diagnose`: two standard errors either way."""
+    slope, se = float(leaf["slope"]), float(leaf["slope_se"])
+    if not math.isfinite(slope + se):
+        return ""
+    return f"({slope - SIGNIFICANT * se:.2f} to {slope + SIGNIFICANT * se:.2f})"
 
 
 def in_brief(advice: str) -> str:

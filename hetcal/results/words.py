@@ -21,6 +21,12 @@ DEFINITIONS = {
     "cross-fitting. With DeLong's 95 % confidence interval for paired scores, which allows for few "
     "rows; there is none with fewer than 12 rows of a class, or where fewer than three rows "
     "decide. In percent: 100 · (AUC after / AUC before − 1).",
+    "Smallest detectable lift": "The lift that would be told from zero in four of five samples of "
+    "as many test rows: 2.8 paired standard errors.",
+    "Interval": "The 95 % interval that a paired bootstrap of 2,000 replicates gives: test rows, "
+    "or whole groups, are drawn again, the same ones before and after. The maps stay as they are. "
+    "Changes of AUC and log-loss have the intervals of DeLong's and of the paired t-test. There is "
+    "none with fewer than 12 rows of a class.",
     "Without the model": "The same scheme fitted and applied with a constant score: what the "
     "columns reach on their own. For maps of leaves it is the tree alone, where every row has the "
     "rate of its leaf.",
@@ -42,9 +48,9 @@ DEFINITIONS = {
     "Average precision": "Mean over the positive rows of the precision at their own score, where "
     "precision is the share of positive rows among those called positive. It depends on the base "
     "rate. Higher is better.",
-    "PR-AUC": "As the paper defines it: the area under TPR / (TPR + FPR) against recall (TPR). "
-    "This is precision with both classes weighted equally, so it does not depend on the base rate. "
-    "0.5 is random ranking. Higher is better.",
+    "Class-balanced PR-AUC": "As the paper defines it: the area under TPR / (TPR + FPR) against "
+    "recall (TPR). This is precision with both classes weighted equally, so it does not depend on "
+    "the base rate. 0.5 is random ranking. Higher is better.",
     "Log-loss": "Mean of −log p, where p is the predicted probability of the true label. Given the "
     "partition, perfect calibration in every leaf gives the lowest possible log-loss. Lower is "
     "better.",
@@ -57,6 +63,26 @@ DEFINITIONS = {
     "Calibration error, debiased": "The calibration error without the bias of sampling noise: in "
     "every bin the variance of the observed rate is subtracted from the squared gap (Kumar, Liang "
     "and Ma, 2019). It is 0 where sampling noise explains the gaps.",
+    "Smooth calibration error": "Calibration error without bins (smECE, Błasiok and Nakkiran, "
+    "2023): gaps of label and probability are averaged by a Gaussian kernel along the probability, "
+    "and the absolute averages are added up. The kernel is as wide as the error is large. Lower is "
+    "better.",
+    "Cumulative difference": "Labels minus probabilities, added up in order of the probability: "
+    "the range of these sums, divided by the number of rows (ECCE, Arrieta-Ibarra and others, "
+    "2022). Of calibrated rows it is that of a random walk, which gives the p-value. It needs no "
+    "bins.",
+    "Is it calibrated? (p)": "The p-value of the hypothesis that the probabilities of the leaf are "
+    "right, by its cumulative differences on test rows. Below 0.05 the leaf is miscalibrated. "
+    "Corrected for the number of leaves by Holm's method; that of all rows is not.",
+    "Is the gap real? (p)": "The p-value of the hypothesis that the log-loss is the same on train "
+    "and on test rows of the leaf (Welch's test). Below 0.05 the gap is more than chance. "
+    "Corrected for the number of leaves by Holm's method; that of all rows is not.",
+    "Calibration part of the log-loss": "How much the best increasing map of the score would lower "
+    "the log-loss, by isotonic regression on the test rows themselves. On few rows it is above 0 "
+    "by chance. Lower is better.",
+    "Refinement part of the log-loss": "The log-loss that is left after the best increasing map of "
+    "the score. No map of all rows lowers it; separate maps in the leaves can. Both parts add up "
+    "to the log-loss. Lower is better.",
     "Over-confident": "On rows that the model was not trained on, its logits have to be multiplied "
     "by less than 1, the slope of the Platt map of the test rows. Above 1 it is under-confident.",
     "Confidence minus accuracy": "Mean predicted probability of the predicted class minus the "
@@ -242,13 +268,14 @@ def _same(evaluation: Evaluation) -> list[str]:
 def _unclear(evaluation: Evaluation) -> list[str]:
     lift, better = evaluation.lift, evaluation.loss.low > 0
     unless = ", unless you need calibrated probabilities" if better else ""
-    found, zero = "the change in ranking is not significant.", ", which includes zero"
+    where = measured_on(evaluation.rows, evaluation.groups)
+    found = f"the lift cannot be told from zero with {where}"
     if math.isnan(lift.low):
-        found, zero = "whether the ranking gets better is not known.", ""
-    measured = f"{_measured(evaluation).removesuffix('.')}{zero}."
+        found = "whether the ranking gets better is not known"
     if not math.isnan(lift.detectable):
-        measured += f" A lift under {lift.detectable:.4f} would mostly not have been detectable."
-    return [f"Leave your model as it is{unless}: {found}", measured, loss_in_words(evaluation)]
+        found += f"; lifts under {lift.detectable:.4f} would not have been detectable"
+    said = f"Leave your model as it is{unless}: {found}."
+    return [said, _measured(evaluation), loss_in_words(evaluation)]
 
 
 def _against_ladder(said: str, found: Outcome, ladder: pd.DataFrame) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+import pandas as pd
 
 from hetcal.arrays import Floats, Ints
 from hetcal.cells.cells import Cells
@@ -27,11 +28,13 @@ class RowsToEvaluate:
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """What was found of the test rows of a run."""
+    """What was found of the test rows of a run; the last three are those of two classes."""
 
-    logits: Floats | None  # of the test rows; None with more than two classes
     controls: Controls | None  # None where leaf maps calibrate
     evaluation: Evaluation
+    logits: Floats | None = None
+    measures: pd.DataFrame | None = None
+    p_after: Floats | None = None
 
 
 def rows_to_evaluate(run: Run) -> RowsToEvaluate:
@@ -68,19 +71,23 @@ def evaluate_rows(given: RowsToEvaluate, progress: Progress = silent) -> Evaluat
     progress(0.0, "Evaluating the test rows")
     run, test = given.run, given.run.split.test
     if given.calibration is None:
-        return Evaluated(None, run.controls, run.evaluation)
+        return Evaluated(run.controls, run.evaluation)
     cells_of = partial(row_cells, run.table, run.scores, leaf=run.leaf)
     none = partial(cells_of, test[:0])
     cells = RoleCells(none, Cells.of_rows(*given.calibration), cells_of(test), None)
     run = replace(run, cells=cells)
     controls = None if run.choice is None else run.controls
-    return Evaluated(run.test_logits, controls, run.evaluation)
+    return Evaluated(controls, run.evaluation, run.test_logits, run.measures, run.p_after)
 
 
 def with_evaluation(run: Run, found: Evaluated) -> Run:
     """Return a run that knows its evaluation."""
     known = replace(run, given_controls=found.controls)
-    vars(known).update(evaluation=found.evaluation)
-    if found.logits is not None:
-        vars(known).update(test_logits=found.logits)
+    parts = {
+        "test_logits": found.logits,
+        "evaluation": found.evaluation,
+        "measures": found.measures,
+        "p_after": found.p_after,
+    }
+    vars(known).update({name: part for name, part in parts.items() if part is not None})
     return known

@@ -46,6 +46,8 @@ from hetcal.results.evaluation import (
     measured_ladder,
     score_four_schemes,
 )
+from hetcal.results.leaf_tests import calibrated_p_values
+from hetcal.results.measures import measure_change
 from hetcal.results.words import verdict
 from hetcal.runs.fitting import fit_ensemble, grow_partition, lend_rows, sample_note, start_growth
 from hetcal.runs.role_cells import (
@@ -175,6 +177,21 @@ class Run:
         logs = before, self._one_map(before), self.after[rows]
         weight, group = table.weight_of(rows), table.group(rows)
         return evaluate_classes(self.classes, table.y[rows], logs, self.controls, weight, group)
+
+    @cached_property
+    def measures(self) -> pd.DataFrame:
+        """Every measure of the test rows with its intervals, for two classes.
+
+        Columns as in `hetcal.results.measures.measure_change`.
+        """
+        compared, group = self.comparison, groups_of(self.table, self.split.test)
+        return measure_change(compared.before, compared.after, self.evaluation, group)
+
+    @cached_property
+    def p_after(self) -> Floats:
+        """P-values of calibrated probabilities after: of all rows, then of each leaf."""
+        leaves = [each.id for each in self.partition.leaves]
+        return calibrated_p_values(self.comparison.after, leaves)
 
     @property
     def scheme_name(self) -> str:

@@ -52,7 +52,7 @@ def shown(visitor):
     """What a tab shows of the run, in words."""
     visitor.expect_leaf(2)
     visitor.settle()
-    return visitor.metric("AUC, test rows"), query(visitor)
+    return visitor.metric("AUC, train → test"), query(visitor)
 
 
 def test_a_reload_and_another_tab_show_the_same_view(example):

@@ -42,6 +42,10 @@ def test_run_writes_result_artifact_and_scored_test_rows(table, segments, tmp_pa
         assert result[name]["average_precision"] == pytest.approx(
             average_precision_score(y, probability), abs=1e-12
         )
+        for measure in ("auc", "average_precision", "log_loss", "brier"):
+            found = result["measures"][measure][name]
+            assert found["value"] == result[name][measure]
+            assert found["low"] < found["value"] < found["high"]
     assert "AUC" in capsys.readouterr().out
 
 

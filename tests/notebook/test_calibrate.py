@@ -119,6 +119,8 @@ def test_measures_are_those_of_scikit_learn(customers, finished):
         assert found.loc[name, ["before", "after"]].tolist() == pytest.approx([before, now])
         assert found.at[name, "change"] == pytest.approx(now - before)
         assert found.at[name, "low"] < now - before < found.at[name, "high"]
+        for what, value in (("before", before), ("after", now)):
+            assert found.at[name, f"{what}_low"] < value < found.at[name, f"{what}_high"]
     rate = (
         customers[customers["split"] == "calibration"]
         .groupby("segment")["churned"]

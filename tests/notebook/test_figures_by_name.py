@@ -8,7 +8,9 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import hetcal
+from hetcal.artifacts.report import table_bytes
 from hetcal.errors import ArtifactError, CalibrationError, HetcalError
+from hetcal.figures.data import figure_table
 from hetcal.figures.ladder import ladder_figure
 from hetcal.figures.results import change_figure
 from hetcal.notebook.drawing import FIGURES
@@ -35,6 +37,7 @@ def test_every_figure_of_a_run_has_its_name():
 def test_a_run_with_maps_and_its_file_draw_every_figure(name, finished, tmp_path):
     drawn = finished.figure(name)
     assert drawn.data
+    assert table_bytes(figure_table(drawn), "figure.csv").count(b"\n") > 1
     if name in ROWS | {"ladder"}:
         return
     saved = hetcal.open(finished.save(tmp_path / "run.zip")).figure(name)
@@ -43,14 +46,16 @@ def test_a_run_with_maps_and_its_file_draw_every_figure(name, finished, tmp_path
 
 @pytest.mark.parametrize("name", sorted(set(FIGURES) - OF_CLASSES - OF_MAPS))
 def test_a_correction_and_its_file_draw_every_figure(name, corrected, tmp_path):
-    assert corrected.figure(name).data
+    drawn = corrected.figure(name)
+    assert table_bytes(figure_table(drawn), "figure.csv").count(b"\n") > 1
     if name not in ROWS:
         assert hetcal.open(corrected.save(tmp_path / "run.zip")).figure(name).data
 
 
 @pytest.mark.parametrize("name", sorted(set(FIGURES) - OF_TERMS - OF_MAPS))
 def test_one_of_several_classes_and_its_file_draw_every_figure(name, of_animals, tmp_path):
-    assert of_animals.figure(name, of="bee").data
+    drawn = of_animals.figure(name, of="bee")
+    assert table_bytes(figure_table(drawn), "figure.csv").count(b"\n") > 1
     if name not in ROWS | {"ladder"}:
         assert hetcal.open(of_animals.save(tmp_path / "run.zip")).figure(name, of="bee").data
 

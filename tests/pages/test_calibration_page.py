@@ -87,4 +87,9 @@ def test_separated_calibration_rows_are_explained(segments):
 
 
 def test_its_terms_are_explained_one_click_away(segments):
-    assert defined(calibration_page(segments)) == ["Slope and intercept", "Standard error"]
+    assert defined(calibration_page(segments)) == [
+        "Slope and intercept",
+        "Standard error",
+        "Is it calibrated? (p)",
+        "Cumulative difference",
+    ]

@@ -1,8 +1,11 @@
 """Over-confidence: train against test, for all rows and for the chosen leaf."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import ttest_ind
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
@@ -26,17 +29,14 @@ def app(segments):
 
 
 def expected(rows):
-    """The page's four numbers for some rows, by scikit-learn and numpy."""
+    """The page's numbers for some rows, by scikit-learn and numpy."""
     train, test = (rows[rows["split"] == role] for role in ("train", "test"))
     areas = [roc_auc_score(part["label"], part["score"]) for part in (train, test)]
-    probability = expit(test["score"])
-    confidence = np.maximum(probability, 1 - probability).mean()
-    accuracy = ((test["score"] > 0) == (test["label"] == "yes")).mean()
+    losses = [log_loss(part["label"] == "yes", expit(part["score"])) for part in (train, test)]
     platt = LogisticRegression(C=np.inf, tol=1e-10).fit(test[["score"]], test["label"])
     return {
-        "AUC, train rows": f"{areas[0]:.3f}",
-        "AUC, test rows": f"{areas[1]:.3f}",
-        "Confidence minus accuracy": f"{confidence - accuracy:+.3f}",
+        "AUC, train → test": f"{areas[0]:.3f} → {areas[1]:.3f}",
+        "Log-loss gap": f"{losses[1] - losses[0]:+.3f}",
         "Slope on test rows": f"{platt.coef_[0, 0]:.2f}",
     }
 
@@ -101,7 +101,7 @@ def test_a_leaf_without_test_rows_has_dashes_and_says_why(segments):
     frame = segments.assign(split=segments["split"].mask(gone, "train"))
     app = go(with_segment_leaves(frame), "pages/overconfidence.py")
     shown = metrics(calm(choose_leaf(app, 2)))
-    assert shown.pop("AUC, train rows") != "–"
+    assert re.fullmatch(r"0\.\d{3} → –", shown.pop("AUC, train → test"))
     assert set(shown.values()) == {"–"}
     assert any("no test rows" in each.value for each in app.markdown)
     assert not any("nan" in each.delta for each in app.metric)
@@ -112,10 +112,29 @@ def test_its_terms_are_explained_one_click_away(app):
         "Over-confident",
         "Slope and intercept",
         "AUC",
-        "Confidence minus accuracy",
         "Log-loss",
         "Log-loss gap",
+        "Is the gap real? (p)",
+        "Is it calibrated? (p)",
+        "Confidence minus accuracy",
     ]
     slope = next(each for each in app.metric if each.label == "Slope on test rows")
     assert slope.proto.help.startswith("Of a Platt map fitted on the test rows")
     assert slope.proto.help.endswith(DEFINITIONS["Slope and intercept"])
+
+
+def test_the_gap_of_every_leaf_is_tested_as_scipy_does(app, segments):
+    shown = table_with(app, "p_gap").set_index("leaf")
+    p = []
+    for segment in ("b", "a"):
+        inside = segments[segments["segment"] == segment]
+        losses = [
+            np.logaddexp(0, np.where(part["label"] == "yes", -1, 1) * part["score"])
+            for part in (inside[inside["split"] == role] for role in ("train", "test"))
+        ]
+        p.append(ttest_ind(*losses, equal_var=False).pvalue)
+    # Of two p-values Holm doubles the smaller one; the larger stays, but is not below it.
+    smaller = min(2 * min(p), 1)
+    expected = [smaller if each == min(p) else max(each, smaller) for each in p]
+    assert shown.loc[[1, 2], "p_gap"].tolist() == pytest.approx(expected, rel=0.02)
+    assert "Holm" in " ".join(each.value for each in app.caption)

@@ -1,6 +1,7 @@
 """Overview: the demo, the paper's example, and the verdict of the current run."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -18,6 +19,7 @@ from tests.pages.visit import (
     calm,
     defined,
     figure,
+    files,
     go,
     links,
     metrics,
@@ -27,6 +29,7 @@ from tests.pages.visit import (
     the_run,
     wait_for_jobs,
     with_scores,
+    with_segment_leaves,
 )
 from tests.schemes.chosen import chosen
 
@@ -35,7 +38,7 @@ def test_a_new_user_sees_what_is_needed_and_can_download_examples():
     app = calm(open_page("app.py"))
     assert [each.label for each in app.button] == ["Run the demo", "The paper's example"]
     assert links(app) == ["Use my own table", "Reopen an artifact"]
-    assert [each.label for each in app.download_button] == [
+    assert files(app) == [
         "customers.csv",
         "customers.keras",
         "customers_well_trained.keras",
@@ -81,7 +84,7 @@ def test_the_papers_example_lifts_the_area_as_scikit_learn_says():
     assert f"{rows:,} test rows" in verdict
     drawn = {each.get("name"): each for each in figure(app, "overview_change")["data"]}
     assert drawn["after, without the network"]["x"] == pytest.approx([alone])
-    assert not app.download_button
+    assert not files(app)
 
 
 def test_from_one_tree_a_click_compares_all_schemes(segments, monkeypatch):
@@ -184,3 +187,17 @@ def test_a_cancelled_demo_says_so_until_another_table_comes(started):
     app = calm(wait_for_jobs(press(app, "Cancel")))
     assert "Scoring the rows was cancelled. All that you entered is kept." in said(app.markdown)
     assert TWO_LEAVES in said(calm(press(app, "The paper's example")).markdown)
+
+
+def test_the_check_of_roles_stands_in_one_line(segments):
+    again = segments[segments["split"] == "train"].head(3).assign(split="test")
+    for frame, words in (
+        (segments, ":material/check: no row has two roles"),
+        (pd.concat([segments, again]), ":material/close: rows repeat across roles"),
+    ):
+        app = calm(go(with_segment_leaves(frame), "app.py"))
+        badges = [each for each in app.markdown if "-badge[:material/" in each.value]
+        assert len(badges) == 5
+        assert sum(words in each.value for each in badges) == 1
+        assert all(each.help for each in badges)
+        assert sum("leaves not fitted on test rows" in each.value for each in badges) == 1

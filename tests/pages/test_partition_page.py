@@ -14,6 +14,7 @@ from tests.pages.visit import (
     button,
     calm,
     figure,
+    files,
     go,
     links,
     press,
@@ -159,7 +160,7 @@ def test_a_partition_of_another_table_names_the_column_and_can_be_let_go(segment
 
 def test_what_is_saved_loads_again(segments):
     app = partition_page(segments)
-    assert [each.label for each in app.download_button] == ["Download this partition (JSON)"]
+    assert files(app) == ["Download this partition (JSON)"]
     partition = grown(segments, ["segment", "size"])
     rules = [leaf.rule for leaf in Partition.from_json(partition.to_json()).leaves]
     assert table_with(app, "rule")["rule"].tolist() == rules

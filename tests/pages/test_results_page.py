@@ -1,5 +1,6 @@
 """Results: before and after on test rows."""
 
+import re
 from dataclasses import fields
 
 import numpy as np
@@ -230,9 +231,12 @@ def test_all_measures_stand_in_two_tables_of_few_columns(app):
 
 def test_every_measure_is_explained_one_click_away(app):
     assert defined(app) == [
-        "AUC", "Lift", "p-value", "TPR and FPR at (T, q)", "Average precision", "PR-AUC",
-        "Log-loss", "Brier score", "Calibration error", "Calibration error, debiased",
-        "Share of the lift", "Without the network", "Network adds", "Kinds of schemes",
+        "AUC", "Lift", "p-value", "TPR and FPR at (T, q)", "Average precision",
+        "Class-balanced PR-AUC", "Log-loss", "Calibration part of the log-loss",
+        "Refinement part of the log-loss", "Brier score", "Calibration error",
+        "Calibration error, debiased", "Smooth calibration error", "Cumulative difference",
+        "Interval", "Smallest detectable lift", "Share of the lift",
+        "Without the network", "Network adds", "Kinds of schemes",
     ]  # fmt: skip
 
 
@@ -262,3 +266,20 @@ def test_pairs_of_leaves_are_told_in_order_of_what_they_gained(app, schemes, seg
     texts = [each.value for each in app.markdown]
     (told,) = (each for each in texts if "against negative rows" in each)
     assert f": {gains.flat[np.abs(gains).argmax()]:+.4f}," in told.split("\n")[0]
+
+
+def test_every_measure_stands_with_its_interval(app, schemes):
+    logits, y = schemes
+    shown = table_with(app, "measure").set_index("measure")
+    precision = average_precision_score(y, logits["after"])
+    value, low, high = map(float, re.findall(r"[\d.]+", shown.at["Average precision", "after"]))
+    assert value == pytest.approx(precision, abs=1e-4)
+    assert low < precision < high
+    assert "p-value" in shown.at["Cumulative difference", "before"]
+    assert shown.at["Class-balanced PR-AUC", "before"] != shown.at["Average precision", "before"]
+
+
+def test_every_chart_offers_its_data(app):
+    charts = {each.key for each in app.get("plotly_chart")}
+    offered = {each.key.removesuffix("_csv") for each in app.download_button if each.label == "CSV"}
+    assert charts == offered

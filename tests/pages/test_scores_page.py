@@ -21,6 +21,7 @@ from pages.shared import jobs
 from tests.pages.visit import (
     button,
     calm,
+    files,
     go,
     in_this_order,
     links,
@@ -452,7 +453,7 @@ def test_a_training_shows_its_progress_and_a_stop_keeps_the_best_epoch(customers
     assert 0 < len(network.history) < 500
     assert network.best_epoch == 1 + network.history["validation_auc"].to_numpy().argmax()
     assert any(f"Epoch {network.best_epoch} has the best" in each.value for each in app.caption)
-    assert [e.label for e in app.download_button] == ["Download the trained model (.keras)"]
+    assert files(app) == ["Download the trained model (.keras)"]
     assert metrics(app)["Rows with a score"] == "2,400"
     assert logit(scored_head(app)["before"]).tolist() == pytest.approx(
         scored_head(app)["score"].tolist()

@@ -121,6 +121,11 @@ def defined(app):
     return [each.value.split("**")[1].rstrip(".") for each in popover.markdown]
 
 
+def files(app):
+    """The files that the page offers, beside the data of its charts."""
+    return [each.label for each in app.download_button if each.label != "CSV"]
+
+
 def said(elements):
     """What alerts say, without the signs of Markdown."""
     return [

@@ -47,6 +47,8 @@ def test_test_rows_alone_give_the_evaluation_of_the_whole_run(weighted, partitio
         own, other = (getattr(each.comparison, name) for each in (known, whole))
         assert np.array_equal(own.score, other.score), name
     assert known.verdict == whole.verdict
+    assert found.measures.equals(whole.measures)
+    assert np.array_equal(found.p_after, whole.p_after)
 
 
 @pytest.mark.parametrize("partition", ["tree", "auto"])

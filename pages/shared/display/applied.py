@@ -14,12 +14,13 @@ from hetcal.results.applied import Applied
 from pages.shared.display.columns import APPLIED, NO_TEST_ROWS
 from pages.shared.display.messages import plain
 from pages.shared.display.tables import leaf_rows
-from pages.shared.display.widgets import chart, leaf_chart, leaf_name
+from pages.shared.display.widgets import chart, definitions, how_to_read, leaf_chart, leaf_name
 from pages.shared.flow.applied import applied_of, curves_inside, has_maps
 from pages.shared.flow.flow import Flow
 from pages.shared.state import ALL_ROWS
 
 ONE_CLASS = "The test rows of this leaf have one label only, so there is no ROC curve."
+HOLM = "P-values of leaves are corrected for their number by Holm's method."
 NO_ROWS = "No test row is in this leaf."
 
 
@@ -28,6 +29,12 @@ def named_leaf(flow: Flow, leaf: int) -> str:
     if leaf == ALL_ROWS:
         return leaf_name(leaf)
     return plain(flow.partition.names[leaf])
+
+
+def group_note(flow: Flow) -> str:
+    """Say that p-values of leaves count rows where these belong to groups."""
+    named = flow.saved is None and flow.table.roles.group is not None
+    return " They count rows, not groups, and so look too certain." if named else ""
 
 
 def show_applied(flow: Flow, leaf: int) -> None:
@@ -66,8 +73,12 @@ def show_applied(flow: Flow, leaf: int) -> None:
     rules = {each.id: each.rule for each in flow.partition.leaves}
     table = applied.leaves.assign(
         rule=[rules.get(each, "all rows") for each in applied.leaves["leaf"]]
-    )
+    ).merge(flow.leaf_tests, on="leaf", how="left")
     leaf_rows(table, key="calibration_applied_table", columns=APPLIED, undefined=NO_TEST_ROWS)
+    how_to_read(f"p below 0.05: the probabilities of the leaf are off. {HOLM}{group_note(flow)}")
+    definitions(
+        "Slope and intercept", "Standard error", "Is it calibrated? (p)", "Cumulative difference"
+    )
 
 
 def _applied_words(flow: Flow, applied: Applied, leaf: int) -> str:

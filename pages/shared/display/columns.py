@@ -98,12 +98,14 @@ DIAGNOSIS: Columns = {
     "rows_test": _number("test n", format="localized"),
     "auc_train": _measure("train AUC", "AUC", "%.3f"),
     "auc_test": _measure("test AUC", "AUC", "%.3f"),
-    "confidence_gap": _measure("confidence − accuracy", "Confidence minus accuracy", "%+.3f"),
     "log_loss_train": _measure("train loss", "Log-loss", "%.3f"),
     "log_loss_test": _measure("test loss", "Log-loss", "%.3f"),
     "log_loss_gap": _measure("gap", "Log-loss gap", "%+.3f"),
+    "p_gap": _any("gap real? p", help=DEFINITIONS["Is the gap real? (p)"]),
     "slope": _number("slope", width=48, format="%.2f", help=ON_TEST_ROWS),
+    "p_before": _any("calibrated? p", help=DEFINITIONS["Is it calibrated? (p)"]),
     "intercept": _number("intercept", width=70, format="%+.2f", help=ON_TEST_ROWS),
+    "confidence_gap": _measure("confidence − accuracy", "Confidence minus accuracy", "%+.3f"),
 }
 
 MAPS: Columns = {
@@ -162,6 +164,8 @@ APPLIED: Columns = {
         help="Share of the variance of the logit after that this line explains; 100 % where one "
         "straight map of the score decides, less where columns decide, too",
     ),
+    "p_before": _any("p before", help=DEFINITIONS["Is it calibrated? (p)"]),
+    "p_after": _any("p after", help=DEFINITIONS["Is it calibrated? (p)"]),
 }
 
 TERMS: Columns = {
@@ -196,11 +200,18 @@ def listed_columns(rows: pd.DataFrame) -> Columns:
     }
 
 
+BEFORE_AFTER: Columns = {
+    "measure": _text("measure", width=220),
+    "before": _text("before (95 % interval)", width=190),
+    "after": _text("after (95 % interval)", width=190),
+    "change": _text("change (95 % interval)", width=210),
+}
+
 _SCHEME: Columns = {"scheme": _text("scheme", width=190)}
 ORDER_METRICS: Columns = _SCHEME | {
     "auc": _measure("AUC", "AUC"),
     "average_precision": _measure("av. precision", "Average precision"),
-    "balanced_precision_area": _measure("PR-AUC", "PR-AUC"),
+    "balanced_precision_area": _measure("class-balanced PR-AUC", "Class-balanced PR-AUC"),
 }
 PROBABILITY_METRICS: Columns = _SCHEME | {
     "log_loss": _measure("log-loss", "Log-loss"),

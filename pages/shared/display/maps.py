@@ -10,7 +10,7 @@ from hetcal.partitions.partition import fallback_words, maps_table
 from pages.shared.display.columns import errors_known, map_columns
 from pages.shared.display.messages import plain
 from pages.shared.display.tables import leaf_rows
-from pages.shared.display.widgets import chart, definitions
+from pages.shared.display.widgets import chart
 from pages.shared.flow.flow import Flow
 
 BARS = "Bars: 95 % intervals. Hollow points: leaves with the pooled slope. "
@@ -49,7 +49,6 @@ def show_maps(flow: Flow, leaf: int) -> None:
             how="Slope 1 and intercept 0 keep the network as it is; slope 0 is the tree alone. "
             f"{BARS if errors_known(calibrator) else NO_BARS}Hover over a leaf to see its numbers.",
         )
-    definitions("Slope and intercept", "Standard error")
     table = maps_table(calibrator, flow.partition)
     columns = map_columns(calibrator, of_scheme=flow.choice is not None)
     leaf_rows(table, key="calibration_table", columns=columns)
@@ -65,4 +64,3 @@ def _show_one_map(flow: Flow, applied: LeafMap) -> None:
         how="Flatter than the dotted line: the scores are over-confident. Shifted up or down: rows "
         "are more or less often positive than the scores say.",
     )
-    definitions("Slope and intercept")

@@ -36,7 +36,7 @@ def draw_table(
     order = list(table) if columns is None else [name for name in columns if name in table]
     columns = None if columns is None else fitted(columns, table)
     written = {name: "{:.1%}" for name in order if name.startswith("rate_")}
-    written |= {name: p_in_words for name in order if name == "p"}
+    written |= {name: p_in_words for name in order if name == "p" or name.startswith("p_")}
     st.dataframe(
         table.style.format(written, na_rep=DASH) if written else table,
         hide_index=True,

@@ -16,7 +16,7 @@ from hetcal.schemes.stages import AdditiveStage
 from pages.shared.display.columns import TERMS
 from pages.shared.display.messages import plain
 from pages.shared.display.tables import draw_table
-from pages.shared.display.widgets import chart, how_to_read
+from pages.shared.display.widgets import below_chart, chart, how_to_read
 from pages.shared.state import bound
 
 SHOWN = "term_shown"  # of the session: the term that is enlarged
@@ -35,14 +35,15 @@ def show_terms(stage: AdditiveStage) -> None:
         _enlarge(terms, shown)
     if terms.curves:
         st.subheader("What each column adds", anchor=False)
+        figure = curves_figure(terms)
         st.plotly_chart(
-            curves_figure(terms),
+            figure,
             key="calibration_curves",
             on_select=_curve_clicked,
             selection_mode="points",
             alt="What each column adds to the logit, the most important first",
         )
-        how_to_read(f"{CURVES_HOW} Click a curve to enlarge it.")
+        below_chart(figure, "calibration_curves", f"{CURVES_HOW} Click a curve to enlarge it.")
     if terms.pairs:
         _show_pairs(terms)
     with st.expander(f"All {len(terms.terms)} terms as a table"):

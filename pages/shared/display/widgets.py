@@ -12,7 +12,9 @@ import streamlit as st
 from streamlit.runtime import get_instance
 from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
+from hetcal.artifacts.report import table_bytes
 from hetcal.cells.sketch import SKETCHED
+from hetcal.figures.data import figure_table
 from hetcal.partitions.partition import Partition
 from hetcal.results.words import DEFINITIONS
 from pages.shared.display.messages import plain, unbroken
@@ -119,14 +121,14 @@ def say_computed_on(words: str) -> None:
 def chart(figure: go.Figure, key: str, alt: str, how: str) -> None:
     """Draw a figure, with a text for those who cannot see it and one line on how to read it."""
     st.plotly_chart(figure, key=key, alt=alt)
-    how_to_read(how)
+    below_chart(figure, key, how)
 
 
 def leaf_chart(figure: go.Figure, key: str, alt: str, how: str) -> None:
     """Draw a figure in which a click on a leaf chooses it."""
     clicked = partial(_figure_clicked, key)
     st.plotly_chart(figure, key=key, on_select=clicked, selection_mode="points", alt=alt)
-    how_to_read(f"{how} Click a leaf to choose it.")
+    below_chart(figure, key, f"{how} Click a leaf to choose it.")
 
 
 def rung_chart(
@@ -140,7 +142,27 @@ def rung_chart(
             take(str(_first_of(points[0])))
 
     st.plotly_chart(figure, key=key, on_select=clicked, selection_mode="points", alt=alt)
-    how_to_read(f"{how} Click a rung to use it.")
+    below_chart(figure, key, f"{how} Click a rung to use it.")
+
+
+def below_chart(figure: go.Figure, key: str, how: str) -> None:
+    """Say how to read a chart, and offer its data."""
+    name = f"{key}.csv"
+    with st.container(horizontal=True, gap="small"):
+        with st.container(width="stretch"):  # or a long line would push the button below it
+            how_to_read(how)
+        st.download_button(
+            "CSV",
+            _held(lambda: table_bytes(figure_table(figure), name), name, "text/csv"),
+            name,
+            "text/csv",
+            key=f"{key}_csv",
+            help="The data of this chart",
+            on_click="ignore",
+            type="tertiary",
+            icon=":material/download:",
+            width="content",
+        )
 
 
 def how_to_read(text: str) -> None:

@@ -28,6 +28,7 @@ from hetcal.progress import Progress, silent
 from hetcal.results.conditions import Condition, conditions
 from hetcal.results.curves import Curves, result_curves
 from hetcal.results.histograms import ScoreHistograms, score_histograms
+from hetcal.results.leaf_tests import leaf_tests
 from hetcal.results.overconfidence import diagnose
 from hetcal.runs.evaluated import Evaluated, evaluate_rows, rows_to_evaluate, with_evaluation
 from hetcal.runs.fitting import chosen_among, ensemble_rows, grow_partition, take_rung
@@ -359,6 +360,14 @@ def diagnosis_of(
     key: object, _cells: RoleCells | SavedCells, _leaves: Sequence[Leaf]
 ) -> pd.DataFrame:
     return diagnose(_cells.train, _cells.test, _leaves)
+
+
+@cached
+def leaf_tests_of(
+    key: object, _cells: RoleCells | SavedCells, _run: Run | SavedRun
+) -> pd.DataFrame:
+    leaves = [each.id for each in _run.partition.leaves]
+    return leaf_tests(_cells.train, _cells.test, leaves).assign(p_after=_run.p_after)
 
 
 @cached

@@ -287,6 +287,12 @@ class Flow:
         """How over-confident each leaf is."""
         return compute.diagnosis_of(*self._scored, self.partition.leaves)
 
+    @cached_property
+    def leaf_tests(self) -> pd.DataFrame:
+        """P-values of every leaf: calibrated before and after, and the gap to train rows."""
+        key, cells = self._scored
+        return compute.leaf_tests_of((key, self._key), cells, self.run)
+
     @property
     def diagnosis_computed_on(self) -> str:
         """What the diagnosis was computed on, in a sentence."""

