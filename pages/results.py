@@ -32,6 +32,7 @@ from pages.shared.display.results import (
 )
 from pages.shared.display.runs import note_results
 from pages.shared.display.tables import draw_table, leaf_rows
+from pages.shared.display.thresholds import show_threshold
 from pages.shared.display.widgets import (
     chart,
     definitions,
@@ -133,6 +134,7 @@ with right:
         )
 if not same_order(lift):
     show_pairs(flow)
+show_threshold(flow, leaf)
 
 show_ladder(flow, "results_ladder")
 st.subheader("The same test rows, other schemes", anchor=False)

@@ -21,6 +21,11 @@ DEFINITIONS = {
     "interval for paired scores, which allows for few rows; there is none with fewer than 12 rows "
     "of a class, or where fewer than three rows decide. In percent: 100 · (AUC after / AUC before "
     "− 1).",
+    "Precision and recall": "Precision: the share of the rows called positive that are. Recall: "
+    "the share of the positive rows that are called so.",
+    "Expected cost": "False alarms times the cost of one, plus misses times the cost of one, "
+    "divided by the number of rows. A false alarm is a negative row that is called positive, a "
+    "miss a positive row that is not.",
     "Without the model": "The same scheme fitted and applied with a constant score: what the "
     "columns reach on their own. For maps of leaves it is the tree alone, where every row has the "
     "rate of its leaf.",

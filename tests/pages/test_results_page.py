@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import (
     average_precision_score,
     brier_score_loss,
+    confusion_matrix,
     log_loss,
     roc_auc_score,
     roc_curve,
@@ -262,3 +263,51 @@ def test_pairs_of_leaves_are_told_in_order_of_what_they_gained(app, schemes, seg
     texts = [each.value for each in app.markdown]
     (told,) = (each for each in texts if "against negative rows" in each)
     assert f": {gains.flat[np.abs(gains).argmax()]:+.4f}," in told.split("\n")[0]
+
+
+def set_threshold(app, threshold, alarm, miss):
+    app.number_input(key="results_alarm").set_value(alarm).run()
+    app.number_input(key="results_miss").set_value(miss).run()
+    return calm(app.slider(key="results_threshold").set_value(threshold).run())
+
+
+def counted_at(y, logits, threshold):
+    """False alarms, misses, hits of each scheme, by scikit-learn."""
+    for each in logits:
+        (_, alarms), (misses, hits) = confusion_matrix(y, expit(each) >= threshold)
+        yield alarms, misses, hits
+
+
+@pytest.mark.parametrize("leaf", [0, 2])
+def test_a_threshold_counts_errors_before_and_after_in_the_leaf(app, schemes, segments, leaf):
+    logits, y = schemes
+    segment = segments.loc[segments["split"] == "test", "segment"].to_numpy()
+    inside = (segment == "a") | (leaf == 0)  # leaf 2 is segment a
+    app = set_threshold(choose_leaf(app, leaf), 0.3, 2.0, 5.0)
+    shown = table_with(app, "false_positives")
+    both = [logits[name][inside] for name in ("model", "after")]
+    for row, (alarms, misses, hits) in zip(
+        shown.itertuples(), counted_at(y[inside], both, 0.3), strict=True
+    ):
+        assert (row.false_positives, row.false_negatives) == (alarms, misses)
+        assert row.precision == pytest.approx(hits / (hits + alarms))
+        assert row.cost == pytest.approx((2 * alarms + 5 * misses) / inside.sum())
+    side = [expit(each) >= 0.3 for each in both]
+    moved = f"Rows that change side: {(side[0] != side[1]).sum()}."
+    assert any(moved in each.value for each in app.markdown)
+
+
+def test_the_cheapest_threshold_after_can_be_taken(app, schemes):
+    logits, y = schemes
+    app = set_threshold(app, 0.5, 1.0, 4.0)
+    (button,) = (each for each in app.button if each.label.startswith("Cheapest after"))
+    app = calm(button.click().run())
+    taken = app.slider(key="results_threshold").value
+    shown = table_with(app, "false_positives").set_index("scored").loc["after", "cost"]
+    costs = [
+        np.mean(np.where(y, 4.0 * (logits["after"] < edge), logits["after"] >= edge))
+        for edge in logits["after"]
+    ]
+    assert shown == pytest.approx(min(costs), abs=0.01)  # the slider has two decimals
+    assert taken == pytest.approx(expit(logits["after"][np.argmin(costs)]), abs=0.02)
+    assert any("**0.20** is the cheapest threshold" in each.value for each in app.markdown)

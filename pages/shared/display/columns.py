@@ -223,6 +223,29 @@ LEAF_RESULTS: Columns = {
     "contribution_high": _number("to", format="%+.4f"),
 }
 
+NOBODY = "nobody is called positive, or nobody is"
+DECISIONS: Columns = {
+    "scored": _text("scores", width=62),
+    "true_positives": _number("hits", format="localized", help="Positive, and called so"),
+    "false_positives": _number(
+        "false alarms", format="localized", help="Negative, but called positive"
+    ),
+    "false_negatives": _number("misses", format="localized", help="Positive, but not called so"),
+    "true_negatives": _number("rest", format="localized", help="Negative, and not called positive"),
+    "precision": _measure("precision", "Precision and recall", "%.3f"),
+    "recall": _measure("recall", "Precision and recall", "%.3f"),
+    "cost": _measure("cost of a row", "Expected cost"),
+}
+
+SIDES: Columns = {
+    "leaf": _number("leaf", width=44, help="0: all rows"),
+    "rule": _text("rule", width=200),
+    "raised": _number("rightly raised", help="Newly called positive, and positive"),
+    "raised_wrongly": _number("wrongly", help="Newly called positive, but negative"),
+    "lowered": _number("rightly lowered", help="No longer called positive, and negative"),
+    "lowered_wrongly": _number("wrongly ", help="No longer called positive, but positive"),
+}
+
 _INTERVAL: Columns = {
     "low": _number("95 % from", format="%+.4f"),
     "high": _number("to", format="%+.4f"),

@@ -4,9 +4,11 @@ import pandas as pd
 
 from hetcal.artifacts.saved_run import SavedRun
 from hetcal.metrics.curves import OperatingPoint
+from hetcal.metrics.thresholds import CostCurve, Costs, cost_curve
 from hetcal.results.applied import Applied, applied_to_leaves
 from hetcal.results.contributions import pair_gains
 from hetcal.results.curves import Curves, inside_leaf, leaf_curves, points_of_rate, rate_weights
+from hetcal.results.evaluation import Comparison
 from hetcal.runs.rows import explain_row, listed_rows, rows_with, typical_of
 from hetcal.runs.run import Run
 from hetcal.schemes.scheme import Scheme
@@ -44,6 +46,16 @@ def applied_of(flow: Flow) -> Applied:
 def curves_inside(flow: Flow, leaf: int) -> Curves:
     """Return the curves of the test rows of a leaf, or of all rows."""
     return flow.curves if leaf == ALL_ROWS else _curves(_key(flow), flow.run, leaf)
+
+
+def inside(flow: Flow, leaf: int) -> Comparison:
+    """Return the test rows of a leaf, or all, with the logits of the schemes."""
+    return flow.run.comparison if leaf == ALL_ROWS else _inside(_key(flow), flow.run, leaf)
+
+
+def cost_curves(flow: Flow, leaf: int, costs: Costs) -> tuple[CostCurve, CostCurve]:
+    """Return what thresholds cost on the test rows of a leaf, or on all, before and after."""
+    return _cost_curves(_key(flow), inside(flow, leaf), leaf, costs)
 
 
 def weighted_areas(flow: Flow) -> pd.DataFrame:
@@ -94,6 +106,18 @@ def _curves(key: object, _run: Run | SavedRun, leaf: int) -> Curves:
 
 
 @cached
+def _inside(key: object, _run: Run | SavedRun, leaf: int) -> Comparison:
+    return inside_leaf(_run.comparison, leaf)
+
+
+@cached
+def _cost_curves(
+    key: object, _own: Comparison, leaf: int, costs: Costs
+) -> tuple[CostCurve, CostCurve]:
+    return cost_curve("before", _own.before, costs), cost_curve("after", _own.after, costs)
+
+
+@cached
 def _weighted_areas(key: object, _run: Run | SavedRun) -> pd.DataFrame:
     return rate_weights(_run.comparison)
 
@@ -108,7 +132,7 @@ def _pairs(key: object, _run: Run | SavedRun) -> pd.DataFrame:
 def _points(
     key: object, _run: Run | SavedRun, leaf: int, rate: float
 ) -> tuple[OperatingPoint, OperatingPoint]:
-    return points_of_rate(inside_leaf(_run.comparison, leaf), rate)
+    return points_of_rate(_inside(key, _run, leaf), rate)
 
 
 @cached
