@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from scipy.special import expit
 
@@ -23,6 +24,7 @@ from hetcal.figures.base import (
     scatter,
     translucent,
 )
+from hetcal.results.plane import REACH, ellipse
 
 
 def maps_figure(
@@ -199,14 +201,26 @@ Places = Mapping[int, str | None]
 """Where the label of each leaf is; None where there is no room for it."""
 
 
+@dataclass(frozen=True)
+class Between:
+    """What lies around the maps: the network, the rates of the leaves, and the way between."""
+
+    plane: pd.DataFrame  # what `hetcal.results.plane.leaf_plane` returns
+    share: float  # of the way from the network (0) to the rates of the leaves (1)
+
+
 def slope_intercept_figure(
-    pooled: LeafMap, maps: Sequence[LeafMap], selected: int | None = None
+    pooled: LeafMap,
+    maps: Sequence[LeafMap],
+    selected: int | None = None,
+    between: Between | None = None,
 ) -> go.Figure:
     """Draw slope against intercept of each leaf with 95 % intervals.
 
     A leaf with the pooled slope has a hollow marker; the uncalibrated model is at slope 1 and
     intercept 0. Non-linear maps are not drawn. A leaf whose label has no room is named on
-    hover only.
+    hover only. With `between`, the 95 % regions of maps of the leaves' calibration rows alone take
+    the place of bars, and the rates of the leaves are at slope 0.
     """
     maps = [each for each in maps if isinstance(each.shape, Line)]
     own = [each for each in maps if each.fallback is None]
@@ -215,23 +229,98 @@ def slope_intercept_figure(
     sizes = _sizes(maps)
     labelled = _labelled(maps, selected, sizes)
     drawn = [*labelled.values(), Mark(1, 0, CROSS), *(_mark(each, DIAMOND) for each in linear)]
-    x, y = axis_ranges(drawn)
-    places = dict(zip(labelled, label_places(drawn, x, y), strict=False))
+    around = [] if between is None else _around(between)
+    x, y = axis_ranges([*drawn, *around])
+    places = dict(zip(labelled, label_places([*drawn, *around], x, y), strict=False))
     uncalibrated = scatter(
         x=[1.0],
         y=[0.0],
-        name="uncalibrated",
+        name="uncalibrated" if between is None else "network as it is",
         mode="markers",
         marker={"symbol": "x", "size": CROSS, "color": colour("before")},
         hovertemplate="uncalibrated: slope 1, intercept 0<extra></extra>",
     )
     own_markers = [_own_markers(own, selected, sizes, places)] if own else []
     fallbacks = [_fallback_markers(fallback, selected, sizes, places)] if fallback else []
+    leaves = [*own_markers, *fallbacks]
+    behind: list[Part] = []
+    if between is not None:
+        behind = _way(between, selected)
+        bare = {"error_x": None, "error_y": None}
+        leaves = [{**each, **bare, "name": each["name"].split(",")[0]} for each in leaves]
     return draw(
-        [uncalibrated, *own_markers, *fallbacks, *map(_pooled_marker, linear)],
+        [*behind, uncalibrated, *leaves, *map(_pooled_marker, linear)],
         440,
         x={"title": "slope (1: unchanged)", "range": x},
         y={"title": "intercept (logit)", "range": y},
+        title_lines=0 if between is None else 1,
+    )
+
+
+SQUARE, DOT = 8, 7  # pixels of the markers of the rates, and of what lies on the way
+MOST_ROUND = 1500  # points of all ellipses
+
+
+def _around(between: Between) -> list[Mark]:
+    """Return the marks of the rates and of the ellipses, which need room."""
+    plane = between.plane
+    known = plane.dropna()
+    across, up = (REACH * np.sqrt(known[f"{each}_variance"]) for each in ("slope", "intercept"))
+    regions = zip(known["slope"], known["intercept"], across, up, strict=True)
+    rates = [Mark(0.0, rate, SQUARE) for rate in plane["rate"]]
+    return [*rates, *(Mark(x, y, 0.0, wide, high) for x, y, wide, high in regions)]
+
+
+def _way(between: Between, selected: int | None) -> list[Part]:
+    """Draw ellipses, the lines from the network to the rates, both ends, and where one is."""
+    plane, share = between.plane, between.share
+    leaves, rates = plane["leaf"].tolist(), plane["rate"].tolist()
+    known = plane.dropna()
+    chosen = known["leaf"] == selected
+    ends = [each for rate in rates for each in ((1.0, 0.0), (0.0, rate), (None, None))]
+    lines = scatter(
+        x=[x for x, _ in ends],
+        y=[y for _, y in ends],
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+        line={"width": 1, "color": translucent("quiet", 0.35)},
+    )
+    words = [
+        f"<b>Leaf {each.leaf}</b><br>n = {counted(each.rows, 'calibration row')}<br>leaf rate "
+        f"only: slope 0, intercept {each.rate:+.3f}"
+        for each in plane.itertuples()
+    ]
+    square = {"symbol": "square", "size": SQUARE, "color": colour("quiet")}
+    dot = {"size": DOT, "color": translucent("quiet", 0.8)}
+    common = {"mode": "markers", **leaf_marks(leaves, words)}
+    on_way = scatter(
+        x=[1 - share] * len(plane),
+        y=[share * rate for rate in rates],
+        name=f"{share:.0%} of the way",
+        marker=dot,
+        **common,
+    )
+    rate_marks = scatter(x=[0.0] * len(plane), y=rates, name="leaf rate only", marker=square)
+    return [
+        lines,
+        _ellipses(known[~chosen], "after", 1.0),
+        _ellipses(known[chosen], "selected", 2.5),
+        rate_marks | common,
+        on_way,
+    ]
+
+
+def _ellipses(plane: pd.DataFrame, name: str, width: float) -> Part:
+    points = min(48, max(12, MOST_ROUND // max(len(plane), 1)))
+    rounds = [ellipse(leaf, points) for _, leaf in plane.iterrows()]
+    return scatter(
+        x=[each for slope, _ in rounds for each in (*slope, None)],
+        y=[each for _, intercept in rounds for each in (*intercept, None)],
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+        line={"width": width, "color": translucent(name, 0.6)},
     )
 
 

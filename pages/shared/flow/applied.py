@@ -9,6 +9,7 @@ from hetcal.results.applied import Applied, applied_to_leaves
 from hetcal.results.contributions import pair_gains
 from hetcal.results.curves import Curves, inside_leaf, leaf_curves, points_of_rate, rate_weights
 from hetcal.results.evaluation import Comparison
+from hetcal.results.plane import leaf_plane, network_to_tree
 from hetcal.runs.rows import explain_row, listed_rows, rows_with, typical_of
 from hetcal.runs.run import Run
 from hetcal.schemes.scheme import Scheme
@@ -61,6 +62,16 @@ def cost_curves(flow: Flow, leaf: int, costs: Costs) -> tuple[CostCurve, CostCur
 def weighted_areas(flow: Flow) -> pd.DataFrame:
     """Return the AUC of the test rows against the weight of their leaf's rate."""
     return _weighted_areas(_key(flow), flow.run)
+
+
+def plane_of(flow: Flow) -> pd.DataFrame:
+    """Return the Platt map of each leaf's calibration rows alone, with its covariance."""
+    return _plane(_key(flow), flow.run)
+
+
+def way_of(flow: Flow) -> pd.DataFrame:
+    """Return the AUC of the test rows on the way from the network to the rates of the leaves."""
+    return _way(_key(flow), flow.run)
 
 
 def pairs_of(flow: Flow) -> pd.DataFrame:
@@ -120,6 +131,16 @@ def _cost_curves(
 @cached
 def _weighted_areas(key: object, _run: Run | SavedRun) -> pd.DataFrame:
     return rate_weights(_run.comparison)
+
+
+@cached
+def _plane(key: object, _run: Run | SavedRun) -> pd.DataFrame:
+    return leaf_plane(_run.role_cells.calibration, [each.id for each in _run.partition.leaves])
+
+
+@cached
+def _way(key: object, _run: Run | SavedRun) -> pd.DataFrame:
+    return network_to_tree(_run.comparison)
 
 
 @cached
