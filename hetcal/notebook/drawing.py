@@ -31,12 +31,14 @@ from hetcal.figures.results import (
 )
 from hetcal.figures.rows import applied_map_figure, applied_multiples_figure, waterfall_figure
 from hetcal.figures.terms import curve_figure, curves_figure, logit_span, pair_figure
+from hetcal.figures.thresholds import cost_figure
 from hetcal.figures.tree import tree_figure
+from hetcal.metrics.thresholds import Costs, cost_curve
 from hetcal.notebook.summary import ladder_of
 from hetcal.partitions.terms import Curve, Pair, Terms
 from hetcal.results.applied import Applied, applied_to_leaves
 from hetcal.results.contributions import pair_gains
-from hetcal.results.curves import Curves, leaf_curves, result_curves
+from hetcal.results.curves import Curves, inside_leaf, leaf_curves, result_curves
 from hetcal.results.histograms import ScoreHistograms, score_histograms
 from hetcal.results.overconfidence import diagnose
 from hetcal.results.term_words import term_table
@@ -195,6 +197,20 @@ def _both_classes(shown: Shown) -> Curves:
     return curves
 
 
+def _cost(shown: Shown) -> go.Figure:
+    compared, costs = shown.run.comparison, Costs()
+    if shown.leaf is not None:
+        compared = inside_leaf(compared, shown.leaf)
+    named = {"before": compared.before, "after": compared.after}
+    if not compared.before.rows.sum():
+        raise CalibrationError(
+            f"Leaf {shown.leaf} has no test rows.",
+            "The figure 'cost' counts errors on test rows.",
+            "Choose another leaf, or none for all rows.",
+        )
+    return cost_figure([cost_curve(*each, costs) for each in named.items()], costs.threshold)
+
+
 def _overconfidence(shown: Shown) -> go.Figure:
     cells, leaves = shown.run.role_cells, shown.whole.partition.leaves
     return overconfidence_figure(diagnose(cells.train, cells.test, leaves), shown.leaf, shown.names)
@@ -267,6 +283,7 @@ FIGURES: dict[str, Callable[[Shown], go.Figure]] = {
     "roc": _roc,
     "precision_recall": _precision_recall,
     "reliability": lambda shown: reliability_figure(shown.curves.reliability),
+    "cost": _cost,
     "leaf_lift": lambda shown: leaf_lift_figure(
         shown.run.evaluation.leaves, shown.leaf, shown.names
     ),

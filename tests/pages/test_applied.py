@@ -11,6 +11,7 @@ from hetcal.models.scoring import ColumnScoring
 from hetcal.results.why import BEFORE
 from pages.shared.flow import compute
 from tests.pages.visit import (
+    button,
     calm,
     choose_leaf,
     click_row,
@@ -116,9 +117,9 @@ def test_every_scheme_says_why_a_row_has_its_probability(calibration, runs, name
     app = calibration(name)
     run = runs[-1]
     rows = run.split.test
-    change = np.abs(run.after[rows] - run.scores.logit[rows])
+    wrong = np.where(run.table.y[rows] == 1, -run.scores.logit[rows], run.scores.logit[rows])
     row = listed(app)["row"].iloc[0] - 1
-    assert abs(run.after[row] - run.scores.logit[row]) == pytest.approx(change.max())
+    assert row == rows[wrong.argmax()]  # the most over-confident one
     assert steps(app)["name"].iloc[0] == BEFORE
     assert steps(app)["logit"].iloc[0] == run.scores.logit[row]
     assert steps(app)["logit"].iloc[-1] == pytest.approx(run.after[row], abs=1e-9)
@@ -141,6 +142,24 @@ def test_rows_are_picked_by_a_click_by_number_at_random_and_by_a_search(segments
     assert set(listed(app)["column segment"]) == {"b"}
     app = calm(app.text_input(key="row_search").set_value("nowhere").run())
     assert any("No row fits" in each for each in said(app.caption))
+
+
+def test_the_rows_of_a_leaf_are_turned_page_by_page(segments, runs):
+    app = calm(choose_leaf(go(with_segment_leaves(segments), "pages/calibration.py"), 2))
+    run = runs[-1]
+    count = (run.leaf[run.split.test] == 2).sum()
+    seen = listed(app)["row"].tolist()
+    losses = listed(app)["loss_before"].tolist()
+    assert len(seen) == 50 < count
+    while not button(app, "Next rows").disabled:
+        app = calm(press(app, "Next rows"))
+        assert app.number_input(key="row_number").value == listed(app)["row"].iloc[0]
+        seen += listed(app)["row"].tolist()
+        losses += listed(app)["loss_before"].tolist()
+    assert len(set(seen)) == len(seen) == count
+    assert losses == sorted(losses, reverse=True)
+    app = calm(choose_leaf(app, 1))
+    assert button(app, "Previous rows").disabled  # another leaf begins with its first rows
 
 
 def test_the_most_wrong_rows_are_those_of_the_chosen_leaf(segments, runs):

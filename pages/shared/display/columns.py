@@ -191,6 +191,7 @@ def listed_columns(rows: pd.DataFrame) -> Columns:
         "before": _number("before", format="percent"),
         "after": _number("after", format="percent"),
         "change": _number("logit change", format="%+.2f"),
+        "loss_before": _number("loss before", format="%.2f", help=DEFINITIONS["Log-loss"]),
         "loss": _number("loss after", format="%.2f", help=DEFINITIONS["Log-loss"]),
         **{name: _any(name.removeprefix("column ")) for name in own},
     }
