@@ -25,6 +25,7 @@ from pages.shared.display.widgets import (
     shown,
 )
 from pages.shared.frame import need_results, open_page
+from pages.shared.state import ALL_ROWS
 
 open_page(
     "Over-confidence",
@@ -35,7 +36,7 @@ open_page(
 flow = need_results()
 warn_of_score(flow.whole.findings)
 leaf = leaf_picker(flow.partition)
-chosen = flow.diagnosis.set_index("leaf").loc[leaf]
+chosen, members = flow.diagnosed(leaf), flow.partition.members(leaf)
 
 st.markdown(f"**Is the model over-confident?** {whether_overconfident(flow.diagnosis)}")
 cards(
@@ -62,7 +63,9 @@ with st.container(horizontal=True):
     density = one_of("Bar height", ("Density", "Rows"), "overconfidence_height") == "Density"
     axis = one_of("Score axis", ("logit", "probability"), "overconfidence_axis")
 chart(
-    leaf_histogram_figure(flow.histograms(axis), leaf, density),
+    leaf_histogram_figure(
+        flow.histograms(axis).together(members) if members else flow.histograms(axis), 0, density
+    ),
     key="overconfidence_leaf",
     alt=f"Score histograms by label, train above test, {leaf_name(leaf)}",
     how="The less the two colours overlap, the better the labels are separated. If they overlap "
@@ -80,7 +83,7 @@ chart(
 )
 st.subheader("AUC on train and on test rows by leaf, the largest log-loss gap first", anchor=False)
 leaf_chart(
-    overconfidence_figure(flow.diagnosis, leaf, flow.partition.names),
+    overconfidence_figure(flow.diagnosis, members or (ALL_ROWS,), flow.partition.names),
     key="overconfidence_rank",
     alt="AUC on train and on test rows of every leaf, the largest log-loss gap first",
     how="The longer the line from train AUC to test AUC, the more the leaf loses on rows the "
@@ -88,8 +91,9 @@ leaf_chart(
 )
 leaf_rows(
     flow.diagnosis.assign(brief=flow.diagnosis["advice"].map(in_brief)).sort_values("rank"),
-    key="overconfidence_table",
-    columns=DIAGNOSIS,
-    undefined=ONE_LABEL,
+    "overconfidence_table",
+    DIAGNOSIS,
+    members,
+    ONE_LABEL,
 )
 say_computed_on(flow.diagnosis_computed_on)

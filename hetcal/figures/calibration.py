@@ -1,7 +1,7 @@
 """Figures of the maps: probability against score, and slope against intercept of each leaf."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,15 +30,16 @@ from hetcal.results.plane import REACH, ellipse
 def maps_figure(
     pooled: LeafMap,
     maps: Sequence[LeafMap],
-    selected: int | None,
+    selected: Collection[int],
     score_range: tuple[float, float],
 ) -> go.Figure:
     """Draw the calibrated probability against the score from the lowest to the highest logit.
 
-    There is a line for the pooled map and for each leaf; that of the selected leaf stands out.
+    There is a line for the pooled map and for each leaf; those of selected leaves stand
+    out.
     """
     scores = np.linspace(*score_range, min(101, MAX_POINTS // (len(maps) + 2)))
-    quiet = [each for each in maps if each.leaf != selected]
+    quiet = [each for each in maps if each.leaf not in selected]
     quiet_lines = [_quiet_line(each, scores, first=each is quiet[0]) for each in quiet]
     uncalibrated = scatter(
         x=scores,
@@ -50,7 +51,7 @@ def maps_figure(
     )
     thick = {"width": 4, "color": colour("selected")}
     chosen = [
-        _line(each, scores, f"Leaf {selected}", thick) for each in maps if each.leaf == selected
+        _line(each, scores, f"Leaf {each.leaf}", thick) for each in maps if each.leaf in selected
     ]
     dashed = {"dash": "dash", "width": 2.5, "color": colour("pooled")}
     for_all = _line(pooled, scores, "pooled map", dashed)
@@ -212,7 +213,7 @@ class Between:
 def slope_intercept_figure(
     pooled: LeafMap,
     maps: Sequence[LeafMap],
-    selected: int | None = None,
+    selected: Collection[int] = (),
     between: Between | None = None,
 ) -> go.Figure:
     """Draw slope against intercept of each leaf with 95 % intervals.
@@ -271,12 +272,12 @@ def _around(between: Between) -> list[Mark]:
     return [*rates, *(Mark(x, y, 0.0, wide, high) for x, y, wide, high in regions)]
 
 
-def _way(between: Between, selected: int | None) -> list[Part]:
+def _way(between: Between, selected: Collection[int]) -> list[Part]:
     """Draw ellipses, the lines from the network to the rates, both ends, and where one is."""
     plane, share = between.plane, between.share
     leaves, rates = plane["leaf"].tolist(), plane["rate"].tolist()
     known = plane.dropna()
-    chosen = known["leaf"] == selected
+    chosen = known["leaf"].isin(selected)
     ends = [each for rate in rates for each in ((1.0, 0.0), (0.0, rate), (None, None))]
     lines = scatter(
         x=[x for x, _ in ends],
@@ -331,10 +332,10 @@ def _sizes(maps: Sequence[LeafMap]) -> dict[int, float]:
 
 
 def _labelled(
-    maps: Sequence[LeafMap], selected: int | None, sizes: Mapping[int, float]
+    maps: Sequence[LeafMap], selected: Collection[int], sizes: Mapping[int, float]
 ) -> dict[int, Mark]:
-    """Return the markers with a label: the selected leaf first, then leaves by their rows."""
-    in_order = sorted(maps, key=lambda each: (each.leaf != selected, -each.rows))
+    """Return the markers with a label: the selected leaves first, then leaves by their rows."""
+    in_order = sorted(maps, key=lambda each: (each.leaf not in selected, -each.rows))
     return {each.leaf: _mark(each, sizes[each.leaf], str(each.leaf)) for each in in_order}
 
 
@@ -346,7 +347,7 @@ def _mark(leaf_map: LeafMap, size: float, label: str = "") -> Mark:
 
 
 def _own_markers(
-    maps: Sequence[LeafMap], selected: int | None, sizes: Mapping[int, float], places: Places
+    maps: Sequence[LeafMap], selected: Collection[int], sizes: Mapping[int, float], places: Places
 ) -> Part:
     known = any(not math.isnan(each.slope_se) for each in maps)
     return _markers(maps, selected, sizes, places, translucent("after", 0.75)) | {
@@ -356,7 +357,7 @@ def _own_markers(
 
 
 def _fallback_markers(
-    maps: Sequence[LeafMap], selected: int | None, sizes: Mapping[int, float], places: Places
+    maps: Sequence[LeafMap], selected: Collection[int], sizes: Mapping[int, float], places: Places
 ) -> Part:
     hollow = _markers(maps, selected, sizes, places, "rgba(0,0,0,0)")
     return hollow | {"name": "leaf with the pooled slope"}
@@ -364,12 +365,12 @@ def _fallback_markers(
 
 def _markers(
     maps: Sequence[LeafMap],
-    selected: int | None,
+    selected: Collection[int],
     sizes: Mapping[int, float],
     places: Places,
     fill: str,
 ) -> dict[str, Any]:
-    chosen = [each.leaf == selected for each in maps]
+    chosen = [each.leaf in selected for each in maps]
     return scatter(
         x=[each.slope for each in maps],
         y=[each.intercept for each in maps],
@@ -389,8 +390,8 @@ def _markers(
     )
 
 
-def _number(leaf_map: LeafMap, selected: int | None) -> str:
-    return f"<b>{leaf_map.leaf}</b>" if leaf_map.leaf == selected else str(leaf_map.leaf)
+def _number(leaf_map: LeafMap, selected: Collection[int]) -> str:
+    return f"<b>{leaf_map.leaf}</b>" if leaf_map.leaf in selected else str(leaf_map.leaf)
 
 
 def _pooled_marker(pooled: LeafMap) -> Part:

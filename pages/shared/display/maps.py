@@ -39,11 +39,12 @@ def show_maps(flow: Flow, leaf: int) -> None:
     fallbacks = fallback_words(calibrator.maps_)
     if fallbacks:
         st.warning(f"Pooled slope, own intercept: {fallbacks}.", icon=":material/flag:")
+    members = flow.partition.members(leaf)
     left, right = st.columns(2, gap="medium")
     with left:
         st.subheader("The maps", anchor=False)
         chart(
-            maps_figure(calibrator.pooled_, calibrator.maps_, leaf or None, flow.score_range),
+            maps_figure(calibrator.pooled_, calibrator.maps_, members, flow.score_range),
             key="calibration_maps",
             alt="Calibrated probability against score for every leaf",
             how="Flatter than the dotted line: the scores of the leaf are over-confident. Shifted "
@@ -56,7 +57,7 @@ def show_maps(flow: Flow, leaf: int) -> None:
             slope_intercept_figure(
                 calibrator.pooled_,
                 calibrator.maps_,
-                leaf or None,
+                members,
                 Between(plane_of(flow), share),
             ),
             key="calibration_plane",
@@ -67,7 +68,7 @@ def show_maps(flow: Flow, leaf: int) -> None:
     definitions("Slope and intercept", "Standard error")
     table = maps_table(calibrator, flow.partition)
     columns = map_columns(calibrator, of_scheme=flow.choice is not None)
-    leaf_rows(table, key="calibration_table", columns=columns)
+    leaf_rows(table, "calibration_table", columns, members)
 
 
 def _show_way(flow: Flow) -> None:
@@ -116,7 +117,7 @@ def _show_one_map(flow: Flow, applied: LeafMap) -> None:
     """Show the map that all leaves share; the pooled map of calibration rows is another."""
     st.subheader("The map", anchor=False)
     chart(
-        maps_figure(replace(applied, leaf=0), [], None, flow.score_range),
+        maps_figure(replace(applied, leaf=0), [], (), flow.score_range),
         key="calibration_maps",
         alt="Calibrated probability against score",
         how="Flatter than the dotted line: the scores are over-confident. Shifted up or down: rows "

@@ -18,7 +18,7 @@ from pages.shared.display.tables import draw_table
 from pages.shared.display.widgets import chart, downloads, how_to_read
 from pages.shared.flow.applied import rows_of, steps_of
 from pages.shared.flow.flow import Flow
-from pages.shared.state import ALL_ROWS, bound, kept
+from pages.shared.state import bound, kept
 
 # Of the session: (row, leaf), (page, leaf) and the number of draws.
 SHOWN, PAGE, SEED = "row_shown", "row_page", "row_seed"
@@ -86,8 +86,7 @@ def _found(flow: Flow, leaf: int) -> pd.DataFrame:
         **kept("row_search"),
     )
     seed = st.session_state.get(SEED, 0)
-    leaves = () if leaf == ALL_ROWS else (leaf,)
-    return chosen_rows(rows_of(flow, text.strip()), order, leaves, seed)
+    return chosen_rows(rows_of(flow, text.strip()), order, flow.partition.members(leaf), seed)
 
 
 def _page(leaf: int, rows: int) -> int:

@@ -105,8 +105,8 @@ def _show_sides(flow: Flow, leaf: int, before: Cells, after: Cells, threshold: f
     leaves = [each.id for each in flow.partition.leaves]
     sides = changed_sides(before, after, threshold, leaves)
     st.markdown(sides_in_words(sides))
-    if leaf == ALL_ROWS and sides.drop(columns="leaf").to_numpy().any():
+    if leaf <= ALL_ROWS and sides.drop(columns="leaf").to_numpy().any():
         with st.expander("Who changes side, leaf by leaf"):
             moved = sides[sides.drop(columns="leaf").any(axis=1)]
             named = moved.assign(rule=moved["leaf"].map(flow.partition.names).fillna("All rows"))
-            leaf_rows(named, key="results_sides", columns=SIDES)
+            leaf_rows(named, "results_sides", SIDES, flow.partition.members(leaf))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Ints
@@ -331,6 +332,15 @@ def diagnosis_of(
     key: object, _cells: RoleCells | SavedCells, _leaves: Sequence[Leaf]
 ) -> pd.DataFrame:
     return diagnose(_cells.train, _cells.test, _leaves)
+
+
+@cached
+def branch_diagnosis_of(
+    key: object, _cells: RoleCells | SavedCells, leaves: tuple[int, ...]
+) -> pd.DataFrame:
+    """Diagnose the rows of some leaves together."""
+    roles = (_cells.train, _cells.test)
+    return diagnose(*(each.chosen(np.isin(each.leaf, leaves)) for each in roles), ())
 
 
 @cached

@@ -264,6 +264,13 @@ class Flow:
         """How over-confident each leaf is."""
         return compute.diagnosis_of(*self._scored, self.partition.leaves)
 
+    def diagnosed(self, leaf: int) -> pd.Series:
+        """How over-confident a leaf is, or a branch (below 0), or all rows (0)."""
+        if leaf >= 0:
+            return self.diagnosis.set_index("leaf").loc[leaf]
+        members = self.partition.members(leaf)
+        return compute.branch_diagnosis_of(*self._scored, members).iloc[0]
+
     @property
     def diagnosis_computed_on(self) -> str:
         """What the diagnosis was computed on, in a sentence."""
