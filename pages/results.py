@@ -18,6 +18,7 @@ from pages.shared.display.applied import (
     named_leaf,
     show_reliability,
 )
+from pages.shared.display.cohorts import show_compared
 from pages.shared.display.columns import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
 from pages.shared.display.results import (
     ranking_words,
@@ -150,6 +151,7 @@ how_to_read(
     "One increasing map for all rows keeps the AUC and corrects the probabilities; the tree alone, "
     "and a scheme without the model, ignore its score."
 )
+show_compared(flow, leaf)
 st.subheader("Leaf by leaf", anchor=False)
 leaf_rows(evaluation.leaves, "results_table", LEAF_RESULTS, members, ONE_LABEL)
 how_to_read(ranking_words(flow))

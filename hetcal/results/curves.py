@@ -60,12 +60,19 @@ def leaf_curves(comparison: Comparison, leaves: Collection[int]) -> Curves:
     rows = np.bincount(own.before.y, own.before.rows, 2)
     if not rows.any():
         return Curves((), (), ())
-    bins = int(np.clip(rows.min() // RARER, FEWEST_BINS, CALIBRATION_BINS))
-    reliability = tuple(reliability_curve(*each, bins=bins) for each in named.items())
+    reliability = group_reliability(own.before, own.after)
     if not rows.all():
         return Curves((), (), reliability)
     before, after = (_CurvesOf(name, measure_cells(each))(each) for name, each in named.items())
     return replace(_together(before, after), reliability=reliability)
+
+
+def group_reliability(before: Cells, after: Cells) -> tuple[ReliabilityCurve, ...]:
+    """Compare predicted and observed rates, in fewer bins where the rarer class has few rows."""
+    rarer = np.bincount(before.y, before.rows, 2).min()
+    bins = int(np.clip(rarer // RARER, FEWEST_BINS, CALIBRATION_BINS))
+    named = (("before", before), ("after", after))
+    return tuple(reliability_curve(name, each, bins=bins) for name, each in named)
 
 
 def _together(before: Curves, after: Curves) -> Curves:

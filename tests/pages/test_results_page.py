@@ -25,8 +25,12 @@ from tests.pages.visit import (
     go,
     metrics,
     numbers,
+    open_page,
+    press,
     said,
     table_with,
+    the_error,
+    the_run,
     with_least_rows,
     with_segment_leaves,
     with_table,
@@ -311,3 +315,30 @@ def test_the_cheapest_threshold_after_can_be_taken(app, schemes):
     assert shown == pytest.approx(min(costs), abs=0.01)  # the slider has two decimals
     assert taken == pytest.approx(expit(logits["after"][np.argmin(costs)]), abs=0.02)
     assert any("**0.20** is the cheapest threshold" in each.value for each in app.markdown)
+
+
+def test_pinned_leaves_and_cohorts_stand_side_by_side_and_stay_with_the_run(app, segments):
+    app = calm(app.multiselect(key="compared").set_value([0, 2]).run())
+    app = calm(app.text_input(key="new_cohort").set_value("segment = b and size > 30").run())
+    table = table_with(app, "group").set_index("group")
+    test = segments[segments["split"] == "test"]
+    cohort = test[(test["segment"] == "b") & (test["size"] > 30)]
+    assert table["rows"].tolist() == [len(test), (test["segment"] == "a").sum(), len(cohort)]
+    area = roc_auc_score(cohort["label"] == "yes", cohort["score"])
+    assert table.loc["segment = b and size > 30", "auc_before"] == pytest.approx(area)
+    assert app.text_input(key="new_cohort").value == ""
+    again = calm(open_page("pages/results.py", run=the_run(app).id))
+    assert table_with(again, "group")["group"].tolist() == table.index.tolist()
+    again = calm(again.multiselect(key="compared").set_value([2]).run())
+    assert table_with(again, "group")["rows"].tolist() == [(test["segment"] == "a").sum()]
+
+
+def test_a_chosen_leaf_is_pinned_by_a_click(app):
+    app = calm(press(choose_leaf(app, 2), "Pin leaf 2"))
+    assert app.multiselect(key="compared").value == [2]
+
+
+def test_a_cohort_that_cannot_be_read_says_why_and_the_text_stays(app):
+    app = app.text_input(key="new_cohort").set_value("segmet = b").run()
+    assert "no column 'segmet'" in the_error(app)
+    assert app.text_input(key="new_cohort").value == "segmet = b"

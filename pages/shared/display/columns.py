@@ -224,6 +224,18 @@ LEAF_RESULTS: Columns = {
     "contribution_high": _number("to", format="%+.4f"),
 }
 
+GROUPS: Columns = {
+    "group": _text("rows of", width=250),
+    "rows": _number("test n", format="localized"),
+    "positive_rate": _number("positive", format="percent"),
+    "auc_before": _measure("AUC before", "AUC"),
+    "auc_after": _measure("AUC after", "AUC"),
+    "log_loss_before": _measure("log-loss before", "Log-loss"),
+    "log_loss_after": _measure("log-loss after", "Log-loss"),
+    "brier_before": _measure("Brier before", "Brier score"),
+    "brier_after": _measure("Brier after", "Brier score"),
+}
+
 NOBODY = "nobody is called positive, or nobody is"
 DECISIONS: Columns = {
     "scored": _text("scores", width=62),

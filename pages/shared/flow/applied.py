@@ -3,6 +3,7 @@
 import pandas as pd
 
 from hetcal.artifacts.saved_run import SavedRun
+from hetcal.cells.cells import Cells
 from hetcal.metrics.curves import OperatingPoint
 from hetcal.metrics.metrics import Metrics, measure_cells
 from hetcal.metrics.thresholds import CostCurve, Costs, cost_curve
@@ -17,6 +18,7 @@ from hetcal.results.curves import (
 )
 from hetcal.results.evaluation import Comparison
 from hetcal.results.plane import leaf_plane, network_to_tree
+from hetcal.runs.cohorts import cohort_cells
 from hetcal.runs.rows import explain_row, listed_rows, rows_with, typical_of
 from hetcal.runs.run import Run
 from hetcal.schemes.scheme import Scheme
@@ -81,6 +83,14 @@ def measures_inside(flow: Flow, leaf: int) -> tuple[Metrics, Metrics]:
 def cost_curves(flow: Flow, leaf: int, costs: Costs) -> tuple[CostCurve, CostCurve]:
     """Return what thresholds cost on the same rows, before and after."""
     return _cost_curves(_key(flow), inside(flow, leaf), leaf, costs)
+
+
+def group_inside(flow: Flow, group: int | str) -> tuple[Cells, Cells]:
+    """Return the test rows of a leaf, a branch, all rows or a cohort, before and after."""
+    if isinstance(group, str):
+        return _cohort(flow.run, group)
+    own = inside(flow, group)
+    return own.before, own.after
 
 
 def weighted_areas(flow: Flow) -> pd.DataFrame:
@@ -190,6 +200,11 @@ def _points(
     key: object, _run: Run | SavedRun, leaves: tuple[int, ...], rate: float
 ) -> tuple[OperatingPoint, OperatingPoint]:
     return points_of_rate(_inside(key, _run, leaves), rate)
+
+
+@cached
+def _cohort(run: Run, text: str) -> tuple[Cells, Cells]:
+    return cohort_cells(run, text)
 
 
 @cached
