@@ -3,6 +3,7 @@
 import streamlit as st
 
 from hetcal.figures.tree import tree_figure
+from pages.shared.controls.editing import edit_tree
 from pages.shared.controls.partition import (
     grown_words,
     partition_controls,
@@ -59,6 +60,7 @@ leaf_chart(
     "together. Leaves far from the base rate show the heterogeneity that an over-confident model "
     f"under-uses.{grown}",
 )
+edit_tree(flow, leaf)
 st.subheader(f"{len(partition.leaves)} leaves", anchor=False)
 leaf_rows(leaves, "partition_leaves", leaf_columns(leaves), partition.members(leaf), NO_ROWS)
 counted = f"rows of class {plain(flow.shown)}" if flow.classes else "positive rows"

@@ -198,10 +198,13 @@ class Partition:
         The columns that the splits read.
     nodes : tuple of Node
         The root first, children after their parent.
+    edited : bool
+        Whether a person has changed the tree, see `hetcal.partitions.editing`.
     """
 
     features: tuple[Feature, ...]
     nodes: tuple[Node, ...]
+    edited: bool = False
 
     def __post_init__(self) -> None:
         check_tree(self.features, self.nodes)
@@ -344,7 +347,8 @@ class Partition:
 
     def to_json(self) -> str:
         """Return the partition as JSON text; equal partitions give equal text."""
-        return json.dumps(tree_fields(self.features, self.nodes), indent=1, allow_nan=False)
+        fields = tree_fields(self.features, self.nodes, self.edited)
+        return json.dumps(fields, indent=1, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
