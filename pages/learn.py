@@ -144,7 +144,7 @@ chart(
 if has_maps(flow) and flow.run.divided:
     calibrator = flow.run.calibrator
     chart(
-        maps_figure(calibrator.pooled_, calibrator.maps_, None, flow.score_range),
+        maps_figure(calibrator.pooled_, calibrator.maps_, (), flow.score_range),
         key="learn_maps",
         alt="Calibrated probability against score for every leaf",
         how="3. Flatter than the dotted line: over-confident. Shifted: the leaf moves up or down.",

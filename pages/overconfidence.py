@@ -26,6 +26,7 @@ from pages.shared.display.widgets import (
     shown,
 )
 from pages.shared.frame import need_results, open_page
+from pages.shared.state import ALL_ROWS
 
 open_page(
     "Over-confidence",
@@ -37,7 +38,7 @@ flow = need_results()
 warn_of_score(flow.whole.findings)
 leaf = leaf_picker(flow.partition)
 diagnosis = flow.diagnosis.merge(flow.leaf_tests, on="leaf")
-chosen = diagnosis.set_index("leaf").loc[leaf]
+chosen, members = flow.diagnosed(leaf), flow.partition.members(leaf)
 
 st.markdown(f"**Is the model over-confident?** {whether_overconfident(flow.diagnosis)}")
 cards(
@@ -70,7 +71,9 @@ with st.container(horizontal=True):
     density = one_of("Bar height", ("Density", "Rows"), "overconfidence_height") == "Density"
     axis = one_of("Score axis", ("logit", "probability"), "overconfidence_axis")
 chart(
-    leaf_histogram_figure(flow.histograms(axis), leaf, density),
+    leaf_histogram_figure(
+        flow.histograms(axis).together(members) if members else flow.histograms(axis), 0, density
+    ),
     key="overconfidence_leaf",
     alt=f"Score histograms by label, train above test, {leaf_name(leaf)}",
     how="The less the two colours overlap, the better the labels are separated. If they overlap "
@@ -88,7 +91,7 @@ chart(
 )
 st.subheader("AUC on train and on test rows by leaf, the largest log-loss gap first", anchor=False)
 leaf_chart(
-    overconfidence_figure(flow.diagnosis, leaf, flow.partition.names),
+    overconfidence_figure(flow.diagnosis, members or (ALL_ROWS,), flow.partition.names),
     key="overconfidence_rank",
     alt="AUC on train and on test rows of every leaf, the largest log-loss gap first",
     how="The longer the line from train AUC to test AUC, the more the leaf loses on rows the "
@@ -96,9 +99,10 @@ leaf_chart(
 )
 leaf_rows(
     diagnosis.assign(brief=diagnosis["advice"].map(in_brief)).sort_values("rank"),
-    key="overconfidence_table",
-    columns=DIAGNOSIS,
-    undefined=ONE_LABEL,
+    "overconfidence_table",
+    DIAGNOSIS,
+    members,
+    ONE_LABEL,
 )
 how_to_read(f"p below 0.05: more than chance. {HOLM}{group_note(flow)}")
 say_computed_on(flow.diagnosis_computed_on)

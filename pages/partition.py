@@ -3,6 +3,7 @@
 import streamlit as st
 
 from hetcal.figures.tree import tree_figure
+from pages.shared.controls.editing import edit_tree
 from pages.shared.controls.partition import (
     grown_words,
     partition_controls,
@@ -55,11 +56,13 @@ leaf_chart(
     tree_figure(partition, leaf),
     key="partition_tree",
     alt="Tree of the partition: split rules, and for each leaf its rows and positive rate",
-    how="Read from the top: each indent adds one condition. Leaves far from the base rate show the "
-    f"heterogeneity that an over-confident model under-uses.{grown}",
+    how="Read from the top: each indent adds one condition; a click on a split shows its leaves "
+    "together. Leaves far from the base rate show the heterogeneity that an over-confident model "
+    f"under-uses.{grown}",
 )
+edit_tree(flow, leaf)
 st.subheader(f"{len(partition.leaves)} leaves", anchor=False)
-leaf_rows(leaves, key="partition_leaves", columns=leaf_columns(leaves), undefined=NO_ROWS)
+leaf_rows(leaves, "partition_leaves", leaf_columns(leaves), partition.members(leaf), NO_ROWS)
 counted = f"rows of class {plain(flow.shown)}" if flow.classes else "positive rows"
 st.caption(
     f"n: rows; %: share of {counted}. Each split says where missing values go; rare and unseen "

@@ -18,12 +18,14 @@ from pages.shared.display.applied import (
     named_leaf,
     show_reliability,
 )
+from pages.shared.display.cohorts import show_compared
 from pages.shared.display.columns import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
 from pages.shared.display.measures import show_measures
 from pages.shared.display.results import (
     ranking_words,
     show_change,
     show_class_results,
+    show_inside,
     show_ladder,
     show_numbers,
     show_pairs,
@@ -33,6 +35,7 @@ from pages.shared.display.results import (
 )
 from pages.shared.display.runs import note_results
 from pages.shared.display.tables import draw_table, leaf_rows
+from pages.shared.display.thresholds import show_threshold
 from pages.shared.display.widgets import (
     chart,
     definitions,
@@ -44,7 +47,7 @@ from pages.shared.display.widgets import (
 )
 from pages.shared.flow.applied import curves_inside, points_inside
 from pages.shared.frame import need_results, open_page
-from pages.shared.state import kept
+from pages.shared.state import ALL_ROWS, kept
 
 open_page("Results", "Before and after, on **test rows** that were not used for fitting.")
 flow = need_results()
@@ -53,6 +56,7 @@ if flow.classes:
     show_class_results(flow)
     show_shown_class(flow)
 leaf = leaf_picker(flow.partition)
+members = flow.partition.members(leaf)
 with st.spinner("Evaluating the test rows"):
     evaluation, curves = flow.run.evaluation, curves_inside(flow, leaf)
 lift = evaluation.lift
@@ -88,6 +92,8 @@ definitions(
 show_change(flow, "results_change")
 
 st.subheader(f"Before and after · {named_leaf(flow, leaf)}", anchor=False)
+if leaf != ALL_ROWS:
+    show_inside(flow, leaf)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     rate = st.number_input(
         "False positive rate (%)",
@@ -132,14 +138,15 @@ with right:
         st.markdown("Calibration did not change the ranking, so no leaf has a share in a lift.")
     else:
         leaf_chart(
-            leaf_lift_figure(evaluation.leaves, leaf or None, flow.partition.names),
+            leaf_lift_figure(evaluation.leaves, members, flow.partition.names),
             key="results_leaves",
             alt="Share of the AUC lift of every leaf",
             how="A leaf's share counts the pairs with one row in it; the shares add up to the "
             "lift. Thin lines: 95 % intervals.",
         )
 if not same_order(lift):
-    show_pairs(flow)
+    show_pairs(flow, leaf)
+show_threshold(flow, leaf)
 
 show_ladder(flow, "results_ladder")
 show_measures(flow)
@@ -152,6 +159,7 @@ how_to_read(
     "One map for all rows keeps the AUC, unless it falls, and corrects probabilities; the tree "
     "alone, and a scheme without the model, ignore its score."
 )
+show_compared(flow, leaf)
 st.subheader("Leaf by leaf", anchor=False)
-leaf_rows(evaluation.leaves, key="results_table", columns=LEAF_RESULTS, undefined=ONE_LABEL)
+leaf_rows(evaluation.leaves, "results_table", LEAF_RESULTS, members, ONE_LABEL)
 how_to_read(ranking_words(flow))

@@ -181,12 +181,13 @@ NO_NAMES: Mapping[int, str] = {}
 
 
 def leaf_name(leaf: int, chosen: bool = False, names: Mapping[int, str] = NO_NAMES) -> str:
-    """Name a leaf, in bold if it is chosen; leaf 0 is all rows.
+    """Name a leaf, in bold if it is chosen; 0 is all rows, and below 0 are branches.
 
     >>> leaf_name(3), leaf_name(0, chosen=True), leaf_name(3, names={3: "age ≤ 30 (3)"})
     ('Leaf 3', '<b>All rows</b>', 'age ≤ 30 (3)')
     """
-    name = short_text(names.get(leaf, f"Leaf {leaf}"), NAME_LENGTH) if leaf else "All rows"
+    number = f"Leaf {leaf}" if leaf > 0 else f"Branch {-leaf}"
+    name = short_text(names.get(leaf, number), NAME_LENGTH) if leaf else "All rows"
     return f"<b>{name}</b>" if chosen else name
 
 

@@ -1,11 +1,12 @@
 """Figures of the maps: probability against score, and slope against intercept of each leaf."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from scipy.special import expit
 
@@ -23,20 +24,22 @@ from hetcal.figures.base import (
     scatter,
     translucent,
 )
+from hetcal.results.plane import REACH, ellipse
 
 
 def maps_figure(
     pooled: LeafMap,
     maps: Sequence[LeafMap],
-    selected: int | None,
+    selected: Collection[int],
     score_range: tuple[float, float],
 ) -> go.Figure:
     """Draw the calibrated probability against the score from the lowest to the highest logit.
 
-    There is a line for the pooled map and for each leaf; that of the selected leaf stands out.
+    There is a line for the pooled map and for each leaf; those of selected leaves stand
+    out.
     """
     scores = np.linspace(*score_range, min(101, MAX_POINTS // (len(maps) + 2)))
-    quiet = [each for each in maps if each.leaf != selected]
+    quiet = [each for each in maps if each.leaf not in selected]
     quiet_lines = [_quiet_line(each, scores, first=each is quiet[0]) for each in quiet]
     uncalibrated = scatter(
         x=scores,
@@ -48,7 +51,7 @@ def maps_figure(
     )
     thick = {"width": 4, "color": colour("selected")}
     chosen = [
-        _line(each, scores, f"Leaf {selected}", thick) for each in maps if each.leaf == selected
+        _line(each, scores, f"Leaf {each.leaf}", thick) for each in maps if each.leaf in selected
     ]
     dashed = {"dash": "dash", "width": 2.5, "color": colour("pooled")}
     for_all = _line(pooled, scores, "pooled map", dashed)
@@ -199,14 +202,26 @@ Places = Mapping[int, str | None]
 """Where the label of each leaf is; None where there is no room for it."""
 
 
+@dataclass(frozen=True)
+class Between:
+    """What lies around the maps: the network, the rates of the leaves, and the way between."""
+
+    plane: pd.DataFrame  # what `hetcal.results.plane.leaf_plane` returns
+    share: float  # of the way from the network (0) to the rates of the leaves (1)
+
+
 def slope_intercept_figure(
-    pooled: LeafMap, maps: Sequence[LeafMap], selected: int | None = None
+    pooled: LeafMap,
+    maps: Sequence[LeafMap],
+    selected: Collection[int] = (),
+    between: Between | None = None,
 ) -> go.Figure:
     """Draw slope against intercept of each leaf with 95 % intervals.
 
     A leaf with the pooled slope has a hollow marker; the uncalibrated model is at slope 1 and
     intercept 0. Non-linear maps are not drawn. A leaf whose label has no room is named on
-    hover only.
+    hover only. With `between`, the 95 % regions of maps of the leaves' calibration rows alone take
+    the place of bars, and the rates of the leaves are at slope 0.
     """
     maps = [each for each in maps if isinstance(each.shape, Line)]
     own = [each for each in maps if each.fallback is None]
@@ -215,23 +230,98 @@ def slope_intercept_figure(
     sizes = _sizes(maps)
     labelled = _labelled(maps, selected, sizes)
     drawn = [*labelled.values(), Mark(1, 0, CROSS), *(_mark(each, DIAMOND) for each in linear)]
-    x, y = axis_ranges(drawn)
-    places = dict(zip(labelled, label_places(drawn, x, y), strict=False))
+    around = [] if between is None else _around(between)
+    x, y = axis_ranges([*drawn, *around])
+    places = dict(zip(labelled, label_places([*drawn, *around], x, y), strict=False))
     uncalibrated = scatter(
         x=[1.0],
         y=[0.0],
-        name="uncalibrated",
+        name="uncalibrated" if between is None else "network as it is",
         mode="markers",
         marker={"symbol": "x", "size": CROSS, "color": colour("before")},
         hovertemplate="uncalibrated: slope 1, intercept 0<extra></extra>",
     )
     own_markers = [_own_markers(own, selected, sizes, places)] if own else []
     fallbacks = [_fallback_markers(fallback, selected, sizes, places)] if fallback else []
+    leaves = [*own_markers, *fallbacks]
+    behind: list[Part] = []
+    if between is not None:
+        behind = _way(between, selected)
+        bare = {"error_x": None, "error_y": None}
+        leaves = [{**each, **bare, "name": each["name"].split(",")[0]} for each in leaves]
     return draw(
-        [uncalibrated, *own_markers, *fallbacks, *map(_pooled_marker, linear)],
+        [*behind, uncalibrated, *leaves, *map(_pooled_marker, linear)],
         440,
         x={"title": "slope (1: unchanged)", "range": x},
         y={"title": "intercept (logit)", "range": y},
+        title_lines=0 if between is None else 1,
+    )
+
+
+SQUARE, DOT = 8, 7  # pixels of the markers of the rates, and of what lies on the way
+MOST_ROUND = 1500  # points of all ellipses
+
+
+def _around(between: Between) -> list[Mark]:
+    """Return the marks of the rates and of the ellipses, which need room."""
+    plane = between.plane
+    known = plane.dropna()
+    across, up = (REACH * np.sqrt(known[f"{each}_variance"]) for each in ("slope", "intercept"))
+    regions = zip(known["slope"], known["intercept"], across, up, strict=True)
+    rates = [Mark(0.0, rate, SQUARE) for rate in plane["rate"]]
+    return [*rates, *(Mark(x, y, 0.0, wide, high) for x, y, wide, high in regions)]
+
+
+def _way(between: Between, selected: Collection[int]) -> list[Part]:
+    """Draw ellipses, the lines from the network to the rates, both ends, and where one is."""
+    plane, share = between.plane, between.share
+    leaves, rates = plane["leaf"].tolist(), plane["rate"].tolist()
+    known = plane.dropna()
+    chosen = known["leaf"].isin(selected)
+    ends = [each for rate in rates for each in ((1.0, 0.0), (0.0, rate), (None, None))]
+    lines = scatter(
+        x=[x for x, _ in ends],
+        y=[y for _, y in ends],
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+        line={"width": 1, "color": translucent("quiet", 0.35)},
+    )
+    words = [
+        f"<b>Leaf {each.leaf}</b><br>n = {counted(each.rows, 'calibration row')}<br>leaf rate "
+        f"only: slope 0, intercept {each.rate:+.3f}"
+        for each in plane.itertuples()
+    ]
+    square = {"symbol": "square", "size": SQUARE, "color": colour("quiet")}
+    dot = {"size": DOT, "color": translucent("quiet", 0.8)}
+    common = {"mode": "markers", **leaf_marks(leaves, words)}
+    on_way = scatter(
+        x=[1 - share] * len(plane),
+        y=[share * rate for rate in rates],
+        name=f"{share:.0%} of the way",
+        marker=dot,
+        **common,
+    )
+    rate_marks = scatter(x=[0.0] * len(plane), y=rates, name="leaf rate only", marker=square)
+    return [
+        lines,
+        _ellipses(known[~chosen], "after", 1.0),
+        _ellipses(known[chosen], "selected", 2.5),
+        rate_marks | common,
+        on_way,
+    ]
+
+
+def _ellipses(plane: pd.DataFrame, name: str, width: float) -> Part:
+    points = min(48, max(12, MOST_ROUND // max(len(plane), 1)))
+    rounds = [ellipse(leaf, points) for _, leaf in plane.iterrows()]
+    return scatter(
+        x=[each for slope, _ in rounds for each in (*slope, None)],
+        y=[each for _, intercept in rounds for each in (*intercept, None)],
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+        line={"width": width, "color": translucent(name, 0.6)},
     )
 
 
@@ -242,10 +332,10 @@ def _sizes(maps: Sequence[LeafMap]) -> dict[int, float]:
 
 
 def _labelled(
-    maps: Sequence[LeafMap], selected: int | None, sizes: Mapping[int, float]
+    maps: Sequence[LeafMap], selected: Collection[int], sizes: Mapping[int, float]
 ) -> dict[int, Mark]:
-    """Return the markers with a label: the selected leaf first, then leaves by their rows."""
-    in_order = sorted(maps, key=lambda each: (each.leaf != selected, -each.rows))
+    """Return the markers with a label: the selected leaves first, then leaves by their rows."""
+    in_order = sorted(maps, key=lambda each: (each.leaf not in selected, -each.rows))
     return {each.leaf: _mark(each, sizes[each.leaf], str(each.leaf)) for each in in_order}
 
 
@@ -257,7 +347,7 @@ def _mark(leaf_map: LeafMap, size: float, label: str = "") -> Mark:
 
 
 def _own_markers(
-    maps: Sequence[LeafMap], selected: int | None, sizes: Mapping[int, float], places: Places
+    maps: Sequence[LeafMap], selected: Collection[int], sizes: Mapping[int, float], places: Places
 ) -> Part:
     known = any(not math.isnan(each.slope_se) for each in maps)
     return _markers(maps, selected, sizes, places, translucent("after", 0.75)) | {
@@ -267,7 +357,7 @@ def _own_markers(
 
 
 def _fallback_markers(
-    maps: Sequence[LeafMap], selected: int | None, sizes: Mapping[int, float], places: Places
+    maps: Sequence[LeafMap], selected: Collection[int], sizes: Mapping[int, float], places: Places
 ) -> Part:
     hollow = _markers(maps, selected, sizes, places, "rgba(0,0,0,0)")
     return hollow | {"name": "leaf with the pooled slope"}
@@ -275,12 +365,12 @@ def _fallback_markers(
 
 def _markers(
     maps: Sequence[LeafMap],
-    selected: int | None,
+    selected: Collection[int],
     sizes: Mapping[int, float],
     places: Places,
     fill: str,
 ) -> dict[str, Any]:
-    chosen = [each.leaf == selected for each in maps]
+    chosen = [each.leaf in selected for each in maps]
     return scatter(
         x=[each.slope for each in maps],
         y=[each.intercept for each in maps],
@@ -300,8 +390,8 @@ def _markers(
     )
 
 
-def _number(leaf_map: LeafMap, selected: int | None) -> str:
-    return f"<b>{leaf_map.leaf}</b>" if leaf_map.leaf == selected else str(leaf_map.leaf)
+def _number(leaf_map: LeafMap, selected: Collection[int]) -> str:
+    return f"<b>{leaf_map.leaf}</b>" if leaf_map.leaf in selected else str(leaf_map.leaf)
 
 
 def _pooled_marker(pooled: LeafMap) -> Part:

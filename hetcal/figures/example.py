@@ -61,8 +61,8 @@ def weight_figure(
     Parameters
     ----------
     areas : DataFrame
-        `weight`, and a column of AUCs for each curve, called by its name; that of train rows is a
-        dotted line.
+        `weight`, and a column of AUCs for each curve, called by its name, which gives its colour;
+        that of train rows is a dotted line.
     marks : sequence of (name, thing, weight, AUC)
         Points, in the colour of a thing.
     title : str
@@ -75,7 +75,7 @@ def weight_figure(
             y=areas[name].tolist(),
             name=name,
             mode="lines",
-            line={"color": colour("quiet"), "dash": "dot" if name == "train rows" else None},
+            line={"color": colour(name), "dash": "dot" if name == "train rows" else None},
             **on_hover([_at(name, *each) for each in zip(weights, areas[name], strict=True)]),
         )
         for name in areas.columns.drop("weight")

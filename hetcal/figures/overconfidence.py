@@ -1,6 +1,6 @@
 """Figures of over-confidence: scores and AUC of train and test rows, leaf by leaf."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise, product
 from typing import Any
 
@@ -92,12 +92,12 @@ def leaf_multiples_figure(
 
 
 def overconfidence_figure(
-    diagnosis: pd.DataFrame, selected: int | None = None, names: Mapping[int, str] = NO_NAMES
+    diagnosis: pd.DataFrame, selected: Collection[int] = (), names: Mapping[int, str] = NO_NAMES
 ) -> go.Figure:
     """Draw train and test AUC of all rows, then of each leaf, the largest log-loss gap first.
 
-    `diagnosis` is what `hetcal.results.overconfidence.diagnose` returns; the name of the selected
-    leaf is bold.
+    `diagnosis` is what `hetcal.results.overconfidence.diagnose` returns; the names of the
+    selected leaves are bold.
     """
     ranked = diagnosis.sort_values("rank")
     words = [_diagnosis_words(row) for row in ranked.itertuples()]
@@ -117,7 +117,7 @@ def overconfidence_figure(
         )
         for role in ROLES
     ]
-    labels = [leaf_name(leaf, leaf == selected, names) for leaf in ranked["leaf"]]
+    labels = [leaf_name(leaf, leaf in selected, names) for leaf in ranked["leaf"]]
     height = 100 + 30 * len(ranked)
     return draw([_gap_lines(ranked), *marks], height, x={"title": "AUC"}, y=names_axis(labels))
 

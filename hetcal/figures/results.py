@@ -1,7 +1,7 @@
 """Figures and tables of the result on test rows: before and after calibration on the same axes."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -211,14 +211,15 @@ def _head(x: float, text: str) -> Part:
 
 
 def leaf_lift_figure(
-    leaves: pd.DataFrame, selected: int | None = None, names: Mapping[int, str] = NO_NAMES
+    leaves: pd.DataFrame, selected: Collection[int] = (), names: Mapping[int, str] = NO_NAMES
 ) -> go.Figure:
     """Draw what each leaf contributes to the lift in AUC, with 95 % intervals, the largest first.
 
-    `leaves` is that of `Evaluation`. The bars add up to the lift; the selected leaf is outlined.
+    `leaves` is that of `Evaluation`. The bars add up to the lift; the selected leaves are
+    outlined.
     """
     leaves = leaves.sort_values("contribution", ascending=False, kind="stable")
-    chosen = [leaf == selected for leaf in leaves["leaf"]]
+    chosen = [leaf in selected for leaf in leaves["leaf"]]
     shares = bars(
         x=leaves["contribution"].tolist(),
         y=list(range(len(leaves))),
@@ -247,7 +248,7 @@ def leaf_lift_figure(
             "tickformat": ".6~f",
             **unmoved(leaves["contribution"].tolist()),
         },
-        y=names_axis([leaf_name(leaf, leaf == selected, names) for leaf in leaves["leaf"]]),
+        y=names_axis([leaf_name(leaf, leaf in selected, names) for leaf in leaves["leaf"]]),
         shapes=[zero_line()],
         showlegend=False,
         bargap=0.25,
@@ -255,7 +256,9 @@ def leaf_lift_figure(
     )
 
 
-def pair_gain_figure(pairs: pd.DataFrame, names: Mapping[int, str]) -> go.Figure:
+def pair_gain_figure(
+    pairs: pd.DataFrame, names: Mapping[int, str], selected: Collection[int] = ()
+) -> go.Figure:
     """Draw what each pair of leaves gained as a map: negative rows across, positive ones down.
 
     `pairs` is what `hetcal.results.contributions.pair_gains` returns; the cells add up to the lift.
@@ -272,8 +275,12 @@ def pair_gain_figure(pairs: pd.DataFrame, names: Mapping[int, str]) -> go.Figure
     reach = float(table.abs().max(axis=None)) or 0.01
     heat = heat_map(table.to_numpy().tolist(), reach, "gain", words)
     places = list(range(len(table)))
-    across = {"tickvals": places, "ticktext": table.columns.tolist(), "showgrid": False}
-    down = {**across, "ticktext": [leaf_name(each, names=names) for each in table.index]}
+    numbers = [f"<b>{each}</b>" if each in selected else each for each in table.columns]
+    across = {"tickvals": places, "ticktext": numbers, "showgrid": False}
+    down = {
+        **across,
+        "ticktext": [leaf_name(each, each in selected, names) for each in table.index],
+    }
     return draw(
         [heat],
         max(300, 130 + 24 * len(table)),

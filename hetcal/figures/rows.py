@@ -1,7 +1,7 @@
 """Figures of what a scheme does to rows: one row step by step, and the rows of a leaf."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -223,12 +223,12 @@ def applied_map_figure(points: pd.DataFrame) -> go.Figure:
 
 def applied_multiples_figure(
     maps: Mapping[int, pd.DataFrame],
-    selected: int | None = None,
+    selected: Collection[int] = (),
     names: Mapping[int, str] = NO_NAMES,
 ) -> go.Figure:
     """Draw what is applied in every leaf, one small panel each on the same axes.
 
-    `maps` are those of `hetcal.results.applied.Applied`; the title of the selected leaf is bold.
+    `maps` are those of `hetcal.results.applied.Applied`; titles of selected leaves are bold.
     """
     shown = {leaf: points for leaf, points in maps.items() if leaf}
     across = min(ACROSS, max(len(shown), 1))
@@ -239,7 +239,7 @@ def applied_multiples_figure(
     across_axis = {"title": "before", "range": [0, reach]}
     axes = panels.axes(across_axis, {"title": "after", "range": [0, reach]}, same_heights=True)
     titles = [
-        panels.title(i, leaf_name(leaf, leaf == selected, names), 12, left=True)
+        panels.title(i, leaf_name(leaf, leaf in selected, names), 12, left=True)
         for i, leaf in enumerate(shown)
     ]
     points_of_traces = 3 * sum(map(len, shown.values()))

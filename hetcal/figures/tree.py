@@ -1,6 +1,6 @@
 """The tree of a partition, drawn as an outline: the root first, a line for every node."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -34,12 +34,13 @@ class OutlineLine:
     positive_rate: float  # of these
     rule: str  # the condition of the parent's split, shortened if it lists many categories
     full_rule: str  # the same in full; for a leaf the whole path
-    leaf: int  # id of the leaf; 0 for a split
+    leaf: int  # id of the leaf, or of the branch (below 0); 0 for the root
 
 
 def outline(partition: Partition) -> tuple[OutlineLine, ...]:
     """List the nodes from the root on, left branch before right."""
     leaves = {leaf.node: leaf for leaf in partition.leaves}
+    branches = {branch.node: branch.id for branch in partition.branches}
     rules = _edge_rules(partition)
     lines: list[OutlineLine] = []
     waiting = [(0, 0)]
@@ -58,7 +59,7 @@ def outline(partition: Partition) -> tuple[OutlineLine, ...]:
                 node.positive_rate,
                 short,
                 leaf.full_rule if leaf else full,
-                leaf.id if leaf else 0,
+                leaf.id if leaf else branches.get(position, 0),
             )
         )
         if node.feature is not None:
@@ -67,7 +68,7 @@ def outline(partition: Partition) -> tuple[OutlineLine, ...]:
 
 
 def path_to(leaf: int | None, lines: tuple[OutlineLine, ...]) -> tuple[OutlineLine, ...]:
-    """Return the lines from a leaf up to the root; none if the leaf is not there."""
+    """Return the lines from a leaf or branch up to the root; none if it is not there."""
     at = {line.position: line for line in lines}
     path = [line for line in lines if leaf and line.leaf == leaf]
     while path and path[-1].depth:
@@ -97,7 +98,7 @@ INDENT = 0.035
 DEEPEST = 0.35  # where the deepest line starts at most, as a share of the width
 LEAF_COLUMN = 0.63  # where the leaf boxes are
 RULE_LENGTH = 48  # characters that fit before the leaf boxes on a narrow page
-MOST_LINES = 248  # six points each, and the path to the selected leaf up to two more
+MOST_LINES = 234  # up to seven points each, and the path to the selected leaf up to two more
 
 
 @dataclass(frozen=True)
@@ -122,30 +123,31 @@ class _Placed:
             f"<br>positive rate {self.line.positive_rate:.1%}"
         )
 
-    def size(self, selected: int | None) -> str:
-        name = leaf_name(self.line.leaf, self.line.leaf == selected)
+    def size(self, selected: Collection[int]) -> str:
+        name = leaf_name(self.line.leaf, self.line.leaf in selected)
         return f"{name} · {row_count(self.line.rows)} · {self.line.positive_rate:.1%}"
 
 
 def tree_figure(partition: Partition, selected: int | None = None) -> go.Figure:
     """Draw the tree with its rules, and rows and positive rate of each leaf on training rows.
 
-    A click anywhere on the line of a leaf selects it; the selected leaf and its path are
-    highlighted. The first 248 nodes are drawn.
+    A click anywhere on the line of a leaf or branch selects it; its leaves and its path are
+    highlighted. The first 234 nodes are drawn.
     """
     lines = outline(partition)[:MOST_LINES]
     placed = _placed(lines)
-    leaves = [each for each in placed.values() if each.line.leaf]
-    splits = [each for each in placed.values() if not each.line.leaf]
+    leaves = [each for each in placed.values() if each.line.leaf > 0]
+    splits = [each for each in placed.values() if each.line.leaf <= 0]
+    marked = partition.members(selected or 0)
     fixed = {"visible": False, "fixedrange": True}
     return draw(
         [
-            _bands(leaves, selected),
+            _bands(list(placed.values()), marked),
             _edges(lines, placed, translucent("quiet", 0.8), 1.5),
             _edges(path_to(selected, lines), placed, colour("selected"), 3.5),
             _rules(leaves),
-            _splits(splits),
-            _boxes(leaves, selected),
+            _splits(splits, selected),
+            _boxes(leaves, marked),
         ],
         MARGIN["t"] + MARGIN["b"] + LINE_HEIGHT * len(lines),
         x={**fixed, "range": [-0.015, 1.005]},
@@ -177,20 +179,23 @@ def _edges(
     )
 
 
-def _bands(leaves: Sequence[_Placed], selected: int | None) -> Part:
-    """Draw a band behind each leaf, which can be clicked."""
-    chosen = [each.line.leaf == selected for each in leaves]
+def _bands(lines: Sequence[_Placed], selected: Collection[int]) -> Part:
+    """Draw a band behind each line, which can be clicked; those of splits are not seen."""
+    chosen = [each.line.leaf in selected for each in lines]
     return bars(
-        y=[each.y for each in leaves],
-        x=[1 - each.x for each in leaves],
-        base=[each.x for each in leaves],
+        y=[each.y for each in lines],
+        x=[1 - each.x for each in lines],
+        base=[each.x for each in lines],
         name="leaf bands",
         orientation="h",
         marker={
-            "color": [translucent("selected" if each else "quiet", 0.13) for each in chosen],
+            "color": [
+                translucent("selected" if bold else "quiet", 0.13 if each.line.leaf > 0 else 0.0)
+                for each, bold in zip(lines, chosen, strict=True)
+            ],
             "line": {"color": colour("selected"), "width": [3 if each else 0 for each in chosen]},
         },
-        **leaf_marks([each.line.leaf for each in leaves], [each.hover for each in leaves]),
+        **leaf_marks([each.line.leaf for each in lines], [each.hover for each in lines]),
     )
 
 
@@ -207,27 +212,35 @@ def _rules(leaves: Sequence[_Placed]) -> Part:
     )
 
 
-def _splits(splits: Sequence[_Placed]) -> Part:
+def _splits(splits: Sequence[_Placed], selected: int | None) -> Part:
+    chosen = [bool(selected) and each.line.leaf == selected for each in splits]
+    rules = [
+        f" <b>{each.rule}</b>" if bold else f" {each.rule}"
+        for each, bold in zip(splits, chosen, strict=True)
+    ]
     return scatter(
         x=[each.x for each in splits],
         y=[each.y for each in splits],
         name="splits",
         mode="markers+text",
-        text=[f" {each.rule}" for each in splits],
+        text=rules,
         textposition="middle right",
         marker={
             "size": 11,
             "color": [each.line.positive_rate for each in splits],
             "coloraxis": "coloraxis",
-            "line": {"width": 1, "color": colour("quiet")},
+            "line": {
+                "width": [3 if each else 1 for each in chosen],
+                "color": [colour("selected" if each else "quiet") for each in chosen],
+            },
         },
         **leaf_marks([each.line.leaf for each in splits], [each.hover for each in splits]),
     )
 
 
-def _boxes(leaves: Sequence[_Placed], selected: int | None) -> Part:
+def _boxes(leaves: Sequence[_Placed], selected: Collection[int]) -> Part:
     """Draw the leaf boxes in one column, with their numbers beside them."""
-    chosen = [each.line.leaf == selected for each in leaves]
+    chosen = [each.line.leaf in selected for each in leaves]
     return scatter(
         x=[LEAF_COLUMN] * len(leaves),
         y=[each.y for each in leaves],

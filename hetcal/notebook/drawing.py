@@ -31,12 +31,14 @@ from hetcal.figures.results import (
 )
 from hetcal.figures.rows import applied_map_figure, applied_multiples_figure, waterfall_figure
 from hetcal.figures.terms import curve_figure, curves_figure, logit_span, pair_figure
+from hetcal.figures.thresholds import cost_figure
 from hetcal.figures.tree import tree_figure
+from hetcal.metrics.thresholds import Costs, cost_curve
 from hetcal.notebook.summary import ladder_of
 from hetcal.partitions.terms import Curve, Pair, Terms
 from hetcal.results.applied import Applied, applied_to_leaves
 from hetcal.results.contributions import pair_gains
-from hetcal.results.curves import Curves, leaf_curves, result_curves
+from hetcal.results.curves import Curves, inside_leaves, leaf_curves, result_curves
 from hetcal.results.histograms import ScoreHistograms, score_histograms
 from hetcal.results.overconfidence import diagnose
 from hetcal.results.term_words import term_table
@@ -89,7 +91,12 @@ class Shown:
         run = self.run
         if self.leaf is None:
             return result_curves(run.comparison, run.evaluation)
-        return leaf_curves(run.comparison, self.leaf)
+        return leaf_curves(run.comparison, [self.leaf])
+
+    @property
+    def marked(self) -> tuple[int, ...]:
+        """The leaf that stands out, if one is named."""
+        return () if self.leaf is None else (self.leaf,)
 
     def histograms(self, bins: int = 40) -> ScoreHistograms:
         """Count the scores of train and test rows."""
@@ -195,22 +202,38 @@ def _both_classes(shown: Shown) -> Curves:
     return curves
 
 
+def _cost(shown: Shown) -> go.Figure:
+    compared, costs = shown.run.comparison, Costs()
+    if shown.leaf is not None:
+        compared = inside_leaves(compared, [shown.leaf])
+    named = {"before": compared.before, "after": compared.after}
+    if not compared.before.rows.sum():
+        raise CalibrationError(
+            f"Leaf {shown.leaf} has no test rows.",
+            "The figure 'cost' counts errors on test rows.",
+            "Choose another leaf, or none for all rows.",
+        )
+    return cost_figure([cost_curve(*each, costs) for each in named.items()], costs.threshold)
+
+
 def _overconfidence(shown: Shown) -> go.Figure:
     cells, leaves = shown.run.role_cells, shown.whole.partition.leaves
-    return overconfidence_figure(diagnose(cells.train, cells.test, leaves), shown.leaf, shown.names)
+    return overconfidence_figure(
+        diagnose(cells.train, cells.test, leaves), shown.marked, shown.names
+    )
 
 
 def _maps(shown: Shown) -> go.Figure:
     run, edges = shown.with_maps, shown.histograms().edges
     maps, ends = run.leaf_maps, (float(edges[0]), float(edges[-1]))
     if not run.divided:  # all leaves have the same map
-        return maps_figure(replace(maps.maps_[0], leaf=0), [], None, ends)
-    return maps_figure(maps.pooled_, maps.maps_, shown.leaf, ends)
+        return maps_figure(replace(maps.maps_[0], leaf=0), [], (), ends)
+    return maps_figure(maps.pooled_, maps.maps_, shown.marked, ends)
 
 
 def _slope_intercept(shown: Shown) -> go.Figure:
     maps = shown.with_maps.leaf_maps
-    return slope_intercept_figure(maps.pooled_, maps.maps_, shown.leaf)
+    return slope_intercept_figure(maps.pooled_, maps.maps_, shown.marked)
 
 
 def _applied_map(shown: Shown) -> go.Figure:
@@ -267,10 +290,11 @@ FIGURES: dict[str, Callable[[Shown], go.Figure]] = {
     "roc": _roc,
     "precision_recall": _precision_recall,
     "reliability": lambda shown: reliability_figure(shown.curves.reliability),
+    "cost": _cost,
     "leaf_lift": lambda shown: leaf_lift_figure(
-        shown.run.evaluation.leaves, shown.leaf, shown.names
+        shown.run.evaluation.leaves, shown.marked, shown.names
     ),
-    "pair_gain": lambda shown: pair_gain_figure(shown.pairs, shown.names),
+    "pair_gain": lambda shown: pair_gain_figure(shown.pairs, shown.names, shown.marked),
     "class_lift": _of_classes(
         lambda shown: class_lift_figure(
             shown.whole.evaluation, None if shown.of is None else value_text(shown.of)
@@ -289,7 +313,7 @@ FIGURES: dict[str, Callable[[Shown], go.Figure]] = {
     "slope_intercept": _slope_intercept,
     "applied_map": _applied_map,
     "applied_multiples": lambda shown: applied_multiples_figure(
-        shown.applied.maps, shown.leaf, shown.names
+        shown.applied.maps, shown.marked, shown.names
     ),
     "curves": lambda shown: curves_figure(shown.terms),
     "curve": lambda shown: curve_figure(shown.term_of(Curve), logit_span(shown.terms)),

@@ -97,42 +97,48 @@ def broken(problem: str) -> PartitionError:
 
 
 KIND = "hetcal partition"
-FORMAT = 1
+FORMAT, EDITED_FORMAT = 1, 2  # of a tree that was grown, and of one that a person has edited
 ROUNDING = 1e-9  # how far a rate may be beyond 0 and 1
 
 
-def tree_fields(features: tuple[Feature, ...], nodes: tuple[Node, ...]) -> dict[str, Any]:
+def tree_fields(
+    features: tuple[Feature, ...], nodes: tuple[Node, ...], edited: bool = False
+) -> dict[str, Any]:
     """Return the fields of a partition for JSON."""
     return {
         "kind": KIND,
-        "format": FORMAT,
+        **({"format": EDITED_FORMAT, "edited": True} if edited else {"format": FORMAT}),
         "features": [feature_fields(feature) for feature in features],
         "nodes": [_node_fields(node, features) for node in nodes],
     }
 
 
-def read_tree_fields(fields: Fields) -> tuple[tuple[Feature, ...], tuple[Node, ...]]:
+def read_tree_fields(fields: Fields) -> tuple[tuple[Feature, ...], tuple[Node, ...], bool]:
     """Read what `tree_fields` gave; anything else is a `PartitionError` or a `JsonError`."""
-    _check_header(fields)
+    edited = _check_header(fields)
     features = tuple(read_feature(each) for each in fields.objects("features"))
     kinds = {feature.name: feature.kind for feature in features}
-    return features, tuple(_read_node(each, kinds) for each in fields.objects("nodes"))
+    nodes = tuple(_read_node(each, kinds) for each in fields.objects("nodes"))
+    return features, nodes, edited
 
 
-def _check_header(fields: Fields) -> None:
+def _check_header(fields: Fields) -> bool:
+    """Refuse what is no partition; return whether it was edited."""
     if "kind" not in fields or fields.text("kind") != KIND:
         raise PartitionError(
             "The file is not a partition saved by hetcal.",
             f"Its JSON has to say that it is a {KIND!r}.",
             "Choose the file that 'Download this partition' gave, or train a tree.",
         )
-    if fields.integer("format", 0, 2**31) != FORMAT:
+    form = fields.integer("format", 0, 2**31)
+    if form not in (FORMAT, EDITED_FORMAT):
         raise PartitionError(
             "The partition was saved in a format that this version of hetcal does not know.",
-            f"Format {FORMAT} is needed.",
+            f"Format {FORMAT} or {EDITED_FORMAT} is needed.",
             "Update hetcal, or train a new tree.",
         )
-    fields.only("kind", "format", "features", "nodes")
+    fields.only("kind", "format", "features", "nodes", *(["edited"] * (form == EDITED_FORMAT)))
+    return form == EDITED_FORMAT and fields.flag("edited")
 
 
 def feature_fields(feature: Feature) -> dict[str, Any]:

@@ -176,6 +176,16 @@ class Leaf:
 
 
 @dataclass(frozen=True)
+class Branch:
+    """An inner node of the tree but the root: the union of its leaves."""
+
+    id: int  # -1, -2, … from the top, left branches before right ones
+    rule: str  # the path in words
+    node: int  # position among the nodes
+    leaves: tuple[int, ...]  # ids of the leaves below
+
+
+@dataclass(frozen=True)
 class Partition:
     """A binary tree over the columns of a table.
 
@@ -188,10 +198,13 @@ class Partition:
         The columns that the splits read.
     nodes : tuple of Node
         The root first, children after their parent.
+    edited : bool
+        Whether a person has changed the tree, see `hetcal.partitions.editing`.
     """
 
     features: tuple[Feature, ...]
     nodes: tuple[Node, ...]
+    edited: bool = False
 
     def __post_init__(self) -> None:
         check_tree(self.features, self.nodes)
@@ -223,12 +236,40 @@ class Partition:
         )
 
     @cached_property
+    def branches(self) -> tuple[Branch, ...]:
+        """The inner nodes below the root, each before those below it."""
+        below: dict[int, tuple[int, ...]] = {leaf.node: (leaf.id,) for leaf in self.leaves}
+        for position, node in reversed(list(enumerate(self.nodes))):
+            if node.feature is not None:
+                below[position] = below[node.left] + below[node.right]
+        conditions = paths(self.features, self.nodes)
+        found: list[Branch] = []
+        waiting = [0]
+        while waiting:
+            position = waiting.pop()
+            node = self.nodes[position]
+            if node.feature is None:
+                continue
+            if position:
+                rule = rule_words(conditions[position])
+                found.append(Branch(-1 - len(found), rule, position, below[position]))
+            waiting += [node.right, node.left]
+        return tuple(found)
+
+    def members(self, number: int) -> tuple[int, ...]:
+        """Return the leaves of a leaf, of a branch (below 0), or none for all rows (0)."""
+        if number >= 0:
+            return (number,) if number else ()
+        return self.branches[-1 - number].leaves
+
+    @cached_property
     def names(self) -> dict[int, str]:
-        """Short names of the leaves, no two alike: a few conditions, then the number."""
+        """Short names of leaves, no two alike: a few conditions, then the number; of branches."""
         words = short_names([each.conditions for each in self.leaves])
-        return {
+        leaves = {
             leaf.id: f"{name} ({leaf.id})" for leaf, name in zip(self.leaves, words, strict=True)
         }
+        return leaves | {each.id: f"{each.rule} (branch {-each.id})" for each in self.branches}
 
     @cached_property
     def _leaf_nodes(self) -> tuple[int, ...]:
@@ -306,7 +347,8 @@ class Partition:
 
     def to_json(self) -> str:
         """Return the partition as JSON text; equal partitions give equal text."""
-        return json.dumps(tree_fields(self.features, self.nodes), indent=1, allow_nan=False)
+        fields = tree_fields(self.features, self.nodes, self.edited)
+        return json.dumps(fields, indent=1, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:

@@ -1,5 +1,6 @@
 """The curves of the test rows before and after calibration, and points on them."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,30 +42,37 @@ def result_curves(comparison: Comparison, evaluation: Evaluation) -> Curves:
     return _together(before, after)
 
 
-def inside_leaf(comparison: Comparison, leaf: int) -> Comparison:
-    """Return the rows of one leaf with the logits of the four schemes."""
-    inside = comparison.before.leaf == leaf
+def inside_leaves(comparison: Comparison, leaves: Collection[int]) -> Comparison:
+    """Return the rows of some leaves with the logits of the four schemes."""
+    inside = np.isin(comparison.before.leaf, list(leaves))
     schemes = comparison.before, comparison.pooled, comparison.tree, comparison.after
     return Comparison(*(each.chosen(inside) for each in schemes))
 
 
-def leaf_curves(comparison: Comparison, leaf: int) -> Curves:
-    """Compute the curves of the rows of one leaf.
+def leaf_curves(comparison: Comparison, leaves: Collection[int]) -> Curves:
+    """Compute the curves of the rows of some leaves together.
 
-    Rows of one class have no curves of thresholds, and a leaf without rows has no curves.
+    Rows of one class have no curves of thresholds, and leaves without rows have no curves.
     Reliability has fewer bins where the rarer class has few rows.
     """
-    own = inside_leaf(comparison, leaf)
+    own = inside_leaves(comparison, leaves)
     named = {"before": own.before, "after": own.after}
     rows = np.bincount(own.before.y, own.before.rows, 2)
     if not rows.any():
         return Curves((), (), ())
-    bins = int(np.clip(rows.min() // RARER, FEWEST_BINS, CALIBRATION_BINS))
-    reliability = tuple(reliability_curve(*each, bins=bins) for each in named.items())
+    reliability = group_reliability(own.before, own.after)
     if not rows.all():
         return Curves((), (), reliability)
     before, after = (_CurvesOf(name, measure_cells(each))(each) for name, each in named.items())
     return replace(_together(before, after), reliability=reliability)
+
+
+def group_reliability(before: Cells, after: Cells) -> tuple[ReliabilityCurve, ...]:
+    """Compare predicted and observed rates, in fewer bins where the rarer class has few rows."""
+    rarer = np.bincount(before.y, before.rows, 2).min()
+    bins = int(np.clip(rarer // RARER, FEWEST_BINS, CALIBRATION_BINS))
+    named = (("before", before), ("after", after))
+    return tuple(reliability_curve(name, each, bins=bins) for name, each in named)
 
 
 def _together(before: Curves, after: Curves) -> Curves:

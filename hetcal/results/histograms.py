@@ -1,6 +1,6 @@
 """Histograms of the scores by leaf, role and label on shared bins."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -44,6 +44,14 @@ class ScoreHistograms:
         total = self.counts.sum(axis=-1, keepdims=True)
         share = np.divide(self.counts, total, out=np.zeros(self.counts.shape), where=total > 0)
         return share / np.diff(self.edges)
+
+    def together(self, leaves: Collection[int]) -> "ScoreHistograms":
+        """Return the histograms of the rows of some leaves together, as those of all rows."""
+        places = [self.leaves.index(each) for each in leaves]
+        counts, rows = (
+            each[places].sum(axis=0, keepdims=True) for each in (self.counts, self.rows)
+        )
+        return ScoreHistograms(self.edges, counts, (0,), self.axis, rows)
 
 
 def score_histograms(

@@ -27,6 +27,11 @@ DEFINITIONS = {
     "or whole groups, are drawn again, the same ones before and after. The maps stay as they are. "
     "Changes of AUC and log-loss have the intervals of DeLong's and of the paired t-test. There is "
     "none with fewer than 12 rows of a class.",
+    "Precision and recall": "Precision: the share of the rows called positive that are. Recall: "
+    "the share of the positive rows that are called so.",
+    "Expected cost": "False alarms times the cost of one, plus misses times the cost of one, "
+    "divided by the number of rows. A false alarm is a negative row that is called positive, a "
+    "miss a positive row that is not.",
     "Without the model": "The same scheme fitted and applied with a constant score: what the "
     "columns reach on their own. For maps of leaves it is the tree alone, where every row has the "
     "rate of its leaf.",

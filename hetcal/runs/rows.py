@@ -1,5 +1,6 @@
 """The rows of a finished run: which are worth a look, and why each has its probability."""
 
+from collections.abc import Collection
 from typing import Literal, get_args
 
 import numpy as np
@@ -13,7 +14,7 @@ from hetcal.results.applied import MOST_ROWS
 from hetcal.results.why import map_steps, typical_row, why_row
 from hetcal.runs.run import Run
 
-RowOrder = Literal["most changed", "most wrong", "random", "as in the table"]
+RowOrder = Literal["most over-confident", "most changed", "most wrong", "random", "as in the table"]
 ROW_ORDERS: tuple[RowOrder, ...] = get_args(RowOrder)
 
 
@@ -24,7 +25,7 @@ def listed_rows(run: Run, most: int = MOST_ROWS) -> pd.DataFrame:
     -------
     DataFrame
         `row` (its position in the table, from 0), `leaf`, `y`, `before` and `after`
-        (probabilities), `change` (of the logit) and `loss` (log-loss after).
+        (probabilities), `change` (of the logit), `loss_before` and `loss` (log-loss after).
     """
     rows = run.split.test
     if rows.size > most:
@@ -38,24 +39,47 @@ def listed_rows(run: Run, most: int = MOST_ROWS) -> pd.DataFrame:
             "before": expit(before),
             "after": expit(after),
             "change": after - before,
+            "loss_before": loss_of_rows(y, before),
             "loss": loss_of_rows(y, after),
         }
     )
 
 
 def chosen_rows(
-    rows: pd.DataFrame, order: RowOrder, leaf: int = 0, seed: int = 0, most: int = 50
+    rows: pd.DataFrame, order: RowOrder, leaves: Collection[int] = (), seed: int = 0
 ) -> pd.DataFrame:
-    """Return the first rows of a table of `listed_rows` in some order, of one leaf or of all."""
-    inside = rows if leaf == 0 else rows[rows["leaf"] == leaf]
-    if order == "most changed":
-        inside = inside.iloc[np.argsort(-inside["change"].abs().to_numpy(), kind="stable")]
-    elif order == "most wrong":
-        inside = inside.iloc[np.argsort(-inside["loss"].to_numpy(), kind="stable")]
+    """Return the rows of a table of `listed_rows` in some order, of some leaves or of all.
+
+    The most over-confident rows have the largest log-loss before: the model was sure of the wrong
+    label. The most wrong ones have the largest log-loss after.
+    """
+    inside = rows[rows["leaf"].isin(leaves)] if leaves else rows
+    largest = {
+        "most over-confident": "loss_before",
+        "most changed": "change",
+        "most wrong": "loss",
+    }
+    if order in largest:
+        size = inside[largest[order]].abs().to_numpy()
+        inside = inside.iloc[np.argsort(-size, kind="stable")]
     elif order == "random":
-        drawn = np.random.default_rng(seed).permutation(len(inside))[:most]
-        inside = inside.iloc[drawn]
-    return inside.head(most).reset_index(drop=True)
+        inside = inside.iloc[np.random.default_rng(seed).permutation(len(inside))]
+    return inside.reset_index(drop=True)
+
+
+def with_columns(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of `listed_rows` as they are written to a file: with label and features.
+
+    `row` counts from 1. Where a column of the table is called like one of hetcal's, its name ends
+    in `_in_table`.
+    """
+    at, table = rows["row"].to_numpy(), run.table
+    label = table.frame[table.roles.label].iloc[at].reset_index(drop=True)
+    features = table.X.iloc[at].reset_index(drop=True)
+    found = rows.drop(columns="y").assign(row=at + 1).reset_index(drop=True)
+    own = pd.concat([label, features], axis=1)
+    taken = {name: f"{name}_in_table" for name in own.columns if name in found.columns}
+    return pd.concat([found, own.rename(columns=taken)], axis=1)
 
 
 def rows_with(X: pd.DataFrame, rows: Ints, text: str) -> Bools:

@@ -312,6 +312,8 @@ class Run:
         if self.choice is not None and not self.classes:
             drawn = sample_note(self.table, self.split, self.settings)
             notes += [] if drawn is None else [drawn]
+        if self.partition.edited:
+            notes.append("The tree was edited by hand.")
         several = isinstance(maps, ClassCalibrator)
         about_maps = [maps_in_words(maps, self.divided)] if several else maps.notes_
         return (scores.how, *notes, *about_maps)

@@ -58,6 +58,7 @@ class Workspace:
     class_shown: str | None = None  # against all others, on every page; None: the first
     class_method: ClassMethod = "vector"
     all_rows: bool = False  # compute on all rows of a large table instead of a sketch
+    compared: tuple[int | str, ...] = ()  # leaves, branches and cohorts that stand side by side
     saved: TableFile | None = None  # an artifact whose run is explored, without a table
 
 
@@ -75,7 +76,7 @@ def state_of(workspace: Workspace, run: StoredRun) -> dict[str, Any]:
         "partition": None if here.partition is None else here.partition.to_json(),
         "saved": None if here.saved is None else _file_state(here.saved, run),
     }
-    for name in ("leaf", "classes", "class_shown", "class_method", "all_rows"):
+    for name in ("leaf", "classes", "class_shown", "class_method", "all_rows", "compared"):
         state[name] = getattr(here, name)
     # As it will be read again: a tuple is a list there.
     plain: dict[str, Any] = json.loads(json.dumps(state))
@@ -102,6 +103,7 @@ def workspace_of(run: StoredRun) -> Workspace:
         class_shown=state["class_shown"],
         class_method=state["class_method"],
         all_rows=state["all_rows"],
+        compared=tuple(state.get("compared", ())),  # runs of before have none
         saved=None if state["saved"] is None else _file(state["saved"], run),
     )
 

@@ -75,7 +75,7 @@ def follow_address(page: str) -> None:
 def _read(given: dict[str, str]) -> dict[str, Any]:
     """Read leaf, class and scheme; what nobody could have written is left out."""
     found: dict[str, Any] = {}
-    if given.get("leaf", "").isdecimal():
+    if given.get("leaf", "").removeprefix("-").isdecimal():  # branches are below 0
         found["leaf"] = int(given["leaf"])
     if "class" in given:
         found["class_shown"] = given["class"]

@@ -110,7 +110,7 @@ def update(*, what: str | None = None, **changes: Any) -> None:
         old = known if latest.revision == run.revision else workspace_of(latest)
         new = replace(old, **{each: _merged(before, after, old, each) for each in changes})
         found.append(new)
-        gone = () if set(changes) <= set(VIEW) else FOUND
+        gone = () if set(changes) <= {*VIEW, "compared"} else FOUND
         own = latest.name != automatic_name(old)
         name = latest.name if own else automatic_name(new)
         return remember(replace(latest, name=name, about=_without(latest, gone)), new)

@@ -172,6 +172,14 @@ def type_number(visitor: Visitor, label: str, number: str) -> None:
     box.press("Enter")
 
 
+def slide_threshold(visitor: Visitor, key: str) -> None:
+    visitor.page.get_by_role("slider", name="Threshold").press(key)
+
+
+def slide_share(visitor: Visitor, key: str) -> None:
+    visitor.page.get_by_role("slider", name="Share of the tree (%)").press(key)
+
+
 def choose_map(visitor: Visitor, name: str) -> None:
     choose(visitor, "Map", name)
 
@@ -199,6 +207,8 @@ CONTROLS = (
     Control("Calibration", "shrinkage", STRENGTHS, choose_shrinkage, of_maps=True),
     Control("Results", "leaf", LEAVES, choose_leaf),
     Control("Results", "false positive rate", RATES, type_rate),
+    Control("Results", "threshold", ("ArrowRight", "ArrowLeft"), slide_threshold),
+    Control("Calibration", "share of the tree", ("ArrowRight", "ArrowLeft"), slide_share, True),
     Control("Results", "from page to page", ("Calibration", "Results"), open_page),
 )
 

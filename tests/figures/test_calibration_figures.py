@@ -21,7 +21,7 @@ def trace(figure, name):
 
 
 def test_the_selected_map_is_the_sigmoid_of_slope_and_intercept():
-    line = trace(maps_figure(POOLED, MAPS, 2, (-4, 4)), "Leaf 2")
+    line = trace(maps_figure(POOLED, MAPS, [2], (-4, 4)), "Leaf 2")
     assert (line.x[0], line.x[-1]) == (-4, 4)
     np.testing.assert_allclose(line.y, 1 / (1 + np.exp(-(2 * np.array(line.x) - 0.65))))
     assert line.line.color == PALETTE["selected"]
@@ -29,7 +29,7 @@ def test_the_selected_map_is_the_sigmoid_of_slope_and_intercept():
 
 
 def test_the_pooled_map_is_dashed_and_the_model_dotted():
-    figure = maps_figure(POOLED, MAPS, None, (-4, 4))
+    figure = maps_figure(POOLED, MAPS, (), (-4, 4))
     pooled, model = trace(figure, "pooled map"), trace(figure, "uncalibrated")
     assert (pooled.line.dash, model.line.dash) == ("dash", "dot")
     np.testing.assert_allclose(pooled.y, expit(0.8 * np.array(pooled.x) + 0.1))
@@ -37,7 +37,7 @@ def test_the_pooled_map_is_dashed_and_the_model_dotted():
 
 
 def test_other_leaves_are_thin_and_share_one_legend_entry():
-    figure = maps_figure(POOLED, MAPS, 1, (-4, 4))
+    figure = maps_figure(POOLED, MAPS, [1], (-4, 4))
     others = [each for each in figure.data if each.name == "leaves"]
     assert [set(each.customdata) for each in others] == [{2}, {3}, {4}]
     assert [each.showlegend for each in others] == [True, False, False]
@@ -45,27 +45,27 @@ def test_other_leaves_are_thin_and_share_one_legend_entry():
 
 
 def test_hover_tells_n_and_why_a_leaf_has_no_map_of_its_own():
-    figure = maps_figure(POOLED, MAPS, 3, (-4, 4))
+    figure = maps_figure(POOLED, MAPS, [3], (-4, 4))
     assert "n = 12 calibration rows" in trace(figure, "Leaf 3").hovertemplate
     assert "pooled slope: few rows" in trace(figure, "Leaf 3").hovertemplate
     assert "n = 5,000 calibration rows" in trace(figure, "pooled map").hovertemplate
 
 
 def test_axes_of_the_maps_are_logit_and_probability():
-    layout = maps_figure(POOLED, MAPS, 1, (-4, 4)).layout
+    layout = maps_figure(POOLED, MAPS, [1], (-4, 4)).layout
     assert layout.xaxis.title.text == "score of the model (logit)"
     assert (layout.yaxis.title.text, layout.yaxis.range) == ("calibrated probability", (0, 1))
 
 
 def test_many_leaves_stay_within_the_points_of_a_chart():
     maps = [LeafMap(i, Affine(1.0, 0.0, 0.1, 0.1), 10, 5, None) for i in range(1, 65)]
-    assert sum(len(each.x) for each in maps_figure(POOLED, maps, 1, (-1, 1)).data) <= MAX_POINTS
+    assert sum(len(each.x) for each in maps_figure(POOLED, maps, [1], (-1, 1)).data) <= MAX_POINTS
 
 
 NON_LINEAR = LeafMap(5, Steps((0.0,), (-1.0, 1.0)), 100, 40)
 
 
 def test_maps_of_any_shape_are_drawn():
-    line = trace(maps_figure(POOLED, [NON_LINEAR], 5, (-4, 4)), "Leaf 5")
+    line = trace(maps_figure(POOLED, [NON_LINEAR], [5], (-4, 4)), "Leaf 5")
     assert line.y == pytest.approx(np.where(np.array(line.x) < 0, expit(-1), expit(1)))
     assert "2 steps from 0.27 to 0.73" in line.hovertemplate

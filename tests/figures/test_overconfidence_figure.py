@@ -30,7 +30,7 @@ def test_the_first_is_drawn_on_top():
 
 
 def test_names_and_axis_are_written():
-    figure = overconfidence_figure(DIAGNOSIS, selected=1)
+    figure = overconfidence_figure(DIAGNOSIS, selected=[1])
     assert list(figure.layout.yaxis.ticktext) == ["All rows", "Leaf 2", "<b>Leaf 1</b>"]
     assert figure.layout.xaxis.title.text == "AUC"
     assert [each.name for each in figure.data[1:]] == ["train AUC", "test AUC"]

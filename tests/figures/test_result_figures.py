@@ -170,7 +170,7 @@ def test_a_change_without_an_interval_can_be_drawn():
 
 
 def test_leaves_show_what_they_contribute():
-    figure = leaf_lift_figure(LEAVES, selected=2)
+    figure = leaf_lift_figure(LEAVES, selected=[2])
     bars = figure.data[0]
     assert (list(bars.x), list(bars.customdata)) == ([0.03, -0.01], [1, 2])
     assert list(bars.error_x.array) == pytest.approx([0.02, 0.002])

@@ -135,7 +135,7 @@ def test_both_axes_of_the_applied_map_are_probabilities_on_the_same_scale(found)
 def test_every_leaf_has_a_panel_on_the_same_axes_and_can_be_clicked():
     before = np.random.default_rng(3).normal(size=400)
     maps = {leaf: applied_map(before, before / leaf) for leaf in (1, 2, 5)}
-    figure = applied_multiples_figure({0: maps[1], **maps}, selected=5)
+    figure = applied_multiples_figure({0: maps[1], **maps}, selected=[5])
     means = [each for each in figure.data if each.name == "mean after"]
     assert [set(each.customdata) for each in means] == [{1}, {2}, {5}]
     assert list(means[1].y) == maps[2]["mean"].tolist()

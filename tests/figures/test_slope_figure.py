@@ -1,10 +1,11 @@
 import math
 
+import pandas as pd
 import pytest
 
 from hetcal.calibrators.leaf_calibrator import LeafMap
 from hetcal.calibrators.shapes import Affine, Steps, Tamed
-from hetcal.figures.calibration import slope_intercept_figure
+from hetcal.figures.calibration import Between, slope_intercept_figure
 
 POOLED = LeafMap(0, Affine(0.8, 0.1, 0.05, 0.02), 5000, 1000, None)
 MAPS = (
@@ -30,7 +31,7 @@ def test_leaves_lie_at_slope_and_intercept_with_intervals():
 
 
 def test_leaves_with_the_pooled_slope_are_hollow_and_have_an_interval_of_their_intercept():
-    figure = slope_intercept_figure(POOLED, MAPS, selected=4)
+    figure = slope_intercept_figure(POOLED, MAPS, selected=[4])
     hollow = trace(figure, "leaf with the pooled slope")
     assert hollow.marker.color == "rgba(0,0,0,0)"
     assert (list(hollow.x), list(hollow.y)) == ([0.8, 0.8], [1.1, -2.9])
@@ -82,7 +83,7 @@ def test_labels_of_leaves_close_to_each_other_evade_each_other():
 def test_where_leaves_coincide_the_selected_one_keeps_its_label():
     heap = [LeafMap(i, Affine(0.5, 0.0, 0.01, 0.01), 900, 300) for i in range(1, 31)]
     for selected in (1, 30):
-        own = trace(slope_intercept_figure(POOLED, heap, selected), "leaf, 95 % interval")
+        own = trace(slope_intercept_figure(POOLED, heap, [selected]), "leaf, 95 % interval")
         assert own.text[selected - 1] == f"<b>{selected}</b>"
         assert 1 < sum(text != "" for text in own.text) <= 8
         assert len(own.hovertext) == len(own.customdata) == 30
@@ -92,3 +93,40 @@ def test_a_slope_without_a_standard_error_can_be_drawn():
     bare = [LeafMap(1, Affine(0.5, 0.2, float("nan"), float("nan")), 900, 300)]
     figure = slope_intercept_figure(POOLED, bare)
     assert figure.layout.xaxis.range[0] < 0.5 < 1 < figure.layout.xaxis.range[1]
+
+
+PLANE = pd.DataFrame(
+    {
+        "leaf": [1, 2, 3, 4],
+        "rows": [4000, 1000, 12, 60],
+        "slope": [0.5, 2.0, math.nan, math.nan],
+        "intercept": [0.7, -0.6, math.nan, math.nan],
+        "slope_variance": [0.01, 0.09, math.nan, math.nan],
+        "intercept_variance": [0.04, 0.16, math.nan, math.nan],
+        "covariance": [0.0, 0.06, math.nan, math.nan],
+        "rate": [0.4, -1.2, 1.0, -3.0],
+    }
+)
+
+
+def test_between_network_and_tree_both_ends_and_the_way_are_drawn():
+    figure = slope_intercept_figure(POOLED, MAPS, [2], Between(PLANE, 0.25))
+    assert list(trace(figure, "network as it is").x) == [1]
+    rates, here = trace(figure, "leaf rate only"), trace(figure, "25% of the way")
+    assert (list(rates.x), list(rates.y)) == ([0] * 4, [0.4, -1.2, 1.0, -3.0])
+    assert (list(here.x), list(here.y)) == ([0.75] * 4, [0.1, -0.3, 0.25, -0.75])
+    assert list(rates.customdata) == list(here.customdata) == [1, 2, 3, 4]
+    assert trace(figure, "leaf").error_x.array is None
+
+
+def test_each_leaf_with_a_map_has_an_ellipse_and_the_axes_show_all_of_it():
+    figure = slope_intercept_figure(POOLED, MAPS, [2], Between(PLANE, 0.0))
+    others, chosen = figure.data[1], figure.data[2]
+    assert others.x.count(None) == chosen.x.count(None) == 1
+    assert chosen.line.width > others.line.width
+    reach = math.sqrt(5.991)  # chi-square with two degrees of freedom
+    assert max(x for x in others.x if x is not None) == pytest.approx(0.5 + reach * 0.1, 1e-3)
+    for ellipse in (others, chosen):
+        for axis, range_ in (("x", figure.layout.xaxis.range), ("y", figure.layout.yaxis.range)):
+            drawn = [each for each in ellipse[axis] if each is not None]
+            assert range_[0] < min(drawn) <= max(drawn) < range_[1]

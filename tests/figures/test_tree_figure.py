@@ -49,14 +49,29 @@ def test_rules_are_written_in_words():
 def test_a_click_finds_the_leaf():
     figure = tree_figure(TWO_LEAVES)
     assert list(trace(figure, "leaves").customdata) == [1, 2]
-    assert list(trace(figure, "leaf bands").customdata) == [1, 2]
+    assert list(trace(figure, "leaf bands").customdata) == [0, 1, 2]
     assert list(trace(figure, "splits").customdata) == [0]
+
+
+def test_a_click_on_a_split_finds_its_branch_and_marks_its_leaves():
+    figure = tree_figure(chain(4), selected=-1)
+    assert list(trace(figure, "splits").customdata) == [0, -1, -2]
+    assert [text.strip().startswith("<b>") for text in trace(figure, "splits").text] == [
+        False,
+        True,
+        False,
+    ]
+    below = set(chain(4).members(-1))
+    for name in ("leaf bands", "leaves"):
+        marked = trace(figure, name)
+        wide = [each == 3 for each in marked.marker.line.width]
+        assert wide == [leaf in below for leaf in marked.customdata]
 
 
 def test_the_selected_leaf_alone_is_outlined():
     figure = tree_figure(TWO_LEAVES, selected=2)
     bands, boxes = trace(figure, "leaf bands"), trace(figure, "leaves")
-    assert list(bands.marker.line.width) == [0, 3]
+    assert list(bands.marker.line.width) == [0, 0, 3]
     assert boxes.marker.line.color[1] == PALETTE["selected"] != boxes.marker.line.color[0]
     assert boxes.text[1].strip().startswith("<b>Leaf 2</b>")
     assert max(tree_figure(TWO_LEAVES).data[0].marker.line.width) == 0

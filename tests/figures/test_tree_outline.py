@@ -25,7 +25,7 @@ def test_nodes_are_listed_as_a_person_reads_them():
         "job is retired",
         "age > 30",
     ]
-    assert [line.leaf for line in lines] == [0, 0, 1, 2, 3]
+    assert [line.leaf for line in lines] == [0, -1, 1, 2, 3]
     assert [line.depth for line in lines] == [0, 1, 2, 2, 1]
     assert [line.rows for line in lines] == [100, 40, 30, 10, 60]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import expit
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from hetcal.artifacts.artifact import artifact_bytes
 from hetcal.data.columns import counted
@@ -11,16 +11,20 @@ from hetcal.models.scoring import ColumnScoring
 from hetcal.results.why import BEFORE
 from pages.shared.flow import compute
 from tests.pages.visit import (
+    button,
     calm,
     choose_leaf,
+    click_point,
     click_row,
     figure,
     go,
+    metrics,
     numbers,
     open_page,
     press,
     said,
     table_with,
+    the_run,
     upload,
     with_scores,
     with_segment_leaves,
@@ -116,9 +120,9 @@ def test_every_scheme_says_why_a_row_has_its_probability(calibration, runs, name
     app = calibration(name)
     run = runs[-1]
     rows = run.split.test
-    change = np.abs(run.after[rows] - run.scores.logit[rows])
+    wrong = np.where(run.table.y[rows] == 1, -run.scores.logit[rows], run.scores.logit[rows])
     row = listed(app)["row"].iloc[0] - 1
-    assert abs(run.after[row] - run.scores.logit[row]) == pytest.approx(change.max())
+    assert row == rows[wrong.argmax()]  # the most over-confident one
     assert steps(app)["name"].iloc[0] == BEFORE
     assert steps(app)["logit"].iloc[0] == run.scores.logit[row]
     assert steps(app)["logit"].iloc[-1] == pytest.approx(run.after[row], abs=1e-9)
@@ -143,6 +147,24 @@ def test_rows_are_picked_by_a_click_by_number_at_random_and_by_a_search(segments
     assert any("No row fits" in each for each in said(app.caption))
 
 
+def test_the_rows_of_a_leaf_are_turned_page_by_page(segments, runs):
+    app = calm(choose_leaf(go(with_segment_leaves(segments), "pages/calibration.py"), 2))
+    run = runs[-1]
+    count = (run.leaf[run.split.test] == 2).sum()
+    seen = listed(app)["row"].tolist()
+    losses = listed(app)["loss_before"].tolist()
+    assert len(seen) == 50 < count
+    while not button(app, "Next rows").disabled:
+        app = calm(press(app, "Next rows"))
+        assert app.number_input(key="row_number").value == listed(app)["row"].iloc[0]
+        seen += listed(app)["row"].tolist()
+        losses += listed(app)["loss_before"].tolist()
+    assert len(set(seen)) == len(seen) == count
+    assert losses == sorted(losses, reverse=True)
+    app = calm(choose_leaf(app, 1))
+    assert button(app, "Previous rows").disabled  # another leaf begins with its first rows
+
+
 def test_the_most_wrong_rows_are_those_of_the_chosen_leaf(segments, runs):
     app = calm(choose_leaf(go(with_segment_leaves(segments), "pages/calibration.py"), 1))
     app = calm(app.segmented_control(key="row_order").set_value("most wrong").run())
@@ -152,6 +174,88 @@ def test_the_most_wrong_rows_are_those_of_the_chosen_leaf(segments, runs):
     loss = -np.log(np.where(run.table.y[rows] == 1, p, 1 - p))
     assert listed(app)["row"].iloc[0] == rows[loss.argmax()] + 1
     assert set(listed(app)["leaf"]) == {1}
+
+
+@pytest.fixture
+def branch(customers, runs):
+    """A session that looks at a branch of a tree, and the rows of the branch in its run."""
+    app = go(with_scores(customers), "pages/partition.py")
+    app = app.slider(key="setting_max_depth").set_value(2).run()
+    app = calm(go(app, "pages/results.py"))
+    found = runs[-1].partition.branches[0]
+    app = calm(click_point(go(app, "pages/partition.py"), "partition_tree", found.id))
+    assert len(found.leaves) > 1
+    return app, runs[-1], np.isin(runs[-1].leaf, found.leaves)
+
+
+@pytest.mark.parametrize("page", ["overconfidence", "results"])
+def test_a_click_on_a_split_shows_the_curves_of_its_leaves_together(branch, page):
+    app, run, inside = branch
+    app = calm(go(app, f"pages/{page}.py"))
+    rows = run.split.test[inside[run.split.test]]
+    names = [each.get("name") or "" for each in figure(app, f"{page}_roc")["data"]]
+    for name, logit in (("before", run.scores.logit), ("after", run.after)):
+        assert f"{name} · AUC {roc_auc_score(run.table.y[rows], logit[rows]):.4f}" in names
+
+
+def test_a_branch_has_its_histogram_its_diagnosis_and_its_losses(branch):
+    app, run, inside = branch
+    train, test = (rows[inside[rows]] for rows in (run.split.train, run.split.test))
+    app = calm(go(app, "pages/overconfidence.py"))
+    titles = [each["text"] for each in figure(app, "overconfidence_leaf")["layout"]["annotations"]]
+    assert titles == [f"train rows · n = {train.size:,}", f"test rows · n = {test.size:,}"]
+    area = roc_auc_score(run.table.y[test], run.scores.logit[test])
+    assert metrics(app)["AUC, train → test"].endswith(f"→ {area:.3f}")
+    shown = metrics(calm(go(app, "pages/results.py")))
+    y, both = run.table.y[test], [expit(each[test]) for each in (run.scores.logit, run.after)]
+    for label, measure in (("Log-loss", log_loss), ("Brier score", brier_score_loss)):
+        before, after = (measure(y, p) for p in both)
+        assert shown[f"{label}, these rows"] == f"{before:.4f} → {after:.4f}"
+
+
+def test_a_branch_has_its_rows_its_band_and_its_decisions(branch):
+    app, run, inside = branch
+    rows = run.split.test[inside[run.split.test]]
+    app = calm(go(app, "pages/calibration.py"))
+    assert set(listed(app)["row"] - 1) <= set(rows)
+    assert any(f"of {counted(rows.size, 'row')}" in each for each in said(app.caption))
+    mean = f"from {expit(run.scores.logit[rows]).mean():.1%} to {expit(run.after[rows]).mean():.1%}"
+    assert any(mean in each for each in said(app.markdown))
+    table = table_with(calm(go(app, "pages/results.py")), "false_positives")
+    counts = table[["true_positives", "false_positives", "false_negatives", "true_negatives"]]
+    assert counts.sum(axis=1).tolist() == [rows.size, rows.size]
+
+
+def test_a_branch_stands_in_the_address_and_all_rows_are_one_click_away(branch):
+    app, run, _ = branch
+    number = the_run(app).id
+    fresh = calm(open_page("pages/results.py", run=number, leaf="-1"))
+    assert fresh.sidebar.selectbox(key="leaf").value == -1
+    assert run.partition.branches[0].rule in said(fresh.sidebar.caption)
+    fresh = calm(press(fresh, "Show all rows"))
+    assert fresh.sidebar.selectbox(key="leaf").value == 0
+    nobody = calm(open_page("pages/results.py", run=number, leaf="-99"))
+    assert nobody.sidebar.selectbox(key="leaf").value == 0
+
+
+def test_the_chosen_leaf_is_ticked_and_shaded_in_every_table(segments):
+    app = calm(choose_leaf(go(with_segment_leaves(segments), "pages/results.py"), 2))
+    for page, key in (
+        ("results", "results_table"),
+        ("overconfidence", "overconfidence_table"),
+        ("calibration", "calibration_table"),
+        ("calibration", "calibration_applied_table"),
+        ("partition", "partition_leaves"),
+    ):
+        app = calm(go(app, f"pages/{page}.py"))
+        table = next(each for each in app.dataframe if each.proto.id.endswith(f"-{key}"))
+        (row,) = app.session_state[key]["selection"]["rows"]
+        assert table.value["leaf"].iloc[row] == 2
+        shaded = [
+            line for line in table.proto.arrow_data.styler.styles.split("}") if "background" in line
+        ]
+        assert shaded
+        assert all(f"_row{row}_" in line for line in shaded)
 
 
 @pytest.mark.parametrize("page", ["overconfidence", "results"])

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 
 from tests.pages.visit import (
     calm,
     choose_leaf,
+    click_point,
     defined,
     figure,
     go,
@@ -93,3 +95,22 @@ def test_its_terms_are_explained_one_click_away(segments):
         "Is it calibrated? (p)",
         "Cumulative difference",
     ]
+
+
+def test_a_slider_goes_from_the_network_to_the_tree_and_moves_the_auc(segments):
+    app = calm(calibration_page(segments))
+    test, fit = (segments[segments["split"] == role] for role in ("test", "calibration"))
+    rate = (fit["label"] == "yes").groupby(fit["segment"]).mean()
+    odds = np.log(rate / (1 - rate))[test["segment"]].to_numpy()
+    for percent in (0, 40, 100):
+        app = calm(app.slider(key="calibration_share").set_value(percent).run())
+        mixed = (1 - percent / 100) * test["score"] + percent / 100 * odds
+        area = roc_auc_score(test["label"] == "yes", mixed)
+        assert any(f"Here the AUC is **{area:.4f}**" in each.value for each in app.markdown)
+        drawn = figure(app, "calibration_plane")["data"]
+        assert any(each.get("name") == f"{percent}% of the way" for each in drawn)
+
+
+def test_a_click_on_a_leaf_in_the_plane_chooses_it(segments):
+    app = calm(click_point(calm(calibration_page(segments)), "calibration_plane", 2))
+    assert app.sidebar.selectbox(key="leaf").value == 2

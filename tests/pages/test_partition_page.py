@@ -1,25 +1,37 @@
 """Partition: the tree grown on training rows, or one that was saved earlier."""
 
 import json
+from io import BytesIO
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
+from hetcal.artifacts.artifact import artifact_bytes, open_artifact
+from hetcal.data.scores import scores_from_column
+from hetcal.data.table import Roles, make_table
 from hetcal.errors import PartitionError
+from hetcal.models.scoring import ColumnScoring
+from hetcal.partitions.editing import divided
 from hetcal.partitions.partition import Partition
 from hetcal.partitions.tree import TreePartition, default_min_leaf
+from hetcal.runs.run import run
+from hetcal.runs.settings import Settings
 from tests.pages.visit import (
     button,
     calm,
+    choose_leaf,
     figure,
     files,
     go,
     links,
+    metrics,
     press,
     table_with,
     the_error,
+    the_run,
     upload,
     with_scores,
     with_segment_leaves,
@@ -178,3 +190,62 @@ def test_a_role_without_rows_has_no_columns_and_short_rules_take_little_room(seg
     assert not any("validation" in name for name in order)
     width = json.loads(table.proto.columns)["rule"]["width"]
     assert len("segment is a") * 6 < width < 200
+
+
+def edited_by_hand(frame, cut):
+    """The run of the core with the tree of the page, whose leaf 2 is divided; and that tree."""
+    tree = grown(frame, ["segment", "size"], max_depth=1)
+    train = frame[frame["split"] == "train"]
+    edited = divided(tree, 2, cut, train[["segment", "size"]], (train["label"] == "yes").to_numpy())
+    roles = Roles("label", positive="yes", split="split", score="score")
+    table = make_table(frame, roles, "digest")
+    scores = scores_from_column(frame["score"], "logit")
+    return run(table, scores, Settings(), partition=edited), edited
+
+
+@pytest.mark.parametrize("cut", [("size", 40.0), ("segment", ["a"])])
+def test_an_edited_tree_gives_the_same_result_as_a_run_with_that_partition(segments, cut):
+    app = calm(choose_leaf(with_segment_leaves(segments), 2))
+    app = calm(app.selectbox(key="edit_column").select(cut[0]).run())
+    if cut[0] == "segment":  # leaf 2 holds nothing else
+        app = calm(app.multiselect(key="edit_of_segment").set_value(["a"]).run())
+        assert "on one side" in the_error(press(app, "Divide the leaf"))
+        return
+    app = calm(app.number_input(key="edit_at_size").set_value(40.0).run())
+    before = the_run(app)
+    app = calm(press(app, "Divide the leaf"))
+    expected, tree = edited_by_hand(segments, cut)
+    used = app.session_state["workspace"].partition
+    assert used == tree
+    assert used.edited
+    lift = expected.evaluation.lift
+    assert any(f"the lift is **{lift.auc:+.4f}**" in each.value for each in app.markdown)
+    results = calm(go(app, "pages/results.py"))
+    assert metrics(results)["AUC after"] == f"{lift.after:.4f}"
+    app = calm(press(go(results, "pages/partition.py"), "Undo the latest edit"))
+    assert the_run(app).state["partition"] == before.state["partition"] is None
+    assert len(table_with(app, "rule")) == 2
+
+
+def test_leaves_are_merged_and_branches_pruned(customers):
+    app = go(with_scores(customers), "pages/partition.py")
+    app = calm(app.slider(key="setting_max_depth").set_value(2).run())
+    count = len(table_with(app, "rule"))
+    app = calm(choose_leaf(app, 1))
+    app = calm(press(app, "Merge with leaf 2"))
+    assert len(table_with(app, "rule")) == count - 1
+    branch = app.session_state["workspace"].partition.branches[0]
+    app = calm(choose_leaf(app, branch.id))
+    app = calm(press(app, f"Make these {len(branch.leaves)} leaves one"))
+    assert len(table_with(app, "rule")) == count - len(branch.leaves)
+    app = calm(press(calm(press(app, "Undo the latest edit")), "Undo the latest edit"))
+    assert len(table_with(app, "rule")) == count
+
+
+def test_the_artifact_says_that_a_tree_was_edited_by_hand(segments, tmp_path):
+    finished, tree = edited_by_hand(segments, ("size", 40.0))
+    content = artifact_bytes(finished, ColumnScoring(("score",), "logit"))
+    assert open_artifact(content, tmp_path).partition == tree
+    with ZipFile(BytesIO(content)) as archive:
+        report = json.loads(archive.read("metrics.json"))
+    assert "The tree was edited by hand." in report["notes"]

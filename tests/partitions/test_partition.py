@@ -11,6 +11,7 @@ from hetcal.calibrators.shapes import Affine
 from hetcal.data.splits import Split, split_by_column
 from hetcal.errors import PartitionError
 from hetcal.partitions import partition as routing
+from hetcal.partitions.editing import divided, merged, pruned, sibling
 from hetcal.partitions.nodes import Feature, Node
 from hetcal.partitions.partition import Partition, fallback_words, leaf_table
 from hetcal.partitions.tree import TreePartition
@@ -50,6 +51,108 @@ def route(partition, row):
         path = node.left if (left if known else node.missing_left) else node.right
         node = partition.nodes[path]
     return next(leaf.id for leaf in partition.leaves if leaf.node == path)
+
+
+def leaves_below(partition, position):
+    node = partition.nodes[position]
+    if node.feature is None:
+        return {leaf.id for leaf in partition.leaves if leaf.node == position}
+    return leaves_below(partition, node.left) | leaves_below(partition, node.right)
+
+
+def test_a_branch_is_the_union_of_the_leaves_below_it(partition):
+    inner = [at for at, node in enumerate(partition.nodes) if node.feature is not None]
+    assert sorted(each.node for each in partition.branches) == inner[1:]  # all but the root
+    for number, branch in enumerate(partition.branches, start=1):
+        assert branch.id == -number
+        assert set(partition.members(-number)) == leaves_below(partition, branch.node)
+        assert partition.names[-number] == f"{branch.rule} (branch {number})"
+        rows = [leaf.rows for leaf in partition.leaves if leaf.id in branch.leaves]
+        assert sum(rows) == partition.nodes[branch.node].rows
+    assert partition.members(3) == (3,)
+    assert partition.members(0) == ()
+
+
+def test_a_pruned_branch_is_one_leaf_with_the_rows_of_its_leaves(partition):
+    frame, _ = table()
+    before = partition.apply(frame)
+    for branch in partition.branches:
+        edited = pruned(partition, branch.id)
+        after = edited.apply(frame)
+        assert edited.edited
+        assert len(edited.leaves) == len(partition.leaves) - len(branch.leaves) + 1
+        inside = np.isin(before, branch.leaves)
+        (leaf,) = set(after[inside])
+        assert (after[~inside] != leaf).all()
+        assert edited.leaves[leaf - 1].rows == inside.sum()
+        outside = pd.Series(after[~inside]).groupby(before[~inside]).nunique()
+        assert (outside == 1).all()  # other leaves stay as they are
+    assert len(pruned(partition, 0).leaves) == 1
+
+
+def test_two_leaves_of_one_split_are_merged_and_no_others(partition):
+    one = next(each.id for each in partition.leaves if sibling(partition, each.id) is not None)
+    other = sibling(partition, one)
+    frame, _ = table()
+    before, after = partition.apply(frame), merged(partition, one, other).apply(frame)
+    assert len(set(after[np.isin(before, (one, other))])) == 1
+    assert len(set(after)) == len(set(before)) - 1
+    far = next(each.id for each in partition.leaves if each.id not in (one, other))
+    with pytest.raises(PartitionError, match="not on both sides of one split"):
+        merged(partition, one, far)
+
+
+@pytest.mark.parametrize(
+    ("cut", "left"),
+    [
+        (("age", 40), lambda frame: frame["age"] <= 40),
+        (("income", 25_000.1), lambda frame: frame["income"] <= 25_000.1),
+        (("job", ["student", "<b>"]), lambda frame: frame["job"].isin(["student", "<b>"])),
+    ],
+)
+def test_a_divided_leaf_sends_rows_by_the_column_and_counts_them(partition, cut, left):
+    frame, y = table()
+    before = partition.apply(frame)
+    goes, there = left(frame).to_numpy(), frame[cut[0]].notna().to_numpy()
+    both = pd.Series(goes[there]).groupby(before[there]).nunique()
+    leaf = int(both.idxmax())  # one whose rows are on both sides
+    edited = divided(partition, leaf, cut, frame, y)
+    after, inside = edited.apply(frame), before == leaf
+    assert len(edited.leaves) == len(partition.leaves) + 1
+    larger_left = (goes & inside & there).sum() > (~goes & inside & there).sum()
+    sides = np.where(there, goes, larger_left)[inside]
+    assert len(set(after[inside][sides])) == len(set(after[inside][~sides])) == 1
+    assert set(after[inside][sides]) != set(after[inside][~sides])
+    for each in edited.leaves:
+        rows = after == each.id
+        assert each.rows == rows.sum()
+        assert each.positive_rate == pytest.approx(y[rows].mean())
+    assert Partition.from_json(edited.to_json()) == edited
+    assert json.loads(edited.to_json())["edited"] is True
+    assert "edited" not in json.loads(partition.to_json())
+
+
+def test_a_number_that_is_typed_goes_left_though_single_precision_rounds_it(partition):
+    frame = pd.DataFrame({"x": [0.1, 0.3, 0.7, 0.9] * 10})
+    tree = Partition((), (Node(40, 0.5),))
+    for value in (0.1, 0.3, 0.7):
+        edited = divided(tree, 1, ("x", value), frame, np.tile([0, 1], 20))
+        assert (edited.apply(frame) == 1).tolist() == (frame["x"] <= value).tolist()
+        assert edited.leaves[0].rule == f"x ≤ {value}"
+
+
+@pytest.mark.parametrize(
+    ("cut", "words"),
+    [
+        (("age", 4), "on one side"),
+        (("job", ["nobody"]), "'nobody'"),
+        (("job", 4), "a number is given"),
+        (("age", ["old"]), "categories are given"),
+    ],
+)
+def test_a_split_that_divides_nothing_says_why(partition, cut, words):
+    with pytest.raises(PartitionError, match=words):
+        divided(partition, 1, cut, *table())
 
 
 def test_every_row_reaches_the_leaf_found_by_hand(partition):
@@ -171,7 +274,8 @@ def change(content, path, value):
     [
         (["kind"], "something", "not a partition saved by hetcal"),
         (["kind"], ..., "not a partition saved by hetcal"),
-        (["format"], 2, "format that this version"),
+        (["format"], 3, "format that this version"),
+        (["format"], 2, "no 'edited'"),
         (["format"], True, "whole number"),
         (["extra"], 1, "not known"),
         (["nodes"], [], "0 leaves"),

@@ -186,7 +186,7 @@ def test_no_two_leaves_of_a_large_tree_have_the_same_short_name():
     frame = pd.DataFrame(rng.normal(size=(6_000, 4)).round(1), columns=list("abcd"))
     y = (rng.random(6_000) < 0.5).astype(int)
     partition = TreePartition(6, min_samples_leaf=30).fit(frame, y).partition_
-    names = [each.rpartition(" (")[0] for each in partition.names.values()]
+    names = [partition.names[each.id].rpartition(" (")[0] for each in partition.leaves]
     assert len(set(names)) == len(partition.leaves) > 20
     for leaf, name in zip(partition.leaves, names, strict=True):
         assert set(name.split(" · ")) <= set(leaf.rule.split(" and "))
@@ -206,4 +206,5 @@ def test_a_category_of_two_columns_is_named_with_its_column():
         "home is north · work is north (1)",
         "home is north · work is south (2)",
         "home is south (3)",
+        "home is north (branch 1)",
     ]

@@ -6,7 +6,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.cells.cells import Cells
 from hetcal.cells.sketch import Grid, sketch_rows
-from hetcal.results.curves import inside_leaf, leaf_curves, points_of_rate, result_curves
+from hetcal.results.curves import inside_leaves, leaf_curves, points_of_rate, result_curves
 from hetcal.results.evaluation import evaluate, score_four_schemes
 
 
@@ -67,7 +67,7 @@ def test_curves_of_a_leaf_are_those_of_its_rows_alone():
     y = np.where(leaf == 3, 1, rng.binomial(1, expit(leaf * scores - 1)))
     rows, calibrator = Cells.of_rows(scores, y, leaf), LeafCalibrator().fit(scores, y, leaf)
     compared = score_four_schemes(rows, rows, calibrator)
-    found, inside = leaf_curves(compared, 2), leaf == 2
+    found, inside = leaf_curves(compared, [2]), leaf == 2
     assert [each.name for each in found.roc] == ["before", "after"]
     assert found.roc[0].auc == pytest.approx(roc_auc_score(y[inside], scores[inside]))
     assert found.roc[0].rows == inside.sum()
@@ -75,7 +75,7 @@ def test_curves_of_a_leaf_are_those_of_its_rows_alone():
     mapped = calibrator.predict_logit(scores, leaf)[inside]
     average = np.average(found.reliability[1].predicted, weights=found.reliability[1].count)
     assert average == pytest.approx(expit(mapped).mean(), abs=1e-9)
-    one_class, empty = leaf_curves(compared, 3), leaf_curves(compared, 9)
+    one_class, empty = leaf_curves(compared, [3]), leaf_curves(compared, [9])
     assert (one_class.roc, one_class.precision_recall) == ((), ())
     assert [each.count.size for each in one_class.reliability] == [3, 3]
     assert (empty.roc, empty.reliability) == ((), ())
@@ -87,6 +87,6 @@ def test_a_false_positive_rate_inside_a_leaf_counts_its_rows_only():
     y = rng.binomial(1, expit(leaf * scores))
     rows, calibrator = Cells.of_rows(scores, y, leaf), LeafCalibrator().fit(scores, y, leaf)
     compared = score_four_schemes(rows, rows, calibrator)
-    before, _ = points_of_rate(inside_leaf(compared, 1), 0.2)
+    before, _ = points_of_rate(inside_leaves(compared, [1]), 0.2)
     false, true, _ = roc_curve(y[leaf == 1], scores[leaf == 1], drop_intermediate=False)
     assert before.true_positive_rate == pytest.approx(np.interp(0.2, false, true), abs=0.002)

@@ -8,7 +8,14 @@ from scipy.special import expit
 from hetcal.data.scores import make_scores
 from hetcal.data.table import Roles, make_table
 from hetcal.errors import CalibrationError
-from hetcal.runs.rows import chosen_rows, explain_row, listed_rows, rows_with, typical_of
+from hetcal.runs.rows import (
+    chosen_rows,
+    explain_row,
+    listed_rows,
+    rows_with,
+    typical_of,
+    with_columns,
+)
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
 
@@ -51,19 +58,42 @@ def test_of_many_rows_some_are_drawn_evenly(one_tree):
 
 def test_rows_come_in_the_order_asked_for_and_from_one_leaf(one_tree):
     rows = listed_rows(one_tree)
-    changed = chosen_rows(rows, "most changed", most=5)
-    assert changed["change"].abs().tolist() == sorted(rows["change"].abs())[::-1][:5]
-    wrong = chosen_rows(rows, "most wrong", leaf=2, most=5)
+    changed = chosen_rows(rows, "most changed")
+    assert changed["change"].abs().tolist() == sorted(rows["change"].abs())[::-1]
+    wrong = chosen_rows(rows, "most wrong", [2])
     inside = rows[rows["leaf"] == 2]
-    assert wrong["loss"].tolist() == sorted(inside["loss"])[::-1][:5]
-    assert chosen_rows(rows, "as in the table", most=3)["row"].tolist() == rows["row"].tolist()[:3]
+    assert wrong["loss"].tolist() == sorted(inside["loss"])[::-1]
+    both = chosen_rows(rows, "as in the table", [1, 2])
+    assert both["row"].tolist() == rows["row"].tolist()
+
+
+def test_the_most_over_confident_row_was_surest_of_the_wrong_label(one_tree):
+    rows = listed_rows(one_tree)
+    first = chosen_rows(rows, "most over-confident").iloc[0]
+    given = np.where(rows["y"] == 1, rows["before"], 1 - rows["before"])  # to its own label
+    assert first["row"] == rows["row"].iloc[given.argmin()]
+
+
+def test_rows_are_written_with_their_label_and_features(one_tree):
+    rows = chosen_rows(listed_rows(one_tree), "most wrong", [2])
+    written = with_columns(one_tree, rows)
+    own = one_tree.table.frame.iloc[rows["row"]]
+    assert written["row"].tolist() == (rows["row"] + 1).tolist()
+    assert written["x"].tolist() == own["x"].tolist()
+    assert written["y"].tolist() == own["y"].tolist()
+    assert "score" not in written  # it is in before
+    clash = replace(one_tree.table, frame=one_tree.table.frame.rename(columns={"x": "after"}))
+    clash = replace(clash, roles=replace(clash.roles, features=("after", "plan")))
+    named = with_columns(replace(one_tree, table=clash), rows)
+    assert named["after_in_table"].tolist() == own["x"].tolist()
+    assert named["after"].tolist() == rows["after"].tolist()
 
 
 def test_random_rows_are_those_of_the_seed(one_tree):
     rows = listed_rows(one_tree)
-    drawn = [chosen_rows(rows, "random", seed=seed, most=9)["row"].tolist() for seed in (1, 1, 2)]
+    drawn = [chosen_rows(rows, "random", seed=seed)["row"].tolist() for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
-    assert len(set(drawn[0])) == 9
+    assert sorted(drawn[0]) == sorted(rows["row"])
 
 
 def test_rows_are_found_by_part_of_a_name_or_by_a_number():

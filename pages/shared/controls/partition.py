@@ -154,7 +154,10 @@ def _offered(flow: Flow, kinds: Iterable[str], words: dict[str, str]) -> bool:
     kind = flow.settings.partition
     if workspace().partition is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.info("A loaded partition is in use.", icon=":material/upload_file:")
+            edited = workspace().partition.edited
+            words = "A tree that was edited by hand" if edited else "A loaded partition"
+            icon = ":material/edit:" if edited else ":material/upload_file:"
+            st.info(f"{words} is in use.", icon=icon)
             st.button("Grow a tree instead", on_click=update, kwargs={"partition": None})
         return False
 

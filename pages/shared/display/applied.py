@@ -1,5 +1,6 @@
 """What is applied to the rows of a leaf: the map or the bands, and the curves before and after."""
 
+import pandas as pd
 import streamlit as st
 
 from hetcal.data.columns import counted
@@ -10,12 +11,11 @@ from hetcal.figures.rows import (
     applied_map_figure,
     applied_multiples_figure,
 )
-from hetcal.results.applied import Applied
 from pages.shared.display.columns import APPLIED, NO_TEST_ROWS
 from pages.shared.display.messages import plain
 from pages.shared.display.tables import leaf_rows
 from pages.shared.display.widgets import chart, definitions, how_to_read, leaf_chart, leaf_name
-from pages.shared.flow.applied import applied_of, curves_inside, has_maps
+from pages.shared.flow.applied import applied_inside, applied_of, curves_inside, has_maps
 from pages.shared.flow.flow import Flow
 from pages.shared.state import ALL_ROWS
 
@@ -41,14 +41,16 @@ def show_applied(flow: Flow, leaf: int) -> None:
     """Show what is done to the probabilities of a leaf, and the table of all leaves."""
     with st.spinner("Comparing the test rows before and after"):
         applied = applied_of(flow)
+    members = flow.partition.members(leaf)
     st.subheader(f"What is applied · {named_leaf(flow, leaf)}", anchor=False)
-    st.markdown(_applied_words(flow, applied, leaf))
+    found, own_map = applied_inside(flow, leaf)
+    st.markdown(_applied_words(flow, found, leaf))
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**After against before**")
-        if leaf in applied.maps:
+        if own_map is not None:
             chart(
-                applied_map_figure(applied.maps[leaf]),
+                applied_map_figure(own_map),
                 key="calibration_applied",
                 alt=f"Probability after against probability before, {leaf_name(leaf)}",
                 how=APPLIED_HOW,
@@ -65,7 +67,7 @@ def show_applied(flow: Flow, leaf: int) -> None:
     if not has_maps(flow):
         st.subheader("Every leaf on the same axes", anchor=False)
         leaf_chart(
-            applied_multiples_figure(applied.maps, leaf or None, flow.partition.names),
+            applied_multiples_figure(applied.maps, members, flow.partition.names),
             key="calibration_leaves",
             alt="Probability after against probability before in every leaf",
             how=MULTIPLES_HOW,
@@ -74,15 +76,14 @@ def show_applied(flow: Flow, leaf: int) -> None:
     table = applied.leaves.assign(
         rule=[rules.get(each, "all rows") for each in applied.leaves["leaf"]]
     ).merge(flow.leaf_tests, on="leaf", how="left")
-    leaf_rows(table, key="calibration_applied_table", columns=APPLIED, undefined=NO_TEST_ROWS)
+    leaf_rows(table, "calibration_applied_table", APPLIED, members, NO_TEST_ROWS)
     how_to_read(f"p below 0.05: the probabilities of the leaf are off. {HOLM}{group_note(flow)}")
     definitions(
         "Slope and intercept", "Standard error", "Is it calibrated? (p)", "Cumulative difference"
     )
 
 
-def _applied_words(flow: Flow, applied: Applied, leaf: int) -> str:
-    found = applied.leaves.set_index("leaf").loc[leaf]
+def _applied_words(flow: Flow, found: pd.Series, leaf: int) -> str:
     if not found["rows"]:
         return NO_ROWS
     rows = counted(int(found["rows"]), "test row")
@@ -91,10 +92,10 @@ def _applied_words(flow: Flow, applied: Applied, leaf: int) -> str:
         f"**{found['mean_after']:.1%}**; {found['positive_rate']:.1%} are positive."
     )
     share = f"{found['explained']:.0%}"
-    if has_maps(flow) and (leaf != ALL_ROWS or not flow.run.divided):
+    if has_maps(flow) and (leaf > ALL_ROWS or not flow.run.divided):
         return moved
     if has_maps(flow):
-        return f"{moved} Every leaf has its own map, so all rows together have a band."
+        return f"{moved} Every leaf has its own map, so several leaves together have a band."
     return (
         f"{moved} This is not one map: rows with the same score get different probabilities. The "
         f"score alone explains {share} of the variance of the logit after."

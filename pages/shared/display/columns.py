@@ -195,6 +195,7 @@ def listed_columns(rows: pd.DataFrame) -> Columns:
         "before": _number("before", format="percent"),
         "after": _number("after", format="percent"),
         "change": _number("logit change", format="%+.2f"),
+        "loss_before": _number("loss before", format="%.2f", help=DEFINITIONS["Log-loss"]),
         "loss": _number("loss after", format="%.2f", help=DEFINITIONS["Log-loss"]),
         **{name: _any(name.removeprefix("column ")) for name in own},
     }
@@ -232,6 +233,41 @@ LEAF_RESULTS: Columns = {
     "contribution": _measure("share of the lift", "Share of the lift", "%+.4f"),
     "contribution_low": _number("95 % from", format="%+.4f"),
     "contribution_high": _number("to", format="%+.4f"),
+}
+
+GROUPS: Columns = {
+    "group": _text("rows of", width=250),
+    "rows": _number("test n", format="localized"),
+    "positive_rate": _number("positive", format="percent"),
+    "auc_before": _measure("AUC before", "AUC"),
+    "auc_after": _measure("AUC after", "AUC"),
+    "log_loss_before": _measure("log-loss before", "Log-loss"),
+    "log_loss_after": _measure("log-loss after", "Log-loss"),
+    "brier_before": _measure("Brier before", "Brier score"),
+    "brier_after": _measure("Brier after", "Brier score"),
+}
+
+NOBODY = "nobody is called positive, or nobody is"
+DECISIONS: Columns = {
+    "scored": _text("scores", width=62),
+    "true_positives": _number("hits", format="localized", help="Positive, and called so"),
+    "false_positives": _number(
+        "false alarms", format="localized", help="Negative, but called positive"
+    ),
+    "false_negatives": _number("misses", format="localized", help="Positive, but not called so"),
+    "true_negatives": _number("rest", format="localized", help="Negative, and not called positive"),
+    "precision": _measure("precision", "Precision and recall", "%.3f"),
+    "recall": _measure("recall", "Precision and recall", "%.3f"),
+    "cost": _measure("cost of a row", "Expected cost"),
+}
+
+SIDES: Columns = {
+    "leaf": _number("leaf", width=44, help="0: all rows"),
+    "rule": _text("rule", width=200),
+    "raised": _number("rightly raised", help="Newly called positive, and positive"),
+    "raised_wrongly": _number("wrongly", help="Newly called positive, but negative"),
+    "lowered": _number("rightly lowered", help="No longer called positive, and negative"),
+    "lowered_wrongly": _number("wrongly ", help="No longer called positive, but positive"),
 }
 
 _INTERVAL: Columns = {

@@ -31,8 +31,8 @@ from pages.shared.display.columns import (
 )
 from pages.shared.display.messages import plain, unbroken, without_options
 from pages.shared.display.tables import draw_table
-from pages.shared.display.widgets import cards, chart, how_to_read, rung_chart
-from pages.shared.flow.applied import pairs_of
+from pages.shared.display.widgets import cards, chart, how_to_read, rung_chart, shown
+from pages.shared.flow.applied import measures_inside, pairs_of
 from pages.shared.flow.flow import Flow
 from pages.shared.state import bound, change_settings, update
 
@@ -115,6 +115,21 @@ def _change(value: float, low: float, high: float) -> str:
 
 def _between(low: float, high: float) -> str:
     return "" if math.isnan(low) else f"({low:+.4f} to {high:+.4f})"
+
+
+def show_inside(flow: Flow, leaf: int) -> None:
+    """Show how right the probabilities of a leaf or branch are on test rows, before and after."""
+    before, after = measures_inside(flow, leaf)
+    cards(
+        *(
+            (
+                f"{label}, these rows",
+                f"{shown(getattr(before, name), '.4f')} → {shown(getattr(after, name), '.4f')}",
+                DEFINITIONS[label],
+            )
+            for label, name in (("Log-loss", "log_loss"), ("Brier score", "brier"))
+        )
+    )
 
 
 def show_change(flow: Flow, key: str) -> None:
@@ -358,7 +373,7 @@ def _verdict(flow: Flow) -> str:
     return verdict(flow.run.evaluation, whole.kind, one_map=not whole.divided)
 
 
-def show_pairs(flow: Flow) -> None:
+def show_pairs(flow: Flow, leaf: int) -> None:
     """Show which pairs of leaves the lift comes from, as a map and in words."""
     pairs = pairs_of(flow)
     names = flow.partition.names
@@ -366,7 +381,7 @@ def show_pairs(flow: Flow) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         chart(
-            pair_gain_figure(pairs, names),
+            pair_gain_figure(pairs, names, flow.partition.members(leaf)),
             key="results_pairs",
             alt="Gain in AUC of every pair of leaves",
             how="The AUC counts pairs of a positive and a negative row; the cells add up to the "

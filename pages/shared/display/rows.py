@@ -9,18 +9,20 @@ from hetcal.data.columns import counted
 from hetcal.errors import HetcalError
 from hetcal.figures.rows import WATERFALL_HOW, waterfall_figure
 from hetcal.results.applied import MOST_ROWS
-from hetcal.runs.rows import ROW_ORDERS, chosen_rows
+from hetcal.runs.rows import ROW_ORDERS, chosen_rows, with_columns
 from hetcal.runs.run import Run
 from pages.shared.display.applied import named_leaf
 from pages.shared.display.columns import STEPS, listed_columns
 from pages.shared.display.messages import plain, show_error
 from pages.shared.display.tables import draw_table
-from pages.shared.display.widgets import chart, how_to_read
+from pages.shared.display.widgets import chart, downloads, how_to_read
 from pages.shared.flow.applied import rows_of, steps_of
 from pages.shared.flow.flow import Flow
 from pages.shared.state import bound, kept
 
-SHOWN, SEED = "row_shown", "row_seed"  # of the session: (row, leaf) and the number of draws
+# Of the session: (row, leaf), (page, leaf) and the number of draws.
+SHOWN, PAGE, SEED = "row_shown", "row_page", "row_seed"
+PAGE_ROWS = 50
 MOST_COLUMNS = 8  # of the table's own
 LIST_HEIGHT = 250  # pixels
 
@@ -34,7 +36,9 @@ def show_why(flow: Flow, leaf: int) -> None:
     run = flow.run
     controls = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     with controls:
-        listed = _listed(flow, leaf)
+        found = _found(flow, leaf)
+    page = _page(leaf, len(found))
+    listed = found.iloc[PAGE_ROWS * page :].head(PAGE_ROWS).reset_index(drop=True)
     row = _shown_row(run, leaf, listed)
     if row is None:
         st.caption("No row fits. Clear the search, or choose another leaf.")
@@ -53,10 +57,13 @@ def show_why(flow: Flow, leaf: int) -> None:
         tests = counted(run.split.test.size, "test row")
         st.caption(f"The list looks at {MOST_ROWS:,} of {tests}, spread evenly.")
     _draw_list(run, listed, leaf)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        _draw_pager(leaf, page, len(found))
+        downloads({"rows.csv": lambda: with_columns(run, found).to_csv(index=False)}, key="rows")
     _explain(flow, row)
 
 
-def _listed(flow: Flow, leaf: int) -> pd.DataFrame:
+def _found(flow: Flow, leaf: int) -> pd.DataFrame:
     """Offer ways to find rows, and return the rows found."""
     order = st.segmented_control(
         "Test rows",
@@ -64,6 +71,7 @@ def _listed(flow: Flow, leaf: int) -> pd.DataFrame:
         default=ROW_ORDERS[0],
         format_func=str.capitalize,
         required=True,
+        wrap=True,
         on_change=_forget,
         **kept("row_order"),
     )
@@ -78,7 +86,30 @@ def _listed(flow: Flow, leaf: int) -> pd.DataFrame:
         **kept("row_search"),
     )
     seed = st.session_state.get(SEED, 0)
-    return chosen_rows(rows_of(flow, text.strip()), order, leaf, seed)
+    return chosen_rows(rows_of(flow, text.strip()), order, flow.partition.members(leaf), seed)
+
+
+def _page(leaf: int, rows: int) -> int:
+    """Return the page of the list that is shown, from 0; another leaf begins with the first."""
+    page, turned_for = st.session_state.get(PAGE, (0, leaf))
+    return min(page, (rows - 1) // PAGE_ROWS) if turned_for == leaf and rows else 0
+
+
+def _draw_pager(leaf: int, page: int, rows: int) -> None:
+    """Say which rows of a long list are shown, and offer those before and after."""
+    first, last = PAGE_ROWS * page, min(PAGE_ROWS * (page + 1), rows)
+    for label, other, there in (
+        ("Previous rows", page - 1, first > 0),
+        ("Next rows", page + 1, last < rows),
+    ):
+        if rows > PAGE_ROWS:
+            st.button(label, disabled=not there, on_click=_turn, args=(leaf, other))
+    st.caption(f"{first + 1:,} to {last:,} of {counted(rows, 'row')}", width="content")
+
+
+def _turn(leaf: int, page: int) -> None:
+    _forget()
+    st.session_state[PAGE] = page, leaf
 
 
 def _shown_row(run: Run, leaf: int, listed: pd.DataFrame) -> int | None:
@@ -107,7 +138,7 @@ def _draw_list(run: Run, listed: pd.DataFrame, leaf: int) -> None:
         on_select=partial(_clicked, key, tuple(at.tolist()), leaf),
         selection_mode="single-row",
     )
-    how_to_read("Click a row to explain it, or the head of a column to sort.")
+    how_to_read("Click a row to explain it, or the head of a column to sort these rows.")
 
 
 def _read_first(run: Run) -> list[str]:
@@ -159,4 +190,5 @@ def _draw_others() -> None:
 
 
 def _forget() -> None:
-    st.session_state.pop(SHOWN, None)
+    for name in (SHOWN, PAGE):
+        st.session_state.pop(name, None)

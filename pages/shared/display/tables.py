@@ -1,5 +1,6 @@
 """Tables whose columns are wide enough, and whose rows are high enough, that no text is cut."""
 
+from collections.abc import Collection
 from functools import partial
 from math import ceil
 from textwrap import wrap
@@ -8,6 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from hetcal.figures.base import translucent
 from hetcal.results.words import p_in_words
 from pages.shared.display.columns import NO_SCORE, Columns, scored_columns
 from pages.shared.display.widgets import DASH, how_to_read
@@ -27,18 +29,23 @@ SHOWN_ROWS = 10.4  # the part of a row shows that there are more
 
 
 def draw_table(
-    table: pd.DataFrame, columns: Columns | None = None, undefined: str = "", **options: Any
+    table: pd.DataFrame,
+    columns: Columns | None = None,
+    undefined: str = "",
+    marked: Collection[int] = (),
+    **options: Any,
 ) -> None:
     """Draw a table or some of its columns; `undefined` says why a number can be missing.
 
-    Columns named after rates are written in percent, and a p-value is never 0.
+    Columns named after rates are written in percent, and a p-value is never 0. The rows of the
+    `marked` leaves are shaded.
     """
     order = list(table) if columns is None else [name for name in columns if name in table]
     columns = None if columns is None else fitted(columns, table)
     written = {name: "{:.1%}" for name in order if name.startswith("rate_")}
     written |= {name: p_in_words for name in order if name == "p" or name.startswith("p_")}
     st.dataframe(
-        table.style.format(written, na_rep=DASH) if written else table,
+        _styled(table, written, marked),
         hide_index=True,
         placeholder=DASH,
         column_order=order,
@@ -48,6 +55,18 @@ def draw_table(
     )
     if undefined and table[order].isna().any(axis=None):
         st.caption(f"{DASH} {undefined}")
+
+
+def _styled(table: pd.DataFrame, written: dict[str, Any], marked: Collection[int]) -> Any:
+    if not written and not marked:
+        return table
+    styled = table.style.format(written, na_rep=DASH)
+    shade = f"background-color: {translucent('selected', 0.2)}"
+
+    def shaded(row: pd.Series) -> list[str]:
+        return [shade if row["leaf"] in marked else ""] * len(row)
+
+    return styled.apply(shaded, axis=1) if marked else styled
 
 
 def scored_head(scored: pd.DataFrame) -> None:
@@ -61,12 +80,26 @@ def scored_head(scored: pd.DataFrame) -> None:
         )
 
 
-def leaf_rows(table: pd.DataFrame, key: str, columns: Columns, undefined: str = "") -> None:
-    """Draw a table with one row per leaf, in which a click on a row chooses it."""
+def leaf_rows(
+    table: pd.DataFrame,
+    key: str,
+    columns: Columns,
+    chosen: Collection[int],
+    undefined: str = "",
+) -> None:
+    """Draw a table with one row per leaf, in which a click on a row chooses it.
+
+    The `chosen` leaves are shaded, and one that is chosen alone is ticked; none is all rows.
+    """
+    ticked = tuple(chosen) or (ALL_ROWS,)
+    leaves = table["leaf"].tolist()
+    rows = [leaves.index(ticked[0])] if len(ticked) == 1 and ticked[0] in leaves else []
+    st.session_state[key] = {"selection": {"rows": rows, "columns": [], "cells": []}}
     draw_table(
         table,
         columns,
         undefined,
+        marked=chosen,
         key=key,
         on_select=partial(_clicked, key, tuple(table["leaf"])),
         selection_mode="single-row",

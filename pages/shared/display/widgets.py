@@ -26,8 +26,8 @@ DASH = "–"
 
 
 def leaf_picker(partition: Partition) -> int:
-    """Offer the leaves in the sidebar; return the chosen one, 0 for all rows."""
-    rules = {leaf.id: leaf.rule for leaf in partition.leaves}
+    """Offer the leaves in the sidebar, and branches; return the chosen one, 0 for all rows."""
+    rules = {each.id: each.rule for each in (*partition.leaves, *partition.branches)}
     if workspace().leaf not in rules:
         update(leaf=ALL_ROWS)
     with st.sidebar:
@@ -36,13 +36,18 @@ def leaf_picker(partition: Partition) -> int:
             "Leaf shown on every page",
             [ALL_ROWS, *rules],
             format_func=lambda leaf: partition.names.get(leaf, leaf_name(ALL_ROWS)),
-            help="You can also click a leaf in a chart or in a table.",
+            help="You can also click a leaf in a chart or in a table, or a branch of the tree.",
             **choice("leaf"),
         )
         leaf = workspace().leaf
         if leaf != ALL_ROWS:
             st.caption(plain(rules[leaf]))
+            st.button("Show all rows", icon=":material/close:", on_click=_show_all)
     return leaf
+
+
+def _show_all() -> None:
+    update(leaf=ALL_ROWS)
 
 
 def class_picker(classes: tuple[str, ...]) -> None:
@@ -69,7 +74,9 @@ def show_known_class(classes: tuple[str, ...]) -> None:
 
 def leaf_name(leaf: int) -> str:
     """Name a leaf as every page does."""
-    return "All rows" if leaf == ALL_ROWS else f"Leaf {leaf}"
+    if leaf == ALL_ROWS:
+        return "All rows"
+    return f"Leaf {leaf}" if leaf > ALL_ROWS else f"Branch {-leaf}"
 
 
 def shown(value: float, form: str) -> str:

@@ -3,10 +3,22 @@
 import pandas as pd
 
 from hetcal.artifacts.saved_run import SavedRun
+from hetcal.cells.cells import Cells
 from hetcal.metrics.curves import OperatingPoint
+from hetcal.metrics.metrics import Metrics, measure_cells
+from hetcal.metrics.thresholds import CostCurve, Costs, cost_curve
 from hetcal.results.applied import Applied, applied_to_leaves
 from hetcal.results.contributions import pair_gains
-from hetcal.results.curves import Curves, inside_leaf, leaf_curves, points_of_rate, rate_weights
+from hetcal.results.curves import (
+    Curves,
+    inside_leaves,
+    leaf_curves,
+    points_of_rate,
+    rate_weights,
+)
+from hetcal.results.evaluation import Comparison
+from hetcal.results.plane import leaf_plane, network_to_tree
+from hetcal.runs.cohorts import cohort_cells
 from hetcal.runs.rows import explain_row, listed_rows, rows_with, typical_of
 from hetcal.runs.run import Run
 from hetcal.schemes.scheme import Scheme
@@ -41,14 +53,59 @@ def applied_of(flow: Flow) -> Applied:
     return _applied(_key(flow), flow.run)
 
 
+def applied_inside(flow: Flow, leaf: int) -> tuple[pd.Series, pd.DataFrame | None]:
+    """Return what is done to the test rows of a leaf or branch, or to all; None without rows."""
+    found, number = applied_of(flow), leaf
+    if leaf < ALL_ROWS:
+        found, number = _applied_inside(_key(flow), inside(flow, leaf), leaf), ALL_ROWS
+    return found.leaves.set_index("leaf").loc[number], found.maps.get(number)
+
+
 def curves_inside(flow: Flow, leaf: int) -> Curves:
-    """Return the curves of the test rows of a leaf, or of all rows."""
-    return flow.curves if leaf == ALL_ROWS else _curves(_key(flow), flow.run, leaf)
+    """Return the curves of the test rows of a leaf or branch, or of all rows."""
+    if leaf == ALL_ROWS:
+        return flow.curves
+    return _curves(_key(flow), flow.run, flow.partition.members(leaf))
+
+
+def inside(flow: Flow, leaf: int) -> Comparison:
+    """Return the test rows of a leaf or branch, or all, with the logits of the schemes."""
+    if leaf == ALL_ROWS:
+        return flow.run.comparison
+    return _inside(_key(flow), flow.run, flow.partition.members(leaf))
+
+
+def measures_inside(flow: Flow, leaf: int) -> tuple[Metrics, Metrics]:
+    """Return the measures of the test rows of a leaf or branch, before and after."""
+    return _measures(_key(flow), inside(flow, leaf), leaf)
+
+
+def cost_curves(flow: Flow, leaf: int, costs: Costs) -> tuple[CostCurve, CostCurve]:
+    """Return what thresholds cost on the same rows, before and after."""
+    return _cost_curves(_key(flow), inside(flow, leaf), leaf, costs)
+
+
+def group_inside(flow: Flow, group: int | str) -> tuple[Cells, Cells]:
+    """Return the test rows of a leaf, a branch, all rows or a cohort, before and after."""
+    if isinstance(group, str):
+        return _cohort(flow.run, group)
+    own = inside(flow, group)
+    return own.before, own.after
 
 
 def weighted_areas(flow: Flow) -> pd.DataFrame:
     """Return the AUC of the test rows against the weight of their leaf's rate."""
     return _weighted_areas(_key(flow), flow.run)
+
+
+def plane_of(flow: Flow) -> pd.DataFrame:
+    """Return the Platt map of each leaf's calibration rows alone, with its covariance."""
+    return _plane(_key(flow), flow.run)
+
+
+def way_of(flow: Flow) -> pd.DataFrame:
+    """Return the AUC of the test rows on the way from the network to the rates of the leaves."""
+    return _way(_key(flow), flow.run)
 
 
 def pairs_of(flow: Flow) -> pd.DataFrame:
@@ -62,7 +119,9 @@ def points_inside(
     """Return the points of a false positive rate before and after; None with one class only."""
     if leaf == ALL_ROWS:
         return flow.run.points(rate)
-    return _points(_key(flow), flow.run, leaf, rate) if curves_inside(flow, leaf).roc else None
+    if not curves_inside(flow, leaf).roc:
+        return None
+    return _points(_key(flow), flow.run, flow.partition.members(leaf), rate)
 
 
 def rows_of(flow: Flow, text: str) -> pd.DataFrame:
@@ -89,13 +148,45 @@ def _applied(key: object, _run: Run | SavedRun) -> Applied:
 
 
 @cached
-def _curves(key: object, _run: Run | SavedRun, leaf: int) -> Curves:
-    return leaf_curves(_run.comparison, leaf)
+def _applied_inside(key: object, _own: Comparison, leaf: int) -> Applied:
+    return applied_to_leaves(_own.before, _own.after, ())
+
+
+@cached
+def _measures(key: object, _own: Comparison, leaf: int) -> tuple[Metrics, Metrics]:
+    return measure_cells(_own.before), measure_cells(_own.after)
+
+
+@cached
+def _curves(key: object, _run: Run | SavedRun, leaves: tuple[int, ...]) -> Curves:
+    return leaf_curves(_run.comparison, leaves)
+
+
+@cached
+def _inside(key: object, _run: Run | SavedRun, leaves: tuple[int, ...]) -> Comparison:
+    return inside_leaves(_run.comparison, leaves)
+
+
+@cached
+def _cost_curves(
+    key: object, _own: Comparison, leaf: int, costs: Costs
+) -> tuple[CostCurve, CostCurve]:
+    return cost_curve("before", _own.before, costs), cost_curve("after", _own.after, costs)
 
 
 @cached
 def _weighted_areas(key: object, _run: Run | SavedRun) -> pd.DataFrame:
     return rate_weights(_run.comparison)
+
+
+@cached
+def _plane(key: object, _run: Run | SavedRun) -> pd.DataFrame:
+    return leaf_plane(_run.role_cells.calibration, [each.id for each in _run.partition.leaves])
+
+
+@cached
+def _way(key: object, _run: Run | SavedRun) -> pd.DataFrame:
+    return network_to_tree(_run.comparison)
 
 
 @cached
@@ -106,9 +197,14 @@ def _pairs(key: object, _run: Run | SavedRun) -> pd.DataFrame:
 
 @cached
 def _points(
-    key: object, _run: Run | SavedRun, leaf: int, rate: float
+    key: object, _run: Run | SavedRun, leaves: tuple[int, ...], rate: float
 ) -> tuple[OperatingPoint, OperatingPoint]:
-    return points_of_rate(inside_leaf(_run.comparison, leaf), rate)
+    return points_of_rate(_inside(key, _run, leaves), rate)
+
+
+@cached
+def _cohort(run: Run, text: str) -> tuple[Cells, Cells]:
+    return cohort_cells(run, text)
 
 
 @cached

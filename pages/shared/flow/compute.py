@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from hetcal.arrays import Ints
@@ -368,6 +369,15 @@ def leaf_tests_of(
 ) -> pd.DataFrame:
     leaves = [each.id for each in _run.partition.leaves]
     return leaf_tests(_cells.train, _cells.test, leaves).assign(p_after=_run.p_after)
+
+
+@cached
+def branch_diagnosis_of(
+    key: object, _cells: RoleCells | SavedCells, leaves: tuple[int, ...]
+) -> pd.DataFrame:
+    """Diagnose and test the rows of some leaves together."""
+    roles = [each.chosen(np.isin(each.leaf, leaves)) for each in (_cells.train, _cells.test)]
+    return diagnose(*roles, ()).merge(leaf_tests(*roles, ()), on="leaf")
 
 
 @cached

@@ -293,6 +293,13 @@ class Flow:
         key, cells = self._scored
         return compute.leaf_tests_of((key, self._key), cells, self.run)
 
+    def diagnosed(self, leaf: int) -> pd.Series:
+        """How over-confident a leaf is, or a branch (below 0), or all rows (0)."""
+        if leaf >= 0:
+            return self.diagnosis.merge(self.leaf_tests, on="leaf").set_index("leaf").loc[leaf]
+        members = self.partition.members(leaf)
+        return compute.branch_diagnosis_of(*self._scored, members).iloc[0]
+
     @property
     def diagnosis_computed_on(self) -> str:
         """What the diagnosis was computed on, in a sentence."""
