@@ -170,6 +170,8 @@ def _encoding(sample: bytes, name: str) -> str:
     foreign = [what for magic, what in _FOREIGN.items() if sample.startswith(magic)]
     if foreign or _JSON.match(sample.removeprefix(codecs.BOM_UTF8)):
         raise _not_text(name, foreign[0] if foreign else "JSON")
+    if sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):  # before its beginning
+        return "utf-32"
     if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if b"\x00" in sample:
@@ -392,9 +394,10 @@ def _skipped(bad: _BadRows, rows: pa.Table, path: Path, dialect: Dialect, name: 
         raise TableError(
             f"Every row of '{name}' has {counted(bad.fields.pop(), 'field')}, but its first row "
             f"names {counted(columns, 'column')}.",
-            "Every column needs a name, and every row as many fields as there are names.",
+            "Every column needs a name, every row as many fields as there are names, and every "
+            "quote an end.",
             "Add the missing name (often that of a first column of row numbers), "
-            "or remove the extra delimiter from the rows.",
+            "remove the extra delimiter from the rows, or close the quote.",
         )
     line, text = _first_bad_line(bad, path, dialect, name)
     if dialect.skip_bad_rows:
