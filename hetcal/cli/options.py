@@ -290,7 +290,7 @@ def _add_images(add: Callable[..., object]) -> None:
         "--images",
         type=Path,
         metavar="DIR",
-        help="folder of PNG and JPEG files of the size that the model takes; default: none",
+        help="folder or zip of PNG and JPEG files of the size that the model takes; default: none",
     )
     add(
         "--image-column",

@@ -26,6 +26,8 @@ from hetcal.data.scores import Scores
 from hetcal.data.splits import Split
 from hetcal.data.table import Table, make_table
 from hetcal.jobs.process import Call
+from hetcal.models.config import ModelInput
+from hetcal.models.images import decode_images
 from hetcal.models.network import NetworkSettings
 from hetcal.models.sandbox import GIB, Limits, confine
 from hetcal.models.scoring import (
@@ -236,6 +238,14 @@ def score_file(
 def read_array(path: Path, wanted: str, name: str, progress: Progress = silent) -> ArrayFile:
     """Open an array that is kept in a run; what has to be unpacked is put beside it."""
     return open_array(path, wanted, path.parent, name=name)
+
+
+def read_images(
+    paths: pd.Series, images: Path, spec: ModelInput, progress: Progress = silent
+) -> ArrayFile:
+    """Decode the images that a column names in a zip that is kept in a run; put them beside it."""
+    progress(0.0, "Decoding the images")
+    return decode_images(paths, images, spec, images.parent)
 
 
 @dataclass

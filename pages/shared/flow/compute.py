@@ -21,6 +21,7 @@ from hetcal.data.splits import Split
 from hetcal.data.table import Roles, Table, make_table
 from hetcal.data.text import is_simple
 from hetcal.jobs.jobs import Work
+from hetcal.models.config import ModelInput
 from hetcal.models.scoring import ColumnScoring, ModelScoring, score_rows
 from hetcal.models.trial import try_scales
 from hetcal.partitions.partition import Leaf, Partition, leaf_table
@@ -54,6 +55,7 @@ from hetcal.store.work import (
     kept_call,
     open_kept_artifact,
     read_array,
+    read_images,
     read_source,
     score_file,
     with_limits,
@@ -178,6 +180,18 @@ def array_of(path: Path, wanted: str, name: str) -> ArrayFile:
         key,
         f"Reading {name}",
         lambda run: kept_call(run, key, with_limits, READING, read_array, given),
+    )
+
+
+@cached
+def images_of(source: Source, column: str, images: Path, spec: ModelInput) -> ArrayFile:
+    """Decode the images of a zip that a column of the table names, for an input of a model."""
+    key = key_of("images", source.digest, column, images.name, spec.name, spec.shape)
+    given = source.frame[column], images, spec
+    return found_beside(
+        key,
+        "Decoding the images",
+        lambda run: kept_call(run, key, with_limits, READING, read_images, given),
     )
 
 
