@@ -255,7 +255,7 @@ def test_images_that_a_column_names_are_decoded_from_a_zip_and_scored():
     app = kind.set_value("Image files").run()
     (key,) = (each.key for each in app.file_uploader if each.label.startswith("Zip of"))
     app = upload(app, key, "some.zip", zipped({"all/0.png": png(pixels[0])}))
-    (column,) = (each for each in app.selectbox if each.label.startswith("Column with the image"))
+    (column,) = (each for each in app.selectbox if each.label == "Paths of images for 'x'")
     app = wait_for_jobs(column.select("path").run())
     assert "The image '1.png' of row 2 cannot be used" in the_error(app)
     packed = {f"all/{row}.png": png(each) for row, each in enumerate(pixels)}

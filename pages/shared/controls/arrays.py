@@ -122,7 +122,7 @@ def _image_files(spec: ModelInput, key: str, flow: Flow) -> ArrayFile | None:
     left, right = st.columns(2)
     frame = flow.source.frame
     column = left.selectbox(
-        f"Column with the image of the input '{plain(spec.name)}'",
+        f"Paths of images for '{plain(spec.name)}'",
         [name for name in frame.columns if column_kind(frame[name]) == "category"],
         None,
         placeholder="choose a column",
