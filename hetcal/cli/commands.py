@@ -34,7 +34,14 @@ from hetcal.data.checks import Finding
 from hetcal.data.columns import Kinds, row_count
 from hetcal.data.demo import write_demo
 from hetcal.data.reading import Source, from_path, table_files
-from hetcal.data.table import Roles, Table, has_many_classes, make_table, require_column
+from hetcal.data.table import (
+    Roles,
+    Table,
+    has_many_classes,
+    label_values,
+    make_table,
+    require_column,
+)
 from hetcal.data.text import Dialect, detect_dialect, is_parquet, is_readable
 from hetcal.errors import (
     ArtifactError,
@@ -130,8 +137,11 @@ def _run(options: argparse.Namespace) -> None:
         from hetcal.runs.run import run
 
         finished = run(table, scores, settings, partition, told, say_findings)
-    assumed = many and not options.classes
-    say_notes((*finished.notes, *(["No --classes: ascending order is assumed."] * assumed)))
+    assumed = ["No --classes: ascending order is assumed."] if many and not options.classes else []
+    if isinstance(scoring, ModelScoring) and scoring.positive_unit != options.positive_unit:
+        order = ", ".join(label_values(table.frame[options.label]))
+        assumed.append(f"No --positive-unit: the model's outputs are taken in this order: {order}.")
+    say_notes((*finished.notes, *assumed))
     _say_result(finished)
     sys.stdout.flush()
     carried = carried_columns(options, table.frame).iloc[finished.split.test]
@@ -562,8 +572,18 @@ def scoring_of(
     inputs = _inputs(options, model, table, _arrays(options, model, rows))
     if options.scale is not None:
         inputs = replace(inputs, steps=_steps(options, model, inputs, table))
-    more = given(positive_unit=options.positive_unit, layer=options.layer)
+    unit = options.positive_unit
+    unit = _unit_in_order(options, model, table) if unit is None else unit
+    more = given(positive_unit=unit, layer=options.layer)
     return ModelScoring(model, inputs, options.output, **more)
+
+
+def _unit_in_order(options: argparse.Namespace, model: ModelFile, table: Table) -> int | None:
+    """Return the place of the positive value, where a model gives a number for each of many."""
+    values = label_values(table.frame[options.label])
+    if model.units != len(values) or len(values) < 3 or options.positive not in values:
+        return None
+    return values.index(options.positive)
 
 
 def _steps(

@@ -269,7 +269,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         type=_unit,
         metavar="N",
         help="which output unit, from 0, is that of the positive value; default: 1 of a softmax "
-        "over two",
+        "over two, and of more its place among the values of the label in ascending order",
     )
 
 
@@ -290,7 +290,7 @@ def _add_images(add: Callable[..., object]) -> None:
         "--images",
         type=Path,
         metavar="DIR",
-        help="folder of PNG and JPEG files of the size that the model takes; default: none",
+        help="folder or zip of PNG and JPEG files of the size that the model takes; default: none",
     )
     add(
         "--image-column",

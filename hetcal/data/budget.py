@@ -1,4 +1,4 @@
-"""How much memory a table may take; refused before it is taken."""
+"""How much memory a table may take, and how wide it may be; refused before it is read."""
 
 import math
 import os
@@ -7,6 +7,7 @@ from hetcal.errors import TableError
 
 VARIABLE, DEFAULT = "HETCAL_TABLE_GB", 4.0
 GB = 10**9
+MOST_COLUMNS = 50_000  # each takes the pages a fraction of a millisecond, however few its rows
 
 
 def budget() -> int:
@@ -34,6 +35,17 @@ def refuse_above_budget(size: float, name: str, what: str) -> None:
             f"A table may take {_words(allowed)}.",
             "Keep fewer columns or a sample of the rows, or set the variable "
             f"{VARIABLE} where hetcal is started.",
+        )
+
+
+def refuse_too_wide(columns: int, name: str) -> None:
+    """Refuse a table of more columns than can be looked at one by one."""
+    if columns > MOST_COLUMNS:
+        raise TableError(
+            f"'{name}' has {columns:,} columns or more.",
+            f"A table may have at most {MOST_COLUMNS:,}.",
+            "Keep fewer columns; a row of numbers such as an embedding goes into an array beside "
+            "the table.",
         )
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hetcal.data.budget import budget, refuse_above_budget
+from hetcal.data.budget import budget, refuse_above_budget, refuse_too_wide
 from hetcal.data.columns import counted
 from hetcal.data.types import large_note
 from hetcal.errors import TableError
@@ -134,6 +134,7 @@ def _as_series(values: pa.ChunkedArray) -> pd.Series:
 
 def _check_footer(file: Any, name: str) -> None:
     rows, columns = file.metadata.num_rows, file.metadata.num_columns
+    refuse_too_wide(columns, name)
     cells = f"{counted(rows, 'row')}, {counted(columns, 'column')}"
     refuse_above_budget(_estimated_bytes(file), name, cells)
     if not rows or not columns:

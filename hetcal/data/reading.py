@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from hetcal.data.budget import refuse_above_budget
-from hetcal.data.columns import Kinds, check_names, column_kind, counted
+from hetcal.data.columns import Kinds, as_text, check_names, column_kind, counted
 from hetcal.data.parquet import read_parquet
 from hetcal.data.splits import ROLES, role_named
 from hetcal.data.text import (
@@ -214,17 +214,25 @@ def _with_folders(source: Source, readings: Mapping[str, Reading], kinds: Kinds)
     """Add the columns that folders such as `year=2024` stand for."""
     folders = [dict(map(_divided, name.split("/")[:-1])) for name in readings]
     columns = list(dict.fromkeys(column for each in folders for column in each))
-    check_names([*source.frame.columns, *columns], "The folder")
     rows = [len(reading.frame) for reading in readings.values()]
     added, notes = {}, []
     for column in columns:
         texts = pa.array([each.get(column) for each in folders], pa.large_string())
         values, note = known_column(column, pa.chunked_array([texts]), ".", kinds)
         typed = pa.table([values], names=["values"]).to_pandas(date_as_object=False)["values"]
-        added[column] = typed.repeat(rows).reset_index(drop=True)
+        repeated = typed.repeat(rows).reset_index(drop=True)
+        if column not in source.frame:
+            added[column] = repeated
+        elif not _says_the_same(source.frame[column], repeated):
+            check_names([*source.frame.columns, column], "The folder")
         notes += [] if note is None else [note]
     frame = pd.concat([source.frame, pd.DataFrame(added)], axis=1) if added else source.frame
     return replace(source, frame=frame, notes=(*source.notes, *notes))
+
+
+def _says_the_same(inside: pd.Series, named: pd.Series) -> bool:
+    """Whether a column of the files holds the values that their folders are named by, too."""
+    return bool(as_text(inside).fillna("").equals(as_text(named).fillna("")))
 
 
 def _divided(folder: str) -> tuple[str, str | None]:

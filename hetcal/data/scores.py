@@ -206,7 +206,8 @@ def require_ranking(scores: Scores) -> None:
 
 def _numbers(column: pd.Series, name: str) -> Floats:
     if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
-        example = column.dropna().iloc[0] if column.notna().any() else "nothing"
+        texts = column[column.notna() & pd.to_numeric(column.astype("str"), errors="coerce").isna()]
+        example = next(iter([*texts[:1], *column.dropna()[:1]]), "nothing")
         raise ScoreError(
             f"The score column '{name}' holds {example!r}, not numbers.",
             "A score is a logit or a probability.",

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from hetcal.data.budget import budget, refuse_above_budget
+from hetcal.data.budget import budget, refuse_above_budget, refuse_too_wide
 from hetcal.data.columns import counted
 from hetcal.errors import TableError
 
@@ -31,7 +31,7 @@ class _Metered(io.RawIOBase):
         self._ends = [delimiter.encode(errors="replace"), b"\n"]
         self._stored = path.open("rb")  # what is on disk; a gzip unpacks to more
         self._bytes = gzip.GzipFile(fileobj=self._stored) if is_gzip(path) else self._stored
-        self._taken = 0
+        self._taken, self._columns, self._in_header = 0, 1, True
 
     def readable(self) -> bool:
         return True
@@ -43,6 +43,11 @@ class _Metered(io.RawIOBase):
             size = self._path.stat().st_size
             whole = self._taken * size / min(self._stored.tell(), size)
             refuse_above_budget(whole, self._name, f"{size / 1e6:,.1f} MB on disk")
+        if self._in_header:
+            header, end, _ = content.partition(b"\n")
+            self._columns += header.count(self._ends[0])
+            self._in_header = not end
+            refuse_too_wide(self._columns, self._name)
         buffer[: len(content)] = content
         return len(content)
 
@@ -67,6 +72,14 @@ def is_gzip(path: Path) -> bool:
     """Return whether a file is compressed with gzip, by its first bytes."""
     with path.open("rb") as file:
         return file.read(2) == b"\x1f\x8b"
+
+
+def is_simple(path: Path) -> bool:
+    """Return whether a file is text that is not packed, with a first line of usual length."""
+    with path.open("rb") as file:
+        head = file.read(SAMPLE_BYTES)
+    packed = head.startswith((b"PAR1", b"\x1f\x8b", b"PK"))
+    return not packed and (len(head) < SAMPLE_BYTES or b"\n" in head)
 
 
 def open_text(path: Path, name: str, delimiter: str = ",") -> BinaryIO:
@@ -157,6 +170,8 @@ def _encoding(sample: bytes, name: str) -> str:
     foreign = [what for magic, what in _FOREIGN.items() if sample.startswith(magic)]
     if foreign or _JSON.match(sample.removeprefix(codecs.BOM_UTF8)):
         raise _not_text(name, foreign[0] if foreign else "JSON")
+    if sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):  # before its beginning
+        return "utf-32"
     if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if b"\x00" in sample:
@@ -379,9 +394,10 @@ def _skipped(bad: _BadRows, rows: pa.Table, path: Path, dialect: Dialect, name: 
         raise TableError(
             f"Every row of '{name}' has {counted(bad.fields.pop(), 'field')}, but its first row "
             f"names {counted(columns, 'column')}.",
-            "Every column needs a name, and every row as many fields as there are names.",
+            "Every column needs a name, every row as many fields as there are names, and every "
+            "quote an end.",
             "Add the missing name (often that of a first column of row numbers), "
-            "or remove the extra delimiter from the rows.",
+            "remove the extra delimiter from the rows, or close the quote.",
         )
     line, text = _first_bad_line(bad, path, dialect, name)
     if dialect.skip_bad_rows:

@@ -63,7 +63,11 @@ def described_weights(path: Path) -> tuple[int, bool]:
         try:
             model = _build(path)
             complete = all(map(_is_counted, model._flatten_layers()))
-            return sum(prod(each.shape) for each in model.weights), complete
+            # What was learnt beside a kernel (LoRA) is smaller than it, and saved as part of it.
+            beside = [each.name.startswith("lora_") for each in model.weights]
+            sizes = [prod(each.shape) for each in model.weights]
+            kept = sum(size for size, own in zip(sizes, beside, strict=True) if not own)
+            return max(kept, sum(sizes) - kept), complete
         finally:
             # Weights that were made in the scope would get their memory when it is left.
             global_state.set_global_attribute("uninitialized_variables", [])

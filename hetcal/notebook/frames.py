@@ -46,17 +46,22 @@ def to_frame(X: Any, names: Sequence[str] | None = None, what: str = "X") -> pd.
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """Give columns of Arrow's types the types that hetcal reads; refuse nested values."""
-    for name, column in frame.items():
-        if column_kind(column) == "other" and any(isinstance(each, NESTED) for each in column):
-            raise TableError(
-                f"The column '{name}' holds nested values.",
-                "Every cell must hold a single number, text, boolean or date.",
-                "Unfold this column into plain columns, or leave it out.",
-            )
+    """Give columns of Arrow's types the types that hetcal reads; leave nested ones out."""
+    nested = [name for name in frame if _is_nested(frame[name])]
+    if nested and len(nested) == frame.shape[1]:
+        raise TableError(
+            f"The column '{nested[0]}' holds nested values, as all columns do.",
+            "Every cell must hold a single number, text, boolean or date.",
+            "Unfold these columns into plain columns.",
+        )
+    frame = frame.drop(columns=nested)
     typed = [name for name in frame if isinstance(frame[name].dtype, pd.ArrowDtype)]
     converted = from_arrow(pa.Table.from_pandas(frame[typed], preserve_index=False))
     return frame.assign(**{name: converted[name] for name in typed})
+
+
+def _is_nested(column: pd.Series) -> bool:
+    return column_kind(column) == "other" and any(isinstance(each, NESTED) for each in column)
 
 
 def _frame(X: Any) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from hetcal.artifacts.artifact import (
     READ_SHARE,
+    Artifact,
     new_row_notes,
     open_artifact,
     score_with_artifact,
@@ -26,6 +27,8 @@ from hetcal.data.splits import Split
 from hetcal.data.table import Table, make_table
 from hetcal.jobs.jobs import Job
 from hetcal.jobs.process import Call, Cancelled
+from hetcal.models.config import ModelInput
+from hetcal.models.images import decode_images
 from hetcal.models.network import NetworkSettings
 from hetcal.models.sandbox import GIB, Limits, confine
 from hetcal.models.scoring import (
@@ -68,7 +71,8 @@ from hetcal.store.workspace import EMBEDDINGS, TableFile, Workspace, workspace_o
 
 READ = 0.5  # share of the work that is done when the table has been read, without its scheme
 PAUSE = 0.1  # seconds between two looks at what another process does
-READING = 600  # seconds that a table may take to be read
+READING = 600  # seconds that a table, an array or an artifact may take to be read,
+SCORING = 6 * 3600  # and that new rows may take to be read and scored
 LIBRARIES, COPIES = 6 * GIB, 4  # memory of a process without a table, and of its table at most
 
 
@@ -118,13 +122,13 @@ def _read_rows(files: Sequence[TableFile], texts: Sequence[str], progress: Progr
     return file_per_role(readings)
 
 
-def read_shut_in(
-    files: Sequence[TableFile], texts: Sequence[str], progress: Progress = silent
-) -> Source:
-    """Read the table of a run, in a process that is given a limit on time and memory for it."""
+def with_limits(
+    seconds: int, function: Callable[..., Any], given: Sequence[Any], progress: Progress = silent
+) -> Any:
+    """Call a function that opens files of strangers, in a process that has limits from then on."""
     memory = LIBRARIES + COPIES * budget()
-    confine(Limits(READING, memory, file_bytes=memory, files=1_024))
-    return read_source(files, texts, progress)
+    confine(Limits(seconds, memory, file_bytes=memory, files=1_024))
+    return function(*given, progress)
 
 
 def find_scheme(
@@ -257,6 +261,11 @@ def _kept_choice(run: StoredRun, table: Table, scores: Scores, settings: Setting
     return None if tried is None else take_rung(chosen_among(tried, asked), asked.take)
 
 
+def open_kept_artifact(path: Path, progress: Progress = silent) -> Artifact:
+    """Open an artifact that is kept under its digest."""
+    return open_artifact(path.read_bytes(), path.parent)
+
+
 def score_file(
     artifact: Path,
     table: Path,
@@ -268,7 +277,7 @@ def score_file(
 
     `arrays` are path and name of those of the new rows, by input; `EMBEDDINGS` is none.
     """
-    opened = open_artifact(artifact.read_bytes(), artifact.parent)
+    opened = open_kept_artifact(artifact)
     reading, scoring = between(progress, 0.0, READ_SHARE), between(progress, READ_SHARE, 1.0)
     rows = one_file(read_file(table, name=name, kinds=opened.kinds, progress=reading))
     files = {each: read_array(path, each, shown) for each, (path, shown) in arrays.items()}
@@ -282,6 +291,14 @@ def score_file(
 def read_array(path: Path, wanted: str, name: str, progress: Progress = silent) -> ArrayFile:
     """Open an array that is kept in a run; what has to be unpacked is put beside it."""
     return open_array(path, wanted, path.parent, name=name)
+
+
+def read_images(
+    paths: pd.Series, images: Path, spec: ModelInput, progress: Progress = silent
+) -> ArrayFile:
+    """Decode the images that a column names in a zip that is kept in a run; put them beside it."""
+    progress(0.0, "Decoding the images")
+    return decode_images(paths, images, spec, images.parent)
 
 
 @dataclass

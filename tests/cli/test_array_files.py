@@ -59,6 +59,20 @@ def test_three_classes_of_images_are_divided_by_a_layer(given):
     assert set(scored["leaf"]) >= {1, 2}
 
 
+def test_one_of_three_classes_is_set_against_the_others_by_its_place_in_their_order(given, capsys):
+    folder, truth = given
+    told = [str(folder / "t.csv"), "--label", "kind", "--split", "split", "--drop-unlabelled"]
+    told += ["--model", str(model_files() / "arrays/kinds.keras"), "--positive", "cow"]
+    told += ["--array", f"image={folder / 'pixels.npz'}", "--array-scale", "255"]
+    told += ["--embeddings", str(folder / "own.npy"), "--max-depth", "1", "--min-leaf", "30"]
+    np.save(folder / "own.npy", truth["facts"].reshape(len(truth["facts"]), -1))
+    assert main(["run", *told, "--out", str(folder / "cow")]) == 0
+    assert "the model's outputs are taken in this order: ant, bee, cow" in capsys.readouterr().err
+    scored = pd.read_parquet(folder / "cow/scored.parquet")
+    expected = truth["kinds predicted"][scored["row"], 2]
+    assert scored["before"].to_numpy() == pytest.approx(expected, abs=1e-6)
+
+
 def test_new_rows_bring_their_own_array(given, capsys):
     folder, truth = given
     scored = pd.read_parquet(folder / "out/scored.parquet")

@@ -255,6 +255,20 @@ def test_text_beyond_the_budget_is_refused_before_it_is_read(written, monkeypatc
     assert "HETCAL_TABLE_GB" in error.remedy
 
 
+@pytest.mark.parametrize("columns", [70_000, 400_000])  # in one block of a file, and in several
+def test_a_table_of_too_many_columns_is_refused_by_its_header(written, columns):
+    error = refusal(written(f"{',x' * columns}\n{',1' * columns}\n"))
+    assert "'people.csv' has" in error.wrong
+    assert "at most 50,000" in error.needed
+
+
+def test_a_parquet_file_of_too_many_columns_is_refused_by_its_footer(parquet_file, monkeypatch):
+    monkeypatch.setattr("hetcal.data.budget.MOST_COLUMNS", 2)
+    table = pa.table({"a": [1], "b": [2], "c": [3]})
+    assert "has 3 columns" in refusal(parquet_file(table)).wrong
+    assert len(read_file(parquet_file(table.drop(["c"]))).frame) == 1
+
+
 @pytest.mark.parametrize("given", ["much", "0", "-1", "nan", "inf"])
 def test_a_budget_that_is_no_number_is_refused_by_its_name(written, monkeypatch, given):
     monkeypatch.setenv("HETCAL_TABLE_GB", given)

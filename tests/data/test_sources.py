@@ -187,7 +187,15 @@ def test_folders_named_by_values_are_columns_as_arrow_reads_them(tmp_path):
     assert "6 files were joined" in source.notes[0]
 
 
-def test_a_column_that_is_both_in_a_file_and_in_its_folder_is_refused(tmp_path):
+def test_a_column_that_repeats_the_name_of_its_folder_is_taken_once(tmp_path):
+    for name, rows in (("year=2023/kind=a b", "1,a b,2023\n"), ("year=2024/kind=c", "2,c,2024\n")):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "part.csv").write_text(f"x,kind,year\n{rows}")
+    found = from_path(tmp_path).frame
+    assert found.to_dict("list") == {"x": [1, 2], "kind": ["a b", "c"], "year": [2023, 2024]}
+
+
+def test_a_column_that_says_another_value_than_its_folder_is_refused(tmp_path):
     for year in ("2023", "2024"):
         (tmp_path / f"year={year}").mkdir()
         (tmp_path / f"year={year}" / "part.csv").write_text("x,year\n1,2\n")

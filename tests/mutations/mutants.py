@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from hetcal.artifacts.artifact import artifact_bytes, open_artifact
+from hetcal.data.array_files import open_array
 from hetcal.data.demo import toy_table
 from hetcal.data.reading import read_file
 from hetcal.data.table import Roles, make_table
@@ -84,8 +85,11 @@ def _with_changed_member(content: bytes, rng: random.Random) -> bytes:
 def sound_files() -> dict[str, bytes]:
     """Return one sound file of each kind."""
     frame = toy_table(300).assign(note=np.resize(["a", "b,c", 'd"e', None], 300))
-    parquet = io.BytesIO()
+    parquet, arrays, lists = io.BytesIO(), io.BytesIO(), io.BytesIO()
     frame.to_parquet(parquet, index=False)
+    values = frame[["x", "score"]].to_numpy()
+    np.savez_compressed(arrays, x=values)
+    pd.DataFrame({"x": list(values)}).to_parquet(lists, index=False)
     table = make_table(toy_table(600), Roles(label="y", score="score", split="split"))
     scoring = ColumnScoring(("score",), "logit")
     scores = score_rows(table.frame, scoring, table.classes, table.digest)
@@ -93,6 +97,8 @@ def sound_files() -> dict[str, bytes]:
     return {
         "csv": frame.to_csv(index=False).encode(),
         "parquet": parquet.getvalue(),
+        "npz": arrays.getvalue(),
+        "lists": lists.getvalue(),
         "partition": done.partition.to_json().encode(),
         "artifact": artifact_bytes(done, scoring),
         "keras": _keras(),
@@ -123,6 +129,11 @@ def _table(path: Path) -> object:
     return read_file(path)
 
 
+def _array(path: Path) -> object:
+    with tempfile.TemporaryDirectory() as directory:
+        return open_array(path, "x", Path(directory))
+
+
 def _partition(path: Path) -> object:
     return Partition.from_json(path.read_bytes().decode("utf-8", "replace"))
 
@@ -140,6 +151,8 @@ def _model(path: Path) -> object:
 DOORS: dict[str, Callable[[Path], object]] = {
     "csv": _table,
     "parquet": _table,
+    "npz": _array,
+    "lists": _array,
     "partition": _partition,
     "artifact": _artifact,
     "keras": _model,

@@ -52,6 +52,9 @@ GIVEN = {
     "logits of both classes": lambda f: tree(
         columns(f), f["churned"], np.log(np.column_stack([1 - f["p"], f["p"]])), split=f["split"]
     ),
+    "a column of lists, which is left out": lambda f: tree(
+        f.assign(lists=[[1, 2]] * len(f)), "churned", "p"
+    ),
     "a dict": lambda f: tree(dict(f.items()), "churned", "p"),
     "an Arrow table": lambda f: tree(pa.Table.from_pandas(f), "churned", "p"),
     "Arrow columns": lambda f: tree(

@@ -32,6 +32,7 @@ def _jobs_in_threads(monkeypatch):
     monkeypatch.setattr(jobs, "keep_ready", lambda rest: None)
     monkeypatch.setattr(jobs, "SOON", PATIENCE)
     monkeypatch.setattr(work, "Call", lambda function, *given: partial(function, *given))
+    monkeypatch.setattr(work, "confine", lambda limits: None)  # of this process, and for good
 
 
 @pytest.fixture(autouse=True)

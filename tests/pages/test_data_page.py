@@ -1,6 +1,7 @@
 """Data: every kind of table file, the roles of columns, and the split."""
 
 import gzip
+from io import BytesIO
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,9 @@ from hetcal.choices import PAPER_FRACTIONS
 from hetcal.data.reading import read_file
 from hetcal.data.splits import ROLES, split_by_fraction
 from hetcal.errors import HetcalError
+from hetcal.store import work
 from hetcal.store.store import Store
 from hetcal.store.workspace import workspace_of
-from pages.shared.flow import compute
 from tests.data.simulated_groups import simulated
 from tests.pages.visit import (
     calm,
@@ -431,16 +432,34 @@ def test_a_path_to_nowhere_is_refused_and_stays_to_be_corrected(path, tmp_path, 
     assert app.text_input(key="data_path").value == path
 
 
-def test_a_packed_table_is_never_unpacked_in_the_server(segments, monkeypatch):
-    def refuse(*given):
-        raise AssertionError("it was read in the server")
+@pytest.fixture
+def limited(monkeypatch):
+    """The limits that processes were given before they opened a file."""
+    found = []
+    monkeypatch.setattr(work, "confine", lambda limits: found.append(limits.seconds))
+    return found
 
-    monkeypatch.setattr(compute, "read_source", refuse)
+
+def test_a_packed_or_very_wide_table_is_read_by_a_process_with_limits(segments, limited):
+    wide = segments.assign(**{f"constant {'x' * 70_000}": 1})
     for name, content in (
         ("people.parquet", segments.to_parquet(index=False)),
         ("people.csv.gz", gzip.compress(csv(segments))),
+        ("people.csv", csv(wide)),
     ):
         assert balance(calm(with_table(content, name)))["rows"].sum() == 2_400
+        assert limited == [work.READING]
+        limited.clear()
+    calm(with_table(segments))
+    assert limited == []
+
+
+def test_packed_embeddings_are_read_by_a_process_with_limits(segments, limited):
+    for save, expected in ((np.save, []), (np.savez, [work.READING])):
+        content = BytesIO()
+        save(content, np.ones((2_400, 2)))
+        calm(upload(with_table(segments), "data_embeddings", "own.npz", content.getvalue()))
+        assert limited == expected
 
 
 def test_names_of_the_user_are_never_read_as_markdown(segments):

@@ -16,6 +16,7 @@ from hetcal.errors import HetcalError
 from hetcal.models.scoring import ColumnScoring
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
+from hetcal.store import work
 from tests.artifacts.repacked import repacked
 from tests.pages.visit import (
     calm,
@@ -87,6 +88,15 @@ def test_an_artifact_comes_back_with_its_numbers(finished, artifact):
     slopes = table_with(app, "slope")["slope"]
     own = [finished.calibrator.pooled_, *finished.calibrator.maps_]
     assert slopes.tolist() == [each.slope for each in own]
+
+
+def test_an_artifact_is_opened_once_by_a_process_with_limits(artifact, monkeypatch):
+    limited = []
+    monkeypatch.setattr(work, "confine", lambda limits: limited.append(limits.seconds))
+    app = calm(upload(open_page("pages/export.py"), "reopen_artifact", "run.zip", artifact))
+    press(app, "Explore this run")
+    assert "AUC after" in metrics(calm(go(app, "pages/results.py")))
+    assert limited == [work.READING]
 
 
 def test_an_artifact_scores_new_rows_bit_for_bit_and_once(segments, finished, artifact, counted):

@@ -159,6 +159,11 @@ def test_a_corrupt_partition_is_refused_and_the_tree_stays(segments, content):
     assert len(table_with(calm(app), "rule")) == 2
 
 
+def test_a_partition_that_takes_long_to_read_is_refused_by_its_size(segments):
+    app = upload(partition_page(segments), "partition_file", "long.json", b"[[]" * 2**21)
+    assert the_error(app).startswith("'long.json' has 6.0 MB. Such a file may have 4 MB here.")
+
+
 def test_a_partition_of_another_table_names_the_column_and_can_be_let_go(segments):
     other = grown(segments.rename(columns={"size": "height"}), ["height"])
     app = go(with_scores(segments), "pages/partition.py")

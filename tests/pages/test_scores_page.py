@@ -1,7 +1,9 @@
 """Scores: from a column, from a Keras model in a child, from a network trained here."""
 
 import json
+import struct
 import zipfile
+import zlib
 from io import BytesIO
 
 import h5py
@@ -11,6 +13,7 @@ import pytest
 import streamlit as st
 from scipy.special import expit, logit
 
+from hetcal.artifacts.archive import zipped
 from hetcal.data.demo import DEMO_NETWORKS
 from hetcal.models.scoring import ColumnScoring
 from hetcal.models.training import TrainedNetwork
@@ -240,6 +243,41 @@ def test_an_array_beside_the_table_is_shown_confirmed_and_scored():
     assert len(score) == 3  # it is still there after the upload is forgotten
     found = [run.result(each) for each in run.kept_results("scores")]
     assert found[0].logit == pytest.approx(x[:, :, 0] @ WEIGHTS + BIAS, abs=1e-5)
+
+
+def test_images_that_a_column_names_are_decoded_from_a_zip_and_scored():
+    frame, rng = model_rows(), np.random.default_rng(2)
+    pixels = rng.integers(0, 256, (len(frame), 3))
+    frame = frame[["label", "split"]].assign(path=[f"{row}.png" for row in range(len(frame))])
+    app = scores_page(frame, MODEL)
+    picture = keras_file(layer("Flatten"), DENSE, shape=(1, 3, 1))
+    app = calm(upload(app, "scores_model", "picture.keras", picture))
+    (kind,) = (each for each in app.segmented_control if each.label == "Rows of the input 'x'")
+    app = kind.set_value("Image files").run()
+    (key,) = (each.key for each in app.file_uploader if each.label.startswith("Zip of"))
+    app = upload(app, key, "some.zip", zipped({"all/0.png": png(pixels[0])}))
+    (column,) = (each for each in app.selectbox if each.label == "Paths of images for 'x'")
+    app = wait_for_jobs(column.select("path").run())
+    assert "The image '1.png' of row 2 cannot be used" in the_error(app)
+    packed = {f"all/{row}.png": png(each) for row, each in enumerate(pixels)}
+    app = calm(wait_for_jobs(upload(app, key, "all.zip", zipped(packed))))
+    assert table_with(app, "shape of a row")["numbers"][0] == "uint8, 0 to 255"
+    next(each for each in app.radio if each.label == "Numbers for the input 'x'").set_value(255.0)
+    app = in_this_order(app.run()).check().run()
+    app = calm(wait_for_jobs(press(app, "Score the rows")))
+    run = the_run(app)
+    (found,) = (run.result(each) for each in run.kept_results("scores"))
+    assert found.logit == pytest.approx(pixels / 255 @ WEIGHTS + BIAS, abs=1e-5)
+
+
+def png(row):
+    """A grey picture of one row, by the format's own description."""
+    head = b"IHDR" + struct.pack(">IIBBBBB", len(row), 1, 8, 0, 0, 0, 0)
+    parts = head, b"IDAT" + zlib.compress(bytes([0, *row])), b"IEND"
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(part) - 4) + part + struct.pack(">I", zlib.crc32(part))
+        for part in parts
+    )
 
 
 def npy(values):

@@ -10,11 +10,12 @@ from hetcal import Roles, Settings, make_table, scores_from_column
 from hetcal.data.demo import toy_table
 from hetcal.errors import JobError
 from hetcal.jobs.jobs import Jobs
+from hetcal.jobs.process import Call
 from hetcal.runs.fitting import ensemble_rows
 from hetcal.runs.run import split_table
 from hetcal.store.store import Store
-from hetcal.store.work import find_scheme, kept_call
-from tests.jobs.work import many_numbers
+from hetcal.store.work import find_scheme, kept_call, with_limits
+from tests.jobs.work import endless, many_numbers
 
 ROWS = 1_000
 MOMENTS = 10
@@ -91,3 +92,11 @@ def test_work_for_a_run_that_was_deleted_meanwhile_leaves_no_folder(jobs, tmp_pa
     job.wait()
     assert not run.folder.exists()
     assert Store(tmp_path).all() == []
+
+
+def test_a_process_that_opens_a_file_without_end_is_ended_in_its_time(tmp_path):
+    call, begun = Call(with_limits, 1, endless, (tmp_path / "seen",)), time.monotonic()
+    with pytest.raises(JobError, match="out of memory or time"):
+        call(lambda done, words: None)
+    assert (tmp_path / "seen").exists()
+    assert time.monotonic() - begun < 20

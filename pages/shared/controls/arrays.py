@@ -1,13 +1,15 @@
-"""Arrays beside the table that a model reads: upload, look, and confirm their order."""
+"""Arrays and images beside the table that a model reads: upload, look, confirm their order."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import streamlit as st
 
 from hetcal.data.array_files import ArrayFile, in_axes, require_rows
-from hetcal.data.columns import row_count
+from hetcal.data.columns import column_kind, row_count
 from hetcal.models.config import ModelInput
 from hetcal.models.file import ModelFile
+from hetcal.models.images import takes_images
 from hetcal.models.inputs import (
     ArrayInput,
     InputColumns,
@@ -23,6 +25,7 @@ from pages.shared.state import current_run, keep_file, kept, told_next, workspac
 
 AS_IS, BYTES = "As they are", 255.0
 FILES = ["npy", "npz", "parquet"]
+ARRAY, IMAGES = "An array", "Image files"
 
 
 def takes_array(spec: ModelInput, flow: Flow) -> bool:
@@ -54,16 +57,17 @@ def array_controls(model: ModelFile, flow: Flow) -> tuple[ArrayInput, ...] | Non
 def _array(model: ModelFile, spec: ModelInput, flow: Flow) -> ArrayInput | None:
     taken = in_axes(spec.shape or (spec.width,))
     key = f"scores_array {model.digest} {spec.name}"
-    st.file_uploader(
-        f"Array for the input '{plain(spec.name)}': rows of {taken}",
-        FILES,
-        help="A .npy or .npz file, or a Parquet file with a column of lists: one row for each row "
-        "of the table. Of several arrays in a file, the one with the name of the input is used.",
-        key=f"{key} file",
-        on_change=_uploaded,
-        args=(key,),
-    )
-    file = _opened(model, spec, key)
+    kind = ARRAY
+    if takes_images(spec):
+        kind = st.segmented_control(
+            f"Rows of the input '{plain(spec.name)}'",
+            [ARRAY, IMAGES],
+            default=ARRAY,
+            required=True,
+            **kept(f"{key} kind"),
+        )
+    ask = _array_file if kind == ARRAY else _image_files
+    file = ask(spec, key, flow) or _scored_with(model, spec)
     if file is None:
         return None
     given = ArrayInput(spec.name, file)
@@ -100,8 +104,46 @@ def _array(model: ModelFile, spec: ModelInput, flow: Flow) -> ArrayInput | None:
     return replace(given, scale=scale)
 
 
+def _array_file(spec: ModelInput, key: str, flow: Flow) -> ArrayFile | None:
+    st.file_uploader(
+        f"Array for the input '{plain(spec.name)}': rows of {in_axes(spec.shape or (spec.width,))}",
+        FILES,
+        help="A .npy or .npz file, or a Parquet file with a column of lists: one row for each row "
+        "of the table. Of several arrays in a file, the one with the name of the input is used.",
+        key=f"{key} file",
+        on_change=_uploaded,
+        args=(key,),
+    )
+    path, name = _kept(key)
+    return None if path is None else compute.array_of(path, spec.name, name)
+
+
+def _image_files(spec: ModelInput, key: str, flow: Flow) -> ArrayFile | None:
+    left, right = st.columns(2)
+    frame = flow.source.frame
+    column = left.selectbox(
+        f"Paths of images for '{plain(spec.name)}'",
+        [name for name in frame.columns if column_kind(frame[name]) == "category"],
+        None,
+        placeholder="choose a column",
+        help="Each row holds the path of its image in the zip.",
+        **kept(f"{key} column"),
+    )
+    right.file_uploader(
+        f"Zip of PNG or JPEG files of {in_axes(spec.shape[:2])} pixels",
+        ["zip"],
+        key=f"{key} images file",
+        on_change=_uploaded,
+        args=(f"{key} images",),
+    )
+    path, _ = _kept(f"{key} images")
+    if path is None or column is None:
+        return None
+    return compute.images_of(flow.source, column, path, spec)
+
+
 def _uploaded(key: str) -> None:
-    """Keep an array in the run; the one before stays where the upload is taken back."""
+    """Keep a file in the run; the one before stays where the upload is taken back."""
     file = st.session_state[f"{key} file"]
     if file is not None:
         with told_next():
@@ -109,11 +151,14 @@ def _uploaded(key: str) -> None:
             st.session_state[key] = current_run().id, path, file.name
 
 
-def _opened(model: ModelFile, spec: ModelInput, key: str) -> ArrayFile | None:
-    """Return the array that was uploaded for an input, or with which the rows were scored."""
-    run, path, name = st.session_state.get(key, (None, None, None))
-    if run == current_run().id:
-        return compute.array_of(path, spec.name, name)
+def _kept(key: str) -> tuple[Path | None, str]:
+    """Return path and name of a file that was uploaded for this run."""
+    run, path, name = st.session_state.get(key, (None, None, ""))
+    return (path, name) if run == current_run().id else (None, "")
+
+
+def _scored_with(model: ModelFile, spec: ModelInput) -> ArrayFile | None:
+    """Return the array with which the rows were scored; its upload may be forgotten."""
     scoring = workspace().scoring
     if not isinstance(scoring, ModelScoring) or scoring.model.digest != model.digest:
         return None

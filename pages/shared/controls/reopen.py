@@ -45,7 +45,10 @@ def reopen_artifact() -> None:
     run = _kept(file)
     path = run.keep_file(file.getvalue())
     try:
-        artifact = artifact_of(path)
+        artifact = artifact_of(path, run)
+    except Unfinished as unfinished:
+        show_job(unfinished.job)
+        return
     except HetcalError as error:
         show_error(error)
         return

@@ -39,6 +39,7 @@ from hetcal.models.steps import (
 )
 from hetcal.store.keys import scores_key
 from pages.shared.controls.arrays import array_controls, takes_array
+from pages.shared.controls.uploads import text_of
 from pages.shared.display.messages import plain, show_error
 from pages.shared.display.progress import show_job
 from pages.shared.display.widgets import chart
@@ -222,7 +223,7 @@ def _steps_of_file() -> dict[str, Asked] | None:
     )
     if file is None:
         return None
-    return steps_from_text(file.getvalue().decode("utf-8-sig", "replace"), file.name)
+    return steps_from_text(text_of(file), file.name)
 
 
 def _steps_by_column(

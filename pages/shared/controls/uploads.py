@@ -35,6 +35,8 @@ from pages.shared.state import (
     workspace,
 )
 
+LONGEST_TEXT = 4 * 2**20
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -99,12 +101,23 @@ def loaded_partition() -> None:
     if file is None:
         return
     try:
-        partition = Partition.from_json(file.getvalue().decode("utf-8", "replace"))
+        partition = Partition.from_json(text_of(file))
     except HetcalError as error:
         show_error(error)
         return
     update(partition=partition)
     run_again()
+
+
+def text_of(file: Any) -> str:
+    """Return a text that is read at once; a long one would hold up all who use the server."""
+    if file.size > LONGEST_TEXT:
+        raise HetcalError(
+            f"'{file.name}' has {file.size / 2**20:,.1f} MB.",
+            f"Such a file may have {LONGEST_TEXT // 2**20} MB here.",
+            "Choose another file, or give this one to the command line: python -m hetcal run.",
+        )
+    return str(file.getvalue().decode("utf-8-sig", "replace"))
 
 
 def _read(draft: Draft) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from hetcal.arrays import Ints
 from hetcal.artifacts.archive import SavedCells
-from hetcal.artifacts.artifact import Artifact, open_artifact
+from hetcal.artifacts.artifact import Artifact
 from hetcal.artifacts.saved_run import SavedRun, saved_run
 from hetcal.calibrators.class_calibrator import ClassCalibrator
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
@@ -20,8 +20,9 @@ from hetcal.data.reading import Source
 from hetcal.data.scores import Scores, require_ranking
 from hetcal.data.splits import Split
 from hetcal.data.table import Roles, Table, make_table
-from hetcal.data.text import is_gzip, is_parquet
+from hetcal.data.text import is_simple
 from hetcal.jobs.jobs import Job, Work
+from hetcal.models.config import ModelInput
 from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
 from hetcal.models.trial import try_scales
 from hetcal.partitions.partition import Leaf, Partition, leaf_table
@@ -49,23 +50,28 @@ from hetcal.store.keys import (
 )
 from hetcal.store.store import StoredRun
 from hetcal.store.work import (
+    READING,
+    SCORING,
     ChooseAhead,
     ScoreRows,
     ahead_call,
     find_scheme,
     kept_call,
+    open_kept_artifact,
     read_array,
-    read_shut_in,
+    read_images,
     read_source,
     score_file,
+    with_limits,
 )
+from hetcal.store.workspace import EMBEDDINGS
 from pages.shared.flow.cache import cached
 from pages.shared.jobs import begin_ahead, found_beside
 from pages.shared.state import TableFile
 
 # What takes less than about half a second is done at once; more is done beside the pages.
 READ_IN_PLACE = 8 * 2**20  # bytes
-CHECKED_IN_PLACE = 2_000_000  # cells of a table
+CHECKED_IN_PLACE, COLUMNS_IN_PLACE = 2_000_000, 2_000  # cells and columns of a table
 PASSED_IN_PLACE = 1_000_000  # rows, or rows by classes
 FITTED_IN_PLACE = 20_000  # rows by classes
 CHOOSING_JOB, FITTING_JOB = "Choosing a scheme", "Fitting the scheme"
@@ -74,11 +80,18 @@ CHOOSING_JOB, FITTING_JOB = "Choosing a scheme", "Fitting the scheme"
 def is_light(files: tuple[TableFile, ...]) -> bool:
     """Whether a table is read in a moment: a little text, which cannot unpack to more."""
     try:
-        paths = [each.path for each in files]
-        packed = any(path.is_dir() or is_parquet(path) or is_gzip(path) for path in paths)
-        return not packed and sum(path.stat().st_size for path in paths) <= READ_IN_PLACE
+        if any(each.path.is_dir() for each in files):
+            return False
+        test = {EMBEDDINGS: is_plain}
+        simple = all(test.get(each.role, is_simple)(each.path) for each in files)
+        return simple and sum(each.path.stat().st_size for each in files) <= READ_IN_PLACE
     except (OSError, ValueError):
         return True  # reading it says what is wrong with the path
+
+
+def is_small(frame: pd.DataFrame) -> bool:
+    """Whether all columns are looked at in a moment."""
+    return frame.size <= CHECKED_IN_PLACE and frame.shape[1] <= COLUMNS_IN_PLACE
 
 
 @cached
@@ -94,14 +107,14 @@ def source_of(
     key, name = table_key(files, texts), f"Reading {', '.join(each.name for each in files)}"
 
     def work(run: StoredRun) -> Work:
-        return kept_call(run, key, read_shut_in, files, texts)
+        return kept_call(run, key, with_limits, READING, read_source, (files, texts))
 
     return found_beside(key, name, work, _run)
 
 
 @cached
 def columns_of(source: Source, _progress: Progress = silent) -> pd.DataFrame:
-    if source.frame.size <= CHECKED_IN_PLACE:
+    if is_small(source.frame):
         return describe_columns(source.frame, _progress)
     key, frame = key_of("columns", source.digest), source.frame
     return found_beside(
@@ -130,7 +143,7 @@ def findings_of(
     table: Table, settings: Settings, _progress: Progress = silent
 ) -> tuple[Finding, ...]:
     split = split_of(table, settings)
-    if table.frame.size <= CHECKED_IN_PLACE:
+    if is_small(table.frame):
         return check_table(table, split, _progress)
     key = key_of("findings", table.digest, settings)
     return found_beside(
@@ -167,9 +180,23 @@ def array_of(path: Path, wanted: str, name: str) -> ArrayFile:
     """Open an array beside the table; what is packed or large is read beside the pages."""
     if is_plain(path) and path.stat().st_size <= READ_IN_PLACE:
         return read_array(path, wanted, name)
-    key = key_of("array", path.name, wanted, name)
+    key, given = key_of("array", path.name, wanted, name), (path, wanted, name)
     return found_beside(
-        key, f"Reading {name}", lambda run: kept_call(run, key, read_array, path, wanted, name)
+        key,
+        f"Reading {name}",
+        lambda run: kept_call(run, key, with_limits, READING, read_array, given),
+    )
+
+
+@cached
+def images_of(source: Source, column: str, images: Path, spec: ModelInput) -> ArrayFile:
+    """Decode the images of a zip that a column of the table names, for an input of a model."""
+    key = key_of("images", source.digest, column, images.name, spec.name, spec.shape)
+    given = source.frame[column], images, spec
+    return found_beside(
+        key,
+        "Decoding the images",
+        lambda run: kept_call(run, key, with_limits, READING, read_images, given),
     )
 
 
@@ -405,9 +432,15 @@ def curves_of(key: object, _run: Run | SavedRun) -> Curves:
 
 
 @cached
-def artifact_of(path: Path) -> Artifact:
-    """Open an artifact that is kept under its digest."""
-    return open_artifact(path.read_bytes(), path.parent)
+def artifact_of(path: Path, _run: StoredRun | None = None) -> Artifact:
+    """Open an artifact of this run, or of one that begins: the zip of a stranger, so beside."""
+    key = key_of("artifact", path.name)
+    return found_beside(
+        key,
+        "Opening the artifact",
+        lambda run: kept_call(run, key, with_limits, READING, open_kept_artifact, (path,)),
+        _run,
+    )
 
 
 @cached
@@ -422,5 +455,8 @@ def scored_by_artifact(
     given = artifact, table, name, arrays
     key = key_of("scored", artifact.name, table.name, name, arrays)
     return found_beside(
-        key, f"Scoring {name}", lambda run: kept_call(run, key, score_file, *given), _run
+        key,
+        f"Scoring {name}",
+        lambda run: kept_call(run, key, with_limits, SCORING, score_file, given),
+        _run,
     )

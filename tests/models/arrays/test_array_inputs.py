@@ -1,6 +1,7 @@
 """Inputs of any rank: what models make of arrays beside the table, next to Keras itself."""
 
 import os
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -160,6 +161,32 @@ def test_only_images_below_the_folder_are_read(folder, models, tmp_path):
     (steps,) = models["steps"].inputs
     with pytest.raises(ModelError, match="takes rows of 6 × 3"):
         decode_images(pd.Series(["x.png"], name="path"), files, steps, tmp_path)
+
+
+def test_only_files_of_a_zip_are_read_from_it(folder, models, tmp_path):
+    (spec,) = models["image"].inputs
+    image = (folder / "files/0.png").read_bytes()
+    with zipfile.ZipFile(tmp_path / "some.zip", "w") as archive:
+        archive.writestr("all/0.png", image)
+        archive.writestr("all/long.png", bytes(40 * 2**20), zipfile.ZIP_DEFLATED)
+        archive.writestr("all/table.png", "a,b")
+        archive.writestr("all/changed.png", image)
+    content = (tmp_path / "some.zip").read_bytes()
+    at = content.rindex(image)
+    changed = content[: at + 20] + bytes([content[at + 20] ^ 1]) + content[at + 21 :]
+    (tmp_path / "some.zip").write_bytes(changed)
+    (tmp_path / "none.zip").write_bytes(content[:200])
+    for name, file, why in (
+        ("../some.zip", "some.zip", "no such file"),
+        ("/etc/passwd", "some.zip", "no such file"),
+        ("", "some.zip", "no such file|neither PNG"),
+        ("long.png", "some.zip", "more than 32 MB"),
+        ("all/table.png", "some.zip", "neither PNG nor JPEG"),
+        ("changed.png", "some.zip", "damaged or encrypted"),
+        ("0.png", "none.zip", "neither a folder nor a zip"),
+    ):
+        with pytest.raises(TableError, match=why):
+            decode_images(pd.Series([name], name="path"), tmp_path / file, spec, tmp_path)
 
 
 def test_an_array_without_a_name_is_for_the_one_input_that_takes_arrays(models):

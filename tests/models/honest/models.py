@@ -371,12 +371,15 @@ def precise(keras):
         model.quantize(mode)
         return model
 
+    adapted = matrix(keras, lambda x: body(x, lora_rank=2))
+    adapted.layers[1].lora_kernel_b.assign(np.ones((2, 8)))
     ids = keras.Input((1,), name="city", dtype="int32")
     small = keras.Model(ids, chance(keras, layers.Flatten()(layers.Embedding(CITIES, 8)(ids))))
     small.quantize("int8")
     return {
         "half": matrix(keras, lambda x: body(x, dtype="mixed_float16")),
         "brain": matrix(keras, lambda x: body(x, dtype="mixed_bfloat16")),
+        "lora": adapted,
         "double": matrix(keras, lambda x: body(x, dtype="float64")),
         "int8": quantised("int8"),
         "int4": quantised("int4"),

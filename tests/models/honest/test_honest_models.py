@@ -1,6 +1,7 @@
 """Honest models of many kinds, scanned, scored in the sandbox and compared with Keras itself."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -70,7 +71,7 @@ class Waiting:
         return self.directory
 
     def close(self):
-        pass
+        shutil.rmtree(self.directory)
 
 
 @pytest.fixture(scope="module")
