@@ -24,6 +24,7 @@ from hetcal.data.reading import Source, file_per_role, from_path, one_file, read
 from hetcal.data.scores import Scores
 from hetcal.data.splits import Split
 from hetcal.data.table import Table, make_table
+from hetcal.exports.export import Export, make_exports
 from hetcal.jobs.process import Call
 from hetcal.models.network import NetworkSettings
 from hetcal.models.sandbox import GIB, Limits, confine
@@ -224,6 +225,14 @@ def score_file(
     opened, notes = with_arrays(opened, files, len(rows.frame))
     scored = score_with_artifact(opened, rows.frame, rows.digest, scoring)
     return scored, [*rows.notes, *notes, *new_row_notes(opened, rows.frame, scored)]
+
+
+def export_file(
+    artifact: Path, formats: Sequence[str], progress: Progress = silent
+) -> tuple[Export, ...]:
+    """Export an artifact that is kept under its digest."""
+    opened = open_artifact(artifact.read_bytes(), artifact.parent)
+    return make_exports(opened, formats, progress)
 
 
 def read_array(path: Path, wanted: str, name: str, progress: Progress = silent) -> ArrayFile:

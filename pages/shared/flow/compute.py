@@ -20,6 +20,7 @@ from hetcal.data.scores import Scores, require_ranking
 from hetcal.data.splits import Split
 from hetcal.data.table import Roles, Table, make_table
 from hetcal.data.text import is_gzip, is_parquet
+from hetcal.exports.export import Export
 from hetcal.jobs.jobs import Work
 from hetcal.models.scoring import ColumnScoring, ModelScoring, score_rows
 from hetcal.models.trial import try_scales
@@ -48,6 +49,7 @@ from hetcal.store.keys import (
 from hetcal.store.store import StoredRun
 from hetcal.store.work import (
     ScoreRows,
+    export_file,
     find_scheme,
     kept_call,
     read_array,
@@ -376,4 +378,13 @@ def scored_by_artifact(
     key = key_of("scored", artifact.name, table.name, name, arrays)
     return found_beside(
         key, f"Scoring {name}", lambda run: kept_call(run, key, score_file, *given), _run
+    )
+
+
+@cached
+def exports_of(artifact: Path, formats: tuple[str, ...]) -> tuple[Export, ...]:
+    """Export an artifact that is kept under its digest; each file is compared with it."""
+    key = key_of("export", artifact.name, formats)
+    return found_beside(
+        key, "Making exports", lambda run: kept_call(run, key, export_file, artifact, formats)
     )

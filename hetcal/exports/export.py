@@ -1,0 +1,127 @@
+"""Exports that prove themselves: made from an artifact, compared with it, then given out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from hetcal.artifacts.artifact import Artifact
+from hetcal.choices import EXPORTS, MANY_TREES, plain_name
+from hetcal.errors import ExportError, did_you_mean
+from hetcal.exports import python_file
+from hetcal.exports.about import about
+from hetcal.exports.proof import ROWS, Parity, difficult_rows, expected_rows
+from hetcal.exports.recipe import Document, layer_of, recipe
+from hetcal.progress import Progress, silent
+
+MOST_BYTES = 64 * 2**20  # of a file that people can still open
+
+
+@dataclass(frozen=True)
+class Export:
+    """One file that was compared with the artifact it is made of."""
+
+    format: str
+    name: str  # of the file
+    content: bytes
+    parity: Parity
+    use: tuple[str, ...]  # lines
+
+    @property
+    def size_words(self) -> str:
+        """The size of the file for a person."""
+        kilobytes = len(self.content) / 1_000
+        return f"{kilobytes:,.0f} kB" if kilobytes < 10_000 else f"{kilobytes / 1_000:,.0f} MB"
+
+
+@dataclass(frozen=True)
+class _Material:
+    """What every format is made of."""
+
+    artifact: Artifact
+    document: Document
+    rows: pd.DataFrame
+    expected: pd.DataFrame
+
+    def about(self, use: Sequence[str], cannot: Sequence[str]) -> Document:
+        return about(self.artifact, self.document, self.rows, self.expected, use, cannot)
+
+
+def make_exports(
+    artifact: Artifact, formats: Sequence[str], progress: Progress = silent, rows: int = ROWS
+) -> tuple[Export, ...]:
+    """Make files of these formats, each compared with the artifact in a fresh process.
+
+    Parameters
+    ----------
+    artifact : Artifact
+        What is exported.
+    formats : sequence of str
+        Some of `hetcal.choices.EXPORTS`.
+    rows : int
+        How many rows are compared.
+
+    Raises
+    ------
+    ExportError
+        When a format cannot hold the calibration, or would not give the same probabilities.
+    """
+    for each in formats:
+        refuse(artifact, each)
+    document = recipe(artifact)
+    progress(0.0, "Drawing rows to compare")
+    drawn = difficult_rows(document, rows)
+    material = _Material(artifact, document, drawn, expected_rows(artifact, document, drawn))
+    made = []
+    for i, each in enumerate(formats):
+        progress(i / len(formats), f"Making and checking {each}")
+        made.append(_python(material))
+    return tuple(made)
+
+
+def refuse(artifact: Artifact, format: str) -> None:
+    """Raise `ExportError` where a format cannot hold the calibration of an artifact."""
+    if format not in EXPORTS:
+        raise ExportError(
+            f"There is no export called '{format}'.",
+            f"It has to be one of {', '.join(EXPORTS)}.",
+            did_you_mean(format, EXPORTS),
+        )
+    layer = layer_of(artifact)
+    if layer is not None:
+        raise ExportError(
+            f"The leaves of this run are made of units of the network's layer '{layer}'.",
+            f"The format '{format}' reads columns, and does not run the network.",
+            "Score with the artifact (`hetcal score`), or divide the rows by columns.",
+        )
+
+
+def rung_that_fits(artifact: Artifact) -> str:
+    """Name the best rung of the ladder without many trees, and what it costs, in a sentence."""
+    ladder = None if artifact.choice is None else artifact.choice.candidates
+    if ladder is None:
+        return "Choose a scheme of one tree, or curves."
+    fits = ladder[~ladder["name"].isin(MANY_TREES)].sort_values("lift", kind="stable")
+    best, used = fits.iloc[-1], ladder[ladder["chosen"]].iloc[0]
+    price = used["lift"] - best["lift"]
+    return (
+        f"Take the rung '{plain_name(best['name'])}' (--take {best['name']!r}): its lift was "
+        f"{best['lift']:+.4f}, {abs(price):.4f} {'less' if price > 0 else 'more'} than this."
+    )
+
+
+def _python(material: _Material) -> Export:
+    use = python_file.use(material.document)
+    content = python_file.python_file(material.document, material.about(use, python_file.CANNOT))
+    _require_size(content, "python", material.artifact)
+    parity = python_file.check(content, material.document, material.rows, material.expected)
+    return Export("python", python_file.NAME, content, parity, tuple(use))
+
+
+def _require_size(content: bytes, format: str, artifact: Artifact) -> None:
+    if len(content) > MOST_BYTES:
+        raise ExportError(
+            f"The file would have {len(content) / 2**20:,.0f} MB.",
+            f"A file of the format '{format}' has at most {MOST_BYTES // 2**20} MB.",
+            rung_that_fits(artifact),
+        )

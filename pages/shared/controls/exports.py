@@ -1,0 +1,68 @@
+"""Exports to other systems: choose formats, see size and parity, download."""
+
+import streamlit as st
+
+from hetcal.artifacts.artifact import artifact_bytes
+from hetcal.choices import EXPORTS
+from hetcal.errors import HetcalError
+from hetcal.exports.export import Export
+from hetcal.runs.run import Run
+from pages.shared.display.messages import plain, show_error
+from pages.shared.display.progress import offer_again, show_job
+from pages.shared.display.widgets import downloads
+from pages.shared.flow.compute import exports_of
+from pages.shared.flow.flow import Flow
+from pages.shared.jobs import Unfinished
+from pages.shared.state import current_run
+
+FORMATS = {
+    "python": "Python: one file that needs no library",
+}
+ASKED = "exports_asked"  # what was asked for, and of which run
+
+
+def offer_exports(flow: Flow) -> None:
+    """Let the user choose formats, and offer each file once it was compared with the artifact."""
+    st.subheader("For other systems", anchor=False)
+    st.markdown(
+        "The calibrated model in a format that runs without hetcal. Every file is run in a fresh "
+        "process on 20,000 difficult rows, and offered only if it gives the artifact's "
+        "probabilities."
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.multiselect(
+            "Formats", EXPORTS, EXPORTS[:1], format_func=FORMATS.get, key="export_formats"
+        )
+        pressed = st.button(
+            "Make and check", icon=":material/fact_check:", disabled=not chosen, key="export_make"
+        )
+    wanted = flow.whole.digest, tuple(chosen)
+    if pressed:
+        st.session_state[ASKED] = wanted
+    if st.session_state.get(ASKED) == wanted:
+        _make(flow.whole, flow, wanted[1])
+
+
+def _make(run: Run, flow: Flow, formats: tuple[str, ...]) -> None:
+    try:
+        kept = current_run().keep_file(artifact_bytes(run, flow.workspace.scoring))
+        made = exports_of(kept, formats)
+    except Unfinished as unfinished:
+        show_job(unfinished.job)
+        return
+    except HetcalError as error:
+        show_error(error)
+        if isinstance(error.__cause__, Unfinished):
+            offer_again(error.__cause__.job)
+        return
+    for each in made:
+        _show(each)
+
+
+def _show(made: Export) -> None:
+    with st.container(border=True):
+        st.markdown(f"**{plain(made.name)}** · {made.size_words}")
+        parity = f"Compared with the artifact: {plain(made.parity.words)}."
+        st.caption(f":material/check: {parity}")
+        st.code("\n".join(made.use), language=None, wrap_lines=True)
+        downloads({made.name: lambda: made.content}, key="export")
