@@ -77,8 +77,11 @@ RUNG_OPTIONS = ", ".join(map(optional_name, RUNGS))
 MANY_TREES = ("forest", "boosted", "stacked")
 """Schemes of hundreds of trees, which not every export can hold."""
 
-EXPORTS = ("python",)
+EXPORTS = ("python", "sql")
 """Formats of exports."""
+
+DIALECTS = ("ansi", "postgresql", "duckdb", "sqlite", "bigquery", "spark")
+"""Dialects of SQL that exports are written in."""
 
 Scale = Literal["standardise", "min-max"]
 SCALES: tuple[Scale, ...] = ("standardise", "min-max")

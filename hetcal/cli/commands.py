@@ -17,6 +17,7 @@ import pandas as pd
 from hetcal.choices import (
     CALIBRATORS,
     CLASS_CALIBRATORS,
+    DIALECTS,
     RUNG_OPTIONS,
     RUNGS,
     SCALES,
@@ -261,9 +262,15 @@ def export_command(options: argparse.Namespace) -> None:
     require_artifact(options.artifact)
     one = options.out.suffix != "" and not options.out.is_dir()
     (require_file if one else require_folder)(options.out)
+    _refuse_useless("dialect", options.dialect and "sql" not in options.to, "no SQL is written")
     with tempfile.TemporaryDirectory() as directory, progress_line(sys.stderr) as told:
         data, key = options.artifact.read_bytes(), key_of(options.key)
-        made = make_exports(open_artifact(data, Path(directory), key), options.to, told)
+        made = make_exports(
+            open_artifact(data, Path(directory), key),
+            options.to,
+            options.dialect or DIALECTS[:1],
+            told,
+        )
     if one and len(made) > 1:
         raise HetcalError(
             f"The output '{options.out}' is one file, and {len(made)} are to be written.",

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from hetcal.choices import (
     CALIBRATORS,
     CLASS_CALIBRATORS,
+    DIALECTS,
     EXPORTS,
     PAPER_FRACTIONS,
     RUNG_OPTIONS,
@@ -481,6 +482,12 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         required=True,
         metavar="F1,F2,…",
         help=f"formats: {', '.join(EXPORTS)}; required",
+    )
+    add(
+        "--dialect",
+        type=names,
+        metavar="D1,D2,…",
+        help=f"dialects of SQL: {', '.join(DIALECTS)}; default: {DIALECTS[0]}",
     )
     add(
         "--out",

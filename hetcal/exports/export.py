@@ -6,15 +6,15 @@ from dataclasses import dataclass
 import pandas as pd
 
 from hetcal.artifacts.artifact import Artifact
-from hetcal.choices import EXPORTS, MANY_TREES, plain_name
+from hetcal.choices import DIALECTS, EXPORTS, MANY_TREES, plain_name
 from hetcal.errors import ExportError, did_you_mean
-from hetcal.exports import python_file
+from hetcal.exports import python_file, sql
 from hetcal.exports.about import about
 from hetcal.exports.proof import ROWS, Parity, difficult_rows, expected_rows
-from hetcal.exports.recipe import Document, layer_of, recipe
+from hetcal.exports.recipe import Document, layer_of, recipe, trees_of
 from hetcal.progress import Progress, silent
 
-MOST_BYTES = 64 * 2**20  # of a file that people can still open
+MOST_BYTES = {"python": 64 * 2**20, "sql": 1_000_000}  # what people and databases can still open
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,11 @@ class _Material:
 
 
 def make_exports(
-    artifact: Artifact, formats: Sequence[str], progress: Progress = silent, rows: int = ROWS
+    artifact: Artifact,
+    formats: Sequence[str],
+    dialects: Sequence[str] = DIALECTS[:1],
+    progress: Progress = silent,
+    rows: int = ROWS,
 ) -> tuple[Export, ...]:
     """Make files of these formats, each compared with the artifact in a fresh process.
 
@@ -58,6 +62,8 @@ def make_exports(
         What is exported.
     formats : sequence of str
         Some of `hetcal.choices.EXPORTS`.
+    dialects : sequence of str
+        Some of `hetcal.choices.DIALECTS`: a file of SQL is written for each.
     rows : int
         How many rows are compared.
 
@@ -67,19 +73,21 @@ def make_exports(
         When a format cannot hold the calibration, or would not give the same probabilities.
     """
     for each in formats:
-        refuse(artifact, each)
+        _refuse(artifact, each)
     document = recipe(artifact)
+    if "sql" in formats:
+        _refuse_sql(artifact, document, dialects)
     progress(0.0, "Drawing rows to compare")
     drawn = difficult_rows(document, rows)
     material = _Material(artifact, document, drawn, expected_rows(artifact, document, drawn))
     made = []
     for i, each in enumerate(formats):
         progress(i / len(formats), f"Making and checking {each}")
-        made.append(_python(material))
+        made += [_python(material)] if each == "python" else _sql(material, dialects)
     return tuple(made)
 
 
-def refuse(artifact: Artifact, format: str) -> None:
+def _refuse(artifact: Artifact, format: str) -> None:
     """Raise `ExportError` where a format cannot hold the calibration of an artifact."""
     if format not in EXPORTS:
         raise ExportError(
@@ -118,10 +126,39 @@ def _python(material: _Material) -> Export:
     return Export("python", python_file.NAME, content, parity, tuple(use))
 
 
-def _require_size(content: bytes, format: str, artifact: Artifact) -> None:
-    if len(content) > MOST_BYTES:
+def _sql(material: _Material, dialects: Sequence[str]) -> list[Export]:
+    made = []
+    for dialect in dialects:
+        use = sql.use(dialect)
+        content = sql.sql_file(material.document, material.about(use, sql.CANNOT), dialect)
+        _require_size(content, "sql", material.artifact)
+        given = material.document, dialect, material.rows, material.expected
+        parity = sql.check(content, *given)
+        made.append(Export("sql", f"calibrated_{dialect}.sql", content, parity, tuple(use)))
+    return made
+
+
+def _refuse_sql(artifact: Artifact, document: Document, dialects: Sequence[str]) -> None:
+    for each in dialects:
+        if each not in DIALECTS:
+            raise ExportError(
+                f"There is no dialect of SQL called '{each}'.",
+                f"It has to be one of {', '.join(DIALECTS)}.",
+                did_you_mean(each, DIALECTS),
+            )
+    if len(trees_of(document)) > len(document["steps"]):
         raise ExportError(
-            f"The file would have {len(content) / 2**20:,.0f} MB.",
-            f"A file of the format '{format}' has at most {MOST_BYTES // 2**20} MB.",
+            f"The scheme sends every row through {len(trees_of(document)):,} trees.",
+            "A file of SQL holds one map, one tree, or curves.",
+            rung_that_fits(artifact),
+        )
+
+
+def _require_size(content: bytes, format: str, artifact: Artifact) -> None:
+    most = MOST_BYTES[format]
+    if len(content) > most:
+        raise ExportError(
+            f"The file would have {len(content) / 1e6:,.1f} MB.",
+            f"A file of the format '{format}' has at most {most / 1e6:,.0f} MB.",
             rung_that_fits(artifact),
         )

@@ -24,6 +24,7 @@ from hetcal.artifacts.artifact import (
 )
 from hetcal.artifacts.report import scored_table
 from hetcal.artifacts.saved_run import SavedRun, saved_run
+from hetcal.choices import DIALECTS
 from hetcal.data.checks import Finding
 from hetcal.data.columns import counted
 from hetcal.data.table import Table
@@ -226,7 +227,13 @@ class FinishedRun:
         write_file(target, self._data)
         return target
 
-    def export(self, to: str | Sequence[str], path: str | PathLike[str]) -> tuple[Export, ...]:
+    def export(
+        self,
+        to: str | Sequence[str],
+        path: str | PathLike[str],
+        *,
+        dialect: str | Sequence[str] = DIALECTS[0],
+    ) -> tuple[Export, ...]:
         """Write the calibrated model in formats of other systems.
 
         Every file is compared with the artifact in a fresh process before it is written.
@@ -237,6 +244,8 @@ class FinishedRun:
             Formats, some of `hetcal.choices.EXPORTS`.
         path : str or path
             The folder of the files; it is made if there is none.
+        dialect : str or sequence of str, default="ansi"
+            Dialects of SQL, some of `hetcal.choices.DIALECTS`.
 
         Returns
         -------
@@ -244,7 +253,8 @@ class FinishedRun:
             `name`, `content`, `parity` (the largest difference from the artifact) and lines of
             `use` of each file.
         """
-        made = make_exports(self.artifact, [to] if isinstance(to, str) else to)
+        formats, dialects = ([each] if isinstance(each, str) else each for each in (to, dialect))
+        made = make_exports(self.artifact, formats, dialects)
         folder = Path(path).expanduser()
         folder.mkdir(parents=True, exist_ok=True)
         write_files({folder / each.name: each.content for each in made})

@@ -228,11 +228,11 @@ def score_file(
 
 
 def export_file(
-    artifact: Path, formats: Sequence[str], progress: Progress = silent
+    artifact: Path, formats: Sequence[str], dialects: Sequence[str], progress: Progress = silent
 ) -> tuple[Export, ...]:
     """Export an artifact that is kept under its digest."""
     opened = open_artifact(artifact.read_bytes(), artifact.parent)
-    return make_exports(opened, formats, progress)
+    return make_exports(opened, formats, dialects, progress)
 
 
 def read_array(path: Path, wanted: str, name: str, progress: Progress = silent) -> ArrayFile:

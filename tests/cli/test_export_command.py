@@ -33,6 +33,21 @@ def test_a_folder_is_made_for_the_files(artifact, tmp_path):
     assert [each.name for each in out.iterdir()] == ["calibrated.py"]
 
 
+def test_several_formats_and_dialects_are_files_of_a_folder(artifact, tmp_path, capsys):
+    words = ["export", str(artifact), "--to", "python,sql", "--dialect", "sqlite,spark", "--out"]
+    assert main([*words, str(tmp_path / "out")]) == 0
+    names = ["calibrated.py", "calibrated_spark.sql", "calibrated_sqlite.sql"]
+    assert sorted(each.name for each in (tmp_path / "out").iterdir()) == names
+    assert main([*words, str(tmp_path / "one.sql")]) == 2
+    assert "one file, and 3 are to be written" in capsys.readouterr().err
+
+
+def test_a_dialect_without_sql_is_refused(artifact, tmp_path, capsys):
+    words = ["export", str(artifact), "--to", "python", "--dialect", "spark"]
+    assert main([*words, "--out", str(tmp_path / "out")]) == 2
+    assert "--dialect has no effect here" in capsys.readouterr().err
+
+
 def test_an_unknown_format_is_refused_with_the_known_ones(artifact, tmp_path, capsys):
     assert main(["export", str(artifact), "--to", "pickle", "--out", str(tmp_path / "x")]) == 2
     assert "one of python" in capsys.readouterr().err

@@ -3,10 +3,9 @@
 import streamlit as st
 
 from hetcal.artifacts.artifact import artifact_bytes
-from hetcal.choices import EXPORTS
+from hetcal.choices import DIALECTS, EXPORTS
 from hetcal.errors import HetcalError
 from hetcal.exports.export import Export
-from hetcal.runs.run import Run
 from pages.shared.display.messages import plain, show_error
 from pages.shared.display.progress import offer_again, show_job
 from pages.shared.display.widgets import downloads
@@ -17,6 +16,15 @@ from pages.shared.state import current_run
 
 FORMATS = {
     "python": "Python: one file that needs no library",
+    "sql": "SQL: one SELECT",
+}
+DATABASES = {
+    "ansi": "ANSI",
+    "postgresql": "PostgreSQL",
+    "duckdb": "DuckDB",
+    "sqlite": "SQLite",
+    "bigquery": "BigQuery",
+    "spark": "Spark SQL",
 }
 ASKED = "exports_asked"  # what was asked for, and of which run
 
@@ -33,20 +41,28 @@ def offer_exports(flow: Flow) -> None:
         chosen = st.multiselect(
             "Formats", EXPORTS, EXPORTS[:1], format_func=FORMATS.get, key="export_formats"
         )
+        dialects = DIALECTS[:1]
+        if "sql" in chosen:
+            dialects = st.multiselect(
+                "Dialects of SQL", DIALECTS, dialects, format_func=DATABASES.get, key="export_sql"
+            )
         pressed = st.button(
-            "Make and check", icon=":material/fact_check:", disabled=not chosen, key="export_make"
+            "Make and check",
+            icon=":material/fact_check:",
+            disabled=not (chosen and dialects),
+            key="export_make",
         )
-    wanted = flow.whole.digest, tuple(chosen)
+    wanted = flow.whole.digest, tuple(chosen), tuple(dialects)
     if pressed:
         st.session_state[ASKED] = wanted
     if st.session_state.get(ASKED) == wanted:
-        _make(flow.whole, flow, wanted[1])
+        _make(flow, *wanted[1:])
 
 
-def _make(run: Run, flow: Flow, formats: tuple[str, ...]) -> None:
+def _make(flow: Flow, formats: tuple[str, ...], dialects: tuple[str, ...]) -> None:
     try:
-        kept = current_run().keep_file(artifact_bytes(run, flow.workspace.scoring))
-        made = exports_of(kept, formats)
+        kept = current_run().keep_file(artifact_bytes(flow.whole, flow.workspace.scoring))
+        made = exports_of(kept, formats, dialects)
     except Unfinished as unfinished:
         show_job(unfinished.job)
         return

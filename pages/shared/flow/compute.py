@@ -382,9 +382,10 @@ def scored_by_artifact(
 
 
 @cached
-def exports_of(artifact: Path, formats: tuple[str, ...]) -> tuple[Export, ...]:
+def exports_of(
+    artifact: Path, formats: tuple[str, ...], dialects: tuple[str, ...]
+) -> tuple[Export, ...]:
     """Export an artifact that is kept under its digest; each file is compared with it."""
-    key = key_of("export", artifact.name, formats)
-    return found_beside(
-        key, "Making exports", lambda run: kept_call(run, key, export_file, artifact, formats)
-    )
+    given = artifact, formats, dialects
+    key = key_of("export", artifact.name, formats, dialects)
+    return found_beside(key, "Making exports", lambda run: kept_call(run, key, export_file, *given))
