@@ -8,13 +8,13 @@ import pandas as pd
 from hetcal.artifacts.artifact import Artifact
 from hetcal.choices import DIALECTS, EXPORTS, MANY_TREES, plain_name
 from hetcal.errors import ExportError, did_you_mean
-from hetcal.exports import python_file, sql
+from hetcal.exports import keras_file, python_file, sql
 from hetcal.exports.about import about
 from hetcal.exports.proof import ROWS, Parity, difficult_rows, expected_rows
 from hetcal.exports.recipe import Document, layer_of, recipe, trees_of
 from hetcal.progress import Progress, silent
 
-MOST_BYTES = {"python": 64 * 2**20, "sql": 1_000_000}  # what people and databases can still open
+MOST_BYTES = {"python": 64 * 2**20, "sql": 1_000_000}  # what people and databases can open
 
 
 @dataclass(frozen=True)
@@ -76,14 +76,16 @@ def make_exports(
         _refuse(artifact, each)
     document = recipe(artifact)
     if "sql" in formats:
-        _refuse_sql(artifact, document, dialects)
+        _require_dialects(dialects)
+    if {"sql", "keras"} & {*formats}:
+        _refuse_many_trees(artifact, document)
     progress(0.0, "Drawing rows to compare")
     drawn = difficult_rows(document, rows)
     material = _Material(artifact, document, drawn, expected_rows(artifact, document, drawn))
     made = []
     for i, each in enumerate(formats):
         progress(i / len(formats), f"Making and checking {each}")
-        made += [_python(material)] if each == "python" else _sql(material, dialects)
+        made += _sql(material, dialects) if each == "sql" else MAKERS[each](material)
     return tuple(made)
 
 
@@ -118,12 +120,12 @@ def rung_that_fits(artifact: Artifact) -> str:
     )
 
 
-def _python(material: _Material) -> Export:
+def _python(material: _Material) -> list[Export]:
     use = python_file.use(material.document)
     content = python_file.python_file(material.document, material.about(use, python_file.CANNOT))
     _require_size(content, "python", material.artifact)
     parity = python_file.check(content, material.document, material.rows, material.expected)
-    return Export("python", python_file.NAME, content, parity, tuple(use))
+    return [Export("python", python_file.NAME, content, parity, tuple(use))]
 
 
 def _sql(material: _Material, dialects: Sequence[str]) -> list[Export]:
@@ -138,7 +140,19 @@ def _sql(material: _Material, dialects: Sequence[str]) -> list[Export]:
     return made
 
 
-def _refuse_sql(artifact: Artifact, document: Document, dialects: Sequence[str]) -> None:
+def _keras(material: _Material) -> list[Export]:
+    names = keras_file.names(material.artifact, material.document)
+    use = keras_file.use(names)
+    given = material.artifact, material.document
+    content = keras_file.keras_file(*given, material.about(use, keras_file.CANNOT))
+    parity = keras_file.check(content, *given, material.rows)
+    return [Export("keras", keras_file.NAME, content, parity, tuple(use))]
+
+
+MAKERS = {"python": _python, "keras": _keras}
+
+
+def _require_dialects(dialects: Sequence[str]) -> None:
     for each in dialects:
         if each not in DIALECTS:
             raise ExportError(
@@ -146,10 +160,13 @@ def _refuse_sql(artifact: Artifact, document: Document, dialects: Sequence[str])
                 f"It has to be one of {', '.join(DIALECTS)}.",
                 did_you_mean(each, DIALECTS),
             )
+
+
+def _refuse_many_trees(artifact: Artifact, document: Document) -> None:
     if len(trees_of(document)) > len(document["steps"]):
         raise ExportError(
             f"The scheme sends every row through {len(trees_of(document)):,} trees.",
-            "A file of SQL holds one map, one tree, or curves.",
+            "SQL and Keras files hold one map, one tree, or curves.",
             rung_that_fits(artifact),
         )
 

@@ -95,6 +95,15 @@ def layer_of(artifact: Artifact) -> str | None:
     return scoring.layer if isinstance(scoring, ModelScoring) else None
 
 
+def columns_read(document: Document) -> list[str]:
+    """Return the names of the columns that the steps read."""
+    trees = (document["trees"][tree] for tree in trees_of(document))
+    read = {node[0] for nodes in trees for node in nodes if len(node) > 1}
+    terms = (term for step in document["steps"] for term in step.get("terms", ()))
+    read |= {axis["column"] for term in terms for axis in term["axes"]}
+    return [document["columns"][number]["name"] for number in sorted(read)]
+
+
 def trees_of(document: Document) -> list[int]:
     """Return the numbers of the trees whose leaves the steps read."""
     return [tree for step in document["steps"] for tree in step.get("trees", ())]

@@ -17,6 +17,7 @@ from pages.shared.state import current_run
 FORMATS = {
     "python": "Python: one file that needs no library",
     "sql": "SQL: one SELECT",
+    "keras": "Keras: network and calibration in one model",
 }
 DATABASES = {
     "ansi": "ANSI",
