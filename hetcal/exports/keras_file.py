@@ -40,7 +40,7 @@ def use(names: list[str]) -> list[str]:
     """Return how the file is used, in three lines."""
     return [
         f'model = keras.saving.load_model("{NAME}", safe_mode=True)',
-        f"rows = {{name: array of each of {', '.join(map(repr, names))}}}  # text: tf.constant",
+        f"rows = {{…}}  # an array for each of {', '.join(map(repr, names))}; text as tf.constant",
         "probability = model.predict(rows)[:, 0]",
     ]
 

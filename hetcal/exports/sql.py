@@ -62,8 +62,9 @@ DIALECTS = {
 
 def use(dialect: str) -> list[str]:
     """Return how the file is used, in three lines."""
+    place = "your database" if dialect == "ansi" else dialect
     return [
-        f"Put the name of your table in the place of {TABLE}, and run it in {dialect}.",
+        f"Put the name of your table in the place of {TABLE}, and run it in {place}.",
         "hetcal_after is the calibrated probability of each row, hetcal_leaf its leaf.",
         "All columns of your table come along; other columns named hetcal_… are steps on the way.",
     ]

@@ -1,5 +1,7 @@
 """Exports to other systems: choose formats, see size and parity, download."""
 
+from collections.abc import Mapping, Sequence
+
 import streamlit as st
 
 from hetcal.artifacts.artifact import artifact_bytes
@@ -14,11 +16,7 @@ from pages.shared.flow.flow import Flow
 from pages.shared.jobs import Unfinished
 from pages.shared.state import current_run
 
-FORMATS = {
-    "python": "Python: one file that needs no library",
-    "sql": "SQL: one SELECT",
-    "keras": "Keras: network and calibration in one model",
-}
+FORMATS = {"python": "Python file", "sql": "SQL", "keras": "Keras model"}
 DATABASES = {
     "ansi": "ANSI",
     "postgresql": "PostgreSQL",
@@ -34,30 +32,37 @@ def offer_exports(flow: Flow) -> None:
     """Let the user choose formats, and offer each file once it was compared with the artifact."""
     st.subheader("For other systems", anchor=False)
     st.markdown(
-        "The calibrated model in a format that runs without hetcal. Every file is run in a fresh "
-        "process on 20,000 difficult rows, and offered only if it gives the artifact's "
-        "probabilities."
+        "The calibrated model in a format that runs without hetcal. A fresh process runs every "
+        "file on 20,000 rows with missing, unseen and extreme values; it is offered only if it "
+        "gives the artifact's probabilities."
     )
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = st.multiselect(
-            "Formats", EXPORTS, EXPORTS[:1], format_func=FORMATS.get, key="export_formats"
-        )
-        dialects = DIALECTS[:1]
-        if "sql" in chosen:
-            dialects = st.multiselect(
-                "Dialects of SQL", DIALECTS, dialects, format_func=DATABASES.get, key="export_sql"
-            )
-        pressed = st.button(
-            "Make and check",
-            icon=":material/fact_check:",
-            disabled=not (chosen and dialects),
-            key="export_make",
-        )
-    wanted = flow.whole.digest, tuple(chosen), tuple(dialects)
+    formats = _some_of("Formats", EXPORTS, FORMATS)
+    dialects = (
+        _some_of("Dialects of SQL", DIALECTS, DATABASES) if "sql" in formats else DIALECTS[:1]
+    )
+    pressed = st.button(
+        "Make and check",
+        icon=":material/fact_check:",
+        disabled=not (formats and dialects),
+        key="export_make",
+    )
+    wanted = flow.whole.digest, tuple(formats), tuple(dialects)
     if pressed:
         st.session_state[ASKED] = wanted
     if st.session_state.get(ASKED) == wanted:
         _make(flow, *wanted[1:])
+
+
+def _some_of(label: str, options: Sequence[str], names: Mapping[str, str]) -> list[str]:
+    """Let the user choose, beginning with the first."""
+    return st.pills(
+        label,
+        options,
+        selection_mode="multi",
+        default=options[0],
+        format_func=names.get,
+        key=f"export {label}",
+    )
 
 
 def _make(flow: Flow, formats: tuple[str, ...], dialects: tuple[str, ...]) -> None:
