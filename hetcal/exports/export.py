@@ -8,8 +8,9 @@ import pandas as pd
 from hetcal.artifacts.artifact import Artifact
 from hetcal.choices import DIALECTS, EXPORTS, MANY_TREES, plain_name
 from hetcal.errors import ExportError, did_you_mean
-from hetcal.exports import keras_file, python_file, sql
+from hetcal.exports import keras_file, python_file, saved_model, sql
 from hetcal.exports.about import about
+from hetcal.exports.fused import layer_names
 from hetcal.exports.proof import ROWS, Parity, difficult_rows, expected_rows
 from hetcal.exports.recipe import Document, layer_of, recipe, trees_of
 from hetcal.progress import Progress, silent
@@ -77,7 +78,7 @@ def make_exports(
     document = recipe(artifact)
     if "sql" in formats:
         _require_dialects(dialects)
-    if {"sql", "keras"} & {*formats}:
+    if {*formats} - {"python"}:
         _refuse_many_trees(artifact, document)
     progress(0.0, "Drawing rows to compare")
     drawn = difficult_rows(document, rows)
@@ -141,15 +142,23 @@ def _sql(material: _Material, dialects: Sequence[str]) -> list[Export]:
 
 
 def _keras(material: _Material) -> list[Export]:
-    names = keras_file.names(material.artifact, material.document)
-    use = keras_file.use(names)
     given = material.artifact, material.document
+    use = keras_file.use(keras_file.names(*given))
     content = keras_file.keras_file(*given, material.about(use, keras_file.CANNOT))
-    parity = keras_file.check(content, *given, material.rows)
+    parity = keras_file.check(content, keras_file.trial(*given, material.rows))
     return [Export("keras", keras_file.NAME, content, parity, tuple(use))]
 
 
-MAKERS = {"python": _python, "keras": _keras}
+def _saved_model(material: _Material) -> list[Export]:
+    given = material.artifact, material.document
+    about = material.about(saved_model.USE, saved_model.CANNOT)
+    about["signature"] = layer_names(keras_file.names(*given))
+    content = saved_model.saved_model(keras_file.keras_file(*given, about), about)
+    parity = saved_model.check(content, keras_file.trial(*given, material.rows))
+    return [Export("savedmodel", saved_model.NAME, content, parity, saved_model.USE)]
+
+
+MAKERS = {"python": _python, "keras": _keras, "savedmodel": _saved_model}
 
 
 def _require_dialects(dialects: Sequence[str]) -> None:
@@ -166,7 +175,7 @@ def _refuse_many_trees(artifact: Artifact, document: Document) -> None:
     if len(trees_of(document)) > len(document["steps"]):
         raise ExportError(
             f"The scheme sends every row through {len(trees_of(document)):,} trees.",
-            "SQL and Keras files hold one map, one tree, or curves.",
+            "SQL, Keras files and SavedModels hold one map, one tree, or curves.",
             rung_that_fits(artifact),
         )
 

@@ -1,12 +1,17 @@
 """The child process that joins a network, the tree and its maps to one model of Keras' own parts.
 
-It is shut in like every process that opens a model. Its directory holds `request.json` and the
-network; it writes `fused.keras`.
+It is shut in like every process that opens a model. Its directory holds `request.json`, whose
+`command` is
+
+- `fuse`: join the network in the directory and the steps, and write `fused.keras`,
+- `export`: write the model in `fused.keras` as a SavedModel, into the folder `saved`,
+- `serve`: score the rows of `rows.json` by that, and write `found.npy`.
 """
 
 import json
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from math import prod
 from pathlib import Path
@@ -32,6 +37,8 @@ Tensor = Any  # of Keras
 Document = dict[str, Any]
 FARTHEST = 1_000.0  # a logit beyond has the probability 0 or 1, and may be infinite as a single
 FUSED, REQUEST = "fused.keras", "request.json"
+SAVED, VERSION = "saved", "1"  # a server looks for versions below the folder of a model
+GIVEN, FOUND = "rows.json", "found.npy"
 
 
 def main() -> None:
@@ -41,11 +48,32 @@ def main() -> None:
     confine(Limits(**request["limits"]))
     use_one_thread()
     try:
-        fused_model(request).save(FUSED)
+        {"fuse": _fuse, "export": _export, "serve": _serve}[request["command"]](request)
     except HetcalError as error:
         _say(error)
     except Exception as error:
-        _say(explain(error, request["model"] or "network"))
+        _say(explain(error, "network"))
+
+
+def _fuse(request: Document) -> None:
+    fused_model(request).save(FUSED)
+
+
+def _export(request: Document) -> None:
+    load(Path(FUSED)).export(f"{SAVED}/{VERSION}", verbose=False)
+
+
+def _serve(request: Document) -> None:
+    """Call the signature with tensors of the types that it names."""
+    import tensorflow as tf
+
+    loaded = tf.saved_model.load(f"{SAVED}/{VERSION}")
+    signature = loaded.signatures["serving_default"]
+    rows = json.loads(Path(GIVEN).read_text(encoding="utf-8"))
+    _, specs = signature.structured_input_signature
+    given = {name: tf.constant(rows[name], spec.dtype) for name, spec in specs.items()}
+    (found,) = signature(**given).values()
+    np.save(FOUND, found.numpy().astype(np.float32))
 
 
 def _say(error: HetcalError) -> None:
@@ -54,16 +82,35 @@ def _say(error: HetcalError) -> None:
     sys.exit(1)
 
 
-def request_of(
-    document: Document, network: Document | None, names: dict[str, str], limits: Limits
-) -> bytes:
-    """Write a request.
+def request_of(command: str, limits: Limits, **more: Any) -> bytes:
+    """Write a request."""
+    return json.dumps({"command": command, "limits": asdict(limits), **more}).encode()
+
+
+def layer_names(inputs: Sequence[str]) -> dict[str, str]:
+    """Name the layers of inputs: as the input, where Keras and TensorFlow take such a name.
+
+    >>> layer_names(["age", "the city's name"])
+    {'age': 'age', "the city's name": 'hetcal_input_2'}
+    """
+    plain = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+    return {
+        name: name if plain.fullmatch(name) else f"hetcal_input_{number}"
+        for number, name in enumerate(inputs, 1)
+    }
+
+
+def fusion(
+    document: Document, network: Document | None, names: dict[str, str], layers: dict[str, str]
+) -> Document:
+    """Return what a request to fuse has.
 
     `network` has `model` (the file), `inputs` (their names by layer), `output` and `unit`;
-    `names` has the input of each column, which may be one of the network's.
+    `names` has the input of each column, which may be one of the network's, and `layers` the
+    name of the layer of every input.
     """
-    request = {"document": document, "names": names, "limits": asdict(limits), "model": None}
-    return json.dumps(request | (network or {})).encode()
+    found = {"document": document, "names": names, "layers": layers, "model": None}
+    return found | (network or {})
 
 
 def fused_model(request: Document) -> Any:
@@ -76,13 +123,13 @@ def fused_model(request: Document) -> Any:
         score = _network_logit(request, given)
     else:
         name = document["score"]["column"]
-        given[name] = keras.Input((1,), name=_layer_name(name, "score"), dtype="float64")
+        given[name] = keras.Input((1,), name=request["layers"][name], dtype="float64")
         score = _given_logit(document["score"], given[name])
     columns = [
-        _column(number, each, request["names"][each["name"]], given)
+        _column(each, request["names"][each["name"]], request["layers"], given)
         if each["name"] in request["names"]
         else None
-        for number, each in enumerate(document["columns"])
+        for each in document["columns"]
     ]
     logit = _Steps(document, columns).apply(score)
     # A score that is not finite less itself is NaN, and so is the probability.
@@ -90,11 +137,6 @@ def fused_model(request: Document) -> Any:
     logit = keras.ops.cast(logit, "float32")
     probability = keras.layers.Activation("sigmoid", name="calibrated_probability")(logit)
     return keras.Model(given, probability, name="hetcal_calibrated")
-
-
-def _layer_name(name: str, otherwise: str) -> str:
-    """Call an input by its name, if Keras and TensorFlow take it for one of a layer."""
-    return name if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) else otherwise
 
 
 def _given_logit(score: Document, given: Tensor) -> Tensor:
@@ -112,10 +154,10 @@ def _network_logit(request: Document, given: dict[str, Tensor]) -> Tensor:
 
     network = load(*readable(Path(request["model"])))
     inputs = {}
-    for number, tensor in enumerate(network.inputs):
+    for tensor in network.inputs:
         name = request["inputs"][tensor.name]
         inputs[tensor.name] = given[name] = keras.Input(
-            tensor.shape[1:], dtype=tensor.dtype, name=_layer_name(name, f"input_{number}")
+            tensor.shape[1:], dtype=tensor.dtype, name=request["layers"][name]
         )
     last = last_operation(network, request["output"])
     activation = activation_of(last)
@@ -152,14 +194,16 @@ def _positive_logit(outputs: Tensor, units: int, unit: int | None, activation: s
     return own - ops.logsumexp(others, axis=1, keepdims=True)
 
 
-def _column(number: int, column: Document, name: str, given: dict[str, Tensor]) -> Tensor:
+def _column(
+    column: Document, name: str, layers: dict[str, str], given: dict[str, Tensor]
+) -> Tensor:
     """Return the numbers of a column, or the codes of its categories."""
     import keras
 
     category = column["kind"] == "category"
     if name not in given:
         dtype = "string" if category else "float32"
-        given[name] = keras.Input((1,), dtype=dtype, name=_layer_name(name, f"column_{number}"))
+        given[name] = keras.Input((1,), dtype=dtype, name=layers[name])
     if not category:
         return given[name]
     # Missing text is empty and has code 0, what is not known 1: see `_codes`.

@@ -7,16 +7,19 @@ import subprocess
 import tempfile
 import zipfile
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from hetcal.arrays import Floats
 from hetcal.artifacts.archive import EPOCH
 from hetcal.artifacts.artifact import Artifact
 from hetcal.errors import ExportError
-from hetcal.exports.fused import FUSED, REQUEST, request_of
+from hetcal.exports.fused import FUSED, REQUEST, fusion, layer_names, request_of
 from hetcal.exports.proof import Parity, compare, expected_rows
 from hetcal.exports.recipe import Document, columns_read
 from hetcal.models.child import read_bytes, read_messages, reported_error, require_keras
@@ -57,9 +60,10 @@ def input_names(artifact: Artifact, document: Document) -> dict[str, str]:
         prepared = {each.column for each in scoring.inputs.steps.steps}
         for spec in scoring.model.inputs:
             columns = scoring.inputs.of(spec.name)
-            alike = {"number": "float32", "category": "string"}.get(kinds.get(columns[0], ""))
-            if spec.width == 1 and alike == spec.dtype and columns[0] not in prepared:
-                shared[columns[0]] = spec.name
+            alike = {"number": "float32", "category": "string"}
+            for column in columns if len(columns) == spec.width == 1 else ():
+                if alike.get(kinds.get(column, "")) == spec.dtype and column not in prepared:
+                    shared[column] = spec.name
     names = {}
     for column in columns_read(document):
         names[column] = shared.get(column, column)
@@ -81,11 +85,9 @@ def keras_file(artifact: Artifact, document: Document, about: Document) -> bytes
     require_keras()
     directory = new_directory()
     try:
-        network = _network(artifact, directory)
-        limits = Limits(file_bytes=MOST_BYTES)
-        names = input_names(artifact, document)
-        (directory / REQUEST).write_bytes(request_of(document, network, names, limits))
-        _run(directory, limits.seconds)
+        layers = layer_names(names(artifact, document))
+        parts = _network(artifact, directory), input_names(artifact, document), layers
+        run_child(directory, "fuse", FUSED, **fusion(document, *parts))
         content = io.BytesIO(read_bytes(directory / FUSED, MOST_BYTES))
     finally:
         shutil.rmtree(directory, ignore_errors=True)
@@ -108,7 +110,10 @@ def _network(artifact: Artifact, directory: Path) -> Document | None:
     }
 
 
-def _run(directory: Path, seconds: int) -> None:
+def run_child(directory: Path, command: str, result: str, **more: Any) -> None:
+    """Let a process that is shut in carry out a command of `fused`; it leaves a result."""
+    limits = Limits(file_bytes=MOST_BYTES)
+    (directory / REQUEST).write_bytes(request_of(command, limits, **more))
     with (directory / "messages").open("wb") as out, (directory / "log").open("wb") as log:
         popen = begun(
             lambda: subprocess.Popen(
@@ -123,26 +128,39 @@ def _run(directory: Path, seconds: int) -> None:
         )
         try:
             with suppress(subprocess.TimeoutExpired):  # there is no result then
-                popen.wait(seconds)
+                popen.wait(limits.seconds)
         finally:
             kill(popen)
     error = reported_error(read_messages(directory / "messages"))
     if error is not None:
         raise ExportError(error.wrong, error.needed, error.remedy)
-    if not (directory / FUSED).is_file():
+    if not (directory / result).exists():
         raise ExportError(
-            "The process that joins network and calibration ended without a result.",
-            f"It has {seconds} s and limited memory.",
+            "The process that works with the network ended without a result.",
+            f"It has {limits.seconds} s and limited memory.",
             "Choose the format 'python' or 'sql', which take the score as a column.",
         )
 
 
-def check(content: bytes, artifact: Artifact, document: Document, rows: pd.DataFrame) -> Parity:
-    """Scan the file, and compare what it gives with the artifact, in processes of their own.
+@dataclass(frozen=True)
+class Trial:
+    """Rows for the inputs of the file, and what the artifact makes of them.
 
     The network's own inputs are drawn at random. A row in another leaf would have another
     probability: the file gives no leaves.
     """
+
+    table: pd.DataFrame
+    inputs: Columns  # columns of the table for each input of the file
+    expected: pd.DataFrame
+
+    def compared(self, after: Floats, by: str) -> Parity:
+        """Compare the probabilities that were found."""
+        return compare(self.expected, (self.expected["leaf"].tolist(), after.tolist()), by)
+
+
+def trial(artifact: Artifact, document: Document, rows: pd.DataFrame) -> Trial:
+    """Give difficult rows to the network and to the artifact."""
     scoring, names = artifact.scoring, input_names(artifact, document)
     columns: Columns = {name: (column,) for column, name in names.items()}
     rows = _as_keras_reads(rows, document)
@@ -157,13 +175,17 @@ def check(content: bytes, artifact: Artifact, document: Document, rows: pd.DataF
     else:
         table, score = rows, document["score"]["column"]
         inputs = {score: (score,)}
-    expected = expected_rows(artifact, document, table)
+    return Trial(table, inputs | columns, expected_rows(artifact, document, table))
+
+
+def check(content: bytes, given: Trial) -> Parity:
+    """Scan the file, and compare what it gives with the artifact, in processes of their own."""
     with tempfile.TemporaryDirectory(prefix="hetcal-") as folder:
         path = Path(folder, NAME)
         path.write_bytes(content)
-        taken = InputColumns(tuple((inputs | columns).items()))
-        found = score_model(inspect_model(path), table, taken)
-    return compare(expected, (expected["leaf"].tolist(), expit(found.logit)), "Keras")
+        taken = InputColumns(tuple(given.inputs.items()))
+        found = score_model(inspect_model(path), given.table, taken)
+    return given.compared(expit(found.logit), "Keras")
 
 
 def _as_keras_reads(rows: pd.DataFrame, document: Document) -> pd.DataFrame:

@@ -76,6 +76,17 @@ def test_curves_and_maps_of_points_take_a_score_by_its_column(settings):
     assert len(about["examples"]) == 5
 
 
+def test_a_saved_model_gives_the_same_by_its_signature_and_names_its_inputs():
+    (made,) = make_exports(artifact(partition="tree"), ["savedmodel"], rows=2_000)
+    assert made.parity.by == "the signature of the SavedModel"
+    assert made.parity.difference < 1e-6
+    with zipfile.ZipFile(io.BytesIO(made.content)) as archive:
+        assert "1/saved_model.pb" in archive.namelist()
+        about = json.loads(archive.read("1/assets.extra/hetcal.json"))
+    assert set(about["signature"]) == {"score", SIZE, "age", CITY}
+    assert about["signature"]["age"] == "age"
+
+
 def test_a_network_whose_end_has_no_logit_and_many_trees_are_refused():
     with pytest.raises(ExportError, match="ends in 'hard_sigmoid'"):
         make_exports(with_network(artifact(partition="tree"), "hard"), ["keras"], rows=500)

@@ -16,7 +16,12 @@ from pages.shared.flow.flow import Flow
 from pages.shared.jobs import Unfinished
 from pages.shared.state import current_run
 
-FORMATS = {"python": "Python file", "sql": "SQL", "keras": "Keras model"}
+FORMATS = {
+    "python": "Python file",
+    "sql": "SQL",
+    "keras": "Keras model",
+    "savedmodel": "SavedModel",
+}
 DATABASES = {
     "ansi": "ANSI",
     "postgresql": "PostgreSQL",
