@@ -6,15 +6,16 @@ from dataclasses import dataclass
 import pandas as pd
 
 from hetcal.artifacts.artifact import Artifact
-from hetcal.choices import DIALECTS, EXPORTS, MANY_TREES, plain_name
+from hetcal.choices import DIALECTS, EXPORTS, MANY_TREES, RUNGS, plain_name
 from hetcal.errors import ExportError, did_you_mean
-from hetcal.exports import keras_file, python_file, saved_model, sql
+from hetcal.exports import keras_file, python_file, saved_model, scorecard, sql
 from hetcal.exports.about import about
 from hetcal.exports.fused import layer_names
 from hetcal.exports.proof import ROWS, Parity, difficult_rows, expected_rows
 from hetcal.exports.recipe import Document, layer_of, recipe, trees_of
 from hetcal.progress import Progress, silent
 
+OF_FEW_TREES = tuple(name for name in RUNGS if name not in MANY_TREES)
 MOST_BYTES = {"python": 64 * 2**20, "sql": 1_000_000}  # what people and databases can open
 
 
@@ -80,6 +81,12 @@ def make_exports(
         _require_dialects(dialects)
     if {*formats} - {"python"}:
         _refuse_many_trees(artifact, document)
+    if "scorecard" in formats and not scorecard.is_scorecard(document):
+        raise ExportError(
+            "The scheme is not curves.",
+            "A scorecard holds curves and pairs of columns beside the score.",
+            rung_that_fits(artifact, ["additive"]),
+        )
     progress(0.0, "Drawing rows to compare")
     drawn = difficult_rows(document, rows)
     material = _Material(artifact, document, drawn, expected_rows(artifact, document, drawn))
@@ -107,12 +114,13 @@ def _refuse(artifact: Artifact, format: str) -> None:
         )
 
 
-def rung_that_fits(artifact: Artifact) -> str:
-    """Name the best rung of the ladder without many trees, and what it costs, in a sentence."""
+def rung_that_fits(artifact: Artifact, rungs: Sequence[str] = OF_FEW_TREES) -> str:
+    """Name the best of these rungs of the ladder, and what it costs, in a sentence."""
     ladder = None if artifact.choice is None else artifact.choice.candidates
-    if ladder is None:
-        return "Choose a scheme of one tree, or curves."
-    fits = ladder[~ladder["name"].isin(MANY_TREES)].sort_values("lift", kind="stable")
+    fits = None if ladder is None else ladder[ladder["name"].isin(rungs)]
+    if ladder is None or fits is None or fits.empty:
+        return f"Choose {' or '.join(map(plain_name, rungs[-2:]))} as the scheme."
+    fits = fits.sort_values("lift", kind="stable")
     best, used = fits.iloc[-1], ladder[ladder["chosen"]].iloc[0]
     price = used["lift"] - best["lift"]
     return (
@@ -158,7 +166,21 @@ def _saved_model(material: _Material) -> list[Export]:
     return [Export("savedmodel", saved_model.NAME, content, parity, saved_model.USE)]
 
 
-MAKERS = {"python": _python, "keras": _keras, "savedmodel": _saved_model}
+def _scorecard(material: _Material) -> list[Export]:
+    document, use = material.document, scorecard.USE
+    table = scorecard.csv_file(document)
+    parity = scorecard.check(table, material.rows, material.expected)
+    page = scorecard.html_file(document, material.about(use, scorecard.CANNOT))
+    files = {scorecard.CSV: table, scorecard.HTML: page}
+    return [Export("scorecard", name, each, parity, use) for name, each in files.items()]
+
+
+MAKERS = {
+    "python": _python,
+    "keras": _keras,
+    "savedmodel": _saved_model,
+    "scorecard": _scorecard,
+}
 
 
 def _require_dialects(dialects: Sequence[str]) -> None:

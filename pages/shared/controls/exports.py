@@ -21,6 +21,7 @@ FORMATS = {
     "sql": "SQL",
     "keras": "Keras model",
     "savedmodel": "SavedModel",
+    "scorecard": "Scorecard",
 }
 DATABASES = {
     "ansi": "ANSI",
