@@ -139,15 +139,22 @@ def in_fresh_process(script: str, files: dict[str, bytes], *flags: str) -> Any:
         for name, content in files.items():
             Path(folder, name).write_bytes(content)
         words = [sys.executable, "-I", *flags, "-c", script]
-        done = subprocess.run(words, cwd=folder, capture_output=True, timeout=SECONDS)
+        try:
+            done = subprocess.run(words, cwd=folder, capture_output=True, timeout=SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise _not_run(f"it took more than {SECONDS} s") from error
     if done.returncode:
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        raise ExportError(
-            f"The export cannot be run: {' '.join(last) or 'it ended without a word'}.",
-            "An export is given out only if a fresh process can run it.",
-            "Score with the artifact itself, choose another format, and report this.",
-        )
+        raise _not_run(" ".join(last) or "it ended without a word")
     return json.loads(done.stdout)
+
+
+def _not_run(why: str) -> ExportError:
+    return ExportError(
+        f"The export cannot be run: {why}.",
+        "An export is given out only if a fresh process can run it.",
+        "Score with the artifact itself, choose another format, and report this.",
+    )
 
 
 def rows_json(rows: pd.DataFrame) -> bytes:
