@@ -20,6 +20,7 @@ A package imports from itself and from those above it in this list:
 - `results`: what calibration changed on the test rows, in numbers and in words
 - `runs`: Algorithm 1 from table to result
 - `artifacts`: a run as bytes and back; the report and the scored tables
+- `exports`: the calibrated model in formats of others, each compared with its artifact
 - `jobs`: work in processes of their own, a few at a time, with progress
 - `store`: a folder of runs that last: what they were given, and their results
 - `figures`: results as Plotly figures

@@ -74,6 +74,15 @@ def optional_name(name: str) -> str:
 RUNG_OPTIONS = ", ".join(map(optional_name, RUNGS))
 """All schemes that are compared for two classes, as help and errors list them."""
 
+MANY_TREES = ("forest", "boosted", "stacked")
+"""Schemes of hundreds of trees, which not every export can hold."""
+
+EXPORTS = ("python", "sql", "keras", "savedmodel", "scorecard")
+"""Formats of exports."""
+
+DIALECTS = ("ansi", "postgresql", "duckdb", "sqlite", "bigquery", "spark")
+"""Dialects of SQL that exports are written in."""
+
 Scale = Literal["standardise", "min-max"]
 SCALES: tuple[Scale, ...] = ("standardise", "min-max")
 """What is done to columns of numbers before a model reads them, by the training rows."""

@@ -103,3 +103,7 @@ class JobError(HetcalError):
 
 class StoreError(HetcalError):
     """The folder of runs cannot be read or written, or has no such run."""
+
+
+class ExportError(HetcalError):
+    """A format cannot hold a calibration, or what was made is not equal to it."""

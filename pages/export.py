@@ -9,6 +9,7 @@ from hetcal.artifacts.report import result_json, scored_table, table_bytes
 from hetcal.choices import Kind
 from hetcal.data.table import ALL_ROWS
 from hetcal.models.scoring import ModelScoring
+from pages.shared.controls.exports import offer_exports
 from pages.shared.controls.reopen import reopen_artifact
 from pages.shared.display.messages import warn_of_score
 from pages.shared.display.progress import shown_progress
@@ -61,6 +62,8 @@ with downloaded:
         language="bash",
         wrap_lines=True,
     )
+
+    offer_exports(flow)
 
     st.subheader("The scored table", anchor=False)
     with shown_progress() as progress:

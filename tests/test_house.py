@@ -27,6 +27,7 @@ ORDER = (
     "results",
     "runs",
     "artifacts",
+    "exports",
     "jobs",
     "store",
     "figures",

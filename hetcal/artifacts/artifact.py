@@ -108,6 +108,8 @@ class Artifact:
         What was found out about table, split and scores.
     part : SavedPart or None
         The part that the model has in what a scheme for two classes does.
+    table_digest : str
+        Identifies the table of the run.
     """
 
     version: str
@@ -126,6 +128,7 @@ class Artifact:
     min_rows: int = 0
     findings: tuple[Finding, ...] = ()
     part: SavedPart | None = None
+    table_digest: str = ""
 
     @property
     def applied(self) -> bool:
@@ -296,6 +299,7 @@ def open_artifact(data: bytes, directory: Path, key: bytes | None = None) -> Art
             classes=classes,
             choice=_choice(manifest, metrics, SCHEME in archive.namelist()),
             findings=_findings(metrics),
+            table_digest=manifest.fields("digests").text("table"),
         )
         if isinstance(artifact.calibrator, LeafCalibrator):
             return _with_scheme(artifact, artifact.calibrator, manifest, metrics, archive)

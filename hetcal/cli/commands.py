@@ -17,6 +17,7 @@ import pandas as pd
 from hetcal.choices import (
     CALIBRATORS,
     CLASS_CALIBRATORS,
+    DIALECTS,
     RUNG_OPTIONS,
     RUNGS,
     SCALES,
@@ -263,6 +264,37 @@ def score_command(options: argparse.Namespace) -> None:
     say(f"{scored_rows_in_words(scored)} scored: {options.out}")
 
 
+def export_command(options: argparse.Namespace) -> None:
+    """Write the calibrated model of an artifact in formats of other systems."""
+    from hetcal.artifacts.artifact import open_artifact
+    from hetcal.exports.export import make_exports
+
+    require_artifact(options.artifact)
+    one = options.out.suffix != "" and not options.out.is_dir()
+    (require_file if one else require_folder)(options.out)
+    _refuse_useless("dialect", options.dialect and "sql" not in options.to, "no SQL is written")
+    with tempfile.TemporaryDirectory() as directory, progress_line(sys.stderr) as told:
+        data, key = options.artifact.read_bytes(), key_of(options.key)
+        made = make_exports(
+            open_artifact(data, Path(directory), key),
+            options.to,
+            options.dialect or DIALECTS[:1],
+            told,
+        )
+    if one and len(made) > 1:
+        raise HetcalError(
+            f"The output '{options.out}' is one file, and {len(made)} are to be written.",
+            "Several files are written into a folder.",
+            "Name a folder; it is made if there is none.",
+        )
+    if not one:
+        options.out.mkdir(OWNER_ONLY, parents=True, exist_ok=True)
+    paths = [options.out if one else options.out / each.name for each in made]
+    write_files({path: each.content for path, each in zip(paths, made, strict=True)})
+    for path, each in zip(paths, made, strict=True):
+        say(f"{path}: {each.size_words}. Compared with the artifact: {each.parity.words}.")
+
+
 def demo_command(options: argparse.Namespace) -> None:
     """Write the files of the demo, ready to be uploaded or run."""
     require_folder(options.out)
@@ -421,6 +453,7 @@ def require_file(out: Path | None) -> None:
 COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "run": run_command,
     "score": score_command,
+    "export": export_command,
     "compare": compare_command,
     "runs": runs_command,
     "demo": demo_command,

@@ -7,7 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from hetcal.choices import CALIBRATORS, CLASS_CALIBRATORS, PAPER_FRACTIONS, RUNG_OPTIONS
+from hetcal.choices import (
+    CALIBRATORS,
+    CLASS_CALIBRATORS,
+    DIALECTS,
+    EXPORTS,
+    PAPER_FRACTIONS,
+    RUNG_OPTIONS,
+)
 from hetcal.runs.settings import PARTITIONS, TREE_SIZES, Settings
 from hetcal.version import __version__
 
@@ -454,13 +461,7 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     _add_array(add, "arrays of the new rows, where the run had some")
     _add_images(add)
     _add_embeddings(add)
-    add(
-        "--key",
-        type=Path,
-        metavar="KEYFILE",
-        help="refuse an artifact that `run --sign` has not signed with this file; default: take "
-        "any",
-    )
+    _add_key(add)
     _add_reading(parser)
     add = parser.add_argument_group(
         "output", "Example: --out scored.csv --id customer"
@@ -468,6 +469,48 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, required=True, metavar="FILE", help=".csv or .parquet; required")
     _add_carried(add)
     parser.epilog = "Example: hetcal score results/artifact.zip new.csv --out scored.parquet"
+
+
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("input").add_argument
+    add("artifact", type=Path, metavar="ARTIFACT", help="artifact.zip that `run` wrote")
+    _add_key(add)
+    add = parser.add_argument_group("output", "Example: --to python --out exports").add_argument
+    add(
+        "--to",
+        type=names,
+        required=True,
+        metavar="F1,F2,…",
+        help=f"formats: {', '.join(EXPORTS)}; required",
+    )
+    add(
+        "--dialect",
+        type=names,
+        metavar="D1,D2,…",
+        help=f"dialects of SQL: {', '.join(DIALECTS)}; default: {DIALECTS[0]}",
+    )
+    add(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="PATH",
+        help="folder of the files, or the file where there is one and the path has its ending; "
+        "required",
+    )
+    parser.epilog = (
+        "Example: hetcal export results/artifact.zip --to python --out calibrated.py. Every file "
+        "is compared with the artifact in a fresh process before it is written."
+    )
+
+
+def _add_key(add: Callable[..., Any]) -> None:
+    add(
+        "--key",
+        type=Path,
+        metavar="KEYFILE",
+        help="refuse an artifact that `run --sign` has not signed with this file; default: take "
+        "any",
+    )
 
 
 def _add_compare(parser: argparse.ArgumentParser) -> None:
@@ -653,6 +696,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 COMMANDS: tuple[tuple[str, Callable[[Parser], None], str], ...] = (
     ("run", _add_run, "Calibrate a table leaf by leaf, and write results and artifact."),
     ("score", _add_score, "Score the rows of a new table with a saved artifact."),
+    ("export", _add_export, "Write a calibrated model for other systems, and check it."),
     ("compare", _add_compare, "Lay finished runs side by side, with paired tests."),
     ("runs", _add_runs, "List, show or delete the runs that are kept."),
     ("demo", _add_demo, "Write the files of the demo, ready to be uploaded or run."),

@@ -24,11 +24,13 @@ from hetcal.artifacts.artifact import (
 )
 from hetcal.artifacts.report import scored_table
 from hetcal.artifacts.saved_run import SavedRun, saved_run
+from hetcal.choices import DIALECTS
 from hetcal.data.checks import Finding
 from hetcal.data.columns import counted
 from hetcal.data.table import Table
 from hetcal.errors import ArtifactError, HetcalError, ScoreError
-from hetcal.files import write_file
+from hetcal.exports.export import Export, make_exports
+from hetcal.files import write_file, write_files
 from hetcal.models.scoring import ColumnScoring, Scoring
 from hetcal.notebook.frames import one_of, to_frame, to_scores
 from hetcal.notebook.page import notebook_page
@@ -224,6 +226,39 @@ class FinishedRun:
             )
         write_file(target, self._data)
         return target
+
+    def export(
+        self,
+        to: str | Sequence[str],
+        path: str | PathLike[str],
+        *,
+        dialect: str | Sequence[str] = DIALECTS[0],
+    ) -> tuple[Export, ...]:
+        """Write the calibrated model in formats of other systems.
+
+        Every file is compared with the artifact in a fresh process before it is written.
+
+        Parameters
+        ----------
+        to : str or sequence of str
+            Formats, some of `hetcal.choices.EXPORTS`.
+        path : str or path
+            The folder of the files; it is made if there is none.
+        dialect : str or sequence of str, default="ansi"
+            Dialects of SQL, some of `hetcal.choices.DIALECTS`.
+
+        Returns
+        -------
+        tuple of Export
+            `name`, `content`, `parity` (the largest difference from the artifact) and lines of
+            `use` of each file.
+        """
+        formats, dialects = ([each] if isinstance(each, str) else each for each in (to, dialect))
+        made = make_exports(self.artifact, formats, dialects)
+        folder = Path(path).expanduser()
+        folder.mkdir(parents=True, exist_ok=True)
+        write_files({folder / each.name: each.content for each in made})
+        return made
 
     def _with_rows(self, what: str) -> Run:
         if isinstance(self.run, Run):

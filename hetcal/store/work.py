@@ -25,6 +25,7 @@ from hetcal.data.reading import Source, file_per_role, from_path, one_file, read
 from hetcal.data.scores import Scores, require_ranking
 from hetcal.data.splits import Split
 from hetcal.data.table import Table, make_table
+from hetcal.exports.export import Export, make_exports
 from hetcal.jobs.jobs import Job
 from hetcal.jobs.process import Call, Cancelled
 from hetcal.models.config import ModelInput
@@ -286,6 +287,14 @@ def score_file(
     opened, notes = with_arrays(opened, files, len(rows.frame))
     scored = score_with_artifact(opened, rows.frame, rows.digest, scoring)
     return scored, [*rows.notes, *notes, *new_row_notes(opened, rows.frame, scored)]
+
+
+def export_file(
+    artifact: Path, formats: Sequence[str], dialects: Sequence[str], progress: Progress = silent
+) -> tuple[Export, ...]:
+    """Export an artifact that is kept under its digest."""
+    opened = open_artifact(artifact.read_bytes(), artifact.parent)
+    return make_exports(opened, formats, dialects, progress)
 
 
 def read_array(path: Path, wanted: str, name: str, progress: Progress = silent) -> ArrayFile:

@@ -228,3 +228,10 @@ def test_a_run_is_named_by_its_first_sentence(finished):
         f"<hetcal run: {re.split(r'(?<=[.]) ', finished.verdict)[0]} "
         f"AUC {lift.before:.4f} before, {lift.after:.4f} after>"
     )
+
+
+def test_a_run_is_exported_and_says_how_far_it_is_from_itself(finished, tmp_path):
+    (made,) = finished.export("python", tmp_path / "out")
+    assert (tmp_path / "out" / "calibrated.py").read_bytes() == made.content
+    assert made.parity.rows == 20_000
+    assert made.parity.difference < 1e-12

@@ -181,3 +181,14 @@ def test_scores_that_are_missing_stay_missing(segments, artifact):
 def test_the_settings_of_the_run_are_in_the_artifact(artifact):
     with zipfile.ZipFile(io.BytesIO(artifact)) as archive:
         assert json.loads(archive.read("manifest.json"))["settings"]["max_depth"] == 2
+
+
+def test_a_format_is_made_checked_and_offered(segments):
+    app = go(with_scores(segments), "pages/partition.py")
+    app.slider(key="setting_max_depth").set_value(2).run()
+    app = calm(press(go(app, "pages/export.py"), "Make and check"))
+    assert "calibrated.py" in [each.label for each in app.download_button]
+    (parity,) = (each for each in said(app.caption) if "Compared with the artifact" in each)
+    assert "20,000 rows" in parity
+    assert "largest difference" in parity
+    assert any("score_row(row)" in each.value for each in app.code)

@@ -21,6 +21,7 @@ from hetcal.data.scores import Scores, require_ranking
 from hetcal.data.splits import Split
 from hetcal.data.table import Roles, Table, make_table
 from hetcal.data.text import is_simple
+from hetcal.exports.export import Export
 from hetcal.jobs.jobs import Job, Work
 from hetcal.models.config import ModelInput
 from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
@@ -55,6 +56,7 @@ from hetcal.store.work import (
     ChooseAhead,
     ScoreRows,
     ahead_call,
+    export_file,
     find_scheme,
     kept_call,
     open_kept_artifact,
@@ -460,3 +462,13 @@ def scored_by_artifact(
         lambda run: kept_call(run, key, with_limits, SCORING, score_file, given),
         _run,
     )
+
+
+@cached
+def exports_of(
+    artifact: Path, formats: tuple[str, ...], dialects: tuple[str, ...]
+) -> tuple[Export, ...]:
+    """Export an artifact that is kept under its digest; each file is compared with it."""
+    given = artifact, formats, dialects
+    key = key_of("export", artifact.name, formats, dialects)
+    return found_beside(key, "Making exports", lambda run: kept_call(run, key, export_file, *given))

@@ -1,0 +1,102 @@
+"""What every export carries beside the calculation: what it is of, what it takes, examples."""
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+
+from hetcal.artifacts.archive import library_versions
+from hetcal.artifacts.artifact import Artifact
+from hetcal.choices import plain_name
+from hetcal.exports.recipe import Document
+from hetcal.models.scoring import ModelScoring
+from hetcal.version import __version__
+
+FORMAT = 1  # of what exports carry and of the recipe; raise it when a reader would misread it
+EXAMPLES = 5
+OUTPUTS = {
+    "leaf": "number of the leaf",
+    "score": "logit before",
+    "before": "probability before",
+    "after": "calibrated probability",
+}
+
+
+def about(
+    artifact: Artifact,
+    document: Document,
+    rows: pd.DataFrame,
+    expected: pd.DataFrame,
+    use: Sequence[str],
+    cannot: Sequence[str],
+) -> Document:
+    """Describe an export; `rows` and what the artifact makes of them give the examples."""
+    scoring, choice = artifact.scoring, artifact.choice
+    model = scoring.model.digest if isinstance(scoring, ModelScoring) else None
+    scheme = None if artifact.scheme is None else artifact.scheme.digest
+    table = artifact.table_digest or None
+    return {
+        "format": FORMAT,
+        "hetcal": __version__,
+        "libraries": library_versions(),
+        "artifact_written_by": f"hetcal {artifact.version}",
+        "scheme": "maps of the leaves" if choice is None else plain_name(choice.chosen),
+        "digests": {
+            "table": table,
+            "model": model,
+            "partition": artifact.partition.digest,
+            "scheme": scheme,
+        },
+        "inputs": _inputs(document),
+        "outputs": OUTPUTS,
+        "examples": _examples(rows, expected),
+        "use": list(use),
+        "cannot": list(cannot),
+    }
+
+
+def about_lines(of: Document) -> list[str]:
+    """Write what an export carries as lines of text, for comments."""
+    digests = (f"{name} {each}" for name, each in of["digests"].items() if each is not None)
+    inputs = (f"{each['name']!r} ({each['kind']})" for each in of["inputs"])
+    libraries = ", ".join(f"{name} {each}" for name, each in of["libraries"].items())
+    return [
+        f"Made by hetcal {of['hetcal']} (export format {of['format']}) from an artifact of "
+        f"{of['artifact_written_by']}.",
+        f"Libraries: {libraries}.",
+        f"Scheme: {of['scheme']}.",
+        *(f"Digest of the {each}" for each in digests),
+        "Columns that it reads: " + ", ".join(inputs) + ".",
+        "How to use it:",
+        *(f"  {each}" for each in of["use"]),
+        "What it cannot do:",
+        *(f"  {each}" for each in of["cannot"]),
+    ]
+
+
+def _inputs(document: Document) -> list[Document]:
+    score = document["score"]
+    columns = document["columns"]
+    named = [
+        {key: each[key] for key in ("name", "kind", "categories") if each[key]} for each in columns
+    ]
+    return [{"name": score["column"], "kind": score["kind"]}, *named]
+
+
+def _examples(rows: pd.DataFrame, expected: pd.DataFrame) -> list[Document]:
+    """Return the first rows that have a score and are finite throughout, or missing."""
+    plain = rows.select_dtypes("number").abs().max(axis=1) < math.inf
+    chosen = rows.index[plain & expected["after"].notna()][:EXAMPLES]
+    return [
+        {
+            "row": {str(name): _cell(rows.at[at, name]) for name in rows},
+            "leaf": int(expected.at[at, "leaf"]),
+            "after": float(expected.at[at, "after"]),
+        }
+        for at in chosen
+    ]
+
+
+def _cell(value: object) -> object:
+    """Return a value for JSON: None if it is missing."""
+    return None if value is None or value != value else value

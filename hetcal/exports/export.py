@@ -1,0 +1,212 @@
+"""Exports that prove themselves: made from an artifact, compared with it, then given out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from hetcal.artifacts.artifact import Artifact
+from hetcal.choices import DIALECTS, EXPORTS, MANY_TREES, RUNGS, plain_name
+from hetcal.errors import ExportError, did_you_mean
+from hetcal.exports import keras_file, python_file, saved_model, scorecard, sql
+from hetcal.exports.about import about
+from hetcal.exports.fused import layer_names
+from hetcal.exports.proof import ROWS, Parity, difficult_rows, expected_rows
+from hetcal.exports.recipe import Document, layer_of, recipe, trees_of
+from hetcal.progress import Progress, silent
+
+OF_FEW_TREES = tuple(name for name in RUNGS if name not in MANY_TREES)
+MOST_BYTES = {"python": 64 * 2**20, "sql": 1_000_000}  # what people and databases can open
+
+
+@dataclass(frozen=True)
+class Export:
+    """One file that was compared with the artifact it is made of."""
+
+    format: str
+    name: str  # of the file
+    content: bytes
+    parity: Parity
+    use: tuple[str, ...]  # lines
+
+    @property
+    def size_words(self) -> str:
+        """The size of the file for a person."""
+        kilobytes = len(self.content) / 1_000
+        return f"{kilobytes:,.0f} kB" if kilobytes < 10_000 else f"{kilobytes / 1_000:,.0f} MB"
+
+
+@dataclass(frozen=True)
+class _Material:
+    """What every format is made of."""
+
+    artifact: Artifact
+    document: Document
+    rows: pd.DataFrame
+    expected: pd.DataFrame
+
+    def about(self, use: Sequence[str], cannot: Sequence[str]) -> Document:
+        return about(self.artifact, self.document, self.rows, self.expected, use, cannot)
+
+
+def make_exports(
+    artifact: Artifact,
+    formats: Sequence[str],
+    dialects: Sequence[str] = DIALECTS[:1],
+    progress: Progress = silent,
+    rows: int = ROWS,
+) -> tuple[Export, ...]:
+    """Make files of these formats, each compared with the artifact in a fresh process.
+
+    Parameters
+    ----------
+    artifact : Artifact
+        What is exported.
+    formats : sequence of str
+        Some of `hetcal.choices.EXPORTS`.
+    dialects : sequence of str
+        Some of `hetcal.choices.DIALECTS`: a file of SQL is written for each.
+    rows : int
+        How many rows are compared.
+
+    Raises
+    ------
+    ExportError
+        When a format cannot hold the calibration, or would not give the same probabilities.
+    """
+    for each in formats:
+        _refuse(artifact, each)
+    document = recipe(artifact)
+    if "sql" in formats:
+        _require_dialects(dialects)
+    if {*formats} - {"python"}:
+        _refuse_many_trees(artifact, document)
+    if "scorecard" in formats and not scorecard.is_scorecard(document):
+        raise ExportError(
+            "The scheme is not curves.",
+            "A scorecard holds curves and pairs of columns beside the score.",
+            rung_that_fits(artifact, ["additive"]),
+        )
+    progress(0.0, "Drawing rows to compare")
+    drawn = difficult_rows(document, rows)
+    material = _Material(artifact, document, drawn, expected_rows(artifact, document, drawn))
+    made = []
+    for i, each in enumerate(formats):
+        progress(i / len(formats), f"Making and checking {each}")
+        made += _sql(material, dialects) if each == "sql" else MAKERS[each](material)
+    return tuple(made)
+
+
+def _refuse(artifact: Artifact, format: str) -> None:
+    """Raise `ExportError` where a format cannot hold the calibration of an artifact."""
+    if format not in EXPORTS:
+        raise ExportError(
+            f"There is no export called '{format}'.",
+            f"It has to be one of {', '.join(EXPORTS)}.",
+            did_you_mean(format, EXPORTS),
+        )
+    layer = layer_of(artifact)
+    if layer is not None:
+        raise ExportError(
+            f"The leaves of this run are made of units of the network's layer '{layer}'.",
+            f"The format '{format}' reads columns, and does not run the network.",
+            "Score with the artifact (`hetcal score`), or divide the rows by columns.",
+        )
+
+
+def rung_that_fits(artifact: Artifact, rungs: Sequence[str] = OF_FEW_TREES) -> str:
+    """Name the best of these rungs of the ladder, and what it costs, in a sentence."""
+    ladder = None if artifact.choice is None else artifact.choice.candidates
+    fits = None if ladder is None else ladder[ladder["name"].isin(rungs)]
+    if ladder is None or fits is None or fits.empty:
+        return f"Choose {' or '.join(map(plain_name, rungs[-2:]))} as the scheme."
+    fits = fits.sort_values("lift", kind="stable")
+    best, used = fits.iloc[-1], ladder[ladder["chosen"]].iloc[0]
+    price = used["lift"] - best["lift"]
+    return (
+        f"Take the rung '{plain_name(best['name'])}' (--take {best['name']!r}): its lift was "
+        f"{best['lift']:+.4f}, {abs(price):.4f} {'less' if price > 0 else 'more'} than this."
+    )
+
+
+def _python(material: _Material) -> list[Export]:
+    use = python_file.use(material.document)
+    content = python_file.python_file(material.document, material.about(use, python_file.CANNOT))
+    _require_size(content, "python", material.artifact)
+    parity = python_file.check(content, material.document, material.rows, material.expected)
+    return [Export("python", python_file.NAME, content, parity, tuple(use))]
+
+
+def _sql(material: _Material, dialects: Sequence[str]) -> list[Export]:
+    made = []
+    for dialect in dialects:
+        use = sql.use(dialect)
+        content = sql.sql_file(material.document, material.about(use, sql.CANNOT), dialect)
+        _require_size(content, "sql", material.artifact)
+        given = material.document, dialect, material.rows, material.expected
+        parity = sql.check(content, *given)
+        made.append(Export("sql", f"calibrated_{dialect}.sql", content, parity, tuple(use)))
+    return made
+
+
+def _keras(material: _Material) -> list[Export]:
+    given = material.artifact, material.document
+    use = keras_file.use(keras_file.names(*given))
+    content = keras_file.keras_file(*given, material.about(use, keras_file.CANNOT))
+    parity = keras_file.check(content, keras_file.trial(*given, material.rows))
+    return [Export("keras", keras_file.NAME, content, parity, tuple(use))]
+
+
+def _saved_model(material: _Material) -> list[Export]:
+    given = material.artifact, material.document
+    about = material.about(saved_model.USE, saved_model.CANNOT)
+    about["signature"] = layer_names(keras_file.names(*given))
+    content = saved_model.saved_model(keras_file.keras_file(*given, about), about)
+    parity = saved_model.check(content, keras_file.trial(*given, material.rows))
+    return [Export("savedmodel", saved_model.NAME, content, parity, saved_model.USE)]
+
+
+def _scorecard(material: _Material) -> list[Export]:
+    document, use = material.document, scorecard.USE
+    table = scorecard.csv_file(document)
+    parity = scorecard.check(table, material.rows, material.expected)
+    page = scorecard.html_file(document, material.about(use, scorecard.CANNOT))
+    files = {scorecard.CSV: table, scorecard.HTML: page}
+    return [Export("scorecard", name, each, parity, use) for name, each in files.items()]
+
+
+MAKERS = {
+    "python": _python,
+    "keras": _keras,
+    "savedmodel": _saved_model,
+    "scorecard": _scorecard,
+}
+
+
+def _require_dialects(dialects: Sequence[str]) -> None:
+    for each in dialects:
+        if each not in DIALECTS:
+            raise ExportError(
+                f"There is no dialect of SQL called '{each}'.",
+                f"It has to be one of {', '.join(DIALECTS)}.",
+                did_you_mean(each, DIALECTS),
+            )
+
+
+def _refuse_many_trees(artifact: Artifact, document: Document) -> None:
+    if len(trees_of(document)) > len(document["steps"]):
+        raise ExportError(
+            f"The scheme sends every row through {len(trees_of(document)):,} trees.",
+            "SQL, Keras files and SavedModels hold one map, one tree, or curves.",
+            rung_that_fits(artifact),
+        )
+
+
+def _require_size(content: bytes, format: str, artifact: Artifact) -> None:
+    most = MOST_BYTES[format]
+    if len(content) > most:
+        raise ExportError(
+            f"The file would have {len(content) / 1e6:,.1f} MB.",
+            f"A file of the format '{format}' has at most {most / 1e6:,.0f} MB.",
+            rung_that_fits(artifact),
+        )

@@ -1,0 +1,398 @@
+"""The child process that joins a network, the tree and its maps to one model of Keras' own parts.
+
+It is shut in like every process that opens a model. Its directory holds `request.json`, whose
+`command` is
+
+- `fuse`: join the network in the directory and the steps, and write `fused.keras`,
+- `export`: write the model in `fused.keras` as a SavedModel, into the folder `saved`,
+- `serve`: score the rows of `rows.json` by that, and write `found.npy`.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hetcal.arrays import Floats
+from hetcal.data.columns import single_limits
+from hetcal.errors import ExportError, HetcalError
+from hetcal.models.keras_internals import import_keras
+from hetcal.models.sandbox import Limits, confine
+from hetcal.models.worker import (
+    activation_of,
+    explain,
+    last_operation,
+    load,
+    readable,
+    use_one_thread,
+)
+
+Tensor = Any  # of Keras
+Document = dict[str, Any]
+FARTHEST = 1_000.0  # a logit beyond has the probability 0 or 1, and may be infinite as a single
+FUSED, REQUEST = "fused.keras", "request.json"
+SAVED, VERSION = "saved", "1"  # a server looks for versions below the folder of a model
+GIVEN, FOUND = "rows.json", "found.npy"
+
+
+def main() -> None:
+    """Carry out the request in the current directory."""
+    import_keras()
+    request = json.loads(Path(REQUEST).read_text(encoding="utf-8"))
+    confine(Limits(**request["limits"]))
+    use_one_thread()
+    try:
+        {"fuse": _fuse, "export": _export, "serve": _serve}[request["command"]](request)
+    except HetcalError as error:
+        _say(error)
+    except Exception as error:
+        _say(explain(error, "network"))
+
+
+def _fuse(request: Document) -> None:
+    fused_model(request).save(FUSED)
+
+
+def _export(request: Document) -> None:
+    load(Path(FUSED)).export(f"{SAVED}/{VERSION}", verbose=False)
+
+
+def _serve(request: Document) -> None:
+    """Call the signature with tensors of the types that it names."""
+    import tensorflow as tf
+
+    loaded = tf.saved_model.load(f"{SAVED}/{VERSION}")
+    signature = loaded.signatures["serving_default"]
+    rows = json.loads(Path(GIVEN).read_text(encoding="utf-8"))
+    _, specs = signature.structured_input_signature
+    given = {name: tf.constant(rows[name], spec.dtype) for name, spec in specs.items()}
+    (found,) = signature(**given).values()
+    np.save(FOUND, found.numpy().astype(np.float32))
+
+
+def _say(error: HetcalError) -> None:
+    said = {"wrong": error.wrong, "needed": error.needed, "remedy": error.remedy}
+    sys.stdout.write(json.dumps({"error": said}) + "\n")
+    sys.exit(1)
+
+
+def request_of(command: str, limits: Limits, **more: Any) -> bytes:
+    """Write a request."""
+    return json.dumps({"command": command, "limits": asdict(limits), **more}).encode()
+
+
+def layer_names(inputs: Sequence[str]) -> dict[str, str]:
+    """Name the layers of inputs: as the input, where Keras and TensorFlow take such a name.
+
+    >>> layer_names(["age", "the city's name"])
+    {'age': 'age', "the city's name": 'hetcal_input_2'}
+    """
+    plain = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+    return {
+        name: name if plain.fullmatch(name) else f"hetcal_input_{number}"
+        for number, name in enumerate(inputs, 1)
+    }
+
+
+def fusion(
+    document: Document, network: Document | None, names: dict[str, str], layers: dict[str, str]
+) -> Document:
+    """Return what a request to fuse has.
+
+    `network` has `model` (the file), `inputs` (their names by layer), `output` and `unit`;
+    `names` has the input of each column, which may be one of the network's, and `layers` the
+    name of the layer of every input.
+    """
+    found = {"document": document, "names": names, "layers": layers, "model": None}
+    return found | (network or {})
+
+
+def fused_model(request: Document) -> Any:
+    """Build the model: inputs by name, one output, the calibrated probability."""
+    import keras
+
+    document = request["document"]
+    given: dict[str, Tensor] = {}
+    if request["model"] is not None:
+        score = _network_logit(request, given)
+    else:
+        name = document["score"]["column"]
+        given[name] = keras.Input((1,), name=request["layers"][name], dtype="float64")
+        score = _given_logit(document["score"], given[name])
+    columns = [
+        _column(each, request["names"][each["name"]], request["layers"], given)
+        if each["name"] in request["names"]
+        else None
+        for each in document["columns"]
+    ]
+    logit = _Steps(document, columns).apply(score)
+    # A score that is not finite less itself is NaN, and so is the probability.
+    logit = keras.ops.clip(logit, -FARTHEST, FARTHEST) + (score - score)
+    logit = keras.ops.cast(logit, "float32")
+    probability = keras.layers.Activation("sigmoid", name="calibrated_probability")(logit)
+    return keras.Model(given, probability, name="hetcal_calibrated")
+
+
+def _given_logit(score: Document, given: Tensor) -> Tensor:
+    from keras import ops
+
+    if score["kind"] == "logit":
+        return given
+    p = ops.clip(given, score["clip"], 1 - score["clip"]) + (given - given)
+    return ops.log(p / (1 - p))
+
+
+def _network_logit(request: Document, given: dict[str, Tensor]) -> Tensor:
+    """Call the network without its last activation, and take the logit of the positive unit."""
+    import keras
+
+    network = load(*readable(Path(request["model"])))
+    inputs = {}
+    for tensor in network.inputs:
+        name = request["inputs"][tensor.name]
+        inputs[tensor.name] = given[name] = keras.Input(
+            tensor.shape[1:], dtype=tensor.dtype, name=request["layers"][name]
+        )
+    last = last_operation(network, request["output"])
+    activation = activation_of(last)
+    if activation in ("sigmoid", "softmax") and hasattr(last, "activation"):
+        last.activation = keras.activations.linear
+    elif activation != "linear":
+        raise ExportError(
+            f"The network ends in {activation or 'a layer without an activation'!r}.",
+            "To be joined with the maps it has to end in a sigmoid, a softmax or a linear layer.",
+            "Choose the format 'python' or 'sql', which take the score as a column.",
+        )
+    arranged = keras.tree.map_structure(lambda each: inputs[each.name], network.input)
+    outputs = network(arranged)
+    if isinstance(outputs, dict):
+        outputs = outputs[request["output"]] if len(outputs) > 1 else next(iter(outputs.values()))
+    elif isinstance(outputs, list | tuple):
+        outputs = outputs[network.output_names.index(request["output"] or network.output_names[0])]
+    units = prod(outputs.shape[1:])
+    flat = keras.layers.Reshape((units,))(outputs)
+    return _positive_logit(keras.ops.cast(flat, "float64"), units, request["unit"], activation)
+
+
+def _positive_logit(outputs: Tensor, units: int, unit: int | None, activation: str) -> Tensor:
+    """Return what `hetcal.models.outputs.to_logit` does."""
+    from keras import ops
+
+    if units == 1:
+        return outputs
+    positive = 1 if unit is None else unit
+    own = ops.take(outputs, [positive], axis=1)
+    if units == 2 and activation == "sigmoid":
+        return own
+    others = ops.take(outputs, [each for each in range(units) if each != positive], axis=1)
+    return own - ops.logsumexp(others, axis=1, keepdims=True)
+
+
+def _column(
+    column: Document, name: str, layers: dict[str, str], given: dict[str, Tensor]
+) -> Tensor:
+    """Return the numbers of a column, or the codes of its categories."""
+    import keras
+
+    category = column["kind"] == "category"
+    if name not in given:
+        dtype = "string" if category else "float32"
+        given[name] = keras.Input((1,), dtype=dtype, name=layers[name])
+    if not category:
+        return given[name]
+    # Missing text is empty and has code 0, what is not known 1: see `_codes`.
+    lookup = keras.layers.StringLookup(vocabulary=column["categories"], mask_token="")
+    return lookup(given[name])
+
+
+def _codes(values: list[Any]) -> list[Any]:
+    """Put what belongs to each category, to others and to missing ones in the order of codes."""
+    return [values[-1], values[-2], *values[:-2]]
+
+
+class _Steps:
+    """The steps of a recipe on tensors: one row after the other, logits in double precision."""
+
+    def __init__(self, document: Document, columns: list[Tensor]) -> None:
+        self.document = document
+        self.columns = columns
+
+    def apply(self, logit: Tensor) -> Tensor:
+        for step in self.document["steps"]:
+            logit = getattr(self, f"_{step['step']}")(step, logit)
+        return logit
+
+    def _tame(self, step: Document, logit: Tensor) -> Tensor:
+        return _line(step, _tamed(step, logit))
+
+    def _leaves(self, step: Document, logit: Tensor) -> Tensor:
+        """Take the number of the leaf that a row is in out of those of all leaves."""
+        from keras import ops
+
+        inside, maps = self._inside(step["trees"][0], logit), step["maps"]
+        if {each["kind"] for each in maps} <= {"affine"}:
+            numbers = [[each["slope"], each["intercept"]] for each in maps]
+            own = _weighted(inside, np.array(numbers))
+            return ops.take(own, [0], axis=1) * logit + ops.take(own, [1], axis=1)
+        finite = ops.where(ops.isfinite(logit), logit, ops.zeros_like(logit))
+        mapped = ops.concatenate([_map(each, finite) for each in maps], axis=1)
+        return ops.sum(inside * mapped, axis=1, keepdims=True)
+
+    def _add(self, step: Document, logit: Tensor) -> Tensor:
+        total = _line(step, logit)
+        for term in step["terms"]:
+            place: Tensor = 0
+            for axis in term["axes"]:
+                place = place * axis["entries"] + self._entry(axis)
+            total = total + _looked_up(place, np.array(term["values"])[:, None], "float64")
+        return total
+
+    def _entry(self, axis: Document) -> Tensor:
+        from keras import ops
+
+        values = self.columns[axis["column"]]
+        if "places" in axis:
+            return ops.take(np.array(_codes(axis["places"]), np.int32), values)
+        limits = single_limits(np.array(axis["limits"]))
+        above = ops.cast(ops.greater(values, limits[None, :]), "int32")
+        entry = ops.sum(above, axis=1, keepdims=True)
+        # Nothing is above a missing value, which has the last entry.
+        return entry + ops.cast(ops.isnan(values), "int32") * (axis["entries"] - 1)
+
+    def _inside(self, tree: int, logit: Tensor) -> Tensor:
+        """Return 1 for the leaf that a row is in and 0 for the others, rows x leaves.
+
+        A leaf is the one whose whole path agrees with what the splits say.
+        """
+        import keras
+        from keras import ops
+
+        nodes = self.document["trees"][tree]
+        if len(nodes) == 1:
+            return ops.ones_like(logit)
+        splits = [at for at, node in enumerate(nodes) if len(node) > 1]
+        splits.sort(key=lambda at: nodes[at][0])  # those of a column beside each other
+        path = _paths(nodes, splits)
+        sides = ops.concatenate(
+            [
+                self._goes_left(column, [nodes[at] for at in splits if nodes[at][0] == column])
+                for column in sorted({nodes[at][0] for at in splits})
+            ],
+            axis=1,
+        )
+        agree = keras.layers.Dense(path.shape[1], use_bias=False)
+        found = agree(2 * sides - 1)
+        agree.set_weights([path.astype(np.float32)])
+        depth = np.abs(path).sum(axis=0).astype(np.float32)
+        return ops.cast(ops.equal(found, depth[None, :]), "float64")
+
+    def _goes_left(self, column: int, nodes: list[list[Any]]) -> Tensor:
+        """Return 1 where a split of this column sends the row left, rows x splits."""
+        from keras import ops
+
+        values = self.columns[column]
+        many = len(self.document["columns"][column]["categories"]) + 2
+        if self.document["columns"][column]["kind"] == "category":
+            left = np.array([[code in node[1] for node in nodes] for code in range(many)])
+            return _looked_up(values, np.array(_codes(list(left)), np.float32), "float32")
+        missing = np.array([[node[2] for node in nodes]])
+        known = [np.inf if node[1] is None else node[1] for node in nodes]
+        limits = np.minimum(single_limits(np.array(known)), np.finfo(np.float32).max)
+        endless = np.array([[node[1] is None for node in nodes]])
+        absent = ops.isnan(values)
+        below = ops.less_equal(values, limits[None, :])
+        below = ops.logical_or(below, ops.logical_and(endless, ops.logical_not(absent)))
+        return ops.cast(ops.logical_or(below, ops.logical_and(missing, absent)), "float32")
+
+
+def _paths(nodes: list[list[Any]], splits: list[int]) -> Floats:
+    """Return 1 where a leaf lies left of a split, -1 where right of it, splits x leaves."""
+    leaves = sum(len(node) == 1 for node in nodes)
+    path = np.zeros((len(splits), leaves))
+    waiting: list[tuple[int, list[tuple[int, float]]]] = [(0, [])]
+    while waiting:
+        at, sides = waiting.pop()
+        node = nodes[at]
+        if len(node) == 1:
+            for split, side in sides:
+                path[splits.index(split), node[0] - 1] = side
+        else:
+            waiting += [(node[3], [*sides, (at, 1.0)]), (node[4], [*sides, (at, -1.0)])]
+    return path
+
+
+def _looked_up(place: Tensor, table: Floats, dtype: str) -> Tensor:
+    """Return the row of a table at each place, as an embedding does."""
+    import keras
+
+    layer = keras.layers.Embedding(*table.shape, dtype=dtype)
+    found = keras.layers.Reshape((table.shape[1],), dtype=dtype)(layer(place))
+    layer.set_weights([table])
+    return found
+
+
+def _weighted(inside: Tensor, numbers: Floats) -> Tensor:
+    import keras
+
+    layer = keras.layers.Dense(numbers.shape[1], use_bias=False, dtype="float64")
+    found = layer(inside)
+    layer.set_weights([numbers])
+    return found
+
+
+def _line(numbers: Document, logit: Tensor) -> Tensor:
+    return numbers["slope"] * logit + numbers["intercept"]
+
+
+def _tamed(limits: Document, logit: Tensor) -> Tensor:
+    from keras import ops
+
+    low, high = limits["low"], limits["high"]
+    above, below = ops.maximum(logit - high, 0.0), ops.maximum(low - logit, 0.0)
+    return ops.clip(logit, low, high) + ops.log1p(above) - ops.log1p(below)
+
+
+def _map(shape: Document, logit: Tensor) -> Tensor:
+    """Return the logits of one leaf's map."""
+    from keras import ops
+
+    kind = shape["kind"]
+    if kind == "affine":
+        return _line(shape, logit)
+    if kind == "tamed":
+        return _line(shape, _tamed(shape, logit))
+    if kind == "beta":
+        rest = ops.log1p(ops.exp(-ops.abs(logit)))
+        low, high = ops.minimum(logit, 0.0) - rest, ops.maximum(logit, 0.0) + rest
+        return shape["a"] * low + shape["b"] * high + shape["c"]
+    if kind == "steps":
+        logits = np.array(shape["logits"])[:, None]
+        return _looked_up(_beyond(shape["edges"], logit), logits, "float64")
+    return _knots(np.array(shape["scores"]), np.array(shape["probabilities"]), logit)
+
+
+def _beyond(edges: Any, logit: Tensor) -> Tensor:
+    """Count the edges that a logit has reached."""
+    from keras import ops
+
+    reached = ops.greater_equal(logit, np.array(edges, np.float64)[None, :])
+    return ops.sum(ops.cast(reached, "int32"), axis=1, keepdims=True)
+
+
+def _knots(scores: Floats, levels: Floats, logit: Tensor) -> Tensor:
+    from keras import ops
+
+    slope = np.concatenate([[0.0], np.diff(levels) / np.diff(scores), [0.0]])
+    begin = np.concatenate([scores[:1], scores])
+    level = np.concatenate([levels[:1], levels])
+    table = np.stack([slope, begin, level], axis=1)
+    piece = _looked_up(_beyond(scores, logit), table, "float64")
+    rise, origin, height = (ops.take(piece, [each], axis=1) for each in range(3))
+    p = ops.clip(height + rise * (logit - origin), float(levels[0]), float(levels[-1]))
+    return ops.log(p / (1 - p))

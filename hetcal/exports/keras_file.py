@@ -1,0 +1,228 @@
+"""The network with its calibration as one `.keras` file, which any Keras 3 opens."""
+
+import io
+import json
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from hetcal.arrays import Floats
+from hetcal.artifacts.archive import EPOCH
+from hetcal.artifacts.artifact import Artifact
+from hetcal.errors import ExportError
+from hetcal.exports.fused import FUSED, REQUEST, fusion, layer_names, request_of
+from hetcal.exports.proof import Parity, compare, expected_rows
+from hetcal.exports.recipe import Document, columns_read
+from hetcal.models.child import read_bytes, read_messages, reported_error, require_keras
+from hetcal.models.file import inspect_model
+from hetcal.models.inputs import InputColumns
+from hetcal.models.process import begun, command_line, environment, kill, new_directory
+from hetcal.models.sandbox import Limits
+from hetcal.models.scoring import ModelScoring, score_model
+
+NAME = "calibrated.keras"
+ABOUT = "assets/hetcal.json"  # in the zip that the file is
+MOST_BYTES = 512 * 2**20  # of a file that hetcal takes itself
+Columns = dict[str, tuple[str, ...]]  # of each input
+CANNOT = (
+    "It does not prepare columns for the network: scale them as in training.",
+    "Missing numbers are NaN, and a missing category is empty text.",
+)
+
+
+def use(names: list[str]) -> list[str]:
+    """Return how the file is used, in three lines."""
+    return [
+        f'model = keras.saving.load_model("{NAME}", safe_mode=True)',
+        f"rows = {{…}}  # an array for each of {', '.join(map(repr, names))}; text as tf.constant",
+        "probability = model.predict(rows)[:, 0]",
+    ]
+
+
+def input_names(artifact: Artifact, document: Document) -> dict[str, str]:
+    """Return the input of every column that the steps read.
+
+    A column that the network reads as it is shares the network's own input.
+    """
+    scoring, shared, taken = artifact.scoring, {}, {document["score"]["column"]}
+    kinds = {each["name"]: each["kind"] for each in document["columns"]}
+    if isinstance(scoring, ModelScoring):
+        taken = {spec.name for spec in scoring.model.inputs}
+        prepared = {each.column for each in scoring.inputs.steps.steps}
+        for spec in scoring.model.inputs:
+            columns = scoring.inputs.of(spec.name)
+            alike = {"number": "float32", "category": "string"}
+            for column in columns if len(columns) == spec.width == 1 else ():
+                if alike.get(kinds.get(column, "")) == spec.dtype and column not in prepared:
+                    shared[column] = spec.name
+    names = {}
+    for column in columns_read(document):
+        names[column] = shared.get(column, column)
+        while names[column] in taken and column not in shared:
+            names[column] += "_column"
+    return names
+
+
+def names(artifact: Artifact, document: Document) -> list[str]:
+    """Return the names of all inputs of the file."""
+    scoring, score = artifact.scoring, document["score"]["column"]
+    model = scoring.model if isinstance(scoring, ModelScoring) else None
+    own = [score] if model is None else [spec.name for spec in model.inputs]
+    return list(dict.fromkeys([*own, *input_names(artifact, document).values()]))
+
+
+def keras_file(artifact: Artifact, document: Document, about: Document) -> bytes:
+    """Join network and calibration in a process of its own, and add what the file is of."""
+    require_keras()
+    directory = new_directory()
+    try:
+        layers = layer_names(names(artifact, document))
+        parts = _network(artifact, directory), input_names(artifact, document), layers
+        run_child(directory, "fuse", FUSED, **fusion(document, *parts))
+        content = io.BytesIO(read_bytes(directory / FUSED, MOST_BYTES))
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    with zipfile.ZipFile(content, "a") as archive:
+        archive.writestr(zipfile.ZipInfo(ABOUT, EPOCH), json.dumps(about, indent=1))
+    return content.getvalue()
+
+
+def _network(artifact: Artifact, directory: Path) -> Document | None:
+    scoring = artifact.scoring
+    if not isinstance(scoring, ModelScoring):
+        return None
+    file = f"model.{scoring.model.format}"
+    shutil.copyfile(scoring.model.path, directory / file)
+    return {
+        "model": file,
+        "inputs": {spec.layer: spec.name for spec in scoring.model.inputs},
+        "output": scoring.output,
+        "unit": scoring.positive_unit,
+    }
+
+
+def run_child(directory: Path, command: str, result: str, **more: Any) -> None:
+    """Let a process that is shut in carry out a command of `fused`; it leaves a result."""
+    limits = Limits(file_bytes=MOST_BYTES)
+    (directory / REQUEST).write_bytes(request_of(command, limits, **more))
+    with (directory / "messages").open("wb") as out, (directory / "log").open("wb") as log:
+        popen = begun(
+            lambda: subprocess.Popen(
+                command_line("hetcal.exports.fused", directory),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=log,
+                cwd=directory,
+                env=environment(directory),
+                start_new_session=True,
+            )
+        )
+        try:
+            with suppress(subprocess.TimeoutExpired):  # there is no result then
+                popen.wait(limits.seconds)
+        finally:
+            kill(popen)
+    error = reported_error(read_messages(directory / "messages"))
+    if error is not None:
+        raise ExportError(error.wrong, error.needed, error.remedy)
+    if not (directory / result).exists():
+        raise ExportError(
+            "The process that works with the network ended without a result.",
+            f"It has {limits.seconds} s and limited memory.",
+            "Choose the format 'python' or 'sql', which take the score as a column.",
+        )
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Rows for the inputs of the file, and what the artifact makes of them.
+
+    The network's own inputs are drawn at random. A row in another leaf would have another
+    probability: the file gives no leaves.
+    """
+
+    table: pd.DataFrame
+    inputs: Columns  # columns of the table for each input of the file
+    expected: pd.DataFrame
+
+    def compared(self, after: Floats, by: str) -> Parity:
+        """Compare the probabilities that were found."""
+        return compare(self.expected, (self.expected["leaf"].tolist(), after.tolist()), by)
+
+
+def trial(artifact: Artifact, document: Document, rows: pd.DataFrame) -> Trial:
+    """Give difficult rows to the network and to the artifact."""
+    scoring, names = artifact.scoring, input_names(artifact, document)
+    columns: Columns = {name: (column,) for column, name in names.items()}
+    rows = _as_keras_reads(rows, document)
+    if isinstance(scoring, ModelScoring):
+        drawn, inputs = _network_rows(scoring, len(rows), columns)
+        table = pd.concat([rows, drawn], axis=1)
+        of_network = {spec.name: inputs[spec.name] for spec in scoring.model.inputs}
+        plain = InputColumns(tuple(of_network.items()))
+        output, unit = scoring.output, scoring.positive_unit
+        scores = score_model(scoring.model, table, plain, output=output, positive_unit=unit)
+        table = table.assign(**{document["score"]["column"]: scores.logit})
+    else:
+        table, score = rows, document["score"]["column"]
+        inputs = {score: (score,)}
+    return Trial(table, inputs | columns, expected_rows(artifact, document, table))
+
+
+def check(content: bytes, given: Trial) -> Parity:
+    """Scan the file, and compare what it gives with the artifact, in processes of their own."""
+    with tempfile.TemporaryDirectory(prefix="hetcal-") as folder:
+        path = Path(folder, NAME)
+        path.write_bytes(content)
+        taken = InputColumns(tuple(given.inputs.items()))
+        found = score_model(inspect_model(path), given.table, taken)
+    return given.compared(expit(found.logit), "Keras")
+
+
+def _as_keras_reads(rows: pd.DataFrame, document: Document) -> pd.DataFrame:
+    """Return numbers in single precision, infinite beyond it, and empty text as missing."""
+    read = {}
+    for each in document["columns"]:
+        column = rows[each["name"]]
+        if each["kind"] == "category":
+            read[each["name"]] = column.mask(column == "")
+        else:
+            with np.errstate(over="ignore"):
+                read[each["name"]] = column.astype(np.float32).astype(np.float64)
+    return rows.assign(**read)
+
+
+def _network_rows(
+    scoring: ModelScoring, rows: int, shared: Columns
+) -> tuple[pd.DataFrame, Columns]:
+    """Draw what the network reads itself; also name the columns of each of its inputs."""
+    rng, drawn, inputs = np.random.default_rng(1), {}, Columns()
+    for number, spec in enumerate(scoring.model.inputs):
+        if spec.name in shared:
+            inputs[spec.name] = shared[spec.name]
+            continue
+        if spec.shape is not None:
+            raise ExportError(
+                f"The input '{spec.name}' of the network takes arrays.",
+                "What the file gives is compared with the artifact on rows of numbers and text.",
+                "Choose the format 'python' or 'sql', which take the score as a column.",
+            )
+        width = spec.width or len(scoring.inputs.prepared.of(spec.name))
+        inputs[spec.name] = tuple(f"hetcal_{number}_{unit}" for unit in range(width))
+        for name in inputs[spec.name]:
+            if spec.dtype == "string":
+                drawn[name] = rng.choice(np.array(["", "a", "b"], dtype=object), rows)
+            elif "float" in spec.dtype:
+                drawn[name] = rng.normal(size=rows)
+            else:
+                drawn[name] = rng.integers(0, spec.ids or 2, rows)
+    return pd.DataFrame(drawn, index=range(rows)), inputs

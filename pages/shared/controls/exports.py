@@ -1,0 +1,96 @@
+"""Exports to other systems: choose formats, see size and parity, download."""
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from hetcal.artifacts.artifact import artifact_bytes
+from hetcal.choices import DIALECTS, EXPORTS
+from hetcal.errors import HetcalError
+from hetcal.exports.export import Export
+from pages.shared.display.messages import plain, show_error
+from pages.shared.display.progress import offer_again, show_job
+from pages.shared.display.widgets import downloads
+from pages.shared.flow.compute import exports_of
+from pages.shared.flow.flow import Flow
+from pages.shared.jobs import Unfinished
+from pages.shared.state import current_run
+
+FORMATS = {
+    "python": "Python file",
+    "sql": "SQL",
+    "keras": "Keras model",
+    "savedmodel": "SavedModel",
+    "scorecard": "Scorecard",
+}
+DATABASES = {
+    "ansi": "ANSI",
+    "postgresql": "PostgreSQL",
+    "duckdb": "DuckDB",
+    "sqlite": "SQLite",
+    "bigquery": "BigQuery",
+    "spark": "Spark SQL",
+}
+ASKED = "exports_asked"  # what was asked for, and of which run
+
+
+def offer_exports(flow: Flow) -> None:
+    """Let the user choose formats, and offer each file once it was compared with the artifact."""
+    st.subheader("For other systems", anchor=False)
+    st.markdown(
+        "The calibrated model in a format that runs without hetcal. A fresh process runs every "
+        "file on 20,000 rows with missing, unseen and extreme values; it is offered only if it "
+        "gives the artifact's probabilities."
+    )
+    formats = _some_of("Formats", EXPORTS, FORMATS)
+    dialects = (
+        _some_of("Dialects of SQL", DIALECTS, DATABASES) if "sql" in formats else DIALECTS[:1]
+    )
+    pressed = st.button(
+        "Make and check",
+        icon=":material/fact_check:",
+        disabled=not (formats and dialects),
+        key="export_make",
+    )
+    wanted = flow.whole.digest, tuple(formats), tuple(dialects)
+    if pressed:
+        st.session_state[ASKED] = wanted
+    if st.session_state.get(ASKED) == wanted:
+        _make(flow, *wanted[1:])
+
+
+def _some_of(label: str, options: Sequence[str], names: Mapping[str, str]) -> list[str]:
+    """Let the user choose, beginning with the first."""
+    return st.pills(
+        label,
+        options,
+        selection_mode="multi",
+        default=options[0],
+        format_func=names.get,
+        key=f"export {label}",
+    )
+
+
+def _make(flow: Flow, formats: tuple[str, ...], dialects: tuple[str, ...]) -> None:
+    try:
+        kept = current_run().keep_file(artifact_bytes(flow.whole, flow.workspace.scoring))
+        made = exports_of(kept, formats, dialects)
+    except Unfinished as unfinished:
+        show_job(unfinished.job)
+        return
+    except HetcalError as error:
+        show_error(error)
+        if isinstance(error.__cause__, Unfinished):
+            offer_again(error.__cause__.job)
+        return
+    for each in made:
+        _show(each)
+
+
+def _show(made: Export) -> None:
+    with st.container(border=True):
+        st.markdown(f"**{plain(made.name)}** · {made.size_words}")
+        parity = f"Compared with the artifact: {plain(made.parity.words)}."
+        st.caption(f":material/check: {parity}")
+        st.code("\n".join(made.use), language=None, wrap_lines=True)
+        downloads({made.name: lambda: made.content}, key="export")

@@ -1,0 +1,94 @@
+"""The fused file: network, tree and maps in one model of Keras' own parts."""
+
+import io
+import json
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from hetcal.errors import ExportError
+from hetcal.exports.export import make_exports
+from hetcal.exports.proof import difficult_rows, expected_rows, in_fresh_process, rows_json
+from hetcal.exports.recipe import recipe
+from hetcal.models.file import inspect_model
+from hetcal.models.inputs import InputColumns
+from hetcal.models.scoring import ModelScoring
+from tests.exports.artifacts import CITY, SIZE, artifact
+from tests.models.model_files import ROWS, model_files
+
+pytestmark = pytest.mark.network
+
+ALONE = """
+import json, os, sys
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import keras, numpy as np, tensorflow as tf
+model = keras.saving.load_model("calibrated.keras", safe_mode=True)
+assert "hetcal" not in sys.modules
+rows = json.load(open("rows.json"))
+given = {"x": np.load("x.npy")}
+for name, tensor in model.input.items():
+    if name != "x":
+        values = [row[name] for row in rows]
+        text = tensor.dtype == "string"
+        if text:
+            given[name] = tf.constant([[each or ""] for each in values])
+        else:
+            given[name] = np.array(values, dtype=float).astype("float32")[:, None]
+print(json.dumps(model.predict(given, verbose=0)[:, 0].astype(float).tolist()))
+"""
+
+
+def with_network(opened, name="sigmoid"):
+    model = inspect_model(model_files() / f"{name}.keras")
+    return replace(opened, scoring=ModelScoring(model, InputColumns((("x", ("a", "b", "c")),))))
+
+
+def test_without_hetcal_it_gives_what_the_artifact_makes_of_the_networks_logit():
+    opened = with_network(artifact(partition="tree"))
+    (made,) = make_exports(opened, ["keras"], rows=2_000)
+    assert made.parity.difference < 1e-6
+    truth = np.load(model_files() / "truth.npz")
+    document = recipe(opened)
+    rows = difficult_rows(document, ROWS).assign(score=truth["logits"][:, 0])
+    rows[CITY] = rows[CITY].mask(rows[CITY] == "")
+    x = io.BytesIO()
+    np.save(x, truth["x"])
+    files = {"calibrated.keras": made.content, "rows.json": rows_json(rows), "x.npy": x.getvalue()}
+    with np.errstate(over="ignore"):
+        found = in_fresh_process(ALONE, files)
+    expected = expected_rows(opened, document, rows)["after"]
+    assert np.abs(found - expected).max() < 1e-6
+    assert np.abs(expit(truth["logits"][:, 0]) - expected).max() > 0.1  # it does something
+
+
+@pytest.mark.parametrize(
+    "settings", [{"partition": "additive"}, {"partition": "tree", "calibrator": "isotonic"}]
+)
+def test_curves_and_maps_of_points_take_a_score_by_its_column(settings):
+    (made,) = make_exports(artifact(**settings), ["keras"], rows=2_000)
+    assert made.parity.difference < 1e-6
+    with zipfile.ZipFile(io.BytesIO(made.content)) as archive:
+        about = json.loads(archive.read("assets/hetcal.json"))
+    assert {each["name"] for each in about["inputs"]} == {"score", SIZE, "age", CITY}
+    assert len(about["examples"]) == 5
+
+
+def test_a_saved_model_gives_the_same_by_its_signature_and_names_its_inputs():
+    (made,) = make_exports(artifact(partition="tree"), ["savedmodel"], rows=2_000)
+    assert made.parity.by == "the signature of the SavedModel"
+    assert made.parity.difference < 1e-6
+    with zipfile.ZipFile(io.BytesIO(made.content)) as archive:
+        assert "1/saved_model.pb" in archive.namelist()
+        about = json.loads(archive.read("1/assets.extra/hetcal.json"))
+    assert set(about["signature"]) == {"score", SIZE, "age", CITY}
+    assert about["signature"]["age"] == "age"
+
+
+def test_a_network_whose_end_has_no_logit_and_many_trees_are_refused():
+    with pytest.raises(ExportError, match="ends in 'hard_sigmoid'"):
+        make_exports(with_network(artifact(partition="tree"), "hard"), ["keras"], rows=500)
+    with pytest.raises(ExportError, match="The scheme sends every row through"):
+        make_exports(artifact(partition="forest"), ["keras"], rows=500)
