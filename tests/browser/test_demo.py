@@ -1,5 +1,6 @@
 """The demo: one click, and every page has something to say."""
 
+import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
@@ -33,3 +34,10 @@ def test_no_number_is_cut_off_in_a_narrow_window(visitor):
         cards = visitor.page.get_by_test_id("stMetric")
         expect(cards).to_have_count(count)
         assert not any(card.evaluate(CUT) for card in cards.all())
+
+
+def test_a_chart_gives_its_data(visitor, tmp_path):
+    visitor.open()
+    rungs = pd.read_csv(visitor.download("CSV", tmp_path))
+    reached = rungs.set_index("series")["AUC, cross-fitted"]
+    assert reached["in use"] > reached["your model"] > 0.5
