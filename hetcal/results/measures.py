@@ -38,7 +38,6 @@ MOST_GROUPS = 512  # more are put together at random: the standard error then va
 AT_ONCE = 2**19  # cells times replicates: bounds the memory
 RANKED = ("auc", "average_precision")
 MEANS = ("log_loss", "brier")
-PARTS = ("loss_calibration", "loss_refinement")
 ERROR = "calibration_error_debiased"
 MEASURES = {
     "auc": "AUC",

@@ -10,7 +10,7 @@ import pandas as pd
 from hetcal.choices import KINDS, Kind, plain_name
 from hetcal.data.checks import Finding
 from hetcal.data.columns import counted
-from hetcal.metrics.delong import Lift
+from hetcal.metrics.delong import DETECTED, Lift
 from hetcal.results.evaluation import Evaluation
 
 DEFINITIONS = {
@@ -202,6 +202,8 @@ def verdict(
         others = other_kinds(ladder, evaluation, kind)
         if found in ("same", "harm"):
             said[0] = _against_ladder(said[0], found, ladder)
+        if found == "same":
+            said[1:1] = _best_untold(ladder)
     return " ".join([*named, *said, *others])
 
 
@@ -302,6 +304,18 @@ def _against_ladder(said: str, found: Outcome, ladder: pd.DataFrame) -> str:
         f"The ranking is left as it is, though '{plain_name(best['name'])}' gains "
         f"{_gained(best)} by cross-fitting."
     )
+
+
+def _best_untold(ladder: pd.DataFrame) -> list[str]:
+    """Say what the best rung gains where that may be zero, and what could have been told."""
+    rungs = ladder[ladder["allowed"] & (ladder["se"] > 0)]
+    if rungs.empty or (rungs["low"] > 0).any():
+        return []
+    best = rungs.loc[rungs["lift"].idxmax()]
+    return [
+        f"The best, '{plain_name(best['name'])}', gains {_gained(best)} by cross-fitting; lifts "
+        f"under {DETECTED * best['se']:.4f} would not have been detectable."
+    ]
 
 
 def _gained(rung: "pd.Series[Any]") -> str:

@@ -46,7 +46,12 @@ LADDER = pd.DataFrame(
         ("stacked", "second model", 0.025, 0.015, 0.0247, 0.0003, -0.0008, 0.0014),
     ],
     columns=["name", "kind", "lift", "low", "without", "adds", "adds_low", "adds_high"],
-).assign(high=lambda rungs: 2 * rungs["lift"] - rungs["low"], loss_fall=0.03, loss_se=0.01)
+).assign(
+    high=lambda rungs: 2 * rungs["lift"] - rungs["low"],
+    se=lambda rungs: (rungs["lift"] - rungs["low"]) / 1.96,
+    loss_fall=0.03,
+    loss_se=0.01,
+)
 
 
 def ladder(chosen):
@@ -128,6 +133,15 @@ def test_no_difference_at_all_leaves_the_model_or_at_least_its_ranking_as_it_is(
         evaluation = found(0.0, 0.0, loss=loss)
         assert outcome(evaluation) == "same"
         assert verdict(evaluation).startswith(said)
+
+
+def test_a_model_that_is_left_alone_is_told_which_lifts_would_have_shown():
+    evaluation = found(0.0, 0.0, loss=UNCHANGED)
+    said = verdict(evaluation, "none", ladder("identity").assign(low=-0.01, se=0.01))
+    # The second model gains more, but may not be chosen.
+    assert "The best, 'curves', gains +0.0200 (-0.0100" in said
+    assert "lifts under 0.0280 would not have been detectable" in said
+    assert "detectable" not in verdict(evaluation, "none", ladder("identity"))
 
 
 def test_a_score_that_ranks_backwards_is_no_gain():
