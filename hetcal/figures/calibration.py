@@ -50,8 +50,10 @@ def maps_figure(
         hovertemplate="score %{x:.2f}<br>probability %{y:.3f}, uncalibrated<extra></extra>",
     )
     thick = {"width": 4, "color": colour("selected")}
+    marked = [each for each in maps if each.leaf in selected]
+    name = f"Leaf {marked[0].leaf}" if len(marked) == 1 else "chosen leaves"
     chosen = [
-        _line(each, scores, f"Leaf {each.leaf}", thick) for each in maps if each.leaf in selected
+        {**_line(each, scores, name, thick), "showlegend": each is marked[0]} for each in marked
     ]
     dashed = {"dash": "dash", "width": 2.5, "color": colour("pooled")}
     for_all = _line(pooled, scores, "pooled map", dashed)

@@ -18,6 +18,7 @@ from hetcal.data.columns import (
 )
 from hetcal.errors import PartitionError
 from hetcal.partitions.nodes import Feature, Node, needed_digits
+from hetcal.partitions.one_hot import one_hot_groups
 from hetcal.partitions.partition import Partition
 from hetcal.progress import Progress, silent
 from hetcal.trees.bins import Matrix, PickedColumns, bounded
@@ -124,15 +125,22 @@ def encode_columns(
     """
     single = all(dtype == np.float32 for dtype in frame.dtypes)
     matrix = frame.to_numpy() if single else np.empty(frame.shape, dtype=np.float32, order="F")
-    own, columns = not single, []
-    for i, (_, column) in enumerate(frame.items()):
-        encoded = encode_column(column, positive, weight)
+    own, columns, groups = not single, [], one_hot_groups(frame)
+    for i, (name, column) in enumerate(frame.items()):
+        encoded = _grouped(encode_column(column, positive, weight), groups.get(str(name)))
         if not np.may_share_memory(encoded.values, matrix):
             if not own:  # what is in the frame stays as it is
                 matrix, own = matrix.copy(order="F"), True
             matrix[:, i] = encoded.values
         columns.append(encoded)
     return matrix, [replace(each, values=matrix[:, i]) for i, each in enumerate(columns)]
+
+
+def _grouped(column: EncodedColumn, group: str | None) -> EncodedColumn:
+    """Say which group a one-hot column is of."""
+    return (
+        column if group is None else replace(column, feature=replace(column.feature, group=group))
+    )
 
 
 def complete_columns(
@@ -221,11 +229,12 @@ def pick_columns(
     has `weight`. The encoded columns have no values, see `complete_columns`.
     """
     weight = np.broadcast_to(1.0, len(ordering)) if weight is None else weight
-    stored, whole, columns = [], [], []
-    for i, (_, column) in enumerate(frame.items()):
+    stored, whole, columns, groups = [], [], [], one_hot_groups(frame, rows)
+    for i, (name, column) in enumerate(frame.items()):
         progress(i / frame.shape[1], f"Growing the tree: column {i + 1} of {frame.shape[1]}")
         chosen = column if rows is None else column.iloc[rows]
         encoded = encode_column(chosen, ordering, weight, complete=False)
+        encoded = _grouped(encoded, groups.get(str(name)))
         whole.append(column.dtype == np.float32)
         stored.append(np.ascontiguousarray(column) if whole[-1] else encoded.values)
         columns.append(replace(encoded, values=np.empty(0, np.float32)))

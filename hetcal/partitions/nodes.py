@@ -26,6 +26,7 @@ class Feature:
     digits: int = 6  # significant digits that keep every threshold between the same training values
     missing: bool = False  # values were missing in training, so that rules have to mention them
     rare: bool = False  # some categories had too few training rows; they follow the missing values
+    group: str = ""  # the column whose values this one-hot column and others stand for
 
 
 @dataclass(frozen=True)
@@ -146,16 +147,21 @@ def feature_fields(feature: Feature) -> dict[str, Any]:
     common = {"name": feature.name, "kind": feature.kind, "missing": feature.missing}
     if feature.kind == "category":
         return {**common, "rare": feature.rare, "categories": list(feature.categories)}
-    return {**common, "whole": feature.whole, "digits": feature.digits}
+    group = {"group": feature.group} if feature.group else {}
+    return {**common, "whole": feature.whole, "digits": feature.digits, **group}
 
 
 def read_feature(fields: Fields) -> Feature:
     """Read what `feature_fields` gave."""
     name, kind, missing = fields.text("name"), fields.text("kind"), fields.flag("missing")
     if kind == "number":
-        fields.only("name", "kind", "missing", "whole", "digits")
+        grouped = "group" in fields
+        fields.only("name", "kind", "missing", "whole", "digits", *(["group"] * grouped))
         digits = fields.integer("digits", 1, 17)
-        return Feature(name, "number", (), fields.flag("whole"), digits, missing)
+        group = fields.text("group") if grouped else ""
+        if not name.startswith(f"{group}_" * grouped):
+            raise JsonError("a one-hot column is not named after its group")
+        return Feature(name, "number", (), fields.flag("whole"), digits, missing, group=group)
     if kind != "category":
         raise JsonError("a column is neither a number nor a category")
     fields.only("name", "kind", "missing", "rare", "categories")
@@ -240,9 +246,44 @@ def narrow(condition: Condition, node: Node, *, left: bool) -> Condition:
 
 
 def rule_words(conditions: Sequence[Condition], *, full: bool = False) -> str:
-    """Join the conditions of a path: '30 < age ≤ 45 and job is student or missing'."""
-    parts = [condition_words(each, full=full) for each in conditions if restricts(each)]
-    return " and ".join(parts) or ALL_ROWS
+    """Join the conditions of a path: '30 < age ≤ 45 and job is student or missing'.
+
+    One-hot columns of one group are one condition: 'job is student', or 'job is not student or
+    admin'.
+    """
+    parts: dict[str, str] = {}
+    for each in conditions:
+        if not restricts(each):
+            continue
+        if _hot(each) is None:
+            parts[each.feature.name] = condition_words(each, full=full)
+            continue
+        alike = [here for here in conditions if here.feature.group == each.feature.group]
+        parts[f"{each.feature.group}_"] = _group_words(alike)  # no one-hot column is called so
+    return " and ".join(parts.values()) or ALL_ROWS
+
+
+def _hot(condition: Condition) -> bool | None:
+    """Return whether a one-hot column has to be 1, or 0; None for other conditions."""
+    low, high = condition.low, condition.high
+    if not condition.feature.group or not condition.present or condition.feature.missing:
+        return None
+    if low is not None and 0 <= low < 1 and high is None:
+        return True
+    return False if high is not None and 0 <= high < 1 and low is None else None
+
+
+def _group_words(conditions: Sequence[Condition]) -> str:
+    """Put the conditions of one-hot columns of one group into words."""
+    group = conditions[0].feature.group
+    values: dict[bool, list[str]] = {True: [], False: []}
+    for each in conditions:
+        hot = _hot(each)
+        if hot is not None:
+            values[hot].append(shown(each.feature.name[len(group) + 1 :]))
+    if values[True]:
+        return f"{shown(group)} is {' and '.join(values[True])}"
+    return f"{shown(group)} is not {_either(values[False])}"
 
 
 MOST_IN_NAME = 3  # conditions of a path that a short name has, if they tell it apart
@@ -308,6 +349,8 @@ def condition_words(condition: Condition, *, full: bool = False) -> str:
     >>> condition_words(Condition(job, categories=("admin.", "student")))
     'job is admin. or student'
     """
+    if _hot(condition) is not None:
+        return _group_words([condition])
     name = shown(condition.feature.name)
     absent = _either(_absent(condition.feature) or ["missing"])
     if not condition.present:

@@ -44,6 +44,14 @@ def test_other_leaves_are_thin_and_share_one_legend_entry():
     assert {each.line.width for each in others} == {1.5}
 
 
+def test_several_chosen_leaves_share_one_legend_entry():
+    figure = maps_figure(POOLED, MAPS, [2, 3], (-4, 4))
+    chosen = [each for each in figure.data if each.name == "chosen leaves"]
+    assert [set(each.customdata) for each in chosen] == [{2}, {3}]
+    assert [each.showlegend for each in chosen] == [True, False]
+    assert "Leaf 3" in chosen[1].hovertemplate
+
+
 def test_hover_tells_n_and_why_a_leaf_has_no_map_of_its_own():
     figure = maps_figure(POOLED, MAPS, [3], (-4, 4))
     assert "n = 12 calibration rows" in trace(figure, "Leaf 3").hovertemplate

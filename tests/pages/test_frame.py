@@ -173,7 +173,9 @@ def test_a_table_goes_when_another_one_comes(segments, monkeypatch):
         return found
 
     monkeypatch.setattr(work, "read_file", reading)
-    app = go(with_scores(segments), "pages/results.py")
+    app = with_scores(segments)
+    for page in ("partition", "calibration", "results"):
+        app = go(app, f"pages/{page}.py")
     assert frames[0]() is not None
     upload(go(app, "pages/data.py"), "data_file", "others.csv", segments.iloc[::-1])
     gc.collect()

@@ -4,7 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hetcal.errors import PartitionError
+from hetcal.figures.tree import outline
 from hetcal.partitions.nodes import Feature, Node, needed_digits, number_words, short_number, shown
+from hetcal.partitions.one_hot import one_hot_groups
 from hetcal.partitions.partition import Partition
 from hetcal.partitions.tree import TreePartition
 
@@ -208,3 +211,66 @@ def test_a_category_of_two_columns_is_named_with_its_column():
         "home is south (3)",
         "home is north (branch 1)",
     ]
+
+
+def one_hot(rows=3_000):
+    """Rows whose job is written as one-hot columns, and decides the label."""
+    rng = np.random.default_rng(4)
+    job = pd.Series(rng.choice(["admin", "blue_collar", "student"], rows))
+    frame = pd.get_dummies(job, prefix="job", dtype=int).assign(age=rng.integers(18, 80, rows))
+    chance = job.map({"admin": 0.1, "blue_collar": 0.4, "student": 0.8}).to_numpy()
+    return frame, job, (rng.random(rows) < chance).astype(int)
+
+
+def test_one_hot_columns_are_read_as_one_column():
+    frame, job, y = one_hot()
+    partition = TreePartition(2, min_samples_leaf=300).fit(frame, y).partition_
+    leaf = partition.apply(frame)
+    rules = {each.id: each.rule for each in partition.leaves}
+    assert all("job_" not in rule for rule in rules.values())
+    values = {
+        "job is student": {"student"},
+        "job is admin": {"admin"},
+        "job is not admin or student": {"blue_collar"},
+        "job is not student or admin": {"blue_collar"},
+    }
+    for number, rule in rules.items():
+        own = set(job[leaf == number])
+        said = next(each for each in rule.split(" and ") if each.startswith("job"))
+        assert own == values[said]
+    assert Partition.from_json(partition.to_json()) == partition
+    lines = [line.rule for line in outline(partition)]
+    assert "job is not student" in lines
+
+
+@pytest.mark.parametrize(
+    ("change", "grouped"),
+    [
+        (lambda frame: frame, True),
+        (lambda frame: frame.astype(float), True),
+        (lambda frame: frame.assign(job_admin=frame["job_admin"] * 2), False),
+        (lambda frame: frame.assign(job_admin=0), False),  # some rows have none
+        (lambda frame: frame.assign(job_admin=frame["job_admin"].replace(0, np.nan)), False),
+        (lambda frame: frame.assign(job_title="text"), False),
+        (lambda frame: frame[["job_admin", "age"]], False),
+    ],
+)
+def test_columns_are_a_group_only_if_every_row_has_one_of_them(change, grouped):
+    frame = change(one_hot()[0])
+    found = one_hot_groups(frame)
+    names = [name for name in frame if name.startswith("job_")]
+    assert found == (dict.fromkeys(names, "job") if grouped else {})
+
+
+def test_only_the_rows_of_the_tree_decide_about_groups():
+    frame = one_hot()[0]
+    frame.loc[:9, "job_admin"] = 7
+    assert one_hot_groups(frame) == {}
+    assert set(one_hot_groups(frame, np.arange(10, len(frame))).values()) == {"job"}
+
+
+def test_a_column_that_is_not_named_after_its_group_is_refused():
+    frame, _, y = one_hot()
+    text = TreePartition(1, min_samples_leaf=300).fit(frame, y).partition_.to_json()
+    with pytest.raises(PartitionError, match="not named after its group"):
+        Partition.from_json(text.replace('"group": "job"', '"group": "town"'))

@@ -12,7 +12,7 @@ from hetcal.partitions.encoding import encode_names
 from hetcal.partitions.partition import Partition
 from hetcal.results.words import interval_in_words, measured_on
 from pages.shared.display.messages import plain, show_error
-from pages.shared.flow.flow import Flow
+from pages.shared.flow.flow import Flow, current_flow
 from pages.shared.frame import need_evaluation
 from pages.shared.jobs import Unfinished
 from pages.shared.state import ALL_ROWS, current_run, kept, undo, update, workspace
@@ -88,7 +88,7 @@ def _offer_pruning(flow: Flow, branch: int) -> None:
         f"Make these {count} leaves one",
         icon=":material/content_cut:",
         on_click=_edit,
-        args=(flow, lambda tree: pruned(tree, branch)),
+        args=(lambda tree: pruned(tree, branch),),
     )
 
 
@@ -102,7 +102,7 @@ def _offer_merging(flow: Flow, leaf: int) -> None:
         icon=":material/merge:",
         help=plain(flow.partition.names[other]),
         on_click=_edit,
-        args=(flow, lambda tree: merged(tree, leaf, other)),
+        args=(lambda tree: merged(tree, leaf, other),),
     )
 
 
@@ -130,18 +130,23 @@ def _offer_splitting(flow: Flow, leaf: int) -> None:
             icon=":material/call_split:",
             disabled=isinstance(value, list) and not value,
             on_click=_divide,
-            args=(flow, leaf, name, value),
+            args=(leaf, name, value),
         )
 
 
-def _divide(flow: Flow, leaf: int, name: str, value: float | list[str]) -> None:
+def _divide(leaf: int, name: str, value: float | list[str]) -> None:
+    flow = current_flow()
     train, table = flow.split.train, flow.table
     rows = table.X.iloc[train], (table.y[train] == 1).astype(int), table.weight_of(train)
-    _edit(flow, lambda tree: divided(tree, leaf, (name, value), *rows))
+    _edit(lambda tree: divided(tree, leaf, (name, value), *rows))
 
 
-def _edit(flow: Flow, change: Callable[[Partition], Partition]) -> None:
-    """Use the changed tree in place of the one before; that can be undone."""
+def _edit(change: Callable[[Partition], Partition]) -> None:
+    """Use the changed tree in place of the one before; that can be undone.
+
+    A button that kept a flow would keep its table.
+    """
+    flow = current_flow()
     try:
         tree = change(flow.partition)
     except HetcalError as error:

@@ -1,5 +1,8 @@
 """Leaves, branches and cohorts side by side; a cohort is described by conditions on columns."""
 
+from collections.abc import Mapping
+from functools import partial
+
 import streamlit as st
 
 from hetcal.errors import HetcalError
@@ -12,7 +15,7 @@ from pages.shared.display.messages import plain, show_error
 from pages.shared.display.tables import draw_table
 from pages.shared.display.widgets import chart, leaf_name
 from pages.shared.flow.applied import group_inside
-from pages.shared.flow.flow import Flow
+from pages.shared.flow.flow import Flow, current_flow
 from pages.shared.state import ALL_ROWS, bound, kept, update, workspace
 
 ACROSS = 2  # charts in a row
@@ -29,7 +32,7 @@ def show_compared(flow: Flow, leaf: int) -> None:
         st.multiselect(
             "Pinned",
             [*leaves, *(cohorts if flow.saved is None else ())],
-            format_func=lambda group: _name(flow, group),
+            format_func=partial(_name, flow.partition.names),
             placeholder="Choose leaves, branches or all rows",
             width=440,
             **bound("compared", pinned, _pin),
@@ -49,7 +52,6 @@ def show_compared(flow: Flow, leaf: int) -> None:
                 help="Conditions joined by 'and': a column, one of <=, >=, <, >, =, !=, and a "
                 "value, or 'missing'. Cohorts are kept with the run.",
                 on_change=_add_cohort,
-                args=(flow,),
                 **kept("new_cohort"),
             )
     if "cohort_error" in st.session_state:
@@ -60,8 +62,8 @@ def show_compared(flow: Flow, leaf: int) -> None:
         _draw(flow, pinned)
 
 
-def _name(flow: Flow, group: Group) -> str:
-    return group if isinstance(group, str) else flow.partition.names.get(group, "All rows")
+def _name(names: Mapping[int, str], group: Group) -> str:
+    return group if isinstance(group, str) else names.get(group, leaf_name(ALL_ROWS))
 
 
 def _pinned(flow: Flow) -> tuple[Group, ...]:
@@ -85,13 +87,13 @@ def _pin(groups: tuple[Group, ...]) -> None:
     update(compared=tuple(groups))
 
 
-def _add_cohort(flow: Flow) -> None:
+def _add_cohort() -> None:
     """Keep a cohort that was typed, or say what is wrong with it."""
     text = st.session_state["new_cohort"].strip()
     if not text:
         return
     try:
-        group_inside(flow, text)
+        group_inside(current_flow(), text)  # a widget that kept a flow would keep its table
     except HetcalError as error:
         st.session_state["cohort_error"] = error
         return
@@ -100,7 +102,8 @@ def _add_cohort(flow: Flow) -> None:
 
 
 def _draw(flow: Flow, pinned: tuple[Group, ...]) -> None:
-    groups = {_name(flow, each): group_inside(flow, each) for each in pinned}
+    names = flow.partition.names
+    groups = {_name(names, each): group_inside(flow, each) for each in pinned}
     draw_table(group_table(groups), GROUPS, ONE_LABEL)
     named = list(groups.items())
     for first in range(0, len(named), ACROSS):
