@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import groupby
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -277,38 +278,44 @@ class _Steps:
         if len(nodes) == 1:
             return ops.ones_like(logit)
         splits = [at for at, node in enumerate(nodes) if len(node) > 1]
-        splits.sort(key=lambda at: nodes[at][0])  # those of a column beside each other
+        splits.sort(key=lambda at: self._group(nodes[at]))
         path = _paths(nodes, splits)
-        sides = ops.concatenate(
-            [
-                self._goes_left(column, [nodes[at] for at in splits if nodes[at][0] == column])
-                for column in sorted({nodes[at][0] for at in splits})
-            ],
-            axis=1,
-        )
+        groups = groupby((nodes[at] for at in splits), key=self._group)
+        parts = [self._goes_left(column, list(group)) for column, group in groups]
+        sides = ops.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
         agree = keras.layers.Dense(path.shape[1], use_bias=False)
         found = agree(2 * sides - 1)
         agree.set_weights([path.astype(np.float32)])
         depth = np.abs(path).sum(axis=0).astype(np.float32)
         return ops.cast(ops.equal(found, depth[None, :]), "float64")
 
+    def _group(self, split: list[Any]) -> int:
+        """Return the column of categories that a split reads; -1 for all of numbers."""
+        return split[0] if isinstance(split[1], list) else -1
+
     def _goes_left(self, column: int, nodes: list[list[Any]]) -> Tensor:
-        """Return 1 where a split of this column sends the row left, rows x splits."""
+        """Return 1 where a split sends the row left, rows x splits of a group."""
         from keras import ops
 
-        values = self.columns[column]
-        many = len(self.document["columns"][column]["categories"]) + 2
-        if self.document["columns"][column]["kind"] == "category":
+        if column >= 0:
+            many = len(self.document["columns"][column]["categories"]) + 2
             left = np.array([[code in node[1] for node in nodes] for code in range(many)])
-            return _looked_up(values, np.array(_codes(list(left)), np.float32), "float32")
-        missing = np.array([[node[2] for node in nodes]])
-        known = [np.inf if node[1] is None else node[1] for node in nodes]
-        limits = np.minimum(single_limits(np.array(known)), np.finfo(np.float32).max)
-        endless = np.array([[node[1] is None for node in nodes]])
-        absent = ops.isnan(values)
-        below = ops.less_equal(values, limits[None, :])
-        below = ops.logical_or(below, ops.logical_and(endless, ops.logical_not(absent)))
-        return ops.cast(ops.logical_or(below, ops.logical_and(missing, absent)), "float32")
+            table = np.array(_codes(list(left)), np.float64)
+            return _looked_up(self.columns[column], table, "float32")
+        each = [self.columns[node[0]] for node in nodes]
+        values = ops.concatenate(each, axis=1) if len(each) > 1 else each[0]
+        endless, missing = (np.array([flags]) for flags in zip(*map(_flags, nodes), strict=True))
+        limits = np.array([0.0 if node[1] is None else node[1] for node in nodes])
+        below = ops.less_equal(values, single_limits(limits)[None, :])
+        if endless.any() or missing.any():
+            absent = ops.isnan(values)
+            below = ops.where(absent, missing, ops.logical_or(below, endless))
+        return ops.cast(below, "float32")
+
+
+def _flags(node: list[Any]) -> tuple[bool, bool]:
+    """Return whether all numbers go left, and whether missing ones do."""
+    return node[1] is None, node[2]
 
 
 def _paths(nodes: list[list[Any]], splits: list[int]) -> Floats:
