@@ -32,6 +32,7 @@ PALETTE: Mapping[str, str] = {
 # Below, at and above the base rate.
 DIVERGING = (PALETTE["before"], "#B9B9B9", PALETTE["after"])
 NAME_LENGTH = 34  # characters of a leaf's name that fit beside a chart
+PANEL_NAME_LENGTH = 20  # and above one of four small panels in a narrow window
 # The most points that one figure sends to the browser.
 MAX_POINTS = 2000
 AXIS: Part = {"automargin": True, "zeroline": False}
@@ -180,14 +181,25 @@ def wrapped_text(text: str, length: int = 60) -> str:
 NO_NAMES: Mapping[int, str] = {}
 
 
-def leaf_name(leaf: int, chosen: bool = False, names: Mapping[int, str] = NO_NAMES) -> str:
+def leaf_name(
+    leaf: int,
+    chosen: bool = False,
+    names: Mapping[int, str] = NO_NAMES,
+    length: int = NAME_LENGTH,
+) -> str:
     """Name a leaf, in bold if it is chosen; 0 is all rows, and below 0 are branches.
+
+    A long name loses its middle: the number at its end is what tables have, too.
 
     >>> leaf_name(3), leaf_name(0, chosen=True), leaf_name(3, names={3: "age ≤ 30 (3)"})
     ('Leaf 3', '<b>All rows</b>', 'age ≤ 30 (3)')
+    >>> leaf_name(3, names={3: "two years · age ≤ 30 (3)"}, length=16)
+    'two years ·… (3)'
     """
-    number = f"Leaf {leaf}" if leaf > 0 else f"Branch {-leaf}"
-    name = short_text(names.get(leaf, number), NAME_LENGTH) if leaf else "All rows"
+    name = f"Leaf {leaf}" if leaf > 0 else f"Branch {-leaf}" if leaf else "All rows"
+    if leaf in names:
+        rule, _, end = names[leaf].rpartition(" (")
+        name = f"{short_text(rule, length - len(end) - 2)} ({end}"
     return f"<b>{name}</b>" if chosen else name
 
 

@@ -12,6 +12,7 @@ from hetcal.data.columns import counted
 from hetcal.figures.base import (
     MAX_POINTS,
     NO_NAMES,
+    PANEL_NAME_LENGTH,
     Panels,
     Part,
     bars,
@@ -196,9 +197,10 @@ def _multiple_titles(
     histograms: ScoreHistograms, leaves: Sequence[int], left_out: int, names: Mapping[int, str]
 ) -> list[str]:
     test = histograms.rows[:, ROLES.index("test")].sum(axis=(1, 2))
+    short = [leaf_name(leaf, names=names, length=PANEL_NAME_LENGTH) for leaf in leaves]
     titles = [
-        f"{leaf_name(leaf, names=names)}<br>n = {test[histograms.leaves.index(leaf)]:,} test rows"
-        for leaf in leaves
+        f"{name}<br>n = {test[histograms.leaves.index(leaf)]:,} test rows"
+        for leaf, name in zip(leaves, short, strict=True)
     ]
     if left_out:
         titles[-1] += f", {left_out} more leaves not shown"

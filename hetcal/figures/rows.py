@@ -14,6 +14,7 @@ from hetcal.figures.base import (
     AXIS,
     MAX_POINTS,
     NO_NAMES,
+    PANEL_NAME_LENGTH,
     Panels,
     Part,
     colour,
@@ -239,7 +240,7 @@ def applied_multiples_figure(
     across_axis = {"title": "before", "range": [0, reach]}
     axes = panels.axes(across_axis, {"title": "after", "range": [0, reach]}, same_heights=True)
     titles = [
-        panels.title(i, leaf_name(leaf, leaf in selected, names), 12, left=True)
+        panels.title(i, leaf_name(leaf, leaf in selected, names, PANEL_NAME_LENGTH), 12, left=True)
         for i, leaf in enumerate(shown)
     ]
     points_of_traces = 3 * sum(map(len, shown.values()))
