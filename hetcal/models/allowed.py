@@ -91,14 +91,6 @@ REFUSED = {
 }
 """Why the other layers and operations of Keras 3.15, and some of Keras 2, are refused."""
 
-# A nested model may have been compiled on its own; these never run when rows are scored.
-_TRAINING_PARTS = """
-    Adadelta Adafactor Adagrad Adam AdamW Adamax Ftrl Lamb Lion LossScaleOptimizer Nadam RMSprop SGD
-    BinaryCrossentropy BinaryFocalCrossentropy CategoricalCrossentropy Hinge Huber LogCosh
-    MeanAbsoluteError MeanSquaredError SparseCategoricalCrossentropy SquaredHinge
-    AUC Accuracy BinaryAccuracy CategoricalAccuracy F1Score Mean MeanMetricWrapper Precision Recall
-"""
-
 _PLAIN_VALUES = "__keras_tensor__ __tensor__ __numpy__ __bytes__ __ellipsis__ __slice__"
 
 _ACTIVATIONS = """
@@ -130,7 +122,6 @@ _NAMESPACES = tuple(
         ("keras.ops keras.src.ops.", _OPERATIONS),
         ("keras keras.models keras.src.models. keras.src.engine.", " ".join(MODELS)),
         (_SMALL_PART_MODULES, _SMALL_PARTS),
-        ("keras.optimizers keras.losses keras.metrics keras.src.optimizers.", _TRAINING_PARTS),
     )
 )
 

@@ -84,8 +84,7 @@ def parse_config(text: bytes, name: str) -> dict[str, Any]:
 
 def refuse_unknown(config: dict[str, Any], name: str) -> None:
     """Refuse every class and function that is not on the list, however deeply nested."""
-    trusted_shape = {key: value for key, value in config.items() if key != "compile_config"}
-    for node in objects(trusted_shape, name):
+    for node in objects(config, name):
         _check_layer_settings(node, name)
         if "class_name" in node:
             _check_class(node, name)

@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 import zipfile
+from collections.abc import Callable, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -126,25 +127,52 @@ def _text(version: object) -> str:
 
 def as_keras_3(path: Path) -> Path:
     """Write a model file of Keras 2 in the words of Keras 3, beside it; the weights stay."""
+    return _rewritten(path, use_words_of_keras_3, forget_training)
+
+
+def untrained(path: Path) -> Path:
+    """Return a file of Keras 3 in which no inner model is compiled: if one is, another beside it.
+
+    Keras would make the losses and metrics of inner models, whatever they are.
+    """
+    if not zipfile.is_zipfile(path):
+        return path
+    with zipfile.ZipFile(path) as archive:
+        config = json.loads(archive.read("config.json"))
+    return _rewritten(path, forget_training) if forget_training(config["config"]) else path
+
+
+def forget_training(value: Any) -> bool:
+    """Take out of a description how models were compiled; return whether any was."""
+    found, parts = False, value
+    if isinstance(value, dict):
+        found = "class_name" in value and value.pop("compile_config", None) is not None
+        parts = list(value.values())
+    return any([found, *(map(forget_training, parts) if isinstance(parts, list) else ())])
+
+
+def _rewritten(path: Path, *changes: Callable[[Any], object]) -> Path:
+    """Write a model file with another description, beside it; the weights stay."""
     converted = path.with_name(f"converted_{path.name}")
     if not zipfile.is_zipfile(path):
         import h5py
 
         shutil.copyfile(path, converted)
         with h5py.File(converted, "r+") as store:
-            config = json.loads(store.attrs["model_config"])
-            use_words_of_keras_3(config)
-            store.attrs["model_config"] = json.dumps(config)
+            store.attrs["model_config"] = _changed(store.attrs["model_config"], changes)
         return converted
     with zipfile.ZipFile(path) as archive, zipfile.ZipFile(converted, "w") as target:
         for name in archive.namelist():
             content = archive.read(name)
-            if name == "config.json":
-                config = json.loads(content)
-                use_words_of_keras_3(config)
-                content = json.dumps(config).encode()
-            target.writestr(name, content)
+            target.writestr(name, _changed(content, changes) if name == "config.json" else content)
     return converted
+
+
+def _changed(text: str | bytes, changes: Sequence[Callable[[Any], object]]) -> str:
+    config = json.loads(text)
+    for change in changes:
+        change(config)
+    return json.dumps(config)
 
 
 # What Keras 2 also wrote down: settings that have one value in Keras 3, and those without effect.

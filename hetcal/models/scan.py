@@ -31,7 +31,12 @@ from hetcal.models.config import (
     refuse_too_much,
     refuse_unknown,
 )
-from hetcal.models.keras_internals import archive_version, store_version, use_words_of_keras_3
+from hetcal.models.keras_internals import (
+    archive_version,
+    forget_training,
+    store_version,
+    use_words_of_keras_3,
+)
 from hetcal.models.sandbox import GIB, Limits, confine
 
 NAME = "HETCAL_MODEL_NAME"
@@ -97,6 +102,7 @@ def describe(file: IO[bytes], name: str) -> Description:
         raise broken(name) from error
     try:
         config = parse_config(text, name)
+        forget_training(config)  # nor does the child read it
         if version.startswith("2."):
             refuse_changed(config, name, version)
             use_words_of_keras_3(config)
@@ -233,9 +239,13 @@ def _opened(file: IO[bytes]) -> Any:
 
 
 def _count_weights(store: Any, name: str) -> int:
-    """Count the numbers of an HDF5 file outside the optimizer."""
+    """Count the numbers of an HDF5 file outside optimizers: inner models may have their own."""
     found = _datasets(store, name)
-    return sum(node.size for path, node in found if not path.startswith("/optimizer"))
+    return sum(
+        node.size
+        for path, node in found
+        if not path.startswith("/optimizer") and "/optimizer/vars/" not in path
+    )
 
 
 def _datasets(store: Any, name: str) -> list[tuple[str, Any]]:

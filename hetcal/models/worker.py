@@ -29,6 +29,7 @@ from hetcal.models.keras_internals import (
     described_weights,
     import_keras,
     origin,
+    untrained,
     written_by,
 )
 from hetcal.models.sandbox import Limits, confine
@@ -50,7 +51,7 @@ _TRANSPARENT |= {"ActivityRegularization", "Flatten", "Reshape", "Squeeze"}
 def readable(path: Path) -> tuple[Path, str]:
     """Return a file that Keras 3 reads, and the version that wrote it where that was Keras 2."""
     version = written_by(path)
-    return (as_keras_3(path), version) if version.startswith("2.") else (path, "")
+    return (as_keras_3(path), version) if version.startswith("2.") else (untrained(path), "")
 
 
 def load(path: Path, version: str = "") -> Any:

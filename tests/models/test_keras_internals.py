@@ -1,8 +1,14 @@
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
+
+from hetcal.models.keras_internals import untrained
+from hetcal.models.scan import describe
+from tests.models.hostile.crafted import DENSE, sequential
+from tests.models.hostile.files import Hostile, code
 
 START = """
 import sys, types
@@ -24,3 +30,17 @@ def test_keras_starts_without_pandas_and_scikit_learn_which_can_be_imported_late
         [sys.executable, "-c", START], cwd=root, capture_output=True, check=True, text=True
     )
     assert ended.stdout.splitlines() == ["['keras', 'tensorflow']", "1"]
+
+
+def test_how_an_inner_model_was_compiled_is_neither_looked_at_nor_read(tmp_path):
+    inner = {**sequential(DENSE), "compile_config": {"loss": code("1 / 0")}}
+    inner["config"]["name"] = "inner"
+    path = Hostile("compiled.keras", "", sequential(inner)).write(tmp_path)
+    with path.open("rb") as file:
+        assert describe(file, path.name).inputs
+    with zipfile.ZipFile(untrained(path)) as archive:
+        read = archive.read("config.json").decode()
+        assert "model.weights.h5" in archive.namelist()
+    assert "compile_config" not in read
+    assert "__lambda__" not in read
+    assert '"inner"' in read

@@ -187,8 +187,16 @@ def nested(keras):
         tower = keras.Sequential([layers.Dense(3, "tanh")], name="tower")
         return chance(keras, layers.Concatenate()([tower(x), tower(-x)]))
 
+    def own_loss(y, p):
+        return keras.ops.mean((y - p) ** 2)
+
+    compiled = matrix(keras, encoder)
+    falling = keras.optimizers.schedules.CosineDecay(0.1, 10)
+    compiled.compile(keras.optimizers.Adam(falling), own_loss, metrics=["AUC", own_loss])
+
     return {
         "two_ends": matrix(keras, two_ends),
+        "compiled_inside": matrix(keras, lambda x: chance(keras, compiled(x))),
         "encoder": matrix(keras, encoder),
         "twin": matrix(keras, twin),
         "inside_sequential": keras.Sequential(
