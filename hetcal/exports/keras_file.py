@@ -36,6 +36,7 @@ Columns = dict[str, tuple[str, ...]]  # of each input
 CANNOT = (
     "It does not prepare columns for the network: scale them as in training.",
     "Missing numbers are NaN, and a missing category is empty text.",
+    "TensorFlow takes numbers closer to 0 than 1.2e-38 for 0.",
 )
 
 
@@ -189,7 +190,10 @@ def check(content: bytes, given: Trial) -> Parity:
 
 
 def _as_keras_reads(rows: pd.DataFrame, document: Document) -> pd.DataFrame:
-    """Return numbers in single precision, infinite beyond it, and empty text as missing."""
+    """Return numbers in single precision, infinite beyond it, and empty text as missing.
+
+    TensorFlow takes numbers that single precision holds with fewer digits only for 0.
+    """
     read = {}
     for each in document["columns"]:
         column = rows[each["name"]]
@@ -197,7 +201,8 @@ def _as_keras_reads(rows: pd.DataFrame, document: Document) -> pd.DataFrame:
             read[each["name"]] = column.mask(column == "")
         else:
             with np.errstate(over="ignore"):
-                read[each["name"]] = column.astype(np.float32).astype(np.float64)
+                numbers = column.astype(np.float32).astype(np.float64)
+            read[each["name"]] = numbers.mask(numbers.abs() < np.finfo(np.float32).tiny, 0.0)
     return rows.assign(**read)
 
 

@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from hetcal.errors import ExportError
 from hetcal.exports.export import make_exports
+from hetcal.exports.keras_file import trial
 from hetcal.exports.proof import difficult_rows, expected_rows, in_fresh_process, rows_json
 from hetcal.exports.recipe import recipe
 from hetcal.models.file import inspect_model
@@ -85,6 +86,18 @@ def test_a_saved_model_gives_the_same_by_its_signature_and_names_its_inputs():
         about = json.loads(archive.read("1/assets.extra/hetcal.json"))
     assert set(about["signature"]) == {"score", SIZE, "age", CITY}
     assert about["signature"]["age"] == "age"
+
+
+def test_rows_are_compared_as_tensorflow_reads_them():
+    opened = artifact(partition="tree")
+    document = recipe(opened)
+    rows = difficult_rows(document, 3).assign(score=1.0)
+    rows[SIZE], rows["age"] = [1e-39, 1e300, np.nan], [0.1, -1e-45, 40.0]
+    rows[CITY] = ["", "Bern", "x"]
+    read = trial(opened, document, rows).table
+    assert read[SIZE].tolist() == pytest.approx([0.0, np.inf, np.nan], nan_ok=True)
+    assert read["age"].tolist() == [float(np.float32(0.1)), 0.0, 40.0]
+    assert read[CITY].isna().tolist() == [True, False, False]
 
 
 def test_a_network_whose_end_has_no_logit_and_many_trees_are_refused():
