@@ -1,6 +1,7 @@
 """Files and folders of the store; errors say what is wrong with its disk."""
 
 import errno
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,14 +28,20 @@ def told_errors(path: Path) -> Iterator[None]:
     """Say what is wrong with the disk or the folder."""
     try:
         yield
-    except OSError as error:
-        full = error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+    except (OSError, sqlite3.OperationalError) as error:
+        why = getattr(error, "strerror", None) or error
         raise StoreError(
-            f"{'The disk is full' if full else 'A file cannot be written'}: '{path.name}' in "
-            f"'{path.parent}' was not saved ({error.strerror or error}).",
+            f"{'The disk is full' if _is_full(error) else 'A file cannot be written'}: "
+            f"'{path.name}' in '{path.parent}' was not saved ({why}).",
             "Runs are kept in a folder with room that this user may write to.",
             "Delete old runs (python -m hetcal runs), or choose another folder (HETCAL_HOME).",
         ) from error
+
+
+def _is_full(error: OSError | sqlite3.OperationalError) -> bool:
+    if isinstance(error, sqlite3.OperationalError):
+        return error.sqlite_errorcode == sqlite3.SQLITE_FULL
+    return error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 def in_bytes(size: int) -> str:

@@ -14,7 +14,7 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,6 +25,7 @@ from hetcal.store.files import keep_file, make_folder, told_errors
 from hetcal.version import __version__
 
 FORMAT = 1
+LONGEST_WAIT = 60  # seconds for others that write to the index
 PAST = 20  # states that can be returned to
 OLD_DAYS = 90  # since a run was last opened or changed
 MOST_BYTES = 20 * 10**9  # of all runs together
@@ -170,8 +171,12 @@ class Store:
         now, number = datetime.now(UTC), secrets.token_hex(10)
         folder = make_folder(self._runs / number)
         run = StoredRun(folder, number, name, now, now, state=state or {})
-        with self._locked() as index:
-            self._write(index, run)
+        try:
+            with self._locked() as index:
+                self._write(index, run)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         return run
 
     def get(self, number: str) -> StoredRun:
@@ -188,7 +193,7 @@ class Store:
 
     def all(self) -> list[StoredRun]:
         """Return all runs, the one that was changed last first; states are left out."""
-        with closing(self._connect()) as index:
+        with told_errors(self._index), closing(self._connect()) as index:
             found = index.execute("SELECT record FROM runs ORDER BY changed DESC").fetchall()
         return [_run_of(self._runs, json.loads(text)) for (text,) in found]
 
@@ -260,36 +265,44 @@ class Store:
         return found
 
     def _write(self, index: sqlite3.Connection, run: StoredRun) -> None:
-        record = run.record()
-        keep_file(run.folder / "state.json", json.dumps(record, indent=1).encode())
-        short = {key: value for key, value in record.items() if key not in ("state", "past")}
+        # The index comes first: it is undone if there is no room for the other.
+        self._list(index, run)
+        keep_file(run.folder / "state.json", json.dumps(run.record(), indent=1).encode())
+
+    def _list(self, index: sqlite3.Connection, run: StoredRun) -> None:
+        short = {key: each for key, each in run.record().items() if key not in ("state", "past")}
         row = run.id, run.changed.isoformat(), json.dumps(short)
         index.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", row)
 
+    @property
+    def _index(self) -> Path:
+        return self.folder / "index.sqlite"
+
     def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(self.folder / "index.sqlite", timeout=30, isolation_level=None)
+        return sqlite3.connect(self._index, timeout=LONGEST_WAIT, isolation_level=None)
 
     @contextmanager
     def _locked(self) -> Iterator[sqlite3.Connection]:
         """Let one writer of all processes at a time change runs and the index."""
-        with closing(self._connect()) as index:
+        with told_errors(self._index), closing(self._connect()) as index:
             index.execute("BEGIN IMMEDIATE")
             try:
                 yield index
+                index.execute("COMMIT")
             except BaseException:
-                index.execute("ROLLBACK")
+                if index.in_transaction:  # SQLite has undone it where the disk is full
+                    index.execute("ROLLBACK")
                 raise
-            index.execute("COMMIT")
 
     def _open_index(self) -> None:
         """Open the index; list the folders anew where they do not agree with it."""
-        with told_errors(self.folder / "index.sqlite"):
+        with told_errors(self._index):
             try:
                 self._fill_index()
             except sqlite3.DatabaseError:  # not an index, or a half of one
-                (self.folder / "index.sqlite").unlink()
+                self._index.unlink()
                 self._fill_index()
-            os.chmod(self.folder / "index.sqlite", 0o600)
+            os.chmod(self._index, 0o600)
 
     def _fill_index(self) -> None:
         with self._locked() as index:
@@ -299,7 +312,8 @@ class Store:
             for number in listed - there:
                 index.execute("DELETE FROM runs WHERE id = ?", (number,))
             for number in there - listed:
-                self._write(index, _read(self._runs / number / "state.json"))
+                with suppress(StoreError):  # one that cannot be read says so when it is opened
+                    self._list(index, _read(self._runs / number / "state.json"))
 
 
 def _read(path: Path) -> StoredRun:

@@ -12,6 +12,8 @@ from hetcal.jobs.jobs import Jobs
 from hetcal.jobs.process import Call, Cancelled, end_ready, keep_ready
 from tests.jobs.work import doubled, ended_from_outside, endless, put_aside, refused
 
+PATIENCE = 300.0  # seconds after which a test that hangs fails, on however busy a machine
+
 
 @pytest.fixture
 def jobs():
@@ -20,8 +22,8 @@ def jobs():
     queue.close()
 
 
-def until(condition, seconds=30):
-    end = time.monotonic() + seconds
+def until(condition):
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.01)

@@ -16,7 +16,7 @@ from hetcal.store.store import Store
 from hetcal.store.work import ChooseAhead, ahead_call, find_scheme
 
 AUTO = Settings(partition="auto")
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 class Model:
