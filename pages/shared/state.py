@@ -139,7 +139,10 @@ def shows_other_scheme() -> bool:
 
 @contextmanager
 def told_next() -> Iterator[None]:
-    """Say at the top of the page why something could not be kept; all stays as it was."""
+    """Say at the top of the page why something could not be kept; all stays as it was.
+
+    Whatever a click writes is written inside of this: what a click raises is no page's to show.
+    """
     try:
         yield
     except StoreError as error:
@@ -219,6 +222,7 @@ def opened_here() -> set[str]:
     return ids
 
 
+@told_next()
 def undo() -> None:
     """Return to the state before the latest replacement."""
     number, before = current_run().id, workspace()
@@ -240,6 +244,7 @@ def _without(run: StoredRun, stale: tuple[str, ...]) -> dict[str, Any]:
     return {name: fact for name, fact in run.about.items() if name not in stale}
 
 
+@told_next()
 def delete_run(number: str) -> None:
     """Delete a run with all its files."""
     store().delete(number)
@@ -248,6 +253,7 @@ def delete_run(number: str) -> None:
         leave_run()
 
 
+@told_next()
 def rename(number: str, name: str) -> None:
     """Give a run another name."""
     run = store().change(number, None, lambda latest: replace(latest, name=name))

@@ -21,6 +21,7 @@ from pages.shared.state import (
     opened_here,
     rename,
     store,
+    told_next,
     update,
     workspace,
 )
@@ -86,6 +87,7 @@ def _toy_csv() -> bytes:
     return toy_table(TOY_ROWS).to_csv(index=False).encode()
 
 
+@told_next()
 def _start_demo(name: str) -> None:
     """Take up the run of one of the demo's networks, or begin it: each has a run of its own."""
     for run in store().all():
@@ -114,6 +116,7 @@ def _network_of(here: Workspace) -> str | None:
     return next((name for name, each in DEMO_NETWORKS.items() if each.file == used), None)
 
 
+@told_next()
 def _start_toy() -> None:
     _begin("toy.csv", _toy_csv())
     update(

@@ -25,12 +25,14 @@ from pages.shared.display.tables import draw_table, scored_head
 from pages.shared.display.widgets import cards, chart, downloads
 from pages.shared.flow.compute import artifact_of, scored_by_artifact
 from pages.shared.jobs import Unfinished
+from pages.shared.links import run_again
 from pages.shared.state import (
     TableFile,
     current_run,
     is_draft,
     open_saved,
     store,
+    told_next,
     update,
     workspace,
 )
@@ -42,9 +44,9 @@ def reopen_artifact() -> None:
     if file is None:
         st.caption("The zip file written by this page or by `python -m hetcal run`.")
         return
-    run = _kept(file)
-    path = run.keep_file(file.getvalue())
     try:
+        run = _kept(file)
+        path = run.keep_file(file.getvalue())
         artifact = artifact_of(path, run)
     except Unfinished as unfinished:
         show_job(unfinished.job)
@@ -125,8 +127,10 @@ def _explore(run: StoredRun, file: TableFile, artifact: Artifact) -> None:
         "Calibration and Results work without the table."
     )
     if st.button("Explore this run", icon=":material/bar_chart:", type="primary"):
-        open_saved(run, file, artifact.min_rows)
-        st.switch_page("pages/results.py", query_params={"run": current_run().id})
+        with told_next():
+            open_saved(run, file, artifact.min_rows)
+            st.switch_page("pages/results.py", query_params={"run": current_run().id})
+        run_again()
 
 
 def _arrays_of(artifact: Artifact) -> dict[str, str]:

@@ -140,12 +140,13 @@ def _read(draft: Draft) -> None:
     del st.session_state["draft"]
     forget_results(source_of)
     source_of.clear(workspace().files, ())
-    if is_draft(draft.run):
-        accepted(draft.run, Workspace(draft.files), rows=len(source.frame))
-    else:
-        update(files=draft.files, roles=None, guessed=(), scoring=None, partition=None)
-        keep_facts(rows=len(source.frame))
-    assume_roles(source)
+    with told_next():
+        if is_draft(draft.run):
+            accepted(draft.run, Workspace(draft.files), rows=len(source.frame))
+        else:
+            update(files=draft.files, roles=None, guessed=(), scoring=None, partition=None)
+            keep_facts(rows=len(source.frame))
+        assume_roles(source)
     run_again()
 
 

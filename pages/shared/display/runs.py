@@ -129,10 +129,8 @@ def link_to(run: StoredRun, label: str) -> None:
 def manage(run: StoredRun, place: str) -> None:
     """Let the user rename or delete a run; it may stand in several places of a page."""
     key = f"{place} {run.id}"
-    name = st.text_input("Name", run.name, key=f"{key} {run.name}", max_chars=100)
-    if name.strip() and name != run.name:
-        rename(run.id, name.strip())
-        run_again()
+    name = f"{key} {run.name}"
+    st.text_input("Name", run.name, 100, key=name, on_change=_rename, args=(run.id, name))
     sure = st.checkbox("Delete this run, its files and its results", key=f"{key} sure")
     st.button(
         "Delete",
@@ -142,6 +140,12 @@ def manage(run: StoredRun, place: str) -> None:
         args=(run.id,),
         key=f"{key} delete",
     )
+
+
+def _rename(number: str, key: str) -> None:
+    name = st.session_state[key].strip()
+    if name:
+        rename(number, name)
 
 
 def _delete(number: str) -> None:

@@ -8,7 +8,7 @@ from hetcal.models.training import TrainedNetwork
 from hetcal.store.work import TrainNetwork
 from pages.shared.flow.flow import Flow
 from pages.shared.jobs import TRAINING, ask, forget, training_job
-from pages.shared.state import current_run, keep_file, update, workspace
+from pages.shared.state import current_run, keep_file, told_next, update, workspace
 
 
 def train_network(flow: Flow, settings: NetworkSettings) -> None:
@@ -35,11 +35,14 @@ def collect_network() -> None:
     if network is None:
         return
     update(network=network)
+    if workspace().network is not network:
+        return  # it could not be kept, and waits
     run.forget_result(TRAINING)
     if workspace().scoring is None:
         use_network()
 
 
+@told_next()
 def use_network() -> None:
     """Score the rows with the network that was trained here."""
     path = keep_file(workspace().network.content, ".keras")

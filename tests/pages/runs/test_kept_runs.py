@@ -1,6 +1,8 @@
 """Runs that last: one address, several tabs, nothing lost by a mistake."""
 
+import errno
 import json
+import os
 
 import pytest
 
@@ -265,6 +267,29 @@ def test_what_cannot_be_kept_is_said_and_changes_nothing(segments, monkeypatch):
     assert the_error(app) == "The disk is full. Room is needed. Delete old runs."
     assert app.selectbox(key="role_label").value == "label"
     assert the_run(app) == before
+
+
+def test_every_click_says_that_the_disk_is_full_and_leaves_the_run_as_it_was(segments, monkeypatch):
+    app = calm(with_scores(segments).selectbox(key="scores_column").select("size").run())
+    before = the_run(app)
+
+    def full(file):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    new = open_page("app.py")
+    (name,) = (each for each in app.text_input if each.label == "Name")
+    for click in (
+        lambda: press(new, "Run the demo"),
+        lambda: press(new, "The paper's example"),
+        lambda: name.set_value("another").run(),
+        lambda: press(app, "Undo"),
+        lambda: app.selectbox(key="scores_column").select("score").run(),
+        lambda: upload(go(app, "pages/data.py"), "data_file", "more.csv", segments),
+    ):
+        assert the_error(click()).startswith("The disk is full: ")
+    assert the_run(app) == before
+    assert [each.id for each in Store().all()] == [before.id]
 
 
 def test_two_finished_runs_of_one_name_are_compared_on_their_page(segments, tmp_path):
