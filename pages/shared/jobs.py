@@ -49,10 +49,12 @@ def found_beside(
     work: Callable[[StoredRun], Work],
     run: StoredRun | None = None,
     ahead: str = "",
+    meanwhile: Callable[[Job], None] | None = None,
 ) -> Any:
     """Return what the run has found under this key, or have it found beside the pages.
 
     A job with the key `ahead` may have begun to find it before all was known that it depends on.
+    Where a job begins here, `meanwhile` may begin another that it does not hold up.
 
     Raises
     ------
@@ -72,7 +74,7 @@ def found_beside(
         if found is not None:
             return found
         raise Unfinished(begun)
-    job = ask(key, name, work, run)
+    job = ask(key, name, work, run, meanwhile)
     if job.state == "failed":
         raise copy.copy(job.error) from Unfinished(job)
     if job.state != "done":
@@ -88,7 +90,13 @@ def found_beside(
     return found
 
 
-def ask(key: str, name: str, work: Callable[[StoredRun], Work], run: StoredRun) -> Job:
+def ask(
+    key: str,
+    name: str,
+    work: Callable[[StoredRun], Work],
+    run: StoredRun,
+    meanwhile: Callable[[Job], None] | None = None,
+) -> Job:
     """Return the job of a run with this key, whatever became of it, or begin one.
 
     Raises
@@ -106,6 +114,8 @@ def ask(key: str, name: str, work: Callable[[StoredRun], Work], run: StoredRun) 
             if each.key == whole or (each.open and _kind(each.key) == _kind(whole)):
                 forget(each.key)
         job = jobs().ask(whole, name, run.id, work(run), _session())
+        if meanwhile is not None:
+            meanwhile(job)
         job.wait(SOON)
     return job
 

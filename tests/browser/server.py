@@ -6,18 +6,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
 from urllib.error import URLError
 from urllib.request import urlopen
 
 import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS_TO_START = 90
-SECONDS_TO_STOP = 10
+SECONDS_TO_START = 180  # on however busy a machine
+SECONDS_TO_STOP = 60
 
 
 @dataclass(frozen=True)
@@ -34,19 +35,40 @@ class Server:
         written = self.log.read_text(encoding="utf-8", errors="replace")
         return written if "Traceback" in written else ""
 
-    def hold_jobs(self) -> None:
-        """Stop the processes of jobs where they are, so that none ends before one has looked."""
-        for each in self._workers():
-            each.suspend()
 
-    def let_jobs_go(self) -> None:
-        """Let held processes go on."""
-        for each in self._workers():
-            each.resume()
+class HeldJobs:
+    """Stops the processes of jobs where they are, also those that begin, so that one can look."""
 
-    def _workers(self) -> list[psutil.Process]:
-        children = psutil.Process(self.pid).children()
-        return [each for each in children if "hetcal.jobs.worker" in " ".join(each.cmdline())]
+    def __init__(self, server: Server) -> None:
+        self._server = psutil.Process(server.pid)
+        self._hold()
+
+    def _hold(self) -> None:
+        self._free = Event()
+        self._holding = Thread(target=self._keep_still)
+        self._holding.start()
+
+    def _keep_still(self) -> None:
+        while not self._free.wait(0.02):
+            self._each(psutil.Process.suspend)
+
+    def _each(self, act: Callable[[psutil.Process], None]) -> None:
+        for child in self._server.children():
+            with suppress(psutil.NoSuchProcess):  # it has just ended
+                if "hetcal.jobs.worker" in " ".join(child.cmdline()):
+                    act(child)
+
+    def let_go(self) -> None:
+        """Let them go on."""
+        self._free.set()
+        self._holding.join()
+        self._each(psutil.Process.resume)
+
+    def step(self, seconds: float) -> None:
+        """Let them go on for so long."""
+        self.let_go()
+        time.sleep(seconds)
+        self._hold()
 
 
 @contextmanager

@@ -81,10 +81,7 @@ def choose_split(visitor):
     """Click the first split below the root: all panels show its leaves together."""
     visitor.walk_to("Partition")
     splits = visitor.page.locator(".js-plotly-plot").last.locator(".scatterlayer .trace").nth(-2)
-    marker = splits.locator(".point").nth(1)
-    marker.scroll_into_view_if_needed()
-    box = marker.bounding_box()
-    visitor.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    visitor.click_in(splits.locator(".point").nth(1))
     expect(visitor.leaf).to_have_value(re.compile(r" \(branch 1\)$"))
     for name in LEAF_PAGES[1:]:
         visitor.walk_to(name)

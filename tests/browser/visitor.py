@@ -1,6 +1,7 @@
 """A person at the app: reads what the pages say, and clicks with a real mouse."""
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,8 +29,18 @@ FLAGS = [
     "--no-first-run",
 ]
 WINDOW = {"width": 1440, "height": 1000}
-PATIENCE = 60_000  # milliseconds
+PATIENCE = 180_000  # milliseconds after which a page that hangs fails, on however busy a machine
+BEGIN = 5_000  # milliseconds in which a script begins that a click has asked for
+STILL = 300  # milliseconds in which nothing moves
 ROW_HEIGHT = 35  # pixels of a row, and of the header, of Streamlit's tables
+
+# The state of the script is told by an attribute: its changes are counted, as a script may begin
+# and end between two looks.
+COUNT_CHANGES = """
+window.hetcalChanges = 0;
+new MutationObserver(() => { window.hetcalChanges += 1; }).observe(
+    document, {subtree: true, attributeFilter: ["data-test-script-state"]});
+"""
 
 expect.set_options(timeout=PATIENCE)
 
@@ -55,6 +66,7 @@ class Visitor:
         self.page = page
         self.address = address
         page.set_default_timeout(PATIENCE)
+        page.add_init_script(COUNT_CHANGES)
 
     @property
     def sidebar(self) -> Locator:
@@ -106,6 +118,19 @@ class Visitor:
         for unfinished in ("stSpinner", "stSkeleton"):
             expect(self.page.get_by_test_id(unfinished)).to_have_count(0)
 
+    @contextmanager
+    def answered(self) -> Iterator[None]:
+        """Wait for the script that an input asks for, which a busy machine may begin late."""
+        before = self._changes()
+        yield
+        deadline = time.monotonic() + BEGIN / 1000
+        while self._changes() == before and time.monotonic() < deadline:
+            self.page.wait_for_timeout(20)
+        self.settle()
+
+    def _changes(self) -> int:
+        return self.page.evaluate("window.hetcalChanges")
+
     def press(self, button: str) -> None:
         """Click a button."""
         self.page.get_by_role("button", name=button).click()
@@ -113,8 +138,8 @@ class Visitor:
     def upload(self, label: str, file: Path) -> None:
         """Give a file to the uploader of that label."""
         uploader = self.page.get_by_test_id("stFileUploader").filter(has_text=label)
-        uploader.locator("input[type=file]").set_input_files(file)
-        self.settle()
+        with self.answered():
+            uploader.locator("input[type=file]").set_input_files(file)
 
     def upload_table(self, file: Path) -> None:
         """Give a table to Data, and wait until it is in use."""
@@ -125,14 +150,14 @@ class Visitor:
     def choose(self, label: str, option: str) -> None:
         """Choose an option of a select box."""
         self.page.get_by_role("combobox", name=label).click()
-        self.page.get_by_role("option", name=option, exact=True).click()
-        self.settle()
+        with self.answered():
+            self.page.get_by_role("option", name=option, exact=True).click()
 
     def choose_leaf(self, number: int) -> None:
         """Choose a leaf by its number, or all rows (0)."""
         self.page.get_by_role("combobox", name="Leaf shown on every page").click()
-        self.page.get_by_role("option", name=_named(number)).click()
-        self.settle()
+        with self.answered():
+            self.page.get_by_role("option", name=_named(number)).click()
 
     def expect_leaf(self, number: int) -> None:
         """Wait until the sidebar shows that leaf."""
@@ -143,7 +168,8 @@ class Visitor:
         box = self.page.get_by_role("combobox", name=label)
         box.click()
         for option in options:
-            self.page.get_by_role("option", name=option, exact=True).click()
+            with self.answered():
+                self.page.get_by_role("option", name=option, exact=True).click()
         box.press("Tab")
         self.settle()
 
@@ -162,14 +188,25 @@ class Visitor:
 
     def click_marker(self, figure: Locator, index: int) -> None:
         """Click a marker of the figure's last scatter trace, where it is drawn."""
-        marker = figure.locator(".scatterlayer .trace").last.locator(".point").nth(index)
-        marker.scroll_into_view_if_needed()
-        box = marker.bounding_box()
-        self.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        self.settle()
+        self.click_in(figure.locator(".scatterlayer .trace").last.locator(".point").nth(index))
 
     def click_row(self, table: Locator, index: int) -> None:
         """Tick a row of a table, in the column left of the first."""
         table.scroll_into_view_if_needed()
-        table.click(position={"x": 15, "y": ROW_HEIGHT * (index + 1.5)})
-        self.settle()
+        with self.answered():
+            table.click(position={"x": 15, "y": ROW_HEIGHT * (index + 1.5)})
+
+    def click_in(self, mark: Locator) -> None:
+        """Click the middle of a mark of a figure, which moves while what is above it is drawn."""
+        mark.scroll_into_view_if_needed()
+        self._stay(mark)
+        box = mark.bounding_box()
+        with self.answered():
+            self.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+    def _stay(self, mark: Locator) -> None:
+        """Wait until a mark has stayed where it is for a while."""
+        before = None
+        while (now := mark.bounding_box()) != before:
+            before = now
+            self.page.wait_for_timeout(STILL)

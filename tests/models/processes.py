@@ -6,7 +6,7 @@ import time
 from hetcal.models import process
 from hetcal.models.child import read_messages
 
-PATIENCE = 60.0  # seconds after which a test that hangs fails
+PATIENCE = 300.0  # seconds after which a test that hangs fails
 
 
 def happens(check):

@@ -10,6 +10,7 @@ import streamlit as st
 from hetcal.runs.settings import Settings
 from hetcal.store import work, workspace
 from pages.shared import jobs
+from pages.shared.controls import demo
 from pages.shared.flow import compute
 from tests.pages.streamlit_internals import name_sessions, serve_at
 from tests.pages.visit import PATIENCE
@@ -30,6 +31,7 @@ def _no_session_stays(tmp_path, monkeypatch):
 def _jobs_in_threads(monkeypatch):
     """Let pages wait for jobs, which are called in threads, where a test can count their calls."""
     monkeypatch.setattr(jobs, "keep_ready", lambda rest: None)
+    monkeypatch.setattr(demo, "prepare_demo", lambda: None)
     monkeypatch.setattr(jobs, "SOON", PATIENCE)
     monkeypatch.setattr(work, "Call", lambda function, *given: partial(function, *given))
     monkeypatch.setattr(work, "confine", lambda limits: None)  # of this process, and for good

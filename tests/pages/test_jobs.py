@@ -251,7 +251,7 @@ def test_a_choice_that_was_cancelled_before_the_scores_were_there_begins_when_as
     app = with_scoring(segments, scoring, "Scoring the rows", "Choosing a scheme")
     next(e for e in app.sidebar.button if "ahead" in e.key).click().run()
     end(scoring, app)
-    app = calm(go(app, "pages/results.py"))
+    app = calm(wait_for_jobs(go(app, "pages/results.py")))
     assert says_cancelled(app, "Choosing a scheme")
     ahead.go_on.set()
     app = calm(wait_for_jobs(press(app, "Start again")))

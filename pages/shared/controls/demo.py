@@ -1,10 +1,15 @@
 """The built-in examples: the demo with one of its networks, the paper's toy; their files."""
 
+from contextlib import suppress
+from functools import cache
+from threading import Timer
+
 import streamlit as st
 
 from hetcal.data.demo import DEMO_NETWORKS, TOY_ROWS, demo_table, toy_table
 from hetcal.data.table import Roles
-from hetcal.models.file import inspect_model
+from hetcal.errors import ModelError
+from hetcal.models.file import ModelFile, inspect_model
 from hetcal.models.inputs import suggest_inputs
 from hetcal.models.scoring import ColumnScoring, ModelScoring
 from hetcal.store.workspace import workspace_of
@@ -26,6 +31,23 @@ from pages.shared.state import (
     workspace,
 )
 
+AT_EASE = 2.0  # seconds after the first page was asked for, when it is there
+
+
+@st.cache_resource(show_spinner=False)
+def prepare_demo() -> Timer:
+    """Make what the demo begins with, once per server, while somebody reads the first page."""
+    later = Timer(AT_EASE, _make_ready)
+    later.daemon = True
+    later.start()
+    return later
+
+
+def _make_ready() -> None:
+    _demo_csv()
+    with suppress(ModelError):  # whoever runs the demo is told
+        _demo_model(next(iter(DEMO_NETWORKS)))
+
 
 def demo_buttons() -> None:
     """Offer the two examples, an own table and a saved artifact; then the demo's networks."""
@@ -46,6 +68,7 @@ def demo_buttons() -> None:
         )
         page_link("pages/data.py", "Use my own table", ":material/upload_file:")
         page_link("pages/export.py", "Reopen an artifact", ":material/folder_open:")
+    prepare_demo()
     here = workspace()
     used = _network_of(here)
     if used or not (here.files or here.saved):
@@ -77,12 +100,17 @@ def demo_files() -> None:
     )
 
 
-@st.cache_data(show_spinner=False)
+@cache
 def _demo_csv() -> bytes:
     return demo_table().to_csv(index=False).encode()
 
 
-@st.cache_data(show_spinner=False)
+@cache
+def _demo_model(name: str) -> ModelFile:
+    return inspect_model(DEMO_NETWORKS[name].file)
+
+
+@cache
 def _toy_csv() -> bytes:
     return toy_table(TOY_ROWS).to_csv(index=False).encode()
 
@@ -97,7 +125,7 @@ def _start_demo(name: str) -> None:
     _begin("customers.csv", _demo_csv())
     rename(current_run().id, f"Demo, {name} network")
     update(roles=Roles(label="churned", positive="yes", split="split"))
-    model = inspect_model(DEMO_NETWORKS[name].file)
+    model = _demo_model(name)
     inputs = suggest_inputs(model, list(current_flow().source.frame.columns))
     update(scoring=ModelScoring(model, inputs), model=model)
 

@@ -1,6 +1,6 @@
 """Cached calls into hetcal, one for each result."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -171,10 +171,16 @@ def column_scores_of(table: Table, scoring: ColumnScoring) -> Scores:
 
 
 @cached
-def model_scores_of(table: Table, rows_digest: str, scoring: ModelScoring) -> Scores:
+def model_scores_of(
+    table: Table, rows_digest: str, scoring: ModelScoring, _meanwhile: Callable[[Job], None]
+) -> Scores:
     """Run a model on every row of a table; the rows decide, whatever their other roles."""
-    key = scores_key(rows_digest, scoring)
-    return found_beside(key, "Scoring the rows", lambda run: ScoreRows(run, key, table, scoring))
+    key, name = scores_key(rows_digest, scoring), "Scoring the rows"
+
+    def work(run: StoredRun) -> Work:
+        return ScoreRows(run, key, table, scoring)
+
+    return found_beside(key, name, work, meanwhile=_meanwhile)
 
 
 @cached

@@ -16,6 +16,7 @@ from hetcal.data.reading import Source
 from hetcal.data.scores import Scores
 from hetcal.data.splits import Split
 from hetcal.data.table import Table, class_balance
+from hetcal.jobs.jobs import Job
 from hetcal.models.inputs import float_columns, unlike_training
 from hetcal.models.scoring import ModelScoring, read_as_text
 from hetcal.partitions.partition import Partition
@@ -136,14 +137,11 @@ class Flow:
         if is_column_scoring(scoring, len(self.classes) or 1):
             scores = compute.column_scores_of(self.table, scoring)
         if isinstance(scoring, ModelScoring):
+            parts = self.table, self.rows_digest, scoring
             try:
-                scores = compute.model_scores_of(self.table, self.rows_digest, scoring)
+                scores = compute.model_scores_of(*parts, self._choose_meanwhile)
             except Unfinished as unfinished:
-                if self.choosing and self.settings.partition in CHOOSING:
-                    scored = scores_key(self.rows_digest, scoring)
-                    asked = ensemble(self.settings)
-                    ahead = self._ahead(asked)
-                    compute.choose_ahead(unfinished.job, ahead, scored, self.table, asked)
+                self._choose_meanwhile(unfinished.job)  # the settings may have changed since
                 raise
         return None if scores is None else compute.ranking_scores_of(scores)
 
@@ -203,6 +201,13 @@ class Flow:
         asked = ensemble(settings)
         tree = self._grown if self.classes else None
         return compute.choice_of(self.table, self.scores, asked, tree, self._ahead(asked))
+
+    def _choose_meanwhile(self, job: Job) -> None:
+        """Begin to choose a scheme while the job scores the rows."""
+        scoring = self.workspace.scoring
+        if isinstance(scoring, ModelScoring) and self.climbable:
+            asked, scored = ensemble(self.settings), scores_key(self.rows_digest, scoring)
+            compute.choose_ahead(job, self._ahead(asked), scored, self.table, asked)
 
     def _ahead(self, settings: Settings) -> str:
         """Return the key of a choice that has begun before the scores were there."""
