@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from hetcal.choices import plain_name
 from hetcal.errors import StoreError
 from hetcal.store.files import in_bytes
+from hetcal.store.finished import found_before
 from hetcal.store.store import MOST_BYTES, OLD_DAYS, Store, StoredRun
 
 COLUMNS = "name", "id", "changed", "table", "scores", "label", "scheme", "lift", "size"
@@ -36,7 +37,8 @@ def list_runs(store: Store) -> str:
 def show_run(store: Store, name: str | None) -> str:
     """Return what is known of a run, and where its files are."""
     run = store.find(_required(name, "show"))
-    shown = {**dict(zip(COLUMNS, _row(run), strict=True)), "verdict": run.about.get("verdict")}
+    verdict = run.about.get("verdict") or found_before(run)
+    shown = {**dict(zip(COLUMNS, _row(run), strict=True)), "verdict": verdict}
     lines = [f"{key:8} {value}" for key, value in shown.items() if value]
     return "\n".join([*lines, f"folder   {run.folder}"])
 

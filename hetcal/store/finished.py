@@ -30,8 +30,9 @@ from hetcal.store.keys import (
     scores_key,
     trial,
 )
-from hetcal.store.store import Store, StoredRun
+from hetcal.store.store import FOUND_BY, Store, StoredRun
 from hetcal.store.workspace import EMBEDDINGS, TableFile, Workspace, remember
+from hetcal.version import __version__
 
 COMPARED = "compared"  # the key of what a comparison needs of a run
 OUT = "out"  # the folder of the files that a command wrote
@@ -113,7 +114,16 @@ def found_facts(finished: Run) -> dict[str, Any]:
         "after": lift.after,
         "lift": lift.auc,
         "chosen": None if finished.choice is None else finished.choice.chosen,
+        FOUND_BY: __version__,
     }
+
+
+def found_before(run: StoredRun) -> str | None:
+    """Say that another version has found the results of a run; None if it has not."""
+    version = run.about.get(FOUND_BY)
+    if version is None or "verdict" in run.about:
+        return None
+    return f"its results are of hetcal {version}: open it to find them again"
 
 
 def keep_compared(run: StoredRun, finished: Run, named: Mapping[str, str]) -> None:

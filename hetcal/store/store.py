@@ -30,6 +30,9 @@ PAST = 20  # states that can be returned to
 OLD_DAYS = 90  # since a run was last opened or changed
 MOST_BYTES = 20 * 10**9  # of all runs together
 HOME = "HETCAL_HOME"
+FOUND = ("verdict", "before", "after", "lift", "chosen")
+"""Facts of a finished run, which hold until it is changed, and for the version that found them."""
+FOUND_BY = "found_by"
 _ID = re.compile("[0-9a-f]{20}")
 _INDEX = "CREATE TABLE IF NOT EXISTS runs (id TEXT PRIMARY KEY, changed TEXT, record TEXT)"
 
@@ -331,6 +334,13 @@ def _read(path: Path) -> StoredRun:
     )
 
 
+def _trusted(about: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what another version has found; an artifact has the numbers of its own."""
+    if about.get("saved") or about.get(FOUND_BY) == __version__:
+        return about
+    return {name: fact for name, fact in about.items() if name not in FOUND}
+
+
 def _run_of(runs: Path, record: dict[str, Any]) -> StoredRun:
     return StoredRun(
         runs / record["id"],
@@ -340,6 +350,6 @@ def _run_of(runs: Path, record: dict[str, Any]) -> StoredRun:
         datetime.fromisoformat(record["changed"]),
         record["revision"],
         record.get("state", {}),
-        record["about"],
+        _trusted(record["about"]),
         tuple((what, state) for what, state in record.get("past", [])),
     )

@@ -13,7 +13,7 @@ from hetcal.data.table import Roles
 from hetcal.errors import StoreError
 from hetcal.models.scoring import ColumnScoring, Scoring
 from hetcal.runs.settings import Settings
-from hetcal.store.store import Store, StoredRun
+from hetcal.store.store import FOUND, FOUND_BY, Store, StoredRun
 from hetcal.store.workspace import (
     ALL_ROWS,
     TableFile,
@@ -31,9 +31,6 @@ LEAST_ROWS = (10, 100_000)
 
 VIEW = ("leaf", "class_shown")
 """What is looked at: each tab has its own, and the run keeps the latest."""
-
-FOUND = ("verdict", "before", "after", "lift", "chosen")
-"""Facts of a finished run, which hold until it is changed."""
 
 DRAFT_DAYS = 1
 LOCAL_ADDRESSES = ("localhost", "127.0.0.1", "::1")
@@ -110,7 +107,7 @@ def update(*, what: str | None = None, **changes: Any) -> None:
         old = known if latest.revision == run.revision else workspace_of(latest)
         new = replace(old, **{each: _merged(before, after, old, each) for each in changes})
         found.append(new)
-        gone = () if set(changes) <= {*VIEW, "compared"} else FOUND
+        gone = () if set(changes) <= {*VIEW, "compared"} else (*FOUND, FOUND_BY)
         own = latest.name != automatic_name(old)
         name = latest.name if own else automatic_name(new)
         return remember(replace(latest, name=name, about=_without(latest, gone)), new)
@@ -227,7 +224,7 @@ def undo() -> None:
     """Return to the state before the latest replacement."""
     number, before = current_run().id, workspace()
     here = workspace_of(store().undo(number))
-    stale = (*FOUND, "rows") if here.files != before.files else FOUND
+    stale = (*FOUND, FOUND_BY, *(["rows"] if here.files != before.files else []))
 
     def tell(latest: StoredRun) -> StoredRun:
         own = latest.name != automatic_name(before)

@@ -18,7 +18,9 @@ import pytest
 
 from hetcal.errors import StoreError
 from hetcal.store import store
+from hetcal.store.finished import found_before
 from hetcal.store.store import Store, default_folder
+from hetcal.version import __version__
 
 ROOT = Path(__file__).parents[2]
 
@@ -116,6 +118,23 @@ def test_what_another_version_has_found_is_found_again(tmp_path, monkeypatch):
     assert run.result("key") is None
     run.forget_old_results()
     assert not list((run.folder / "results").glob("*"))
+
+
+def test_facts_that_another_version_has_found_are_not_listed(tmp_path, monkeypatch):
+    run = Store(tmp_path).new("r")
+    facts = {"table": "rows.csv", "lift": 0.1, "verdict": "It helps", "found_by": __version__}
+    run = Store(tmp_path).change(run.id, None, lambda old: replace(old, about=facts))
+    assert Store(tmp_path).all()[0].about == Store(tmp_path).get(run.id).about == facts
+    monkeypatch.setattr(store, "__version__", "99")
+    (listed,) = Store(tmp_path).all()
+    assert listed.about == {"table": "rows.csv", "found_by": __version__}
+    assert (
+        found_before(listed)
+        == f"its results are of hetcal {__version__}: open it to find them again"
+    )
+    opened = replace(run, about={**facts, "saved": "artifact.zip"})
+    assert Store(tmp_path).change(run.id, None, lambda _: opened).about["lift"] == 0.1
+    assert Store(tmp_path).get(run.id).about["lift"] == 0.1
 
 
 def test_a_broken_result_is_found_again(tmp_path):

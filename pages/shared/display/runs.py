@@ -9,7 +9,7 @@ import streamlit as st
 from hetcal.choices import plain_name
 from hetcal.runs.run import Run
 from hetcal.store.files import in_bytes
-from hetcal.store.finished import found_facts, keep_compared
+from hetcal.store.finished import found_before, found_facts, keep_compared
 from hetcal.store.store import StoredRun
 from pages.shared.display.messages import plain
 from pages.shared.display.progress import BETWEEN_LISTS, in_words
@@ -117,7 +117,7 @@ def _tell_state(run: StoredRun, works: bool) -> None:
         state = f"{plain(about['verdict'])}: {lift}"
     else:
         ended = [each for each in mine if each.state == "failed" or was_cancelled(each)]
-        state = in_words(ended[-1]) if ended else "not finished"
+        state = in_words(ended[-1]) if ended else found_before(run) or "not finished"
     st.caption(f"**{state}** · changed {ago(run.changed)}, {in_bytes(run.size)}")
 
 
