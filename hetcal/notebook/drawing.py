@@ -165,7 +165,7 @@ def draw(run: Run | SavedRun, name: str, **shown: Any) -> go.Figure:
         raise HetcalError(
             f"There is no figure '{name}'.",
             f"The figures are {', '.join(FIGURES)}.",
-            did_you_mean(name, list(FIGURES)),
+            did_you_mean(str(name), list(FIGURES)),
         )
     wanted = Shown(run, name, **shown)
     leaves = [each.id for each in run.partition.leaves]

@@ -216,7 +216,7 @@ class FinishedRun:
 
         It is a zip of JSON and plain numbers and holds no row of the table.
         """
-        target = Path(path).expanduser()
+        target = _path(path)
         if target.is_dir() or not target.parent.is_dir():
             place = "is a folder" if target.is_dir() else "lies in a folder that does not exist"
             raise ArtifactError(
@@ -255,7 +255,7 @@ class FinishedRun:
         """
         formats, dialects = ([each] if isinstance(each, str) else each for each in (to, dialect))
         made = make_exports(self.artifact, formats, dialects)
-        folder = Path(path).expanduser()
+        folder = _path(path)
         folder.mkdir(parents=True, exist_ok=True)
         write_files({folder / each.name: each.content for each in made})
         return made
@@ -313,6 +313,16 @@ def _with_scores(frame: pd.DataFrame, found: pd.DataFrame, scoring: ColumnScorin
     return frame.assign(**{columns[0]: one_of(found, int(unit[1]), scoring.kind)})
 
 
+def _path(given: str | PathLike[str]) -> Path:
+    if not isinstance(given, str | PathLike):
+        raise ArtifactError(
+            f"The path is of the type {type(given).__name__}.",
+            "A file or a folder is named by a text or a path.",
+            f"Give one such as '{ARTIFACT}'.",
+        )
+    return Path(given).expanduser()
+
+
 def open(path: str | PathLike[str]) -> FinishedRun:
     """Reopen a run that was saved.
 
@@ -333,7 +343,7 @@ def open(path: str | PathLike[str]) -> FinishedRun:
     ArtifactError
         When there is no such file, or it is no artifact that this version can read.
     """
-    file = Path(path).expanduser()
+    file = _path(path)
     file = file / ARTIFACT if file.is_dir() else file
     try:
         data = file.read_bytes()

@@ -112,6 +112,7 @@ def test_a_term_is_named_or_the_most_important(corrected):
     ("asked", "error", "words"),
     [
         ({"name": "rocs"}, HetcalError, "no figure 'rocs'.*change, ladder.*Did you mean 'roc'?"),
+        ({"name": 3}, HetcalError, "no figure '3'.*change, ladder"),
         ({"name": "curves"}, CalibrationError, "adds no curves"),
         ({"name": "top_label"}, HetcalError, "of two classes"),
         ({"name": "roc", "leaf": 99}, HetcalError, "no leaf 99"),

@@ -170,6 +170,17 @@ def test_a_place_that_cannot_be_written_is_refused(finished, path, words, tmp_pa
         finished.save(tmp_path / path)
 
 
+@pytest.mark.parametrize("act", ["open", "save", "export"])
+def test_what_names_no_file_is_refused(finished, act):
+    acts = {
+        "open": hetcal.open,
+        "save": finished.save,
+        "export": lambda path: finished.export("python", path),
+    }
+    with pytest.raises(ArtifactError, match="The path is of the type int"):
+        acts[act](3)
+
+
 class Page(HTMLParser):
     """The tags and the text of a page; tags that are not closed are an error."""
 
