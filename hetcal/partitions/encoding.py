@@ -14,11 +14,11 @@ from hetcal.data.columns import (
     counted,
     feature_kind,
     fewest_category_rows,
+    one_hot_groups,
     single_values,
 )
 from hetcal.errors import PartitionError
 from hetcal.partitions.nodes import Feature, Node, needed_digits
-from hetcal.partitions.one_hot import one_hot_groups
 from hetcal.partitions.partition import Partition
 from hetcal.progress import Progress, silent
 from hetcal.trees.bins import Matrix, PickedColumns, bounded

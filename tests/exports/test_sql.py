@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -88,12 +89,19 @@ def test_many_trees_are_refused_and_the_rung_that_fits_is_named():
 
 
 @contextmanager
-def postgres(folder):
+def postgres():
     """Start a server that only this test can reach, and yield what runs a statement in it."""
-    user = "postgres" if os.geteuid() == 0 else None
-    shutil.chown(folder, user) if user else None
-    for each in (folder, *list(folder.parents)[:2]):
-        each.chmod(0o755)
+    # Not below pytest's own folder: that is root's alone, and PostgreSQL refuses to run as root.
+    with TemporaryDirectory(prefix="hetcal-pg-") as folder:
+        user = "postgres" if os.geteuid() == 0 else None
+        if user:
+            shutil.chown(folder, user)
+        with started(Path(folder), user) as run:
+            yield run
+
+
+@contextmanager
+def started(folder, user):
 
     def run(program, *words, given=None):
         done = subprocess.run(
@@ -115,9 +123,8 @@ def postgres(folder):
 
 
 @pytest.mark.skipif(not POSTGRES, reason="PostgreSQL is not installed")
-def test_postgresql_itself_gives_the_same(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pg")
-    with postgres(folder) as run:
+def test_postgresql_itself_gives_the_same():
+    with postgres() as run:
         for settings in ({"partition": "tree", "calibrator": "beta"}, {"partition": "additive"}):
             opened = artifact(**settings)
             document = recipe(opened)

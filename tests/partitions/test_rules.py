@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hetcal.data.columns import one_hot_groups
 from hetcal.errors import PartitionError
 from hetcal.figures.tree import outline
 from hetcal.partitions.nodes import Feature, Node, needed_digits, number_words, short_number, shown
-from hetcal.partitions.one_hot import one_hot_groups
 from hetcal.partitions.partition import Partition
 from hetcal.partitions.tree import TreePartition
 
