@@ -5,9 +5,19 @@ The receiver may raise an exception to stop the computation: nothing is changed 
 
 import time
 from collections.abc import Callable
+from typing import Protocol, TypeVar
 
 Progress = Callable[[float, str], None]
 """Takes the share of the work that is done, from 0 to 1, and what comes next, in words."""
+Found = TypeVar("Found")
+
+
+class Keep(Protocol):
+    """Takes the name of a part of some work and what does it; it may be known from before."""
+
+    def __call__(self, name: str, find: Callable[[], Found]) -> Found:
+        """Return what the part of this name gives."""
+
 
 STEADY = 2.0  # seconds of work that an estimate of the time left needs,
 MOVED = 0.1  # and the share of the work done in them
@@ -15,6 +25,11 @@ MOVED = 0.1  # and the share of the work done in them
 
 def silent(done: float, doing: str) -> None:
     """Report nothing."""
+
+
+def anew(name: str, find: Callable[[], Found]) -> Found:
+    """Find what no other work has kept."""
+    return find()
 
 
 def between(progress: Progress, start: float, end: float) -> Progress:

@@ -18,7 +18,7 @@ from hetcal.partitions.layer import LayerPartition
 from hetcal.partitions.partition import Partition
 from hetcal.partitions.selection import SelectedTreePartition
 from hetcal.partitions.tree import TreePartition
-from hetcal.progress import Progress, silent
+from hetcal.progress import Keep, Progress, anew, silent
 from hetcal.runs.settings import CHOOSING, FOR_CLASSES, READ_SCORES, Settings
 from hetcal.schemes.candidates import STRENGTHS, Candidate, Growth, GrowthSettings
 from hetcal.schemes.choice import (
@@ -109,13 +109,15 @@ def held_out(split: Split, settings: Settings) -> Ints:
     return np.concatenate([split.calibration, split.validation])
 
 
-def start_growth(table: Table, split: Split, settings: Settings) -> Growth | None:
+def start_growth(
+    table: Table, split: Split, settings: Settings, keep: Keep = anew
+) -> Growth | None:
     """Begin to grow what needs no scores, as if every row had one; None if that is little work."""
     if settings.partition not in CHOOSING or table.classes:
         return None
     training = _rows(table, None, split.train, MAX_TRAINING, settings.seed)
     held = _rows(table, None, held_out(split, settings), MAX_HELD, settings.seed)
-    return Growth(training, held, None, growth_settings(settings))
+    return Growth(training, held, None, growth_settings(settings), keep)
 
 
 def growth_settings(settings: Settings) -> GrowthSettings:

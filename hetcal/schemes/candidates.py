@@ -18,7 +18,7 @@ from hetcal.partitions.ensemble import TreeColumns
 from hetcal.partitions.forest import ForestPartition
 from hetcal.partitions.partition import Partition
 from hetcal.partitions.tree import TreePartition
-from hetcal.progress import Progress, between, silent
+from hetcal.progress import Found, Keep, Progress, anew, between, silent
 from hetcal.schemes.parts import (
     BesidePart,
     BoostedPart,
@@ -135,6 +135,8 @@ class Growth:
         The tree whose leaves get maps, if it is not to be grown.
     settings : GrowthSettings
         What decides them.
+    keep : callable
+        Is given each part of the choice, and may have kept it from a choice that was ended.
     """
 
     def __init__(
@@ -143,17 +145,25 @@ class Growth:
         held: SchemeRows,
         tree: Partition | None,
         settings: GrowthSettings,
+        keep: Keep = anew,
     ) -> None:
-        pool, rows = ThreadPoolExecutor(1), (training, held)
-        self.trees = Task(pool, partial(tree_candidates, *rows, tree, settings))
-        self.additive = Task(pool, partial(additive_candidate, *rows, settings))
-        self.stacked = Task(pool, partial(stacked_candidate, *rows, settings))
+        pool, rows, self.keep = ThreadPoolExecutor(1), (training, held), keep
+        trees = partial(tree_candidates, *rows, tree, settings)
+        self.trees = Task(pool, partial(_kept, keep, "trees", trees))
+        curves = partial(additive_candidate, *rows, settings)
+        self.additive = Task(pool, partial(_kept, keep, "curves", curves))
+        stacked = partial(stacked_candidate, *rows, settings)
+        self.stacked = Task(pool, partial(_kept, keep, "stacked", stacked))
         pool.shutdown(wait=False)
 
     def stop(self) -> None:
         """End the growth."""
         for task in (self.stacked, self.additive, self.trees):
             task.stop()
+
+
+def _kept(keep: Keep, name: str, grow: Callable[[Progress], Found], progress: Progress) -> Found:
+    return keep(name, partial(grow, progress))
 
 
 def tree_candidates(

@@ -308,9 +308,13 @@ def _try_growing(
         progress(done + TERMS * growth.additive.done + STACKED * growth.stacked.done, doing)
 
     tree, shrunken, forest = growth.trees.result(between(told, 0.0, TREES_GROWN))
-    boosted = boosted_candidate(training, folds.held)
-    maps = [IDENTITY, POOLED, tree, shrunken, *more, forest, boosted]
-    trial = try_candidates(maps, folds, between(told, TREES_GROWN, TREES_TRIED))
+
+    def try_maps() -> Trial:
+        boosted = boosted_candidate(training, folds.held)
+        maps = [IDENTITY, POOLED, tree, shrunken, *more, forest, boosted]
+        return try_candidates(maps, folds, between(told, TREES_GROWN, TREES_TRIED))
+
+    trial = growth.keep("tried", try_maps)
     curves = growth.additive.result(between(told, TREES_TRIED, TREES_TRIED))
     stacked = growth.stacked.result(between(told, TREES_TRIED, TREES_TRIED))
     others = try_candidates([curves, stacked], folds, between(progress, GROWN, TRIED))

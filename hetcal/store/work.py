@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pandas as pd
@@ -42,18 +43,20 @@ from hetcal.models.scoring import (
 )
 from hetcal.models.training import TrainingJob, start_training
 from hetcal.partitions.partition import Partition
-from hetcal.progress import Progress, between, silent
+from hetcal.progress import Found, Keep, Progress, anew, between, silent
 from hetcal.runs.fitting import (
     chosen_among,
     fit_ensemble,
     fit_roles,
     grow_partition,
+    growth_settings,
     start_growth,
     take_rung,
 )
 from hetcal.runs.run import Run, split_table
 from hetcal.runs.run import run as evaluate_all
-from hetcal.runs.settings import ENSEMBLES, Settings
+from hetcal.runs.settings import CHOOSING, ENSEMBLES, Settings
+from hetcal.schemes.candidates import Growth
 from hetcal.schemes.choice import Choice
 from hetcal.schemes.rows import SchemeRows
 from hetcal.store.finished import found_facts, keep_compared
@@ -132,15 +135,93 @@ def with_limits(
     return function(*given, progress)
 
 
+@dataclass(frozen=True)
+class KeptParts:
+    """Keeps the parts of long work in a run, so that what is begun again goes on from there."""
+
+    run: StoredRun
+    key: str
+
+    def __call__(self, name: str, find: Callable[[], Found]) -> Found:
+        """Return what was found under this name before, or find and keep it."""
+        found: Found | None = self.run.result(f"{self._kind}-{name}")
+        if found is None:
+            found = find()
+            self.keep(name, found)
+        return found
+
+    def keep(self, name: str, found: Any) -> None:
+        """Keep what was found, unless the run was deleted meanwhile."""
+        if self.run.folder.exists():
+            self.run.keep_result(f"{self._kind}-{name}", found)
+
+    def forget(self) -> None:
+        """Delete the parts of work that has ended."""
+        for each in self.run.kept_results(self._kind):
+            self.run.forget_result(each)
+
+    @property
+    def _kind(self) -> str:
+        return f"part-{self.key}"
+
+
+def kept_in_parts(run: StoredRun, key: str, function: Callable[..., Any], *given: Any) -> Call:
+    """Return work as `kept_call` does, of a function that takes a `Keep` before its `Progress`."""
+    return Call(keep_in_parts, run, key, function, given)
+
+
+def keep_in_parts(
+    run: StoredRun,
+    key: str,
+    function: Callable[..., Any],
+    given: Sequence[Any],
+    progress: Progress,
+) -> None:
+    """Call a function and keep its result; until that is there, what it has finished is kept."""
+    parts = KeptParts(run, key)
+    keep_found(run, key, function, (*given, parts), progress)
+    parts.forget()
+
+
 def find_scheme(
     settings: Settings,
     training: SchemeRows,
     held: SchemeRows,
     tree: Partition | None,
+    keep: Keep = anew,
     progress: Progress = silent,
 ) -> Choice:
     """Fit the scheme that the settings name, or choose one, on rows of `ensemble_rows`."""
-    return fit_roles(settings, training, held, None, progress, tree)
+    growth = None
+    if settings.partition in CHOOSING and held.classes == 2:
+        growth = Growth(training, held, tree, growth_settings(settings), keep)
+    return fit_roles(settings, training, held, None, progress, tree, growth)
+
+
+class LateParts:
+    """Parts of work that begins before it is known under which key they will be kept."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._parts: KeptParts | None = None
+        self._early: dict[str, Any] = {}
+
+    def __call__(self, name: str, find: Callable[[], Found]) -> Found:
+        """Find a part, and keep it as soon as that may be."""
+        found = find()
+        with self._lock:
+            if self._parts is None:
+                self._early[name] = found
+            else:
+                self._parts.keep(name, found)
+        return found
+
+    def begin_to_keep(self, parts: KeptParts) -> None:
+        """Keep what was found so far, and what will be."""
+        with self._lock:
+            self._parts = parts
+            for name, found in self._early.items():
+                parts.keep(name, found)
 
 
 def choose_when_scored(
@@ -150,15 +231,20 @@ def choose_when_scored(
 
     The choice is the same as that of `find_scheme`, and is kept under the same key.
     """
-    split = split_table(table, settings)
-    growth = start_growth(table, split, settings)
+    split, late = split_table(table, settings), LateParts()
+    growth = start_growth(table, split, settings, late)
     while not run.has_result(scored):
         progress(0.0, "Growing trees until the rows are scored")
         time.sleep(PAUSE)
     scores = run.result(scored)
     require_ranking(scores)
+    key = scheme_key(table, scores, settings, None)
+    parts = KeptParts(run, key)
+    if scores.usable.all():  # else other trees are grown, on the rows that have scores
+        late.begin_to_keep(parts)
     found = fit_ensemble(table, scores, split, settings, progress, growth=growth)
-    run.keep_result(scheme_key(table, scores, settings, None), found)
+    run.keep_result(key, found)
+    parts.forget()
 
 
 def ahead_call(run: StoredRun, scored: str, table: Table, settings: Settings) -> Call:

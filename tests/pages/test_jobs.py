@@ -96,7 +96,8 @@ def bars(app):
 
 def cancelled(app):
     return any(
-        "was cancelled. All that you entered is kept." in each for each in said(app.markdown)
+        "was cancelled. All that you entered is kept, and what was finished." in each
+        for each in said(app.markdown)
     )
 
 
@@ -175,7 +176,7 @@ def end(scoring, app):
 
 def says_cancelled(app, name):
     shown = said(app.markdown)
-    return f"{name} was cancelled. All that you entered is kept." in shown
+    return f"{name} was cancelled. All that you entered is kept, and what was finished." in shown
 
 
 def test_nothing_follows_a_model_that_ends_although_it_was_cancelled(segments, held, scoring):

@@ -185,7 +185,10 @@ def test_an_own_table_is_not_asked_for_a_network_of_the_demo(segments):
 def test_a_cancelled_demo_says_so_until_another_table_comes(started):
     app = press(open_page("app.py"), "Run the demo")
     app = calm(wait_for_jobs(press(app, "Cancel")))
-    assert "Scoring the rows was cancelled. All that you entered is kept." in said(app.markdown)
+    assert (
+        "Scoring the rows was cancelled. All that you entered is kept, and what was finished."
+        in said(app.markdown)
+    )
     assert TWO_LEAVES in said(calm(press(app, "The paper's example")).markdown)
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 
 from hetcal.partitions.tree import TreePartition
-from hetcal.progress import silent
 from hetcal.runs.fitting import score_trees
 from hetcal.schemes.candidates import IDENTITY, POOLED, Candidate, GrowthSettings, named_candidate
 from hetcal.schemes.choice import ALLOWED, Choice, candidate_table, try_candidates
@@ -17,7 +16,7 @@ OF_ONE_PARTITION = ("tree", "shrunken tree", "auc-gain", "instability")
 def chosen(name):
     """Return what takes the place of `find_scheme`, and chooses the scheme of this name."""
 
-    def find(settings, training, held, tree, progress=silent):
+    def find(settings, training, held, tree, *_):
         found = _candidate(name, training, held)
         candidates = [IDENTITY, POOLED] + [found] * (found not in (IDENTITY, POOLED))
         trial, at = try_candidates(candidates, divide_rows(held, 2, 0)), candidates.index(found)

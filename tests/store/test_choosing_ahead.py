@@ -13,7 +13,7 @@ from hetcal.runs.fitting import ensemble_rows
 from hetcal.runs.run import split_table
 from hetcal.store.keys import scheme_key
 from hetcal.store.store import Store
-from hetcal.store.work import ChooseAhead, ahead_call, find_scheme
+from hetcal.store.work import ChooseAhead, KeptParts, LateParts, ahead_call, find_scheme
 
 AUTO = Settings(partition="auto")
 PATIENCE = 300.0
@@ -93,3 +93,17 @@ def test_a_choice_ends_when_there_will_be_no_scores(jobs, table, tmp_path, how):
     assert not choosing.cancelled, "nobody has cancelled the choice itself: it may begin again"
     assert run.kept_results("scheme") == []
     model.fate = model.fate or "done"
+
+
+def test_parts_that_were_found_before_the_scores_are_kept_once_the_choice_is_known(tmp_path):
+    run, late = Store(tmp_path).new("run"), LateParts()
+    assert late("trees", lambda: [1]) == [1]
+    assert run.kept_results("part") == []
+    late.begin_to_keep(KeptParts(run, "scheme"))
+    assert late("curves", lambda: [2]) == [2]
+    kept = KeptParts(run, "scheme")
+    assert [kept(name, lambda: "anew") for name in ("trees", "curves", "tried")] == [
+        [1],
+        [2],
+        "anew",
+    ]

@@ -10,11 +10,11 @@ from hetcal import Roles, Settings, make_table, scores_from_column
 from hetcal.data.demo import toy_table
 from hetcal.errors import JobError
 from hetcal.jobs.jobs import Jobs
-from hetcal.jobs.process import Call
+from hetcal.jobs.process import Call, Cancelled
 from hetcal.runs.fitting import ensemble_rows
 from hetcal.runs.run import split_table
 from hetcal.store.store import Store
-from hetcal.store.work import find_scheme, kept_call, with_limits
+from hetcal.store.work import KeptParts, find_scheme, kept_call, kept_in_parts, with_limits
 from tests.jobs.work import endless, many_numbers
 
 ROWS = 1_000
@@ -39,7 +39,7 @@ def rows():
 
 
 def choosing(run, key, rows):
-    return kept_call(run, key, find_scheme, AUTO, *rows, None)
+    return kept_in_parts(run, key, find_scheme, AUTO, *rows, None)
 
 
 def kill_at(share, job, work):
@@ -83,6 +83,25 @@ def test_a_choice_that_is_killed_at_ten_moments_keeps_all_or_nothing_and_begins_
     latest.wait()
     assert latest.state == "done"
     same(Store(tmp_path).find("run").result(killed[-1]), expected)
+
+
+def test_a_choice_that_was_cancelled_goes_on_with_the_parts_that_it_had_finished(rows, tmp_path):
+    run, told = Store(tmp_path).new("run"), []
+
+    def cancel(done, doing):
+        if doing == "Trying: curves":
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        find_scheme(AUTO, *rows, None, KeptParts(run, "key"), cancel)
+    assert {"part-key-trees", "part-key-tried"} <= set(run.kept_results("part"))
+    parts = KeptParts(Store(tmp_path).find("run"), "key")
+    found = find_scheme(AUTO, *rows, None, parts, lambda done, doing: told.append(doing))
+    same(found, find_scheme(AUTO, *rows, None))
+    assert "Trying: curves" in told
+    assert "Trying: forest" not in told
+    parts.forget()
+    assert run.kept_results("part") == []
 
 
 def test_work_for_a_run_that_was_deleted_meanwhile_leaves_no_folder(jobs, tmp_path):

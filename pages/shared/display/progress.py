@@ -56,7 +56,10 @@ def show_job(job: Job, instead: Callable[[], None] | None = None) -> None:
         on_this_page(_watch, BETWEEN_LOOKS)(job.key)
     elif was_cancelled(job):
         with st.container(border=True):
-            st.markdown(f"**{plain(job.name)} was cancelled.** All that you entered is kept.")
+            st.markdown(
+                f"**{plain(job.name)} was cancelled.** All that you entered is kept, and what was "
+                "finished."
+            )
             with st.container(horizontal=True):
                 st.button(
                     "Start again",

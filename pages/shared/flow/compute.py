@@ -59,6 +59,7 @@ from hetcal.store.work import (
     export_file,
     find_scheme,
     kept_call,
+    kept_in_parts,
     open_kept_artifact,
     read_array,
     read_images,
@@ -254,7 +255,7 @@ def trial_of(
     def work(run: StoredRun) -> Work:
         split = split_of(table, division(settings))
         rows = ensemble_rows(table, scores, split, settings, tree)
-        return kept_call(run, key, find_scheme, settings, *rows, tree)
+        return kept_in_parts(run, key, find_scheme, settings, *rows, tree)
 
     choosing = settings.partition in CHOOSING
     return found_beside(key, CHOOSING_JOB if choosing else FITTING_JOB, work, ahead=_ahead)
