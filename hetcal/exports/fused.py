@@ -23,6 +23,7 @@ import numpy as np
 from hetcal.arrays import Floats
 from hetcal.data.columns import single_limits
 from hetcal.errors import ExportError, HetcalError
+from hetcal.exports.prepared import prepared
 from hetcal.models.keras_internals import import_keras
 from hetcal.models.sandbox import Limits, confine
 from hetcal.models.worker import (
@@ -106,9 +107,9 @@ def fusion(
 ) -> Document:
     """Return what a request to fuse has.
 
-    `network` has `model` (the file), `inputs` (their names by layer), `output` and `unit`;
-    `names` has the input of each column, which may be one of the network's, and `layers` the
-    name of the layer of every input.
+    `network` has `model` (the file), `inputs` (their names by layer), `prepared` (the columns of
+    those that steps prepare), `output` and `unit`; `names` has the input of each column, which may
+    be one of the network's, and `layers` the name of the layer of every input.
     """
     found = {"document": document, "names": names, "layers": layers, "model": None}
     return found | (network or {})
@@ -157,6 +158,12 @@ def _network_logit(request: Document, given: dict[str, Tensor]) -> Tensor:
     inputs = {}
     for tensor in network.inputs:
         name = request["inputs"][tensor.name]
+        if name in request["prepared"]:
+            columns = request["prepared"][name]
+            read = [prepared(each, request["layers"], given) for each in columns]
+            joined = keras.ops.concatenate(read, axis=1) if len(read) > 1 else read[0]
+            inputs[tensor.name] = keras.ops.cast(joined, tensor.dtype)
+            continue
         inputs[tensor.name] = given[name] = keras.Input(
             tensor.shape[1:], dtype=tensor.dtype, name=request["layers"][name]
         )
@@ -170,7 +177,9 @@ def _network_logit(request: Document, given: dict[str, Tensor]) -> Tensor:
             "To be joined with the maps it has to end in a sigmoid, a softmax or a linear layer.",
             "Choose the format 'python' or 'sql', which take the score as a column.",
         )
-    arranged = keras.tree.map_structure(lambda each: inputs[each.name], network.input)
+    sequential = isinstance(network, keras.Sequential)
+    taken = network.inputs[0] if sequential else network.input
+    arranged = keras.tree.map_structure(lambda each: inputs[each.name], taken)
     outputs = network(arranged)
     if isinstance(outputs, dict):
         outputs = outputs[request["output"]] if len(outputs) > 1 else next(iter(outputs.values()))

@@ -20,21 +20,23 @@ from hetcal.artifacts.archive import EPOCH
 from hetcal.artifacts.artifact import Artifact
 from hetcal.errors import ExportError
 from hetcal.exports.fused import FUSED, REQUEST, fusion, layer_names, request_of
+from hetcal.exports.prepared import columns_to_prepare, prepared_inputs
 from hetcal.exports.proof import Parity, compare, expected_rows
 from hetcal.exports.recipe import Document, columns_read
 from hetcal.models.child import read_bytes, read_messages, reported_error, require_keras
+from hetcal.models.config import ModelInput
 from hetcal.models.file import inspect_model
 from hetcal.models.inputs import InputColumns
 from hetcal.models.process import begun, command_line, environment, kill, new_directory
 from hetcal.models.sandbox import Limits
 from hetcal.models.scoring import ModelScoring, score_model
+from hetcal.models.steps import OF_CATEGORIES
 
 NAME = "calibrated.keras"
 ABOUT = "assets/hetcal.json"  # in the zip that the file is
 MOST_BYTES = 512 * 2**20  # of a file that hetcal takes itself
 Columns = dict[str, tuple[str, ...]]  # of each input
 CANNOT = (
-    "It does not prepare columns for the network: scale them as in training.",
     "Missing numbers are NaN, and a missing category is empty text.",
     "TensorFlow takes numbers closer to 0 than 1.2e-38 for 0.",
 )
@@ -52,19 +54,13 @@ def use(names: list[str]) -> list[str]:
 def input_names(artifact: Artifact, document: Document) -> dict[str, str]:
     """Return the input of every column that the steps read.
 
-    A column that the network reads as it is shares the network's own input.
+    A column that the network reads shares the network's own input.
     """
-    scoring, shared, taken = artifact.scoring, {}, {document["score"]["column"]}
-    kinds = {each["name"]: each["kind"] for each in document["columns"]}
+    scoring, taken = artifact.scoring, {document["score"]["column"]}
+    shared: dict[str, str] = {}
     if isinstance(scoring, ModelScoring):
-        taken = {spec.name for spec in scoring.model.inputs}
-        prepared = {each.column for each in scoring.inputs.steps.steps}
-        for spec in scoring.model.inputs:
-            columns = scoring.inputs.of(spec.name)
-            alike = {"number": "float32", "category": "string"}
-            for column in columns if len(columns) == spec.width == 1 else ():
-                if alike.get(kinds.get(column, "")) == spec.dtype and column not in prepared:
-                    shared[column] = spec.name
+        kinds = {each["name"]: each["kind"] for each in document["columns"]}
+        taken, shared = set(_own_inputs(scoring)), _shared(scoring, kinds)
     names = {}
     for column in columns_read(document):
         names[column] = shared.get(column, column)
@@ -73,12 +69,40 @@ def input_names(artifact: Artifact, document: Document) -> dict[str, str]:
     return names
 
 
+def _shared(scoring: ModelScoring, kinds: dict[str, str]) -> dict[str, str]:
+    """Return the network's input of each column that it reads as the tree does."""
+    shared, several = {}, prepared_inputs(scoring)
+    for spec in scoring.model.inputs:
+        columns = scoring.inputs.of(spec.name)
+        alike = {"number": "float32", "category": "string"}
+        for column in columns if len(columns) == spec.width == 1 else ():
+            if alike.get(kinds.get(column, "")) == spec.dtype and spec.name not in several:
+                shared[column] = spec.name
+    for each in _prepared(scoring):
+        if kinds.get(each["name"]) == ("category" if each["text"] else "number"):
+            shared[each["name"]] = each["name"]
+    return shared
+
+
 def names(artifact: Artifact, document: Document) -> list[str]:
     """Return the names of all inputs of the file."""
     scoring, score = artifact.scoring, document["score"]["column"]
-    model = scoring.model if isinstance(scoring, ModelScoring) else None
-    own = [score] if model is None else [spec.name for spec in model.inputs]
+    own = _own_inputs(scoring) if isinstance(scoring, ModelScoring) else [score]
     return list(dict.fromkeys([*own, *input_names(artifact, document).values()]))
+
+
+def _own_inputs(scoring: ModelScoring) -> list[str]:
+    """Name the inputs for what the network reads: its own, or the columns that are prepared."""
+    several = prepared_inputs(scoring)
+    return [name for spec in scoring.model.inputs for name in several.get(spec.name, (spec.name,))]
+
+
+def _prepared(scoring: ModelScoring) -> list[Document]:
+    return [
+        each
+        for columns in prepared_inputs(scoring).values()
+        for each in columns_to_prepare(scoring.inputs, columns)
+    ]
 
 
 def keras_file(artifact: Artifact, document: Document, about: Document) -> bytes:
@@ -106,6 +130,10 @@ def _network(artifact: Artifact, directory: Path) -> Document | None:
     return {
         "model": file,
         "inputs": {spec.layer: spec.name for spec in scoring.model.inputs},
+        "prepared": {
+            name: columns_to_prepare(scoring.inputs, columns)
+            for name, columns in prepared_inputs(scoring).items()
+        },
         "output": scoring.output,
         "unit": scoring.positive_unit,
     }
@@ -168,8 +196,10 @@ def trial(artifact: Artifact, document: Document, rows: pd.DataFrame) -> Trial:
     if isinstance(scoring, ModelScoring):
         drawn, inputs = _network_rows(scoring, len(rows), columns)
         table = pd.concat([rows, drawn], axis=1)
-        of_network = {spec.name: inputs[spec.name] for spec in scoring.model.inputs}
-        plain = InputColumns(tuple(of_network.items()))
+        taken = {spec.name: inputs.pop(spec.name) for spec in scoring.model.inputs}
+        plain = InputColumns(tuple(taken.items()), scoring.inputs.steps)
+        several = prepared_inputs(scoring)
+        inputs |= {name: each for name, each in taken.items() if name not in several}
         output, unit = scoring.output, scoring.positive_unit
         scores = score_model(scoring.model, table, plain, output=output, positive_unit=unit)
         table = table.assign(**{document["score"]["column"]: scores.logit})
@@ -211,9 +241,13 @@ def _network_rows(
 ) -> tuple[pd.DataFrame, Columns]:
     """Draw what the network reads itself; also name the columns of each of its inputs."""
     rng, drawn, inputs = np.random.default_rng(1), {}, Columns()
+    for each in _prepared(scoring):
+        inputs[each["name"]] = (each["name"],)
+        drawn[each["name"]] = _prepared_rows(each, rows, rng)
+    several = prepared_inputs(scoring)
     for number, spec in enumerate(scoring.model.inputs):
-        if spec.name in shared:
-            inputs[spec.name] = shared[spec.name]
+        if spec.name in shared or spec.name in several:
+            inputs[spec.name] = several.get(spec.name) or shared[spec.name]
             continue
         if spec.shape is not None:
             raise ExportError(
@@ -223,11 +257,26 @@ def _network_rows(
             )
         width = spec.width or len(scoring.inputs.prepared.of(spec.name))
         inputs[spec.name] = tuple(f"hetcal_{number}_{unit}" for unit in range(width))
-        for name in inputs[spec.name]:
-            if spec.dtype == "string":
-                drawn[name] = rng.choice(np.array(["", "a", "b"], dtype=object), rows)
-            elif "float" in spec.dtype:
-                drawn[name] = rng.normal(size=rows)
-            else:
-                drawn[name] = rng.integers(0, spec.ids or 2, rows)
-    return pd.DataFrame(drawn, index=range(rows)), inputs
+        drawn |= {name: _drawn(spec, rows, rng) for name in inputs[spec.name]}
+    ours = [name for name in drawn if name not in shared]
+    return pd.DataFrame(drawn, index=range(rows))[ours], inputs
+
+
+def _drawn(spec: ModelInput, rows: int, rng: np.random.Generator) -> Any:
+    if spec.dtype == "string":
+        return rng.choice(np.array(["", "a", "b"], dtype=object), rows)
+    if "float" in spec.dtype:
+        return rng.normal(size=rows)
+    return rng.integers(0, spec.ids or 2, rows)
+
+
+def _prepared_rows(column: Document, rows: int, rng: np.random.Generator) -> Any:
+    """Draw what a column holds before it is prepared, as single precision has it."""
+    if column["way"] in OF_CATEGORIES:
+        others = ["", "other"] if column["text"] else [-1.0]
+        codes = column["codes"] if column["text"] else list(map(float, column["codes"]))
+        return rng.choice(
+            np.array([*codes, *others], dtype=object if column["text"] else float), rows
+        )
+    drawn = rng.normal(column.get("shift", 0.0), column.get("scale", 1.0), rows)
+    return drawn.astype(np.float32).astype(np.float64)

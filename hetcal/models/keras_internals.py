@@ -75,8 +75,9 @@ def described_weights(path: Path) -> tuple[int, bool]:
 
 
 def _is_counted(layer: Any) -> bool:
+    beside = getattr(layer, "output_mode", "") == "tf_idf"  # numbers that are no weights
     known = not layer.weights or _COUNTED.fullmatch(type(layer).__name__) is not None
-    return bool(layer.built and known)
+    return bool(layer.built and known and not beside)
 
 
 def _build(path: Path) -> Any:
@@ -175,14 +176,16 @@ def _changed(text: str | bytes, changes: Sequence[Callable[[Any], object]]) -> s
     return json.dumps(config)
 
 
-# What Keras 2 also wrote down: settings that have one value in Keras 3, and those without effect.
+# What Keras 2 also wrote down: settings that have one value or this usual one in Keras 3, and
+# those without effect.
 _ONLY_CHOICE = {
     **{"time_major": False, "ragged": False, "virtual_batch_size": None, "fused": None},
-    "softmax_robust_masking": False,
+    **{"softmax_robust_masking": False, "causal": False, "score_mode": "dot", "groups": 1},
 }
 _NO_EFFECT = {"input_length", "batch_input_shape", "query_shape", "key_shape", "value_shape"}
 _NO_EFFECT_IN = {
     "Discretization": {"trainable"},
+    **{f"SpatialDropout{rank}D": {"trainable", "noise_shape"} for rank in (1, 2, 3)},
     **{
         f"{kind}Conv{rank}D": {
             *("groups", "kernel_initializer", "kernel_regularizer", "kernel_constraint"),
@@ -195,6 +198,34 @@ _MODULES = {
     f"{package}.src.engine.{kind}": f"keras.src.models.{kind}"
     for package in ("keras", "tf_keras")
     for kind in ("functional", "sequential")
+}
+
+# Functions of TensorFlow that are an operation of Keras 3, by what they take beside a tensor.
+_OF_TWO = {
+    **{"math.truediv": "TrueDivide", "math.divide": "TrueDivide"},
+    **{"__operators__.add": "Add", "math.add": "Add", "math.subtract": "Subtract"},
+    **{"math.multiply": "Multiply", "math.pow": "Power"},
+    **{"math.maximum": "Maximum", "math.minimum": "Minimum"},
+}
+_OF_ONE = {
+    **{"math.negative": "Negative", "math.abs": "Absolute", "math.square": "Square"},
+    **{"math.sqrt": "Sqrt", "math.exp": "Exp", "math.log": "Log", "math.log1p": "Log1p"},
+    "math.tanh": "Tanh",
+}
+_OF_NETWORKS = {"math.sigmoid": "Sigmoid", "nn.relu": "Relu", "nn.softmax": "Softmax"}
+_ALONG_AXIS = {
+    **{"math.reduce_mean": "Mean", "math.reduce_sum": "Sum"},
+    **{"math.reduce_max": "Max", "math.reduce_min": "Min"},
+    **{"expand_dims": "ExpandDims", "compat.v1.squeeze": "Squeeze"},
+}
+_OF_LISTS = {"concat": "Concatenate", "stack": "Stack"}
+_FUNCTIONS = {
+    **{name: (kind, "numpy", {"y"}) for name, kind in _OF_TWO.items()},
+    **{name: (kind, "numpy", set()) for name, kind in _OF_ONE.items()},
+    **{name: (kind, "nn", set()) for name, kind in _OF_NETWORKS.items()},
+    **{name: (kind, "numpy", {"axis", "keepdims"}) for name, kind in _ALONG_AXIS.items()},
+    **{name: (kind, "numpy", {"axis"}) for name, kind in _OF_LISTS.items()},
+    "__operators__.getitem": ("GetItem", "numpy", {"slice_spec"}),
 }
 
 
@@ -224,9 +255,14 @@ def use_words_of_keras_3(value: Any) -> None:
 def _change_settings(kind: str, config: dict[str, Any]) -> None:
     if kind == "InputLayer" and "batch_input_shape" in config:
         config["batch_shape"] = config["batch_input_shape"]
-    axis = config.get("axis")
+    axis, policy = config.get("axis"), config.get("dtype")
     if kind == "BatchNormalization" and isinstance(axis, list):
         (config["axis"],) = axis
+    if isinstance(policy, dict) and policy.get("class_name") == "Policy":
+        config["dtype"] = policy["config"]["name"]
+    for part in (config.get("layer"), config.get("backward_layer"), config.get("cell")):
+        if isinstance(part, dict):
+            part.setdefault("module", "keras.layers")  # it was left out until Keras 2.12
     gone = _NO_EFFECT | _NO_EFFECT_IN.get(kind, set())
     gone |= {key for key, only in _ONLY_CHOICE.items() if config.get(key) == only}
     for key in gone & set(config):
@@ -240,14 +276,54 @@ def _change_nodes(config: dict[str, Any]) -> None:
     building had been a call; Keras 3 does so only where it names an output.
     """
     first = {layer["name"]: int(_begins_with_input(layer)) for layer in config["layers"]}
+    inputs = [each["config"] for each in config["layers"] if each["class_name"] == "InputLayer"]
+    fractions = all("float" in str(each.get("dtype")) for each in inputs)
     for layer in config["layers"]:
         nodes = layer["inbound_nodes"]
+        if layer["class_name"] in {"TFOpLambda", "SlicingOpLambda"}:
+            if fractions:  # of whole numbers TensorFlow and Keras make other means and ratios
+                _change_function(layer, first)
+            continue
         if all(isinstance(node, list) for node in nodes):
             layer["inbound_nodes"] = [_new_node(node, first) for node in nodes]
     sequential = {each["name"] for each in config["layers"] if each["class_name"] == "Sequential"}
     for end in config["output_layers"]:
         if isinstance(end, list) and end[0] in sequential:
             end[1] -= first[end[0]]
+
+
+def _change_function(layer: dict[str, Any], first: dict[str, int]) -> None:
+    """Put an operation of Keras 3 in the place of a function of TensorFlow that is the same."""
+    function, nodes = layer["config"].get("function"), layer["inbound_nodes"]
+    kind, module, known = _FUNCTIONS.get(function, (None, "", set()))
+    if kind is None or len(nodes) != 1:
+        return
+    inputs = [each for each in nodes[0] if isinstance(each, list)] or nodes
+    given = {key: each for key, each in inputs[-1][3].items() if key != "name"}
+    parts = given.get("slice_spec", [])
+    several = len(inputs) > 1 and function not in _OF_LISTS
+    if several or set(given) - known or not all(map(_is_plain, parts)):
+        return
+    # A constant comes as ["_CONSTANT_VALUE", -1, 1.0, {}].
+    taken = [each[2] if each[1] == -1 else _new_tensors(each[:3], first) for each in inputs]
+    args = [taken] if function in _OF_LISTS else taken
+    args += [_new_tensors(given.pop(key), first) for key in ("y",) if key in given]
+    args += [_new_slices(given.pop(key)) for key in ("slice_spec",) if key in given]
+    layer.pop("build_config", None)
+    layer |= {"class_name": kind, "registered_name": kind, "module": f"keras.src.ops.{module}"}
+    layer["config"] = {"name": layer["name"], **given}
+    layer["inbound_nodes"] = [{"args": args, "kwargs": {}}]
+
+
+def _is_plain(part: object) -> bool:
+    """Whether a part of an index is a number, a new axis or a slice, not a tensor."""
+    slices = isinstance(part, dict) and set(part) == {"start", "stop", "step"}
+    return slices or isinstance(part, int | None)
+
+
+def _new_slices(parts: list[Any]) -> list[Any]:
+    slices = [{"class_name": "__slice__", "config": each} for each in parts]
+    return [new if isinstance(new["config"], dict) else new["config"] for new in slices]
 
 
 def _begins_with_input(layer: dict[str, Any]) -> bool:

@@ -7,6 +7,7 @@ that is shut in: see `hetcal.models.file`.
 import io
 import json
 import os
+import re
 import stat
 import sys
 import zipfile
@@ -59,6 +60,7 @@ _KINDS = (
     (b"{", "a JSON text"),
     (b"%PDF", "a PDF document"),
 )
+_OF_TRAINING = re.compile("^/(optimizer|metrics/)|/(optimizer|metrics/[^/]+)/vars/")
 
 
 @dataclass(frozen=True)
@@ -239,13 +241,11 @@ def _opened(file: IO[bytes]) -> Any:
 
 
 def _count_weights(store: Any, name: str) -> int:
-    """Count the numbers of an HDF5 file outside optimizers: inner models may have their own."""
-    found = _datasets(store, name)
-    return sum(
-        node.size
-        for path, node in found
-        if not path.startswith("/optimizer") and "/optimizer/vars/" not in path
-    )
+    """Count the numbers of an HDF5 file that belong to layers.
+
+    Optimizers have numbers, too, and metrics in files of Keras 2; inner models may have their own.
+    """
+    return sum(node.size for path, node in _datasets(store, name) if not _OF_TRAINING.search(path))
 
 
 def _datasets(store: Any, name: str) -> list[tuple[str, Any]]:

@@ -1,12 +1,14 @@
 """Make the models of Keras 2 that tests read, and what Keras 2 predicts.
 
     pip install tensorflow-cpu==2.15.1 pandas    (the last Keras of that name), or
-    pip install tensorflow-cpu==2.21.0 tf_keras==2.21.0 pandas    (what it is called since)
-    python -m tests.models.honest.make_keras_2_models
+    pip install tensorflow-cpu==2.21.0 tf_keras==2.21.0 pandas    (what it is called since), or
+    pip install tensorflow-cpu==2.8.4 pandas    (which only writes the .h5 file)
+    python -m tests.models.honest.make_keras_2_models [NAME ...]
 
-Every file is packed again, which leaves a few KB of it.
+Every .keras file is packed again, which leaves a few KB of it.
 """
 
+import sys
 import zipfile
 from pathlib import Path
 
@@ -27,9 +29,11 @@ def main():
 
     place = PLACE / keras.__version__
     place.mkdir(exist_ok=True)
-    keras.utils.set_random_seed(1)
+    tf.random.set_seed(1)
     frame, found = rows(), {}
-    for name, model in models(keras, frame).items():
+    made = {**models(keras, frame), **trained(keras, frame)}
+    for name in sys.argv[1:] or made:
+        model = made[name]
         names = [tensor.name for tensor in model.inputs]
         given = [
             frame[NUMBERS].to_numpy()
@@ -39,9 +43,11 @@ def main():
         ]
         given = {each: tf.constant(values) for each, values in zip(names, given, strict=True)}
         only = next(iter(given.values()))
-        found[f"{name}.keras"] = model.predict(given if len(given) > 1 else only, verbose=0)
-        model.save(place / f"{name}.keras")
-        pack(place / f"{name}.keras")
+        file = name if name.endswith(".h5") else f"{name}.keras"
+        found[file] = model.predict(given if len(given) > 1 else only, verbose=0)
+        model.save(place / file)
+        if file.endswith(".keras"):
+            pack(place / file)
     np.savez_compressed(place / "expected.npz", **found)
 
 
@@ -54,6 +60,8 @@ def pack(path):
 
 
 def models(keras, frame):
+    import tensorflow as tf
+
     layers = keras.layers
 
     def matrix(body):
@@ -70,6 +78,16 @@ def models(keras, frame):
     def encoder(x):
         inner = keras.Input((4,))
         return keras.Model(inner, layers.Dense(3, activation="relu")(inner), name="inner")(x)
+
+    def functions(x):
+        scaled = (2.0 - x / 10.0) * tf.abs(x) + tf.reduce_mean(x, axis=1, keepdims=True)
+        pairs = tf.squeeze(tf.stack([x, tf.maximum(x, 0.0)], axis=1)[:, 1:2, :], axis=1)
+        return tf.concat([scaled, pairs], axis=-1)
+
+    def wrapped(x):
+        wider = layers.Conv1DTranspose(2, 2)(layers.SpatialDropout1D(0.2)(steps(x)))
+        each = layers.TimeDistributed(layers.Dense(2))(layers.Attention()([wider, wider]))
+        return layers.Bidirectional(layers.GRU(2))(each)
 
     normalised = keras.Sequential(
         [
@@ -103,7 +121,19 @@ def models(keras, frame):
         "text": keras.Model(note, layers.Dense(1, activation="sigmoid")(words(note))),
         "hard_sigmoid": matrix(layers.Dense(2, activation="hard_sigmoid")),
         "slicing": matrix(lambda x: x[:, :2]),
+        "functions": matrix(functions),
+        "gathered": matrix(lambda x: tf.gather(x, [0, 2], axis=1)),
+        "wrapped.h5": matrix(wrapped),
     }
+
+
+def trained(keras, frame):
+    """Make a model that keeps what its optimizer and its metrics counted."""
+    layers = keras.layers
+    model = keras.Sequential([keras.Input((4,), name="x"), layers.Dense(1, activation="sigmoid")])
+    model.compile("adam", "binary_crossentropy", metrics=[keras.metrics.AUC(10), "accuracy"])
+    model.fit(frame[NUMBERS].to_numpy(), frame["x1"].to_numpy() > 0, verbose=0)
+    return {"trained": model}
 
 
 if __name__ == "__main__":
