@@ -34,7 +34,8 @@ from hetcal.data.array_files import (
 from hetcal.data.checks import Finding
 from hetcal.data.columns import Kinds, row_count
 from hetcal.data.demo import write_demo
-from hetcal.data.reading import Source, from_path, table_files
+from hetcal.data.raw_columns import columns_for_model, kinds_of_raw, with_raw_table
+from hetcal.data.reading import Source, from_path, read_file, table_files
 from hetcal.data.table import (
     Roles,
     Table,
@@ -77,7 +78,13 @@ from hetcal.models.scoring import (
     read_as_text,
     start_rows,
 )
-from hetcal.models.steps import InputSteps, fit_steps, read_steps, scale_all
+from hetcal.models.steps import (
+    InputSteps,
+    fit_steps,
+    read_steps,
+    scale_all,
+    with_scales_undone,
+)
 from hetcal.progress import Progress, between, silent
 from hetcal.runs.settings import (
     CHOOSING,
@@ -93,6 +100,7 @@ if TYPE_CHECKING:
     from hetcal.results.compare import ComparedRun
     from hetcal.runs.run import Run
     from hetcal.store.store import Store
+    from hetcal.store.workspace import TableFile
 
 GROWN = ("tree", "auc-gain", "instability", "layer")  # partitions of one tree
 WITH_TERMS = (*CHOOSING, "additive")  # partitions with curves and pairs of columns
@@ -119,7 +127,7 @@ def _run(options: argparse.Namespace) -> None:
         refuse_several(options, source.frame)
     roles = roles_of(options, source, many)
     table = make_table(source.frame, roles, source.digest, options.classes)
-    scoring = scoring_of(options, table, score_columns(options, many), source.frame)
+    scoring = scoring_of(options, table, score_columns(options, many), source)
     source, table = with_texts(options, scoring, source, table, roles)
     scores = start_rows(table.frame, scoring, table.classes, table.digest, rows=table.row_numbers())
 
@@ -207,9 +215,22 @@ def _keep(
 ) -> None:
     from hetcal.store.finished import keep_run
 
-    parts = scoring, finished, partition, files, named, source_digest, options.embeddings
+    parts = scoring, finished, partition, files, named, source_digest, _beside(options)
     kept = keep_run(store, options.keep, options.table, _dialect(options), *parts)
     say(f"Kept as '{kept.name}': hetcal runs show {kept.id}, or Runs in the app.")
+
+
+def _beside(options: argparse.Namespace) -> list["TableFile"]:
+    """Return the files whose columns stand beside those of the table."""
+    from hetcal.store.workspace import EMBEDDINGS, RAW_TABLE, UNDONE, TableFile
+
+    given = {EMBEDDINGS: options.embeddings, RAW_TABLE: options.raw, UNDONE: options.undo_scale}
+    keys = {RAW_TABLE: options.raw_id}
+    return [
+        TableFile(path, path.name, "", role, key=keys.get(role))
+        for role, path in given.items()
+        if path is not None
+    ]
 
 
 def _repeated(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -465,12 +486,19 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
 def read_table(
     options: argparse.Namespace, kinds: Kinds | None = None, progress: Progress = silent
 ) -> Source:
-    """Read the table that a command names, with the embeddings of its rows."""
+    """Read the table that a command names, with the columns of what is beside it."""
     source = from_path(options.table, _dialect(options), kinds, progress)
-    if options.embeddings is None:
-        return source
-    path = options.embeddings.expanduser()
-    return with_embeddings(source, open_array(path, "embeddings", options.unpacked))
+    if options.embeddings is not None:
+        path = options.embeddings.expanduser()
+        source = with_embeddings(source, open_array(path, "embeddings", options.unpacked))
+    if options.raw is not None:
+        raw = read_file(options.raw.expanduser(), kinds=kinds_of_raw(kinds or {}))
+        source = with_raw_table(source, raw, options.raw_id)
+    _refuse_useless("raw_id", options.raw_id and options.raw is None, "there is no second table")
+    if options.undo_scale is not None:
+        steps = read_steps(options.undo_scale.expanduser())
+        source = with_scales_undone(source, steps, options.undo_scale.name)
+    return source
 
 
 def with_texts(
@@ -519,9 +547,8 @@ def roles_of(options: argparse.Namespace, source: Source, many_classes: bool) ->
         positive=options.positive,
         features=options.features,
         ignore=(
-            *(options.ignore or ()),
-            *([] if options.id is None else [options.id]),
-            *(each.rpartition("=")[2] for each in options.image_column or ()),
+            *(() if options.features else source.prepared),
+            *_left_out(options),
         ),
         group=None if _no_group(options, source) else options.group,
         assume_group=not _no_group(options, source),
@@ -532,6 +559,13 @@ def roles_of(options: argparse.Namespace, source: Source, many_classes: bool) ->
         class_scores=score_columns(options, True) if many_classes else (),
         drop_unlabelled=options.drop_unlabelled,
     )
+
+
+def _left_out(options: argparse.Namespace) -> tuple[str, ...]:
+    """Return the columns that the options keep from being features."""
+    named = () if options.id is None else (options.id,)
+    images = (each.rpartition("=")[2] for each in options.image_column or ())
+    return (*(options.ignore or ()), *named, *images)
 
 
 def _no_group(options: argparse.Namespace, source: Source) -> bool:
@@ -593,16 +627,16 @@ def settings_of(options: argparse.Namespace) -> Settings:
 
 
 def scoring_of(
-    options: argparse.Namespace, table: Table, columns: tuple[str, ...], rows: pd.DataFrame
+    options: argparse.Namespace, table: Table, columns: tuple[str, ...], source: Source
 ) -> Scoring:
     """Return where the scores come from: from columns that are named, or from a model.
 
-    `rows` are all of the file, also those without a label: arrays have as many.
+    The rows of `source` are all of the file, also those without a label: arrays have as many.
     """
     if columns:
         return ColumnScoring(columns, options.score_kind or guess_kind_of(table.frame, columns))
     model = inspect_model(options.model)
-    inputs = _inputs(options, model, table, _arrays(options, model, rows))
+    inputs = _inputs(options, model, table, source)
     if options.scale is not None:
         inputs = replace(inputs, steps=_steps(options, model, inputs, table))
     unit = options.positive_unit
@@ -665,19 +699,22 @@ def _opened_arrays(
 
 
 def _inputs(
-    options: argparse.Namespace, model: ModelFile, table: Table, arrays: tuple[ArrayInput, ...]
+    options: argparse.Namespace, model: ModelFile, table: Table, source: Source
 ) -> InputColumns:
+    arrays = _arrays(options, model, source.frame)
     require_arrays(model, InputColumns((), arrays=arrays))
     fed = {each.input for each in arrays}
     others = replace(model, inputs=tuple(each for each in model.inputs if each.name not in fed))
     _refuse_useless("inputs", not others.inputs and options.inputs, "arrays feed all inputs")
-    return replace(_input_columns(options, others, table), arrays=arrays)
+    return replace(_input_columns(options, others, table, source), arrays=arrays)
 
 
-def _input_columns(options: argparse.Namespace, model: ModelFile, table: Table) -> InputColumns:
+def _input_columns(
+    options: argparse.Namespace, model: ModelFile, table: Table, source: Source
+) -> InputColumns:
     columns = list(table.frame.columns)
     if options.inputs == (ALL_INPUTS,) and ALL_INPUTS not in columns:
-        features = table.roles.features or ()
+        features = columns_for_model(source, table.roles, _left_out(options))
         return matrix_input(model, [name for name in columns if name in features])
     if options.inputs is not None:
         return listed_inputs(model, options.inputs, columns)

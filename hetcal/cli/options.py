@@ -194,6 +194,7 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
     )
     add("--ignore", type=names, metavar="c1,…", help="columns to leave out; default: none")
     _add_embeddings(add)
+    _add_raw(add)
     add("--weight", metavar="COL", help="column of row weights; default: all rows have weight 1")
     add(
         "--drop-unlabelled",
@@ -316,6 +317,30 @@ def _add_embeddings(add: Callable[..., object]) -> None:
         metavar="FILE",
         help="own embeddings of the rows, a .npy, .npz or Parquet file as for --array: columns "
         "embedding_0, embedding_1, … that a partition may read; default: none",
+    )
+
+
+def _add_raw(add: Callable[..., object]) -> None:
+    add(
+        "--raw",
+        type=Path,
+        metavar="FILE",
+        help="second table with the raw columns, which the partition reads in place of those that "
+        "were prepared for the model; where both have a name, the raw one ends in ' (raw)'; "
+        "default: none",
+    )
+    add(
+        "--raw-id",
+        metavar="COL",
+        help="column that names the rows in both tables; default: one of the same name with "
+        "another value in every row, or the order of the rows",
+    )
+    add(
+        "--undo-scale",
+        type=Path,
+        metavar="FILE",
+        help="how columns of the table were scaled before it was saved, a file as for --scale: "
+        "the partition reads them as they were before; default: nothing",
     )
 
 
@@ -461,6 +486,7 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     _add_array(add, "arrays of the new rows, where the run had some")
     _add_images(add)
     _add_embeddings(add)
+    _add_raw(add)
     _add_key(add)
     _add_reading(parser)
     add = parser.add_argument_group(

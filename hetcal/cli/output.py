@@ -86,7 +86,7 @@ def run_toml(given: Mapping[str, object], folder: Path) -> bytes:
 def is_path(name: str, value: object) -> bool:
     """Return whether the value of an option of `run` is a path."""
     words = {"partition": PARTITIONS, "scale": SCALES}
-    paths = ("table", "model", "embeddings", "images", "out", "sign")
+    paths = ("table", "model", "embeddings", "raw", "undo_scale", "images", "out", "sign")
     return name in paths or (name in words and value not in words[name])
 
 

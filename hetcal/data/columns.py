@@ -18,6 +18,7 @@ Kind = Literal["number", "category", "date", "other"]
 FeatureKind = Literal["number", "category"]
 Kinds = Mapping[str, FeatureKind]
 """The known kinds of columns, by name; other columns are typed by their values."""
+RAW = " (raw)"  # ends the name of a raw column where a column prepared for a model has that name
 
 
 def fewest_category_rows(rows: int) -> int:

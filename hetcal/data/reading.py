@@ -153,6 +153,8 @@ class Source:
     digest: str  # SHA-256 of the files' bytes and of how they were read
     notes: tuple[str, ...]  # what was decided or repaired
     split_column: str | None  # added to hold each row's role, for one file per role
+    raw: tuple[str, ...] = ()  # columns that were added for partitions, see `raw_columns`,
+    prepared: tuple[str, ...] = ()  # and those that they do not read, unless they are told to
 
 
 def one_file(reading: Reading) -> Source:

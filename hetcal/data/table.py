@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hetcal.arrays import Bools, Floats, Groups, Ints
 from hetcal.data.columns import (
     LARGEST,
+    RAW,
     check_names,
     column_kind,
     counted,
@@ -315,7 +316,8 @@ def feature_names(frame: pd.DataFrame, roles: Roles) -> tuple[str, ...]:
     for column in (*(roles.features or ()), *roles.ignore):
         require_column(frame, column, "ignored column" if column in roles.ignore else "feature")
     if roles.features is None:
-        left_out = {column for _, column in roles.special} | set(roles.ignore)
+        special = {column for _, column in roles.special}
+        left_out = {*special, *(f"{column}{RAW}" for column in special), *roles.ignore}
         names = [
             column
             for column in frame.columns

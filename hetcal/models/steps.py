@@ -4,8 +4,8 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,10 @@ import pandas as pd
 from hetcal.arrays import Floats
 from hetcal.choices import SCALES, Scale
 from hetcal.data.columns import category_codes, column_kind, counted, value_text
+from hetcal.data.raw_columns import with_raw_columns
+from hetcal.data.reading import Source
+from hetcal.data.table import require_column
+from hetcal.digests import text_digest
 from hetcal.errors import ModelError, near_names
 
 Way = Literal["standardise", "min-max", "log", "log1p", "codes", "one-hot"]
@@ -24,6 +28,7 @@ OF_CATEGORIES: tuple[Way, ...] = ("one-hot", "codes")
 WITHOUT_NUMBERS = (*OF_NUMBERS, *OF_CATEGORIES)
 SHOWN = 6
 MOST_CODES = 1_000
+WHOLE = 0.05  # largest distance to whole numbers that comes of rounding a scaled value
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,23 @@ class ColumnStep:
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(values) if self.way == "log" else np.log1p(values)
         return np.where(np.isfinite(logs), logs, np.nan)
+
+    def undo(self, column: pd.Series) -> pd.Series:
+        """Return the values before the step; whole numbers again, where all are close to some."""
+        values = as_numbers(column, f"undone step '{self.way}'")
+        if self.way == "codes":
+            texts = dict(enumerate(self.codes))
+            return pd.Series(values, column.index).map(texts).astype("str")
+        if self.way in SCALES:
+            values = values * self.scale + self.shift
+        else:
+            with np.errstate(over="ignore"):
+                values = np.exp(values) if self.way == "log" else np.expm1(values)
+        near = WHOLE * min(1.0, self.scale / 50)
+        whole: Floats = np.round(values)
+        if not (np.abs(values - whole) > near).any():
+            values = whole
+        return pd.Series(np.where(np.isfinite(values), values, np.nan), column.index)
 
     @property
     def words(self) -> str:
@@ -188,19 +210,20 @@ def _way(text: str) -> Way:
     )
 
 
-def read_steps(path: Path) -> dict[str, Asked]:
+def read_steps(path: Path, name: str | None = None) -> dict[str, Asked]:
     """Read the steps of columns from a file.
 
     JSON: an object with a value for each column: the name of a step, {"mean": …, "scale": …},
     {"min": …, "max": …}, {"codes": ["first", "second", …]} or {"one-hot": ["first", …]}. CSV: a
     line for each column, with the headings column and mean, scale, or column and min, max, or
-    column and step.
+    column and step. `name` is what the user calls the file, by default its own.
     """
+    name = name or path.name
     try:
         text = path.read_text(encoding="utf-8-sig")
-        return steps_from_text(text, path.name)
+        return steps_from_text(text, name)
     except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(path.name, "it cannot be read as text") from error
+        raise _unreadable(name, "it cannot be read as text") from error
 
 
 def steps_from_text(text: str, name: str) -> dict[str, Asked]:
@@ -254,6 +277,38 @@ def _unreadable(name: str, why: str) -> ModelError:
         "column, min, max is needed; a scale is above 0.",
         "Correct the file.",
     )
+
+
+def with_scales_undone(source: Source, asked: Mapping[str, Asked], name: str) -> Source:
+    """Add columns as they were before known steps, which partitions read in place of the scaled.
+
+    One-hot columns are left as they are: rules read them as one column. `name` is what the user
+    calls the file with the steps.
+    """
+    steps = [each for column, step in asked.items() for each in _known_step(column, step)]
+    frame, raw = source.frame, {}
+    for step in steps:
+        require_column(frame, step.column, "scaled column")
+        raw[step.column] = step.undo(frame[step.column])
+    words = f"{counted(len(raw), 'column')} as before the steps in '{name}'"
+    added = pd.DataFrame(raw, frame.index)
+    found = with_raw_columns(source, added, [each.column for each in steps], words)
+    return replace(found, digest=text_digest(f"{source.digest} {steps!r}"))
+
+
+def _known_step(column: str, step: Asked) -> Iterator[ColumnStep]:
+    """Yield a step that can be undone; those without their numbers cannot."""
+    if isinstance(step, ColumnStep):
+        if step.way != "one-hot":
+            yield step
+    elif step in ("log", "log1p"):
+        yield ColumnStep(column, _way(step))
+    elif step not in (AS_IS, "one-hot"):
+        raise ModelError(
+            f"The step '{step}' of the column '{column}' has no numbers, so it cannot be undone.",
+            "To undo a scale its mean and scale, its min and max, or its codes are needed.",
+            'Write them: {"age": {"mean": 39, "scale": 10.5}}.',
+        )
 
 
 def numbers_of(column: pd.Series) -> Floats | None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hetcal.arrays import Bools, Floats, Ints, Labels, Singles
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator, LeafMap
 from hetcal.compiled import compiled, use_compiled
-from hetcal.data.columns import category_codes, named_columns, single_limit, single_values
+from hetcal.data.columns import RAW, category_codes, named_columns, single_limit, single_values
 from hetcal.data.splits import ROLES, Split
 from hetcal.data.table import positive_rate
 from hetcal.errors import PartitionError, did_you_mean
@@ -141,15 +141,20 @@ def column_values(frame: pd.DataFrame, features: Sequence[Feature]) -> Iterator[
     absent = [feature.name for feature in features if columns.count(feature.name) != 1]
     if absent:
         names = "', '".join(map(shown, absent[:5]))
+        remedy = did_you_mean(
+            absent[0],
+            [str(each) for each in columns],
+            "Add the column, give it the name that it had in training, or use another partition.",
+        )
+        if absent[0].endswith(RAW):
+            remedy = (
+                "Give what the run was given: a second table (--raw FILE), or the steps to undo "
+                "(--undo-scale FILE)."
+            )
         raise PartitionError(
             f"The table has no column '{names}', or has it twice.",
             "The partition splits on it, so every row needs it once.",
-            did_you_mean(
-                absent[0],
-                [str(each) for each in columns],
-                "Add the column, give it the name that it had in training, or use another "
-                "partition.",
-            ),
+            remedy,
         )
     for feature in features:
         column = frame.iloc[:, columns.index(feature.name)]

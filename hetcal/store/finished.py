@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from hetcal.store.keys import (
     trial,
 )
 from hetcal.store.store import FOUND_BY, Store, StoredRun
-from hetcal.store.workspace import EMBEDDINGS, TableFile, Workspace, remember
+from hetcal.store.workspace import TableFile, Workspace, remember
 from hetcal.version import __version__
 
 COMPARED = "compared"  # the key of what a comparison needs of a run
@@ -49,12 +49,12 @@ def keep_run(
     files: dict[str, bytes],
     named: Mapping[str, str],
     source_digest: str,
-    embeddings: Path | None = None,
+    beside: Sequence[TableFile] = (),
 ) -> StoredRun:
     """Keep a run of the command line: copies of what it was given, and what it wrote.
 
     A table that is a folder is not copied. `named` are the table and the model in words;
-    `source_digest` is that of the table as it was read.
+    `source_digest` is that of the table as it was read, with the files `beside` it.
     """
     run, classes = store.new(name), finished.classes or None
     if isinstance(scoring, ModelScoring):
@@ -65,7 +65,7 @@ def keep_run(
     given = Workspace(
         files=(
             _table_file(run, table, dialect),
-            *([] if embeddings is None else [_table_file(run, embeddings, role=EMBEDDINGS)]),
+            *(_table_file(run, each.path, role=each.role, key=each.key) for each in beside),
         ),
         roles=finished.table.roles,
         settings=finished.settings,
@@ -147,13 +147,17 @@ def compared_of(run: StoredRun) -> ComparedRun:
 
 
 def _table_file(
-    run: StoredRun, table: Path, dialect: Dialect | None = None, role: str | None = None
+    run: StoredRun,
+    table: Path,
+    dialect: Dialect | None = None,
+    role: str | None = None,
+    key: str | None = None,
 ) -> TableFile:
     table = Path(os.path.expanduser(table)).absolute()
     if table.is_dir():
         return TableFile(table, table.name, str(table.stat().st_mtime_ns), dialect=dialect)
     path = _copy(run, table)
-    return TableFile(path, table.name, path.name, role, dialect)
+    return TableFile(path, table.name, path.name, role, dialect, key)
 
 
 def _copied(run: StoredRun, array: ArrayInput) -> ArrayInput:

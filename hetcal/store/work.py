@@ -22,6 +22,7 @@ from hetcal.artifacts.report import names_of_given
 from hetcal.data.array_files import ArrayFile, open_array, with_embeddings
 from hetcal.data.budget import budget
 from hetcal.data.columns import Kinds
+from hetcal.data.raw_columns import kinds_of_raw, with_raw_table
 from hetcal.data.reading import Source, file_per_role, from_path, one_file, read_file
 from hetcal.data.scores import Scores, require_ranking
 from hetcal.data.splits import Split
@@ -41,6 +42,7 @@ from hetcal.models.scoring import (
     score_rows,
     start_scoring,
 )
+from hetcal.models.steps import read_steps, with_scales_undone
 from hetcal.models.training import TrainingJob, start_training
 from hetcal.partitions.partition import Partition
 from hetcal.progress import Found, Keep, Progress, anew, between, silent
@@ -71,7 +73,14 @@ from hetcal.store.keys import (
     trial,
 )
 from hetcal.store.store import Store, StoredRun
-from hetcal.store.workspace import EMBEDDINGS, TableFile, Workspace, workspace_of
+from hetcal.store.workspace import (
+    BESIDE,
+    EMBEDDINGS,
+    UNDONE,
+    TableFile,
+    Workspace,
+    workspace_of,
+)
 
 READ = 0.5  # share of the work that is done when the table has been read, without its scheme
 PAUSE = 0.1  # seconds between two looks at what another process does
@@ -101,15 +110,26 @@ def keep_found(
 def read_source(
     files: Sequence[TableFile], texts: Sequence[str], progress: Progress = silent
 ) -> Source:
-    """Read the table of a run: one file, one for each role, or a folder; and its embeddings.
+    """Read the table of a run: one file, one for each role, or a folder; and what is beside it.
 
     The columns of `texts` keep the text of the file.
     """
-    source = _read_rows([each for each in files if each.role != EMBEDDINGS], texts, progress)
-    for each in files:
-        if each.role == EMBEDDINGS:
-            source = with_embeddings(source, read_array(each.path, EMBEDDINGS, each.name))
+    source = _read_rows([each for each in files if each.role not in BESIDE], texts, progress)
+    for role in BESIDE:
+        for each in files:
+            if each.role == role:
+                source = with_beside(source, each)
     return source
+
+
+def with_beside(source: Source, file: TableFile, kinds: Kinds | None = None) -> Source:
+    """Add the columns of a file beside a table: embeddings, raw columns, or scales undone."""
+    if file.role == EMBEDDINGS:
+        return with_embeddings(source, read_array(file.path, EMBEDDINGS, file.name))
+    if file.role == UNDONE:
+        return with_scales_undone(source, read_steps(file.path, file.name), file.name)
+    raw = read_file(file.path, file.dialect, name=file.name, kinds=kinds_of_raw(kinds or {}))
+    return with_raw_table(source, raw, file.key)
 
 
 def _read_rows(files: Sequence[TableFile], texts: Sequence[str], progress: Progress) -> Source:
@@ -357,20 +377,26 @@ def score_file(
     artifact: Path,
     table: Path,
     name: str,
-    arrays: Mapping[str, tuple[Path, str]],
+    beside: Mapping[str, tuple[Path, str]],
     progress: Progress = silent,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Score the rows of a file with an artifact that is kept under its digest; add notes.
 
-    `arrays` are path and name of those of the new rows, by input; `EMBEDDINGS` is none.
+    `beside` are path and name of arrays by input, and of other files by one of `BESIDE`.
     """
     opened = open_kept_artifact(artifact)
     reading, scoring = between(progress, 0.0, READ_SHARE), between(progress, READ_SHARE, 1.0)
     rows = one_file(read_file(table, name=name, kinds=opened.kinds, progress=reading))
-    files = {each: read_array(path, each, shown) for each, (path, shown) in arrays.items()}
-    if EMBEDDINGS in files:
-        rows = with_embeddings(rows, files.pop(EMBEDDINGS))
-    opened, notes = with_arrays(opened, files, len(rows.frame))
+    for role in BESIDE:
+        if role in beside:
+            path, shown = beside[role]
+            rows = with_beside(rows, TableFile(path, shown, "", role), opened.kinds)
+    arrays = {
+        each: read_array(path, each, shown)
+        for each, (path, shown) in beside.items()
+        if each not in BESIDE
+    }
+    opened, notes = with_arrays(opened, arrays, len(rows.frame))
     scored = score_with_artifact(opened, rows.frame, rows.digest, scoring)
     return scored, [*rows.notes, *notes, *new_row_notes(opened, rows.frame, scored)]
 

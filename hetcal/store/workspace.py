@@ -25,7 +25,10 @@ from hetcal.runs.settings import Settings
 from hetcal.store.store import StoredRun
 
 ALL_ROWS = 0
-EMBEDDINGS = "embeddings"  # the role of a file with an array of them, beside those of the rows
+EMBEDDINGS = "embeddings"  # the role of a file with an array of them, beside those of the rows,
+RAW_TABLE = "raw columns"  # of a second table with the columns that partitions read,
+UNDONE = "steps to undo"  # and of a file that says how columns were scaled
+BESIDE = (EMBEDDINGS, RAW_TABLE, UNDONE)
 RECOMMENDED = Settings(partition="auto")
 Plain = TypeVar("Plain", Roles, Settings, Dialect, ColumnScoring, ColumnStep)
 
@@ -39,13 +42,14 @@ class TableFile:
     stamp: str  # changes with the content
     role: str | None = None  # of its rows, when each role has a file of its own
     dialect: Dialect | None = None  # None: detected
+    key: str | None = None  # column that joins a second table; None: found, or the order of rows
 
 
 @dataclass(frozen=True)
 class Workspace:
     """Everything the user gave or chose; every result is a function of it."""
 
-    files: tuple[TableFile, ...] = ()  # one, or one per role, and embeddings beside them
+    files: tuple[TableFile, ...] = ()  # one, or one per role, and what stands beside them
     roles: Roles | None = None
     guessed: tuple[tuple[str, str], ...] = ()  # fields of the roles and their unconfirmed guesses
     settings: Settings = field(default_factory=lambda: RECOMMENDED)
@@ -131,7 +135,8 @@ def _file_state(file: TableFile, run: StoredRun) -> dict[str, Any]:
 def _file(state: Mapping[str, Any], run: StoredRun) -> TableFile:
     dialect = None if state["dialect"] is None else _plain(Dialect, state["dialect"])
     path = run.folder / state["path"]
-    return TableFile(path, state["name"], state["stamp"], state["role"], dialect)
+    key = state.get("key")  # files of before have none
+    return TableFile(path, state["name"], state["stamp"], state["role"], dialect, key)
 
 
 def _model_state(model: ModelFile, run: StoredRun) -> dict[str, Any]:

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
-from hetcal.errors import ModelError
+from hetcal.data.reading import Source
+from hetcal.errors import ModelError, TableError
 from hetcal.models.config import ModelInput
 from hetcal.models.file import ModelFile
 from hetcal.models.inputs import (
@@ -30,6 +31,7 @@ from hetcal.models.steps import (
     read_steps,
     scale_all,
     steps_from_text,
+    with_scales_undone,
 )
 
 
@@ -331,6 +333,45 @@ def test_a_file_names_numbers_or_ways(frame, tmp_path):
             ColumnStep("plan", "codes", codes=("basic", "plus")),
         )
     )
+
+
+@pytest.mark.parametrize("way", ["standardise", "min-max", "log", "log1p", "codes"])
+def test_a_step_that_is_undone_gives_the_column_back(way):
+    column = pd.Series(["b", None, "a", "b"] if way == "codes" else [20.0, np.nan, 31.0, 90.0])
+    (step,) = fit_steps({"age": way}, pd.DataFrame({"age": column})).steps
+    seen = pd.Series(step.apply(column)).round(4)  # as a file may hold it
+    undone = step.undo(seen)
+    assert undone.isna().tolist() == [False, True, False, False]
+    known, expected = undone.dropna().tolist(), column.dropna().tolist()
+    assert known == (pytest.approx(expected, rel=1e-4) if "log" in way else expected)
+
+
+def test_fractions_stay_when_a_scale_is_undone():
+    column = pd.Series([0.25, 10.5, 99.75])
+    (step,) = fit_steps({"fee": "standardise"}, pd.DataFrame({"fee": column})).steps
+    assert step.undo(pd.Series(step.apply(column))).tolist() == pytest.approx(column.tolist())
+
+
+def test_undone_columns_are_read_in_place_of_scaled_ones():
+    frame = pd.DataFrame({"age": [-1.0, 0.5], "plan": ["a", "b"], "y": [0, 1]})
+    asked = {"age": ColumnStep("age", "standardise", 40.0, 10.0), "plan": "as is"}
+    found = with_scales_undone(Source(frame, "d", (), None), asked, "steps.json")
+    assert found.frame["age (raw)"].tolist() == [30.0, 45.0]
+    assert (found.raw, found.prepared) == (("age (raw)",), ("age",))
+    assert found.digest != "d"
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"age": "standardise"}, "The step 'standardise' of the column 'age' has no numbers"),
+        ({"aged": ColumnStep("aged", "standardise")}, "There is no column 'aged'"),
+    ],
+)
+def test_steps_that_cannot_be_undone_are_refused(asked, words):
+    with pytest.raises((ModelError, TableError)) as error:
+        with_scales_undone(Source(FRAME, "d", (), None), asked, "steps.json")
+    assert words in str(error.value)
 
 
 @pytest.mark.parametrize(

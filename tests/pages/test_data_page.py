@@ -1,6 +1,7 @@
 """Data: every kind of table file, the roles of columns, and the split."""
 
 import gzip
+import json
 from io import BytesIO
 
 import numpy as np
@@ -13,7 +14,7 @@ from hetcal.data.splits import ROLES, split_by_fraction
 from hetcal.errors import HetcalError
 from hetcal.store import work
 from hetcal.store.store import Store
-from hetcal.store.workspace import workspace_of
+from hetcal.store.workspace import RAW_TABLE, UNDONE, workspace_of
 from tests.data.simulated_groups import simulated
 from tests.pages.visit import (
     calm,
@@ -26,6 +27,7 @@ from tests.pages.visit import (
     the_error,
     the_run,
     upload,
+    with_scores,
     with_table,
 )
 
@@ -262,7 +264,7 @@ def test_the_way_a_text_is_read_is_found_and_shown(segments, content, words):
 
 def test_parquet_has_no_text_to_be_read_otherwise(segments):
     app = calm(with_table(segments.to_parquet(index=False), "people.parquet"))
-    assert [each.label for each in app.expander] == ["Own embeddings of the rows"]
+    assert [each.label for each in app.expander] == ["More columns for the partition"]
     assert balance(app)["rows"].sum() == 2_400
 
 
@@ -469,3 +471,57 @@ def test_names_of_the_user_are_never_read_as_markdown(segments):
     app.selectbox(key="role_label").select("*y*").run()
     app.selectbox(key="role_weight").select("*y*").run()
     assert r"The column '\*y\*' is chosen both as label and as weight." in app.error[0].value
+
+
+# Beside the table
+
+
+def scaled(frame):
+    """The segments as a model reads them: a scaled column, and flags of the segment."""
+    return frame.drop(columns="segment").assign(
+        feature=frame["row"] / 1000, flag_a=(frame["segment"] == "a") * 1.0
+    )
+
+
+def numbered(segments):
+    return segments.assign(row=range(100, 100 + len(segments)))
+
+
+def test_a_second_table_serves_the_partition_until_it_is_left_out(segments):
+    frame = numbered(segments)
+    raw = frame[["row", "segment"]].sample(frac=1, random_state=0)
+    app = with_scores(scaled(frame))
+    app = go(app, "pages/data.py")
+    app = calm(upload(app, f"data_{RAW_TABLE}", "raw.csv", raw))
+    assert any("1 raw column of 'raw.csv' joined by 'row'" in each.value for each in app.info)
+    ignored = app.multiselect(key="role_ignore").value
+    assert set(ignored) == {"size", "feature", "flag_a"}
+    assert app.selectbox(key="raw_key").value is None
+    app = calm(go(app, "pages/partition.py"))  # label and scores are those of before
+    app.slider(key="setting_max_depth").set_value(1).run()
+    assert sorted(table_with(calm(app), "rule")["rule"]) == ["segment is a", "segment is b"]
+
+    app = go(app, "pages/data.py")
+    app = calm(press(app, "Leave raw.csv out"))
+    assert app.multiselect(key="role_ignore").value == []
+    assert all("raw.csv" not in each.value for each in app.info)
+
+
+def test_known_scales_are_undone_for_the_partition(segments):
+    frame = numbered(segments)
+    app = go(with_scores(scaled(frame)), "pages/data.py")
+    app = upload(
+        app,
+        f"data_{UNDONE}",
+        "steps.json",
+        json.dumps({"feature": {"mean": 50, "scale": 20}}).encode(),
+    )
+    assert any("'feature (raw)'" in each.value for each in calm(app).info)
+    assert app.multiselect(key="role_ignore").value == ["feature"]
+
+
+def test_a_second_table_that_cannot_be_joined_replaces_nothing(segments):
+    app = go(with_scores(scaled(numbered(segments))), "pages/data.py")
+    app = upload(app, f"data_{RAW_TABLE}", "raw.csv", segments[["segment"]].head(5))
+    assert "'raw.csv' has 5 rows, and the table has 2,400 rows" in app.error[0].value
+    assert any("Nothing was replaced" in each for each in said(app.caption))

@@ -8,6 +8,7 @@ import streamlit as st
 from hetcal.data.columns import column_kind
 from hetcal.data.groups import FoundGroup
 from hetcal.data.guess import guess_roles
+from hetcal.data.raw_columns import roles_with_raw
 from hetcal.data.reading import Source
 from hetcal.data.scores import guess_kind
 from hetcal.data.splits import ROLES
@@ -70,7 +71,8 @@ def assume_roles(source: Source) -> None:
     """Guess the roles of the columns, unless they are known."""
     if workspace().roles is not None:
         return
-    roles = guess_roles(source.frame, source.split_column)
+    rows = source.frame.drop(columns=list(source.raw))
+    roles = roles_with_raw(source, guess_roles(rows, source.split_column))
     columns = {name: getattr(roles, name) for name in GUESSED}
     if source.split_column is not None:
         del columns["split"]  # the files say it

@@ -7,6 +7,7 @@ import streamlit as st
 
 from hetcal.data.text import Dialect, detect_dialect, is_parquet, is_readable
 from hetcal.errors import HetcalError
+from hetcal.store.workspace import BESIDE
 from pages.shared.state import TableFile, bound
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
@@ -29,7 +30,12 @@ def dialect_controls(files: Files, change: Callable[[Files], None], expanded: bo
     def tied(field: str) -> dict[str, object]:
         def store(value: object) -> None:
             changed = replace(dialect, **{field: value})
-            change(tuple(replace(each, dialect=changed) for each in files))
+            change(
+                tuple(
+                    each if each.role in BESIDE else replace(each, dialect=changed)
+                    for each in files
+                )
+            )
 
         return bound(f"dialect_{field}", getattr(dialect, field), store)
 

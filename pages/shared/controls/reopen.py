@@ -16,7 +16,8 @@ from hetcal.models.scoring import ModelScoring
 from hetcal.partitions.partition import maps_table
 from hetcal.results.words import DEFINITIONS
 from hetcal.store.store import StoredRun
-from hetcal.store.workspace import EMBEDDINGS
+from hetcal.store.workspace import EMBEDDINGS, RAW_TABLE, UNDONE
+from pages.shared.controls.uploads import ASKED
 from pages.shared.display.columns import CLASS_MAPS, map_columns
 from pages.shared.display.messages import plain, show_error
 from pages.shared.display.progress import show_job
@@ -150,13 +151,19 @@ def _score(run: StoredRun, path: Path, artifact: Artifact) -> None:
         name: st.file_uploader(plain(label), ["npy", "npz", "parquet"], key=f"reopen_array {name}")
         for name, label in _arrays_of(artifact).items()
     }
+    with st.expander("Raw columns of these rows, as the run was given them"):
+        raw = {
+            role: st.file_uploader(ASKED[role][0], ASKED[role][1], key=f"reopen_{role}")
+            for role in (RAW_TABLE, UNDONE)
+        }
     if table is None or None in arrays.values():
         return
     try:
         kept = run.keep_file(table.getvalue())
         beside = {
             name: (run.keep_file(file.getvalue(), ".array"), file.name)
-            for name, file in arrays.items()
+            for name, file in {**arrays, **raw}.items()
+            if file is not None
         }
         scored, notes = scored_by_artifact(path, kept, table.name, beside, run)
     except Unfinished as unfinished:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from hetcal.choices import Scale
 from hetcal.data.columns import column_kind
+from hetcal.data.raw_columns import columns_for_model
 from hetcal.data.scores import guess_kind
 from hetcal.errors import HetcalError
 from hetcal.figures.training import training_figure
@@ -501,7 +502,9 @@ def confirmed_inputs(model: ModelFile, flow: Flow) -> InputColumns | None:
 def _columns_for(wanted: ModelInput, flow: Flow) -> tuple[str, ...]:
     roles, key = flow.table.roles, f"scores_input_{wanted.name}"
     names = [name for name in flow.table.frame.columns if name != roles.label]
-    features = list(roles.features)
+    source = flow.source
+    ignore = [name for name in roles.ignore if name not in source.prepared]
+    features = list(columns_for_model(source, roles, ignore))
     named = [wanted.name] if wanted.name in names else []
     preset = features if wanted.width == len(features) else named
     count = "columns" if wanted.width is None else f"{wanted.width} columns"

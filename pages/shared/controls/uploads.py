@@ -8,24 +8,26 @@ from typing import Any
 import streamlit as st
 
 from hetcal.data.places import below, open_folder
+from hetcal.data.raw_columns import roles_with_raw
 from hetcal.data.splits import ROLES
 from hetcal.errors import HetcalError
 from hetcal.partitions.partition import Partition
 from hetcal.store.store import StoredRun
-from hetcal.store.workspace import EMBEDDINGS
+from hetcal.store.workspace import BESIDE, EMBEDDINGS, RAW_TABLE, UNDONE
 from pages.shared.controls.data import assume_roles
 from pages.shared.controls.dialect import dialect_controls
 from pages.shared.display.messages import plain, show_error
 from pages.shared.display.progress import show_job, shown_progress
 from pages.shared.flow.cache import forget_results
 from pages.shared.flow.compute import source_of
-from pages.shared.flow.flow import Flow
+from pages.shared.flow.flow import Flow, current_flow
 from pages.shared.jobs import Unfinished
 from pages.shared.links import run_again
 from pages.shared.state import (
     TableFile,
     Workspace,
     accepted,
+    bound,
     current_run,
     is_draft,
     keep_facts,
@@ -36,6 +38,27 @@ from pages.shared.state import (
 )
 
 LONGEST_TEXT = 4 * 2**20
+ASKED = {
+    RAW_TABLE: (
+        "Second table with the raw columns",
+        None,
+        "The partition and its rules read them in place of columns that were scaled or encoded "
+        "for the model. Rows are joined by a column that names them in both tables, or by order.",
+    ),
+    UNDONE: (
+        "How columns were scaled (JSON or CSV)",
+        ["json", "csv"],
+        'Such as {"age": {"mean": 39, "scale": 10.5}}: the partition and its rules then read age '
+        "as it was before.",
+    ),
+    EMBEDDINGS: (
+        "Own embeddings (.npy, .npz or Parquet)",
+        ["npy", "npz", "parquet"],
+        "A row for each row of the table. They become columns embedding_0, embedding_1, … that a "
+        "partition may read.",
+    ),
+}
+"""What may stand beside a table: the label, the file types and the help of its uploader."""
 
 
 @dataclass(frozen=True)
@@ -85,14 +108,52 @@ def _offer_ways() -> None:
         if "refused_path" in st.session_state:
             show_error(st.session_state["refused_path"])
     if workspace().files:
-        with st.expander("Own embeddings of the rows", icon=":material/grid_on:"):
+        with st.expander("More columns for the partition", icon=":material/table_chart:"):
+            _offer_beside()
+
+
+def _offer_beside() -> None:
+    """Let the user give what stands beside the table, and say what is there."""
+    for column, (role, (label, kinds, help_)) in zip(
+        st.columns(len(ASKED)), ASKED.items(), strict=True
+    ):
+        with column:
             st.file_uploader(
-                "Array with a row for each row of the table (.npy, .npz or a Parquet column)",
-                ["npy", "npz", "parquet"],
-                help="They become columns embedding_0, embedding_1, … that a partition may read.",
-                key="data_embeddings",
-                on_change=_embeddings_uploaded,
+                label,
+                kinds,
+                help=help_,
+                key=f"data_{role}",
+                on_change=_beside_uploaded,
+                args=(role,),
             )
+            used = next((each for each in workspace().files if each.role == role), None)
+            if used is None:
+                continue
+            if role == RAW_TABLE:
+                _key_control(used)
+            st.button(
+                f"Leave {plain(used.name)} out",
+                key=f"data_without_{role}",
+                icon=":material/remove_circle_outline:",
+                on_click=_read_beside,
+                args=(role, None),
+            )
+
+
+def _key_control(raw: TableFile) -> None:
+    """Let the user say which column joins the second table."""
+
+    def store(key: str | None) -> None:
+        _read_beside(RAW_TABLE, replace(raw, key=key))
+
+    st.selectbox(
+        "Rows are joined by",
+        list(current_flow().source.frame.columns),
+        None,
+        placeholder="found",
+        help="Without a choice: a column that names the rows in both tables, or their order.",
+        **bound("raw_key", raw.key, store),
+    )
 
 
 def loaded_partition() -> None:
@@ -138,16 +199,26 @@ def _read(draft: Draft) -> None:
             st.button("Discard the file", icon=":material/close:", on_click=discard_draft)
         return
     del st.session_state["draft"]
+    here = workspace()
+    same_rows = here.roles is not None and _rows(here.files) == _rows(draft.files)
+    before = current_flow().source if same_rows else None
     forget_results(source_of)
-    source_of.clear(workspace().files, ())
+    source_of.clear(here.files, ())
     with told_next():
         if is_draft(draft.run):
             accepted(draft.run, Workspace(draft.files), rows=len(source.frame))
+        elif before is not None:
+            roles = roles_with_raw(source, here.roles, before)
+            update(files=draft.files, roles=roles, partition=None)
         else:
             update(files=draft.files, roles=None, guessed=(), scoring=None, partition=None)
             keep_facts(rows=len(source.frame))
         assume_roles(source)
     run_again()
+
+
+def _rows(files: tuple[TableFile, ...]) -> list[TableFile]:
+    return [each for each in files if each.role not in BESIDE]
 
 
 def discard_draft() -> None:
@@ -189,7 +260,7 @@ def _file_uploaded() -> None:
 def _role_uploaded(role: str) -> None:
     """Add a file to those of the other roles: their uploaders forget them on another page."""
     uploaded, run = st.session_state[f"data_{role}"], current_run()
-    others = tuple(each for each in workspace().files if each.role not in (None, role, EMBEDDINGS))
+    others = tuple(each for each in workspace().files if each.role not in (None, role, *BESIDE))
     if uploaded is None:
         discard_draft()
     elif others:
@@ -200,15 +271,20 @@ def _role_uploaded(role: str) -> None:
         _begin_draft(uploaded.name, lambda new: _table_file(new, uploaded, role))
 
 
-def _embeddings_uploaded() -> None:
-    """Read the table again, with embeddings in place of those before."""
-    uploaded, run = st.session_state["data_embeddings"], current_run()
-    others = tuple(each for each in workspace().files if each.role != EMBEDDINGS)
+def _beside_uploaded(role: str) -> None:
+    uploaded, run = st.session_state[f"data_{role}"], current_run()
+    if uploaded is None:
+        discard_draft()
+        return
+    with told_next():
+        _read_beside(role, _table_file(run, uploaded, role))
+
+
+def _read_beside(role: str, file: TableFile | None) -> None:
+    """Read the table again, with this file beside it in place of the one before, or with none."""
+    others = tuple(each for each in workspace().files if each.role != role)
     discard_draft()
-    if uploaded is not None:
-        with told_next():
-            file = _table_file(run, uploaded, EMBEDDINGS)
-            st.session_state["draft"] = Draft(run, (*others, file))
+    st.session_state["draft"] = Draft(current_run(), others if file is None else (*others, file))
 
 
 def _path_given() -> None:
