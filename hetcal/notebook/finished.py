@@ -24,6 +24,7 @@ from hetcal.artifacts.artifact import (
 )
 from hetcal.artifacts.report import scored_table
 from hetcal.artifacts.saved_run import SavedRun, saved_run
+from hetcal.artifacts.summary import ladder_of, summary_table
 from hetcal.choices import DIALECTS
 from hetcal.data.checks import Finding
 from hetcal.data.columns import counted
@@ -34,7 +35,6 @@ from hetcal.files import write_file, write_files
 from hetcal.models.scoring import ColumnScoring, Scoring
 from hetcal.notebook.frames import one_of, to_frame, to_scores
 from hetcal.notebook.page import notebook_page
-from hetcal.notebook.summary import ladder_of, summary_table
 from hetcal.results.evaluation import Evaluation
 from hetcal.runs.run import Run
 
@@ -160,7 +160,7 @@ class FinishedRun:
                 "Figures are drawn by Plotly.",
                 'Install it: pip install -e ".[app]" in the folder of hetcal.',
             )
-        from hetcal.notebook.drawing import draw  # Plotly takes long to load
+        from hetcal.figures.named import draw  # Plotly takes long to load
 
         artifact = self.artifact if isinstance(self.run, SavedRun) else None
         return draw(self.run, name, leaf=leaf, of=of, row=row, term=term, artifact=artifact)

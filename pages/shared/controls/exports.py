@@ -22,6 +22,7 @@ FORMATS = {
     "keras": "Keras model",
     "savedmodel": "SavedModel",
     "scorecard": "Scorecard",
+    "report": "Report",
 }
 DATABASES = {
     "ansi": "ANSI",
