@@ -10,7 +10,7 @@ import pandas as pd
 from hetcal.artifacts.artifact import Artifact
 from hetcal.choices import DIALECTS, EXPORTS, MANY_TREES, RUNGS, plain_name
 from hetcal.errors import ExportError, did_you_mean
-from hetcal.exports import keras_file, python_file, saved_model, scorecard, sql
+from hetcal.exports import keras_file, python_file, saved_model, scorecard, scored_file, sql
 from hetcal.exports.about import about, examples_of, inputs_of, kinds_of
 from hetcal.exports.fused import layer_names
 from hetcal.exports.proof import ROWS, Parity, difficult_rows, expected_rows, missing
@@ -19,7 +19,7 @@ from hetcal.progress import Progress, silent
 
 OF_FEW_TREES = tuple(name for name in RUNGS if name not in MANY_TREES)
 OF_FEW = ("sql", "keras", "savedmodel")  # formats of few trees
-OF_ANY = ("report",)  # formats that take any run, of any number of classes
+OF_ANY = ("report", "table")  # formats that take any run, of any number of classes
 MOST_BYTES = {"python": 64 * 2**20, "sql": 1_000_000}  # what people and databases can open
 
 
@@ -46,6 +46,8 @@ class _Material:
 
     artifact: Artifact
     many: int  # rows that are compared
+    scored: pd.DataFrame | None = None
+    carried: Sequence[str] = ()
 
     @cached_property
     def document(self) -> Document:
@@ -70,6 +72,8 @@ def make_exports(
     dialects: Sequence[str] = DIALECTS[:1],
     progress: Progress = silent,
     rows: int = ROWS,
+    scored: pd.DataFrame | None = None,
+    carried: Sequence[str] = (),
 ) -> tuple[Export, ...]:
     """Make files of these formats, each compared with the artifact in a fresh process.
 
@@ -83,13 +87,17 @@ def make_exports(
         Some of `hetcal.choices.DIALECTS`: a file of SQL is written for each.
     rows : int
         How many rows are compared.
+    scored : DataFrame, optional
+        The rows of the format 'table', as the artifact scored them.
+    carried : sequence of str, default=()
+        Which of its columns are the table's own.
 
     Raises
     ------
     ExportError
         When a format cannot hold the calibration, or would not give the same probabilities.
     """
-    material = _Material(artifact, rows)
+    material = _Material(artifact, rows, scored, carried)
     if "sql" in formats:
         _require_dialects(dialects)
     for each in formats:
@@ -115,6 +123,12 @@ def _refuse(material: _Material, format: str) -> None:
     """Raise `ExportError` where a format cannot hold the calibration of an artifact."""
     artifact = material.artifact
     layer = layer_of(artifact)
+    if format == "table" and material.scored is None:
+        raise ExportError(
+            "A scored table needs rows, and an artifact holds none.",
+            "The rows of a table are scored, and written with the columns that are named.",
+            "Name the table: --rows TABLE, and --id or --carry for its columns.",
+        )
     if format in OF_ANY:
         return
     if layer is not None:
@@ -211,12 +225,25 @@ def _report(material: _Material) -> list[Export]:
     return [Export("report", report_page.NAME, content, parity, report_page.USE)]
 
 
+def _table(material: _Material) -> list[Export]:
+    scored, artifact = material.scored, material.artifact
+    if scored is None:
+        raise TypeError("it was refused before")
+    examples = scored_file.first_examples(scored, material.carried)
+    use, cannot = scored_file.USE, scored_file.CANNOT
+    carried = about(artifact, kinds_of(artifact), examples, use, cannot)
+    parity = scored_file.check(scored, carried)
+    files = scored_file.table_files(scored, carried)
+    return [Export("table", name, each, parity, use) for name, each in files.items()]
+
+
 MAKERS = {
     "python": _python,
     "keras": _keras,
     "savedmodel": _saved_model,
     "scorecard": _scorecard,
     "report": _report,
+    "table": _table,
 }
 
 

@@ -22,7 +22,7 @@ from hetcal.artifacts.artifact import (
     open_artifact,
     score_with_artifact,
 )
-from hetcal.artifacts.report import scored_table
+from hetcal.artifacts.report import scored_table, scored_with
 from hetcal.artifacts.saved_run import SavedRun, saved_run
 from hetcal.artifacts.summary import ladder_of, summary_table
 from hetcal.choices import DIALECTS
@@ -233,6 +233,7 @@ class FinishedRun:
         path: str | PathLike[str],
         *,
         dialect: str | Sequence[str] = DIALECTS[0],
+        carry: Sequence[str] = (),
     ) -> tuple[Export, ...]:
         """Write the calibrated model in formats of other systems.
 
@@ -246,6 +247,8 @@ class FinishedRun:
             The folder of the files; it is made if there is none.
         dialect : str or sequence of str, default="ansi"
             Dialects of SQL, some of `hetcal.choices.DIALECTS`.
+        carry : sequence of str, default=()
+            Columns of the table that go into the format 'table', which has the rows of this run.
 
         Returns
         -------
@@ -254,7 +257,8 @@ class FinishedRun:
             `use` of each file.
         """
         formats, dialects = ([each] if isinstance(each, str) else each for each in (to, dialect))
-        made = make_exports(self.artifact, formats, dialects)
+        scored = scored_with(self._with_rows("rows"), carry) if "table" in formats else None
+        made = make_exports(self.artifact, formats, dialects, scored=scored, carried=carry)
         folder = Path(path).expanduser()
         folder.mkdir(parents=True, exist_ok=True)
         write_files({folder / each.name: each.content for each in made})
