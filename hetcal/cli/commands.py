@@ -283,7 +283,7 @@ def export_command(options: argparse.Namespace) -> None:
         dialects = options.dialect or DIALECTS[:1]
         scored = None if options.table is None else _scored_rows(options, artifact)
         made = make_exports(artifact, options.to, dialects, told, **(scored or {}))
-    if one:  # of several files of a format the one with this ending
+    if one and len(options.to) == 1:  # of several files of a format the one with this ending
         made = tuple(each for each in made if each.name.endswith(options.out.suffix)) or made
     if one and len(made) > 1:
         raise HetcalError(

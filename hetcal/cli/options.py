@@ -509,7 +509,8 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         dest="table",
         type=Path,
         metavar="TABLE",
-        help="CSV, TSV or Parquet file, or a folder of them: the rows that are scored",
+        help="CSV, TSV or Parquet file, or a folder of them: the rows that are scored; required "
+        "for this format",
     )
     _add_carried(group.add_argument)
     _add_embeddings(group.add_argument)

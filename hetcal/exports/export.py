@@ -10,7 +10,15 @@ import pandas as pd
 from hetcal.artifacts.artifact import Artifact
 from hetcal.choices import DIALECTS, EXPORTS, MANY_TREES, RUNGS, plain_name
 from hetcal.errors import ExportError, did_you_mean
-from hetcal.exports import keras_file, python_file, saved_model, scorecard, scored_file, sql
+from hetcal.exports import (
+    estimator,
+    keras_file,
+    python_file,
+    saved_model,
+    scorecard,
+    scored_file,
+    sql,
+)
 from hetcal.exports.about import about, examples_of, inputs_of, kinds_of
 from hetcal.exports.fused import layer_names
 from hetcal.exports.proof import ROWS, Parity, difficult_rows, expected_rows, missing
@@ -213,6 +221,13 @@ def _scorecard(material: _Material) -> list[Export]:
     return [Export("scorecard", name, each, parity, use) for name, each in files.items()]
 
 
+def _sklearn(material: _Material) -> list[Export]:
+    carried = material.about(estimator.USE, estimator.CANNOT)
+    content = estimator.estimator_file(material.artifact, material.document, carried)
+    parity = estimator.check(content, material.rows, material.expected)
+    return [Export("sklearn", estimator.NAME, content, parity, estimator.USE)]
+
+
 def _report(material: _Material) -> list[Export]:
     if find_spec("plotly") is None:
         raise missing("plotly", "app", "The charts of a report are drawn by Plotly")
@@ -242,6 +257,7 @@ MAKERS = {
     "keras": _keras,
     "savedmodel": _saved_model,
     "scorecard": _scorecard,
+    "sklearn": _sklearn,
     "report": _report,
     "table": _table,
 }

@@ -30,6 +30,7 @@ from hetcal.data.checks import Finding
 from hetcal.data.columns import counted
 from hetcal.data.table import Table
 from hetcal.errors import ArtifactError, HetcalError, ScoreError
+from hetcal.exports.estimator import ScoreCalibrator, open_estimator
 from hetcal.exports.export import Export, make_exports
 from hetcal.files import write_file, write_files
 from hetcal.models.scoring import ColumnScoring, Scoring
@@ -317,20 +318,21 @@ def _with_scores(frame: pd.DataFrame, found: pd.DataFrame, scoring: ColumnScorin
     return frame.assign(**{columns[0]: one_of(found, int(unit[1]), scoring.kind)})
 
 
-def open(path: str | PathLike[str]) -> FinishedRun:
-    """Reopen a run that was saved.
+def open(path: str | PathLike[str]) -> FinishedRun | ScoreCalibrator:
+    """Reopen a run that was saved, or an export for scikit-learn.
 
     Parameters
     ----------
     path : str or path
         An artifact that `FinishedRun.save`, the app or the command line wrote, or the folder of
-        the command line.
+        the command line; or the file that `export("sklearn", …)` wrote.
 
     Returns
     -------
-    FinishedRun
-        It scores new rows exactly as before. Measures and curves of two classes come from sketches
-        of the scores and may differ in the fourth digit; the rows are not there.
+    FinishedRun or ScoreCalibrator
+        The latter is a fitted classifier, of an export for scikit-learn. A run scores new rows
+        exactly as before. Measures and curves of two classes come from sketches of the scores and
+        may differ in the fourth digit; the rows are not there.
 
     Raises
     ------
@@ -347,6 +349,8 @@ def open(path: str | PathLike[str]) -> FinishedRun:
             f"An artifact is the file that `save` wrote, or {ARTIFACT} of the command line.",
             "Check the path for a spelling mistake, and the file's permissions.",
         ) from error
+    if data.lstrip()[:1] == b"{":  # JSON: an artifact is a zip
+        return open_estimator(data)
     opened = FinishedRun(None, lambda: data)
     _ = opened.artifact  # so that a file that is none is refused here
     return opened

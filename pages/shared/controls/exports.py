@@ -22,6 +22,7 @@ FORMATS = {
     "keras": "Keras model",
     "savedmodel": "SavedModel",
     "scorecard": "Scorecard",
+    "sklearn": "scikit-learn",
     "report": "Report",
     "table": "Scored table",
 }
