@@ -20,10 +20,10 @@ A package imports from itself and from those above it in this list:
 - `results`: what calibration changed on the test rows, in numbers and in words
 - `runs`: Algorithm 1 from table to result
 - `artifacts`: a run as bytes and back; the report and the scored tables
+- `figures`: results as Plotly figures
 - `exports`: the calibrated model in formats of others, each compared with its artifact
 - `jobs`: work in processes of their own, a few at a time, with progress
 - `store`: a folder of runs that last: what they were given, and their results
-- `figures`: results as Plotly figures
 - `notebook`: `calibrate` and `open`: a run in one statement, shown in a notebook
 - `benchmarks`: how good and how fast hetcal is next to others
 - `cli`: the command line; the app is beside this package, in `app.py` and `pages`

@@ -77,7 +77,10 @@ RUNG_OPTIONS = ", ".join(map(optional_name, RUNGS))
 MANY_TREES = ("forest", "boosted", "stacked")
 """Schemes of hundreds of trees, which not every export can hold."""
 
-EXPORTS = ("python", "sql", "keras", "savedmodel", "scorecard")
+EXPORTS = (
+    *("python", "sql", "keras", "savedmodel", "scorecard", "sklearn"),
+    *("report", "table"),
+)
 """Formats of exports."""
 
 DIALECTS = ("ansi", "postgresql", "duckdb", "sqlite", "bigquery", "spark")

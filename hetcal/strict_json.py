@@ -124,6 +124,10 @@ class Fields:
         """Return one object."""
         return Fields(self._get(key), repr(key))
 
+    def content(self, key: str) -> dict[str, Any]:
+        """Return an object as it is."""
+        return dict(self.fields(key)._content)
+
     def objects(self, key: str) -> list["Fields"]:
         """Return a list of objects."""
         found = enumerate(self._list(key))

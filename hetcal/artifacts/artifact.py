@@ -3,9 +3,9 @@
 import math
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -110,6 +110,8 @@ class Artifact:
         The part that the model has in what a scheme for two classes does.
     table_digest : str
         Identifies the table of the run.
+    settings : mapping
+        Names of table and model, roles of columns and choices of the run, as they were written.
     """
 
     version: str
@@ -129,6 +131,7 @@ class Artifact:
     findings: tuple[Finding, ...] = ()
     part: SavedPart | None = None
     table_digest: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def applied(self) -> bool:
@@ -300,6 +303,7 @@ def open_artifact(data: bytes, directory: Path, key: bytes | None = None) -> Art
             choice=_choice(manifest, metrics, SCHEME in archive.namelist()),
             findings=_findings(metrics),
             table_digest=manifest.fields("digests").text("table"),
+            settings=metrics.content("settings") if "settings" in metrics else {},
         )
         if isinstance(artifact.calibrator, LeafCalibrator):
             return _with_scheme(artifact, artifact.calibrator, manifest, metrics, archive)

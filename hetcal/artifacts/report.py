@@ -3,7 +3,8 @@
 import io
 import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 import numpy as np
@@ -18,7 +19,7 @@ from hetcal.calibrators.leaf_calibrator import LeafCalibrator, LeafMap
 from hetcal.calibrators.shapes import Tamed
 from hetcal.data.columns import category_names, column_kind
 from hetcal.data.splits import ROLES
-from hetcal.data.table import ALL_ROWS, class_shares
+from hetcal.data.table import ALL_ROWS, class_shares, require_column
 from hetcal.digests import bytes_digest
 from hetcal.errors import TableError
 from hetcal.models.scoring import ModelScoring, Scoring
@@ -30,6 +31,7 @@ from hetcal.version import __version__
 DIGITS = 8  # of a digest, enough to tell files apart
 WRITTEN = 1 << 18  # rows that are turned into text at a time
 LIFT = ("auc", "percent", "se", "z", "p", "low", "high")
+FORMULA = r"[=+@\t\r-]"  # how a cell begins that a spreadsheet would run
 TESTED = "cumulative_difference"  # the measure that has p-values
 ADDS = ("before", "after", "auc", "se", "p", "low", "high")
 
@@ -185,6 +187,13 @@ def scored_table(run: Run, rows: slice = ALL_ROWS) -> pd.DataFrame:
     return scored
 
 
+def scored_with(run: Run, columns: Sequence[str]) -> pd.DataFrame:
+    """Score all rows of a run; columns of its table come along, see `with_columns`."""
+    for each in columns:
+        require_column(run.table.frame, each, "column to carry")
+    return with_columns(scored_table(run), run.table.frame[list(columns)])
+
+
 def table_bytes(table: pd.DataFrame, name: str) -> bytes:
     """Write a table as CSV or Parquet, by the ending of its name."""
     require_table_name(name)
@@ -323,13 +332,14 @@ def _limits(leaf_map: LeafMap) -> list[float] | None:
 
 
 def _without_formulas(table: pd.DataFrame) -> pd.DataFrame:
-    """Keep a spreadsheet from running a text cell that begins like a formula."""
+    """Keep a spreadsheet from running a name or a text cell that begins like a formula."""
     text = table.select_dtypes(exclude="number").astype("str")
-    return table.assign(
-        **{
-            str(name): text[name].where(~text[name].str.match(r"[=+@\t\r-]"), "'" + text[name])
-            for name in text
-        }
+    cells = {
+        str(name): text[name].where(~text[name].str.match(FORMULA), "'" + text[name])
+        for name in text
+    }
+    return table.assign(**cells).rename(
+        columns=lambda name: f"'{name}" if re.match(FORMULA, str(name)) else name
     )
 
 

@@ -96,6 +96,7 @@ from hetcal.runs.settings import (
 )
 
 if TYPE_CHECKING:
+    from hetcal.artifacts.artifact import Artifact
     from hetcal.partitions.partition import Partition
     from hetcal.results.compare import ComparedRun
     from hetcal.runs.run import Run
@@ -294,14 +295,17 @@ def export_command(options: argparse.Namespace) -> None:
     one = options.out.suffix != "" and not options.out.is_dir()
     (require_file if one else require_folder)(options.out)
     _refuse_useless("dialect", options.dialect and "sql" not in options.to, "no SQL is written")
+    _refuse_useless("rows", options.table and "table" not in options.to, "no table is written")
     with tempfile.TemporaryDirectory() as directory, progress_line(sys.stderr) as told:
-        data, key = options.artifact.read_bytes(), key_of(options.key)
-        made = make_exports(
-            open_artifact(data, Path(directory), key),
-            options.to,
-            options.dialect or DIALECTS[:1],
-            told,
+        artifact = open_artifact(
+            options.artifact.read_bytes(), Path(directory), key_of(options.key)
         )
+        options.unpacked = Path(directory)
+        dialects = options.dialect or DIALECTS[:1]
+        scored = None if options.table is None else _scored_rows(options, artifact)
+        made = make_exports(artifact, options.to, dialects, told, **(scored or {}))
+    if one and len(options.to) == 1:  # of several files of a format the one with this ending
+        made = tuple(each for each in made if each.name.endswith(options.out.suffix)) or made
     if one and len(made) > 1:
         raise HetcalError(
             f"The output '{options.out}' is one file, and {len(made)} are to be written.",
@@ -314,6 +318,20 @@ def export_command(options: argparse.Namespace) -> None:
     write_files({path: each.content for path, each in zip(paths, made, strict=True)})
     for path, each in zip(paths, made, strict=True):
         say(f"{path}: {each.size_words}. Compared with the artifact: {each.parity.words}.")
+
+
+def _scored_rows(options: argparse.Namespace, artifact: "Artifact") -> dict[str, Any]:
+    """Score the rows of a table for its export, with the columns that are named."""
+    from hetcal.artifacts.artifact import new_row_notes, score_with_artifact
+    from hetcal.artifacts.report import with_columns
+
+    source = read_table(options, artifact.kinds)
+    require_carried(options, source.frame)
+    scored = score_with_artifact(artifact, source.frame, source.digest)
+    say_notes((*source.notes, *new_row_notes(artifact, source.frame, scored)))
+    carried = carried_columns(options, source.frame)
+    written = with_columns(scored, carried)
+    return {"scored": written, "carried": list(written.columns[1 : 1 + carried.shape[1]])}
 
 
 def demo_command(options: argparse.Namespace) -> None:
@@ -581,7 +599,9 @@ def score_columns(options: argparse.Namespace, many_classes: bool) -> tuple[str,
 
 
 def require_carried(options: argparse.Namespace, frame: pd.DataFrame) -> None:
-    """Refuse a name of rows that the table does not have, or that is to be a feature as well."""
+    """Refuse names of columns that the table does not have, or an id that is to be a feature."""
+    for each in options.carry or ():
+        require_column(frame, each, "column to carry")
     if options.id is None:
         return
     require_column(frame, options.id, "id column")
@@ -597,8 +617,8 @@ def require_carried(options: argparse.Namespace, frame: pd.DataFrame) -> None:
 def carried_columns(options: argparse.Namespace, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the columns of the table that go into the scored table, the id first."""
     first = [] if options.id is None else [options.id]
-    others = [name for name in frame.columns if name != options.id] if options.all_columns else []
-    return frame[[*first, *others]]
+    others = frame.columns if options.all_columns else options.carry or ()
+    return frame[list(dict.fromkeys([*first, *others]))]
 
 
 def settings_of(options: argparse.Namespace) -> Settings:

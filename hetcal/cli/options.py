@@ -155,9 +155,15 @@ def _add_carried(add: Callable[..., object]) -> None:
         "default: none",
     )
     add(
+        "--carry",
+        type=names,
+        metavar="C1,C2,…",
+        help="columns of the table that go into the scored table; default: only --id",
+    )
+    add(
         "--all-columns",
         action="store_true",
-        help="put all columns of the table into the scored table; default: only --id",
+        help="put all columns of the table into the scored table; default: only --id and --carry",
     )
 
 
@@ -523,6 +529,18 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         help="folder of the files, or the file where there is one and the path has its ending; "
         "required",
     )
+    group = parser.add_argument_group("the format 'table'", "Example: --rows new.csv --id customer")
+    group.add_argument(
+        "--rows",
+        dest="table",
+        type=Path,
+        metavar="TABLE",
+        help="CSV, TSV or Parquet file, or a folder of them: the rows that are scored; required "
+        "for this format",
+    )
+    _add_carried(group.add_argument)
+    _add_embeddings(group.add_argument)
+    _add_reading(parser)
     parser.epilog = (
         "Example: hetcal export results/artifact.zip --to python --out calibrated.py. Every file "
         "is compared with the artifact in a fresh process before it is written."

@@ -24,13 +24,12 @@ OUTPUTS = {
 
 def about(
     artifact: Artifact,
-    document: Document,
-    rows: pd.DataFrame,
-    expected: pd.DataFrame,
+    inputs: Sequence[Document],
+    examples: Sequence[Document],
     use: Sequence[str],
     cannot: Sequence[str],
 ) -> Document:
-    """Describe an export; `rows` and what the artifact makes of them give the examples."""
+    """Describe an export by what it is of, what it takes, examples, and words on its use."""
     scoring, choice = artifact.scoring, artifact.choice
     model = scoring.model.digest if isinstance(scoring, ModelScoring) else None
     scheme = None if artifact.scheme is None else artifact.scheme.digest
@@ -47,9 +46,9 @@ def about(
             "partition": artifact.partition.digest,
             "scheme": scheme,
         },
-        "inputs": _inputs(document),
+        "inputs": list(inputs),
         "outputs": OUTPUTS,
-        "examples": _examples(rows, expected),
+        "examples": list(examples),
         "use": list(use),
         "cannot": list(cannot),
     }
@@ -74,7 +73,8 @@ def about_lines(of: Document) -> list[str]:
     ]
 
 
-def _inputs(document: Document) -> list[Document]:
+def inputs_of(document: Document) -> list[Document]:
+    """Return name, kind and categories of the columns that a recipe reads, the score first."""
     score = document["score"]
     columns = document["columns"]
     named = [
@@ -83,8 +83,13 @@ def _inputs(document: Document) -> list[Document]:
     return [{"name": score["column"], "kind": score["kind"]}, *named]
 
 
-def _examples(rows: pd.DataFrame, expected: pd.DataFrame) -> list[Document]:
-    """Return the first rows that have a score and are finite throughout, or missing."""
+def kinds_of(artifact: Artifact) -> list[Document]:
+    """Return name and kind of the columns that the artifact itself reads."""
+    return [{"name": name, "kind": kind} for name, kind in artifact.kinds.items()]
+
+
+def examples_of(rows: pd.DataFrame, expected: pd.DataFrame) -> list[Document]:
+    """Describe the first rows that have a score and are finite throughout, or missing."""
     plain = rows.select_dtypes("number").abs().max(axis=1) < math.inf
     chosen = rows.index[plain & expected["after"].notna()][:EXAMPLES]
     return [

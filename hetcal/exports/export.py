@@ -2,20 +2,32 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
 
 import pandas as pd
 
 from hetcal.artifacts.artifact import Artifact
 from hetcal.choices import DIALECTS, EXPORTS, MANY_TREES, RUNGS, plain_name
 from hetcal.errors import ExportError, did_you_mean
-from hetcal.exports import keras_file, python_file, saved_model, scorecard, sql
-from hetcal.exports.about import about
+from hetcal.exports import (
+    estimator,
+    keras_file,
+    python_file,
+    saved_model,
+    scorecard,
+    scored_file,
+    sql,
+)
+from hetcal.exports.about import about, examples_of, inputs_of, kinds_of
 from hetcal.exports.fused import layer_names
-from hetcal.exports.proof import ROWS, Parity, difficult_rows, expected_rows
+from hetcal.exports.proof import ROWS, Parity, difficult_rows, expected_rows, missing
 from hetcal.exports.recipe import Document, layer_of, recipe, trees_of
 from hetcal.progress import Progress, silent
 
 OF_FEW_TREES = tuple(name for name in RUNGS if name not in MANY_TREES)
+OF_FEW = ("sql", "keras", "savedmodel")  # formats of few trees
+OF_ANY = ("report", "table")  # formats that take any run, of any number of classes
 MOST_BYTES = {"python": 64 * 2**20, "sql": 1_000_000}  # what people and databases can open
 
 
@@ -38,15 +50,28 @@ class Export:
 
 @dataclass(frozen=True)
 class _Material:
-    """What every format is made of."""
+    """What every format is made of; rows are drawn, and scored, when a format first needs them."""
 
     artifact: Artifact
-    document: Document
-    rows: pd.DataFrame
-    expected: pd.DataFrame
+    many: int  # rows that are compared
+    scored: pd.DataFrame | None = None
+    carried: Sequence[str] = ()
+
+    @cached_property
+    def document(self) -> Document:
+        return recipe(self.artifact)
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        return difficult_rows(self.document, self.many)
+
+    @cached_property
+    def expected(self) -> pd.DataFrame:
+        return expected_rows(self.artifact, self.document, self.rows)
 
     def about(self, use: Sequence[str], cannot: Sequence[str]) -> Document:
-        return about(self.artifact, self.document, self.rows, self.expected, use, cannot)
+        examples = examples_of(self.rows, self.expected)
+        return about(self.artifact, inputs_of(self.document), examples, use, cannot)
 
 
 def make_exports(
@@ -55,6 +80,8 @@ def make_exports(
     dialects: Sequence[str] = DIALECTS[:1],
     progress: Progress = silent,
     rows: int = ROWS,
+    scored: pd.DataFrame | None = None,
+    carried: Sequence[str] = (),
 ) -> tuple[Export, ...]:
     """Make files of these formats, each compared with the artifact in a fresh process.
 
@@ -68,28 +95,22 @@ def make_exports(
         Some of `hetcal.choices.DIALECTS`: a file of SQL is written for each.
     rows : int
         How many rows are compared.
+    scored : DataFrame, optional
+        The rows of the format 'table', as the artifact scored them.
+    carried : sequence of str, default=()
+        Which of its columns are the table's own.
 
     Raises
     ------
     ExportError
         When a format cannot hold the calibration, or would not give the same probabilities.
     """
-    for each in formats:
-        _refuse(artifact, each)
-    document = recipe(artifact)
+    material = _Material(artifact, rows, scored, carried)
     if "sql" in formats:
         _require_dialects(dialects)
-    if {*formats} - {"python"}:
-        _refuse_many_trees(artifact, document)
-    if "scorecard" in formats and not scorecard.is_scorecard(document):
-        raise ExportError(
-            "The scheme is not curves.",
-            "A scorecard holds curves and pairs of columns beside the score.",
-            rung_that_fits(artifact, ["additive"]),
-        )
-    progress(0.0, "Drawing rows to compare")
-    drawn = difficult_rows(document, rows)
-    material = _Material(artifact, document, drawn, expected_rows(artifact, document, drawn))
+    for each in formats:
+        _require_known(each)
+        _refuse(material, each)
     made = []
     for i, each in enumerate(formats):
         progress(i / len(formats), f"Making and checking {each}")
@@ -97,20 +118,45 @@ def make_exports(
     return tuple(made)
 
 
-def _refuse(artifact: Artifact, format: str) -> None:
-    """Raise `ExportError` where a format cannot hold the calibration of an artifact."""
+def _require_known(format: str) -> None:
     if format not in EXPORTS:
         raise ExportError(
             f"There is no export called '{format}'.",
             f"It has to be one of {', '.join(EXPORTS)}.",
             did_you_mean(format, EXPORTS),
         )
+
+
+def _refuse(material: _Material, format: str) -> None:
+    """Raise `ExportError` where a format cannot hold the calibration of an artifact."""
+    artifact = material.artifact
     layer = layer_of(artifact)
+    if format == "table" and material.scored is None:
+        raise ExportError(
+            "A scored table needs rows, and an artifact holds none.",
+            "The rows of a table are scored, and written with the columns that are named.",
+            "Name the table: --rows TABLE, and --id or --carry for its columns.",
+        )
+    if format in OF_ANY:
+        return
     if layer is not None:
         raise ExportError(
             f"The leaves of this run are made of units of the network's layer '{layer}'.",
             f"The format '{format}' reads columns, and does not run the network.",
             "Score with the artifact (`hetcal score`), or divide the rows by columns.",
+        )
+    trees, steps = len(trees_of(material.document)), len(material.document["steps"])
+    if format in OF_FEW and trees > steps:
+        raise ExportError(
+            f"The scheme sends every row through {trees:,} trees.",
+            f"The format '{format}' holds one map, one tree, or curves.",
+            rung_that_fits(artifact),
+        )
+    if format == "scorecard" and not scorecard.is_scorecard(material.document):
+        raise ExportError(
+            "The scheme is not curves.",
+            "A scorecard holds curves and pairs of columns beside the score.",
+            rung_that_fits(artifact, ["additive"]),
         )
 
 
@@ -175,11 +221,45 @@ def _scorecard(material: _Material) -> list[Export]:
     return [Export("scorecard", name, each, parity, use) for name, each in files.items()]
 
 
+def _sklearn(material: _Material) -> list[Export]:
+    carried = material.about(estimator.USE, estimator.CANNOT)
+    content = estimator.estimator_file(material.artifact, material.document, carried)
+    parity = estimator.check(content, material.rows, material.expected)
+    return [Export("sklearn", estimator.NAME, content, parity, estimator.USE)]
+
+
+def _report(material: _Material) -> list[Export]:
+    if find_spec("plotly") is None:
+        raise missing("plotly", "app", "The charts of a report are drawn by Plotly")
+    from hetcal.exports import report_page  # Plotly takes long to load
+
+    artifact = material.artifact
+    carried = about(artifact, kinds_of(artifact), [], report_page.USE, report_page.CANNOT)
+    content = report_page.report_page(artifact, carried)
+    parity = report_page.check(content, artifact)
+    return [Export("report", report_page.NAME, content, parity, report_page.USE)]
+
+
+def _table(material: _Material) -> list[Export]:
+    scored, artifact = material.scored, material.artifact
+    if scored is None:
+        raise TypeError("it was refused before")
+    examples = scored_file.first_examples(scored, material.carried)
+    use, cannot = scored_file.USE, scored_file.CANNOT
+    carried = about(artifact, kinds_of(artifact), examples, use, cannot)
+    parity = scored_file.check(scored, carried)
+    files = scored_file.table_files(scored, carried)
+    return [Export("table", name, each, parity, use) for name, each in files.items()]
+
+
 MAKERS = {
     "python": _python,
     "keras": _keras,
     "savedmodel": _saved_model,
     "scorecard": _scorecard,
+    "sklearn": _sklearn,
+    "report": _report,
+    "table": _table,
 }
 
 
@@ -191,15 +271,6 @@ def _require_dialects(dialects: Sequence[str]) -> None:
                 f"It has to be one of {', '.join(DIALECTS)}.",
                 did_you_mean(each, DIALECTS),
             )
-
-
-def _refuse_many_trees(artifact: Artifact, document: Document) -> None:
-    if len(trees_of(document)) > len(document["steps"]):
-        raise ExportError(
-            f"The scheme sends every row through {len(trees_of(document)):,} trees.",
-            "SQL, Keras files and SavedModels hold one map, one tree, or curves.",
-            rung_that_fits(artifact),
-        )
 
 
 def _require_size(content: bytes, format: str, artifact: Artifact) -> None:

@@ -36,11 +36,12 @@ class Parity:
     rows: int  # that were compared
     difference: float  # the largest between two probabilities; all rows are in the same leaf
     by: str  # what calculated the rows of the export
+    of: str = "rows"  # what was compared
 
     @property
     def words(self) -> str:
         """The same for a person."""
-        return f"{self.rows:,} rows by {self.by}: largest difference {self.difference:.2g}"
+        return f"{self.rows:,} {self.of} by {self.by}: largest difference {self.difference:.2g}"
 
 
 def difficult_rows(document: Document, rows: int = ROWS, seed: int = 0) -> pd.DataFrame:
@@ -154,6 +155,15 @@ def _not_run(why: str) -> ExportError:
         f"The export cannot be run: {why}.",
         "An export is given out only if a fresh process can run it.",
         "Score with the artifact itself, choose another format, and report this.",
+    )
+
+
+def missing(library: str, extra: str, why: str) -> ExportError:
+    """Say that a library is not installed which only some exports need."""
+    return ExportError(
+        f"{library} is not installed.",
+        f"{why}.",
+        f'Install it: pip install -e ".[{extra}]" in the folder of hetcal.',
     )
 
 

@@ -22,19 +22,20 @@ from hetcal.artifacts.artifact import (
     open_artifact,
     score_with_artifact,
 )
-from hetcal.artifacts.report import scored_table
+from hetcal.artifacts.report import scored_table, scored_with
 from hetcal.artifacts.saved_run import SavedRun, saved_run
+from hetcal.artifacts.summary import ladder_of, summary_table
 from hetcal.choices import DIALECTS
 from hetcal.data.checks import Finding
 from hetcal.data.columns import counted
 from hetcal.data.table import Table
 from hetcal.errors import ArtifactError, HetcalError, ScoreError
+from hetcal.exports.estimator import ScoreCalibrator, open_estimator
 from hetcal.exports.export import Export, make_exports
 from hetcal.files import write_file, write_files
 from hetcal.models.scoring import ColumnScoring, Scoring
 from hetcal.notebook.frames import one_of, to_frame, to_scores
 from hetcal.notebook.page import notebook_page
-from hetcal.notebook.summary import ladder_of, summary_table
 from hetcal.results.evaluation import Evaluation
 from hetcal.runs.run import Run
 
@@ -160,7 +161,7 @@ class FinishedRun:
                 "Figures are drawn by Plotly.",
                 'Install it: pip install -e ".[app]" in the folder of hetcal.',
             )
-        from hetcal.notebook.drawing import draw  # Plotly takes long to load
+        from hetcal.figures.named import draw  # Plotly takes long to load
 
         artifact = self.artifact if isinstance(self.run, SavedRun) else None
         return draw(self.run, name, leaf=leaf, of=of, row=row, term=term, artifact=artifact)
@@ -233,6 +234,7 @@ class FinishedRun:
         path: str | PathLike[str],
         *,
         dialect: str | Sequence[str] = DIALECTS[0],
+        carry: Sequence[str] = (),
     ) -> tuple[Export, ...]:
         """Write the calibrated model in formats of other systems.
 
@@ -246,6 +248,8 @@ class FinishedRun:
             The folder of the files; it is made if there is none.
         dialect : str or sequence of str, default="ansi"
             Dialects of SQL, some of `hetcal.choices.DIALECTS`.
+        carry : sequence of str, default=()
+            Columns of the table that go into the format 'table', which has the rows of this run.
 
         Returns
         -------
@@ -254,7 +258,8 @@ class FinishedRun:
             `use` of each file.
         """
         formats, dialects = ([each] if isinstance(each, str) else each for each in (to, dialect))
-        made = make_exports(self.artifact, formats, dialects)
+        scored = scored_with(self._with_rows("rows"), carry) if "table" in formats else None
+        made = make_exports(self.artifact, formats, dialects, scored=scored, carried=carry)
         folder = _path(path)
         folder.mkdir(parents=True, exist_ok=True)
         write_files({folder / each.name: each.content for each in made})
@@ -323,20 +328,21 @@ def _path(given: str | PathLike[str]) -> Path:
     return Path(given).expanduser()
 
 
-def open(path: str | PathLike[str]) -> FinishedRun:
-    """Reopen a run that was saved.
+def open(path: str | PathLike[str]) -> FinishedRun | ScoreCalibrator:
+    """Reopen a run that was saved, or an export for scikit-learn.
 
     Parameters
     ----------
     path : str or path
         An artifact that `FinishedRun.save`, the app or the command line wrote, or the folder of
-        the command line.
+        the command line; or the file that `export("sklearn", …)` wrote.
 
     Returns
     -------
-    FinishedRun
-        It scores new rows exactly as before. Measures and curves of two classes come from sketches
-        of the scores and may differ in the fourth digit; the rows are not there.
+    FinishedRun or ScoreCalibrator
+        The latter is a fitted classifier, of an export for scikit-learn. A run scores new rows
+        exactly as before. Measures and curves of two classes come from sketches of the scores and
+        may differ in the fourth digit; the rows are not there.
 
     Raises
     ------
@@ -353,6 +359,8 @@ def open(path: str | PathLike[str]) -> FinishedRun:
             f"An artifact is the file that `save` wrote, or {ARTIFACT} of the command line.",
             "Check the path for a spelling mistake, and the file's permissions.",
         ) from error
+    if data.lstrip()[:1] == b"{":  # JSON: an artifact is a zip
+        return open_estimator(data)
     opened = FinishedRun(None, lambda: data)
     _ = opened.artifact  # so that a file that is none is refused here
     return opened

@@ -402,11 +402,16 @@ def score_file(
 
 
 def export_file(
-    artifact: Path, formats: Sequence[str], dialects: Sequence[str], progress: Progress = silent
+    artifact: Path,
+    formats: Sequence[str],
+    dialects: Sequence[str],
+    scored: pd.DataFrame | None,
+    carried: Sequence[str],
+    progress: Progress = silent,
 ) -> tuple[Export, ...]:
-    """Export an artifact that is kept under its digest."""
+    """Export an artifact that is kept under its digest; a table has the rows that are scored."""
     opened = open_artifact(artifact.read_bytes(), artifact.parent)
-    return make_exports(opened, formats, dialects, progress)
+    return make_exports(opened, formats, dialects, progress, scored=scored, carried=carried)
 
 
 def read_array(path: Path, wanted: str, name: str, progress: Progress = silent) -> ArrayFile:

@@ -3,10 +3,11 @@
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 
 from hetcal.cli.main import main
-from tests.exports.artifacts import packed
+from tests.exports.artifacts import packed, people
 
 
 @pytest.fixture
@@ -52,3 +53,16 @@ def test_an_unknown_format_is_refused_with_the_known_ones(artifact, tmp_path, ca
     assert main(["export", str(artifact), "--to", "pickle", "--out", str(tmp_path / "x")]) == 2
     assert "one of python, sql, keras, savedmodel, scorecard" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
+
+
+def test_a_scored_table_has_the_id_and_the_columns_that_are_named(artifact, tmp_path, capsys):
+    table, out = tmp_path / "rows.csv", tmp_path / "scored.csv"
+    people()[:20].assign(id=[f"n{i}" for i in range(20)]).to_csv(table, index=False)
+    words = ["export", str(artifact), "--to", "table", "--rows", str(table), "--out", str(out)]
+    assert main([*words, "--id", "id", "--carry", "age"]) == 0
+    found = pd.read_csv(out)
+    assert list(found) == ["row", "id", "age", "leaf", "score", "before", "after"]
+    assert found["id"].tolist() == [f"n{i}" for i in range(20)]
+    assert "20 rows by reading both files back: largest difference 0." in capsys.readouterr().out
+    assert main(["export", str(artifact), "--to", "table", "--out", str(tmp_path / "x")]) == 2
+    assert "--rows TABLE" in capsys.readouterr().err

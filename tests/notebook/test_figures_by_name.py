@@ -12,8 +12,8 @@ from hetcal.artifacts.report import table_bytes
 from hetcal.errors import ArtifactError, CalibrationError, HetcalError
 from hetcal.figures.data import figure_table
 from hetcal.figures.ladder import ladder_figure
+from hetcal.figures.named import FIGURES
 from hetcal.figures.results import change_figure
-from hetcal.notebook.drawing import FIGURES
 
 FOLDER = Path(hetcal.__file__).parent / "figures"
 OF_CLASSES = {"class_lift", "top_label"}

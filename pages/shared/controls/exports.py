@@ -22,6 +22,9 @@ FORMATS = {
     "keras": "Keras model",
     "savedmodel": "SavedModel",
     "scorecard": "Scorecard",
+    "sklearn": "scikit-learn",
+    "report": "Report",
+    "table": "Scored table",
 }
 DATABASES = {
     "ansi": "ANSI",
@@ -46,13 +49,14 @@ def offer_exports(flow: Flow) -> None:
     dialects = (
         _some_of("Dialects of SQL", DIALECTS, DATABASES) if "sql" in formats else DIALECTS[:1]
     )
+    carried = _columns(flow) if "table" in formats else ()
     pressed = st.button(
         "Make and check",
         icon=":material/fact_check:",
         disabled=not (formats and dialects),
         key="export_make",
     )
-    wanted = flow.whole.digest, tuple(formats), tuple(dialects)
+    wanted = flow.whole.digest, tuple(formats), tuple(dialects), carried
     if pressed:
         st.session_state[ASKED] = wanted
     if st.session_state.get(ASKED) == wanted:
@@ -71,10 +75,25 @@ def _some_of(label: str, options: Sequence[str], names: Mapping[str, str]) -> li
     )
 
 
-def _make(flow: Flow, formats: tuple[str, ...], dialects: tuple[str, ...]) -> None:
+def _columns(flow: Flow) -> tuple[str, ...]:
+    """Let the user choose columns of the table that come along, an id first."""
+    columns = [str(name) for name in flow.table.frame.columns]
+    return tuple(
+        st.multiselect(
+            "Columns of the table that come along",
+            columns,
+            placeholder="None: the number of the row names it",
+            key="export_columns",
+        )
+    )
+
+
+def _make(
+    flow: Flow, formats: tuple[str, ...], dialects: tuple[str, ...], carried: tuple[str, ...]
+) -> None:
     try:
         kept = current_run().keep_file(artifact_bytes(flow.whole, flow.workspace.scoring))
-        made = exports_of(kept, formats, dialects)
+        made = exports_of(kept, formats, dialects, carried, flow.whole)
     except Unfinished as unfinished:
         show_job(unfinished.job)
         return

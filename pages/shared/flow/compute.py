@@ -10,6 +10,7 @@ import pandas as pd
 from hetcal.arrays import Ints
 from hetcal.artifacts.archive import SavedCells
 from hetcal.artifacts.artifact import Artifact
+from hetcal.artifacts.report import scored_with
 from hetcal.artifacts.saved_run import SavedRun, saved_run
 from hetcal.calibrators.class_calibrator import ClassCalibrator
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
@@ -473,9 +474,18 @@ def scored_by_artifact(
 
 @cached
 def exports_of(
-    artifact: Path, formats: tuple[str, ...], dialects: tuple[str, ...]
+    artifact: Path,
+    formats: tuple[str, ...],
+    dialects: tuple[str, ...],
+    carried: tuple[str, ...],
+    _run: Run | SavedRun,
 ) -> tuple[Export, ...]:
-    """Export an artifact that is kept under its digest; each file is compared with it."""
-    given = artifact, formats, dialects
-    key = key_of("export", artifact.name, formats, dialects)
+    """Export an artifact that is kept under its digest; each file is compared with it.
+
+    A table has the rows of the run with the columns that are carried.
+    """
+    wanted = "table" in formats and isinstance(_run, Run)
+    scored = scored_with(_run, carried) if wanted else None
+    given = artifact, formats, dialects, scored, carried
+    key = key_of("export", artifact.name, formats, dialects, carried)
     return found_beside(key, "Making exports", lambda run: kept_call(run, key, export_file, *given))

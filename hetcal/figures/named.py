@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from hetcal.artifacts.artifact import Artifact
 from hetcal.artifacts.saved_run import SavedRun
+from hetcal.artifacts.summary import ladder_of
 from hetcal.data.columns import value_text
 from hetcal.errors import ArtifactError, CalibrationError, HetcalError, did_you_mean
 from hetcal.figures.calibration import maps_figure, slope_intercept_figure
@@ -34,7 +35,6 @@ from hetcal.figures.terms import curve_figure, curves_figure, logit_span, pair_f
 from hetcal.figures.thresholds import cost_figure
 from hetcal.figures.tree import tree_figure
 from hetcal.metrics.thresholds import Costs, cost_curve
-from hetcal.notebook.summary import ladder_of
 from hetcal.partitions.terms import Curve, Pair, Terms
 from hetcal.results.applied import Applied, applied_to_leaves
 from hetcal.results.contributions import pair_gains
