@@ -3,7 +3,7 @@
 import math
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import get_args
 
@@ -12,6 +12,7 @@ import pandas as pd
 
 from hetcal.artifacts.archive import (
     JOINT,
+    MAPS,
     SavedCells,
     SavedScheme,
     class_entries,
@@ -29,6 +30,7 @@ from hetcal.artifacts.archive import (
     saved_entries,
     zipped,
 )
+from hetcal.artifacts.columns import COLUMNS, columns_json, count_columns, read_columns
 from hetcal.artifacts.evaluation import SHARE, SavedPart, read_class_evaluation, read_part
 from hetcal.artifacts.report import result_json, scored_rows, to_json
 from hetcal.artifacts.seal import check_seal, sealed
@@ -38,7 +40,7 @@ from hetcal.choices import Kind
 from hetcal.data.array_files import MOST_AXES, ArrayFile, other_range, require_rows
 from hetcal.data.checks import Finding
 from hetcal.data.columns import FeatureKind, category_names, column_kind, row_count
-from hetcal.data.table import MOST_CLASSES
+from hetcal.data.table import MOST_CLASSES, Roles
 from hetcal.errors import ArtifactError
 from hetcal.models.inputs import ArrayInput, InputColumns
 from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
@@ -55,8 +57,10 @@ from hetcal.version import __version__
 # Raise the number when a reader of the old one would misread the file, teach `open_artifact`
 # both, and keep an artifact of the old format in `tests/artifacts/saved_artifacts`. Format 2
 # adds the sketches, the maps of all leaves, and schemes of many partitions; format 3 the digests
-# of all entries.
-FORMAT = 3
+# of all entries; format 4 has one file of maps for two classes, says what calibrates, and explains
+# itself in FORMAT.md, which is also the documentation of the format.
+FORMAT = 4
+ONE_FILE = 4  # the first format in which one file has the maps that calibrate and all others
 
 # More than two classes have artifacts of a kind of their own, with formats of the same numbers.
 SEVERAL = "classes"
@@ -68,6 +72,7 @@ OLD_KINDS: dict[str, Kind] = {
     "boosted": "second model",
     "boosted forest": "second model",
 }
+GUIDE = "FORMAT.md"
 READ_SHARE = 0.3  # of scoring a file goes into reading it
 MODEL_SHARE = 0.8  # of the work with an artifact that holds a model
 SHOWN = 3  # categories that a note names
@@ -110,6 +115,11 @@ class Artifact:
         The part that the model has in what a scheme for two classes does.
     table_digest : str
         Identifies the table of the run.
+    roles : Roles
+        The columns of the table with the label, the weights and the groups.
+    columns : DataFrame or None
+        What the columns held that scoring divides rows by, in the test rows, see
+        `hetcal.artifacts.columns.count_columns`; None in artifacts before format 4.
     """
 
     version: str
@@ -129,6 +139,14 @@ class Artifact:
     findings: tuple[Finding, ...] = ()
     part: SavedPart | None = None
     table_digest: str = ""
+    roles: Roles = field(default_factory=lambda: Roles(""))
+    columns: pd.DataFrame | None = field(default=None, compare=False)
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """The columns that partition and scheme read, each once."""
+        scheme = () if self.scheme is None else self.scheme.features
+        return tuple({each.name: each for each in (*self.partition.features, *scheme)}.values())
 
     @property
     def applied(self) -> bool:
@@ -141,9 +159,11 @@ def artifact_bytes(run: Run, scoring: Scoring, key: bytes | None = None) -> byte
     by_class = class_entries(run) if run.classes else {}
     entries = {
         "manifest.json": to_json(_manifest(run, scoring, list(by_class))).encode(),
+        GUIDE: guide(),
         "partition.json": run.partition.to_json().encode(),
         CLASS_MAPS if run.classes else LEAF_MAPS: run.calibrator.to_json().encode(),
         "metrics.json": result_json(run, timed=False).encode(),
+        COLUMNS: columns_json(_columns(run)).encode(),
     }
     for each in by_class.values():
         entries |= each
@@ -154,6 +174,11 @@ def artifact_bytes(run: Run, scoring: Scoring, key: bytes | None = None) -> byte
     if isinstance(scoring, ModelScoring):
         entries[f"model.{scoring.model.format}"] = scoring.model.path.read_bytes()
     return zipped(sealed(entries, key))
+
+
+def guide() -> bytes:
+    """Return the page that explains the format, which is part of every artifact."""
+    return Path(__file__).with_name(GUIDE).read_bytes()
 
 
 def score_with_artifact(
@@ -218,9 +243,23 @@ def _manifest(run: Run, scoring: Scoring, sketched: list[int]) -> dict[str, obje
         "why": None if run.choice is None else run.choice.why,
         **({"divided": run.divided, "sketched": sketched} if several else {}),
         "scoring": _scoring_document(scoring, several),
+        "calibrates": _calibrates(run),
         "kinds": _kinds(run, scoring),
         "rows": run.split.counts,
     }
+
+
+def _calibrates(run: Run) -> str:
+    """Name the entry that calibrates; beside a scheme the maps of the leaves may do nothing."""
+    if run.classes:
+        return CLASS_MAPS
+    return LEAF_MAPS if run.choice is None else SCHEME
+
+
+def _columns(run: Run) -> pd.DataFrame:
+    scheme = () if run.choice is None else run.choice.scheme.features
+    features = {each.name: each for each in (*run.partition.features, *scheme)}
+    return count_columns(features.values(), run.table.frame, run.split.test)
 
 
 def _scoring_document(scoring: Scoring, several: bool) -> dict[str, object]:
@@ -300,6 +339,8 @@ def open_artifact(data: bytes, directory: Path, key: bytes | None = None) -> Art
             choice=_choice(manifest, metrics, SCHEME in archive.namelist()),
             findings=_findings(metrics),
             table_digest=manifest.fields("digests").text("table"),
+            roles=_roles(manifest.fields("roles")),
+            columns=read_columns(archive),
         )
         if isinstance(artifact.calibrator, LeafCalibrator):
             return _with_scheme(artifact, artifact.calibrator, manifest, metrics, archive)
@@ -355,9 +396,10 @@ def _with_scheme(
 def _cells(manifest: Fields, archive: zipfile.ZipFile, partition: Partition) -> SavedCells | None:
     """Read what is saved of the rows; older versions saved less than the pages need."""
     entries = archive.namelist()
-    if _is_first_format(manifest) or (SCHEME in entries and JOINT not in entries):
+    if _format(manifest) == 1 or (SCHEME in entries and JOINT not in entries):
         return None
-    cells = read_saved_cells(archive, partition, joint=SCHEME in entries)
+    maps = LEAF_MAPS if _format(manifest) >= ONE_FILE else MAPS
+    cells = read_saved_cells(archive, partition, maps=maps, joint=SCHEME in entries)
     require_both_labels(cells, "calibration", "test")
     roles = manifest.fields("roles")
     return replace(cells, group=None if roles.is_null("group") else roles.text("group"))
@@ -367,7 +409,7 @@ def _with_classes(
     artifact: Artifact, manifest: Fields, metrics: Fields, archive: zipfile.ZipFile
 ) -> Artifact:
     """Add what is saved of the rows of several classes; the first format held nothing of them."""
-    if _is_first_format(manifest):
+    if _format(manifest) == 1:
         return artifact
     classes, choice, divided = artifact.classes, artifact.choice, manifest.flag("divided")
     sketched = manifest.integers("sketched", 0, len(classes) - 1)
@@ -385,8 +427,18 @@ def _with_classes(
     )
 
 
-def _is_first_format(manifest: Fields) -> bool:
-    return manifest.integer("format", 0, 2**31) == 1
+def _format(manifest: Fields) -> int:
+    return manifest.integer("format", 0, 2**31)
+
+
+def _roles(roles: Fields) -> Roles:
+    """Read the columns that new rows may have, too."""
+
+    def named(role: str) -> str | None:
+        return None if roles.is_null(role) else roles.text(role)
+
+    found = Roles(roles.text("label"), named("positive"))
+    return replace(found, weight=named("weight"), group=named("group"))
 
 
 def _findings(metrics: Fields) -> tuple[Finding, ...]:
@@ -482,9 +534,7 @@ def new_row_notes(artifact: Artifact, frame: pd.DataFrame, scored: pd.DataFrame)
             "finite score, and so no probability: the score, or a value that the model reads, is "
             "missing or infinite."
         )
-    scheme = artifact.scheme
-    features = artifact.partition.features if scheme is None else scheme.features
-    for feature in {each.name: each for each in features}.values():
+    for feature in artifact.features:
         if feature.kind == "category" and feature.name in frame:
             notes += _unknown_categories(feature, frame[feature.name])
     return notes
