@@ -186,6 +186,21 @@ def read_ladder(rungs: list[Fields]) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
+class Ancestor:
+    """An artifact whose maps were fitted again on newer rows."""
+
+    artifact: str  # SHA-256 of its zip
+    table: str  # identifies its table
+    version: str  # of hetcal
+
+
+def read_ancestry(manifest: Fields) -> tuple[Ancestor, ...]:
+    """Read which artifacts one comes from, oldest first; most come from none."""
+    found = manifest.objects("ancestry") if "ancestry" in manifest else []
+    return tuple(Ancestor(*map(each.text, ("artifact", "table", "hetcal"))) for each in found)
+
+
+@dataclass(frozen=True)
 class SavedCells:
     """What is saved of the rows: the scores of each role, and what was fitted on them."""
 

@@ -10,14 +10,17 @@ from typing import get_args
 import numpy as np
 import pandas as pd
 
+from hetcal.arrays import Floats, Ints
 from hetcal.artifacts.archive import (
     JOINT,
     MAPS,
+    Ancestor,
     SavedCells,
     SavedScheme,
     class_entries,
     library_versions,
     opened,
+    read_ancestry,
     read_class_cells,
     read_entry,
     read_kinds,
@@ -40,6 +43,7 @@ from hetcal.choices import Kind
 from hetcal.data.array_files import MOST_AXES, ArrayFile, other_range, require_rows
 from hetcal.data.checks import Finding
 from hetcal.data.columns import FeatureKind, category_names, column_kind, row_count
+from hetcal.data.scores import Scores
 from hetcal.data.table import MOST_CLASSES, Roles
 from hetcal.errors import ArtifactError
 from hetcal.models.inputs import ArrayInput, InputColumns
@@ -120,6 +124,8 @@ class Artifact:
     columns : DataFrame or None
         What the columns held that scoring divides rows by, in the test rows, see
         `hetcal.artifacts.columns.count_columns`; None in artifacts before format 4.
+    ancestry : tuple of Ancestor
+        The artifacts whose maps were fitted again, oldest first.
     """
 
     version: str
@@ -141,6 +147,7 @@ class Artifact:
     table_digest: str = ""
     roles: Roles = field(default_factory=lambda: Roles(""))
     columns: pd.DataFrame | None = field(default=None, compare=False)
+    ancestry: tuple[Ancestor, ...] = ()
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -189,6 +196,14 @@ def score_with_artifact(
     `digest` identifies the rows in caches; the result does not depend on it. What `progress`
     raises ends the work, also that of a model.
     """
+    leaf, before, after = calibrated_rows(artifact, frame, digest, progress)
+    return scored_rows(np.arange(len(frame)), leaf, before.logit, after, artifact.classes)
+
+
+def calibrated_rows(
+    artifact: Artifact, frame: pd.DataFrame, digest: str = "", progress: Progress = silent
+) -> tuple[Ints, Scores, Floats]:
+    """Return leaf, scores and calibrated logits of every row, see `score_with_artifact`."""
     scored = MODEL_SHARE if isinstance(artifact.scoring, ModelScoring) else 0.0
     scoring = artifact.scoring, artifact.classes, digest
     scores = score_rows(frame, *scoring, between(progress, 0.0, scored))
@@ -196,10 +211,8 @@ def score_with_artifact(
     calibrating(0.0, "Finding the leaf of every row")
     leaf = artifact.partition.apply(readable(artifact.partition, frame, scores))
     if artifact.scheme is not None:
-        after = artifact.scheme.logit(scores.logit, frame, calibrating)
-    else:
-        after = artifact.calibrator.predict_logit(scores.logit, leaf)
-    return scored_rows(np.arange(len(frame)), leaf, scores.logit, after, artifact.classes)
+        return leaf, scores, artifact.scheme.logit(scores.logit, frame, calibrating)
+    return leaf, scores, artifact.calibrator.predict_logit(scores.logit, leaf)
 
 
 def with_arrays(
@@ -341,6 +354,7 @@ def open_artifact(data: bytes, directory: Path, key: bytes | None = None) -> Art
             table_digest=manifest.fields("digests").text("table"),
             roles=_roles(manifest.fields("roles")),
             columns=read_columns(archive),
+            ancestry=read_ancestry(manifest),
         )
         if isinstance(artifact.calibrator, LeafCalibrator):
             return _with_scheme(artifact, artifact.calibrator, manifest, metrics, archive)
