@@ -18,7 +18,7 @@ from hetcal.progress import Progress, silent
 from hetcal.results.evaluation import lift_of_cells
 from hetcal.results.leaf_tests import holm
 from hetcal.results.words import p_in_words
-from hetcal.watch.held import auc_fall, leaf_changes
+from hetcal.watch.held import auc_fall, leaf_p_values, leaf_rates
 from hetcal.watch.moved import ALPHA, movements
 from hetcal.watch.rows import NewRows, Reference, new_columns, read_new_rows, reference_of
 
@@ -52,8 +52,9 @@ class Labelled:
     rows : int
         Rows with a label and a score.
     leaves : DataFrame
-        As `hetcal.watch.held.leaf_changes`, with `p` corrected by Holm's method over all tests
-        that can raise an alarm, and `status`: `holds`, `changed` or `too few rows`.
+        As `hetcal.watch.held.leaf_rates`, with `p` (see `leaf_p_values`, corrected by Holm's
+        method over all tests that can raise an alarm) and `status`: `holds`, `changed` or `too few
+        rows`.
     lift : Lift
         In AUC, on these rows.
     error : float
@@ -202,15 +203,18 @@ def check_new_rows(
 def _labelled(reference: Reference, new: NewRows, leaves: list[int]) -> Labelled:
     rows = new.labelled
     before, after, group = new.cells(rows), new.cells(rows, after=True), new.groups(rows)
-    found = leaf_changes(reference.after, after, leaves, group)
+    if reference.fitted is None:
+        changed = leaf_p_values(reference.after, after, leaves, group)
+    else:
+        changed = leaf_p_values(reference.fitted, before, leaves, group)
     was, now, fallen = auc_fall(reference.before, before, group)
     lift = lift_of_cells(before, after, group)
     harmed = float(ndtr(lift.z)) if lift.se > 0 else math.nan
-    *p, fallen, harmed = holm(np.array([*found["p"], fallen, harmed])).tolist()
+    *p, fallen, harmed = holm(np.array([*changed, fallen, harmed])).tolist()
     status = ["too few rows" if math.isnan(each) else _held(each) for each in p]
     return Labelled(
         rows=int(rows.sum()),
-        leaves=found.assign(p=p, status=status),
+        leaves=leaf_rates(reference.after, after, leaves).assign(p=p, status=status),
         lift=lift,
         error=measure_cells(after).calibration_error_debiased,
         auc_reference=was.after,

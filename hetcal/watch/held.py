@@ -1,8 +1,8 @@
 """Whether the maps still hold: labels are as far from the probabilities as in the test rows.
 
 The maps were fitted on a sample, and so are a little off for ever. A test of newer rows alone finds
-that, the sooner the more rows there are. So newer rows are compared with the test rows of the run:
-both have the same maps, and differ only if something has changed.
+that, the sooner the more rows there are. So newer rows are compared with held-out rows of the run:
+of both the same maps are a little off, unless something has changed.
 """
 
 import math
@@ -26,20 +26,20 @@ from hetcal.results.evaluation import lift_of_cells
 Matrix = NDArray[np.float64]
 
 
-def leaf_changes(
+def leaf_p_values(
     reference: Cells, new: Cells, leaves: list[int], group: Groups | None = None
-) -> pd.DataFrame:
-    """Test in every leaf whether newer rows have the labels that test rows would have.
+) -> Floats:
+    """Test in every leaf whether newer rows have the labels that those of the run would have.
 
-    In each leaf one map of the calibrated logit, a line, is fitted to both samples together. The
-    score test asks whether the newer rows alone would move its height; it needs no map of either
-    sample. That of all rows (leaf 0) adds up by how much the newer rows of each leaf would move
-    height and slope, so that rows that go from leaf to leaf do not count.
+    In each leaf one map, a line, is fitted to both samples together. The score test asks whether
+    the newer rows alone would move its height; it needs no map of either sample. That of all rows
+    adds up by how much the newer rows of each leaf would move height and slope, so that rows that
+    go from leaf to leaf do not count.
 
     Parameters
     ----------
     reference, new : Cells
-        With calibrated logits.
+        With logits of the same kind: calibrated ones, or scores, of which each leaf then has a map.
     leaves : list of int
         Ids of all leaves.
     group : array, optional
@@ -47,21 +47,16 @@ def leaf_changes(
 
     Returns
     -------
-    DataFrame
-        The first row is leaf 0: all rows. Columns: `leaf`, `rows` (new), `rate` (of positive
-        labels), `expected` (mean probability), `rate_reference`, `expected_reference`, `p` (not
-        corrected; NaN where fewer than about 5 rows of a class are expected in either sample).
+    array
+        P-values of all rows together, then of each leaf; not corrected, and NaN where fewer than
+        about 5 rows of a class are expected in either sample.
     """
-    together = Cells.joined([reference, new])
-    maps = LeafCalibrator(min_rows=0).fit_cells(together, leaves)
-    old, young = (
-        replace(each, score=maps.predict_logit(each.score, each.leaf)) for each in (reference, new)
-    )
+    maps = LeafCalibrator(min_rows=0).fit_cells(Cells.joined([reference, new]), leaves)
+    old, young = (maps.predict_logit(each.score, each.leaf) for each in (reference, new))
     inside, here = (rows_of_leaves(each.leaf, leaves) for each in (reference, new))
     found, moved, variance = [], np.zeros(2), np.zeros((2, 2))
     for before, now in zip(inside, here, strict=True):
-        one = reference.chosen(before), old.score[before]
-        other = new.chosen(now), young.score[now]
+        one, other = (reference.chosen(before), old[before]), (new.chosen(now), young[now])
         tested = _score_test(one, other, None if group is None else group[now])
         if tested is None:
             found.append(math.nan)
@@ -69,11 +64,7 @@ def leaf_changes(
         pull, spread = tested
         found.append(_p_value(pull[:1], spread[:1, :1]))
         moved, variance = moved + pull, variance + spread
-    both = _p_value(moved, variance)
-    rows = [_rates(0, reference, new, both)]
-    for leaf, p in zip(leaves, found, strict=True):
-        rows.append(_rates(leaf, reference.inside(leaf), new.inside(leaf), p))
-    return pd.DataFrame(rows)
+    return np.array([_p_value(moved, variance), *found])
 
 
 def _score_test(
@@ -81,8 +72,7 @@ def _score_test(
 ) -> tuple[Floats, Matrix] | None:
     """Return by how much the new rows pull a common map, and the variance of that.
 
-    Each side is cells with the calibrated logits, and logits of the common map. None where there
-    are too few rows.
+    Each side is cells, and their logits by that map. None where there are too few rows.
     """
     p = [sigmoid(np.asarray(logit)) for _, logit in (reference, new)]
     vary = [each * (1 - each) for each in p]
@@ -122,23 +112,30 @@ def _p_value(pull: Floats, spread: Matrix) -> float:
     return float(chdtrc(freedom, distance)) if freedom else math.nan
 
 
-def _rates(leaf: int, reference: Cells, new: Cells, p: float) -> dict[str, Any]:
-    both = [
-        (_mean(each, each.y), _mean(each, sigmoid(each.score.copy()))) for each in (reference, new)
-    ]
-    (rate_reference, expected_reference), (rate, expected) = both
-    return {
-        "leaf": leaf,
-        "rows": int(new.rows.sum()),
-        "rate": rate,
-        "expected": expected,
-        "rate_reference": rate_reference,
-        "expected_reference": expected_reference,
-        "p": p,
-    }
+def leaf_rates(reference: Cells, new: Cells, leaves: list[int]) -> pd.DataFrame:
+    """Compare labels with probabilities, in all rows (leaf 0) and in each leaf.
+
+    Columns: `leaf`, `rows` (new), `rate` (of positive labels) and `expected` (mean probability),
+    then the same two of the reference, `rate_reference` and `expected_reference`. The cells have
+    calibrated logits.
+    """
+    found = []
+    for leaf in (0, *leaves):
+        old, now = (each.inside(leaf) if leaf else each for each in (reference, new))
+        found.append(
+            {
+                "leaf": leaf,
+                "rows": int(now.rows.sum()),
+                "rate": _mean(now, now.y),
+                "expected": _mean(now, sigmoid(now.score)),
+                "rate_reference": _mean(old, old.y),
+                "expected_reference": _mean(old, sigmoid(old.score)),
+            }
+        )
+    return pd.DataFrame(found)
 
 
-def _mean(cells: Cells, values: Any) -> float:
+def _mean(cells: Cells, values: NDArray[Any]) -> float:
     return float(np.average(values, weights=cells.weight)) if cells.rows.size else math.nan
 
 

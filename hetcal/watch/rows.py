@@ -76,22 +76,29 @@ class NewRows:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """The test rows of an artifact: the same cells before and after calibration."""
+    """What an artifact keeps of its rows, to compare newer rows with."""
 
-    before: Cells
-    after: Cells
+    before: Cells  # test rows with the scores of the model
+    after: Cells  # the same with calibrated logits
+    fitted: Cells | None  # calibration and test rows, where maps of the scores are all there is
 
 
 def reference_of(artifact: Artifact) -> Reference:
-    """Return what an artifact keeps of its test rows, or refuse one that keeps nothing."""
+    """Return what an artifact keeps of its rows, or refuse one that keeps nothing.
+
+    Where a map of the score in each leaf is all there is, rows that these were fitted on say as
+    much as others of what newer rows should be like. A scheme has looked at them too closely.
+    """
     if artifact.classes:
         raise ArtifactError(
             f"The artifact is of {len(artifact.classes)} classes.",
             "Newer rows can be checked for two classes.",
             "Set one class against all others (`hetcal run --positive VALUE`), and check that.",
         )
-    compared = saved_run(artifact, artifact.min_rows).comparison
-    return Reference(compared.before, compared.after)
+    saved = saved_run(artifact, artifact.min_rows)
+    compared, cells = saved.comparison, saved.role_cells
+    both = Cells.joined([cells.calibration, cells.test]) if artifact.scheme is None else None
+    return Reference(compared.before, compared.after, both)
 
 
 def read_new_rows(
