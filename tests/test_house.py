@@ -27,6 +27,7 @@ ORDER = (
     "results",
     "runs",
     "artifacts",
+    "watch",
     "figures",
     "exports",
     "jobs",

@@ -138,7 +138,7 @@ LADDER_NUMBERS = (
     *("auc", "lift", "se", "low", "high", "without", "adds", "adds_low", "adds_high", "adds_p"),
     *("log_loss", "loss_fall", "loss_se", "strength"),
 )
-MAPS = "maps.json"
+MAPS = "maps.json"  # of one class against all others; until format 3 of two classes, too
 JOINT = "joint.sketch"
 EVALUATION = "evaluation.json"
 LARGEST_SKETCH = 2**28
@@ -186,6 +186,21 @@ def read_ladder(rungs: list[Fields]) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
+class Ancestor:
+    """An artifact whose maps were fitted again on newer rows."""
+
+    artifact: str  # SHA-256 of its zip
+    table: str  # identifies its table
+    version: str  # of hetcal
+
+
+def read_ancestry(manifest: Fields) -> tuple[Ancestor, ...]:
+    """Read which artifacts one comes from, oldest first; most come from none."""
+    found = manifest.objects("ancestry") if "ancestry" in manifest else []
+    return tuple(Ancestor(*map(each.text, ("artifact", "table", "hetcal"))) for each in found)
+
+
+@dataclass(frozen=True)
 class SavedCells:
     """What is saved of the rows: the scores of each role, and what was fitted on them."""
 
@@ -204,7 +219,7 @@ def saved_entries(run: Run) -> dict[str, bytes]:
     joint = None
     if run.choice is not None:
         joint = joint_sketch(run.comparison.before, run.comparison.after, leaves)
-    return _entries(run.role_cells.sketched(leaves), run.leaf_maps, joint)
+    return sketch_entries(run.role_cells.sketched(leaves), joint)
 
 
 def class_entries(run: Run) -> dict[int, dict[str, bytes]]:
@@ -219,18 +234,18 @@ def class_entries(run: Run) -> dict[int, dict[str, bytes]]:
         cells = view.role_cells.sketched(leaves).within(_filled(count), MOST_CELLS // count)
         joint = joint_sketch(view.comparison.before, view.comparison.after, leaves, _filled(count))
         entries[number] = {
-            **_entries(cells, view.leaf_maps, joint, _folder(number)),
+            _folder(number) + MAPS: view.leaf_maps.with_min_rows(0).to_json().encode(),
+            **sketch_entries(cells, joint, _folder(number)),
             _folder(number) + EVALUATION: evaluation_json(view.evaluation).encode(),
         }
     return entries
 
 
-def _entries(
-    sketches: RoleSketches, maps: LeafCalibrator, joint: JointSketch | None, folder: str = ""
+def sketch_entries(
+    sketches: RoleSketches, joint: JointSketch | None, folder: str = ""
 ) -> dict[str, bytes]:
-    entries = {folder + MAPS: maps.with_min_rows(0).to_json().encode()}
-    for role in PASSED:
-        entries[f"{folder}{role}.sketch"] = sketch_bytes(getattr(sketches, role))
+    """Return the entries of the rows of each role, and of the test rows before and after."""
+    entries = {f"{folder}{role}.sketch": sketch_bytes(getattr(sketches, role)) for role in PASSED}
     if joint is not None:
         entries[folder + JOINT] = joint_sketch_bytes(joint)
     return entries
@@ -241,11 +256,15 @@ def read_saved_cells(
     partition: Partition,
     folder: str = "",
     *,
+    maps: str,
     joint: bool,
     most: int = MOST_CELLS,
 ) -> SavedCells:
-    """Read what is saved of the rows, in sketches of at most `most` cells, empty ones included."""
-    calibrator = LeafCalibrator.from_json(read_entry(archive, folder + MAPS))
+    """Read what is saved of the rows, in sketches of at most `most` cells, empty ones included.
+
+    `maps` is the entry with a map of every leaf in which one can be fitted.
+    """
+    calibrator = LeafCalibrator.from_json(read_entry(archive, folder + maps))
     require_leaves(calibrator, partition)
     leaves = [each.id for each in partition.leaves]
     grids, cells = set(), {}
@@ -289,7 +308,8 @@ def read_class_cells(
 ) -> SavedCells:
     """Read what is saved of one of `count` classes."""
     folder, leaves = _folder(number), [each.id for each in partition.leaves]
-    cells = read_saved_cells(archive, partition, folder, joint=True, most=MOST_CELLS // count)
+    most = MOST_CELLS // count
+    cells = read_saved_cells(archive, partition, folder, maps=MAPS, joint=True, most=most)
     require_both_labels(cells, "calibration")
     joint = 0 if cells.joint is None else cells.joint.key.size
     filled = sum(each.rows.size for each in (cells.train, cells.calibration, cells.test)) + joint

@@ -10,13 +10,17 @@ from typing import Any, get_args
 import numpy as np
 import pandas as pd
 
+from hetcal.arrays import Floats, Ints
 from hetcal.artifacts.archive import (
     JOINT,
+    MAPS,
+    Ancestor,
     SavedCells,
     SavedScheme,
     class_entries,
     library_versions,
     opened,
+    read_ancestry,
     read_class_cells,
     read_entry,
     read_kinds,
@@ -29,6 +33,7 @@ from hetcal.artifacts.archive import (
     saved_entries,
     zipped,
 )
+from hetcal.artifacts.columns import COLUMNS, columns_json, count_columns, read_columns
 from hetcal.artifacts.evaluation import SHARE, SavedPart, read_class_evaluation, read_part
 from hetcal.artifacts.report import result_json, scored_rows, to_json
 from hetcal.artifacts.seal import check_seal, sealed
@@ -38,7 +43,8 @@ from hetcal.choices import Kind
 from hetcal.data.array_files import MOST_AXES, ArrayFile, other_range, require_rows
 from hetcal.data.checks import Finding
 from hetcal.data.columns import FeatureKind, category_names, column_kind, row_count
-from hetcal.data.table import MOST_CLASSES
+from hetcal.data.scores import Scores
+from hetcal.data.table import MOST_CLASSES, Roles
 from hetcal.errors import ArtifactError
 from hetcal.models.inputs import ArrayInput, InputColumns
 from hetcal.models.scoring import ColumnScoring, ModelScoring, Scoring, score_rows
@@ -55,8 +61,10 @@ from hetcal.version import __version__
 # Raise the number when a reader of the old one would misread the file, teach `open_artifact`
 # both, and keep an artifact of the old format in `tests/artifacts/saved_artifacts`. Format 2
 # adds the sketches, the maps of all leaves, and schemes of many partitions; format 3 the digests
-# of all entries.
-FORMAT = 3
+# of all entries; format 4 has one file of maps for two classes, says what calibrates, and explains
+# itself in FORMAT.md, which is also the documentation of the format.
+FORMAT = 4
+ONE_FILE = 4  # the first format in which one file has the maps that calibrate and all others
 
 # More than two classes have artifacts of a kind of their own, with formats of the same numbers.
 SEVERAL = "classes"
@@ -68,6 +76,7 @@ OLD_KINDS: dict[str, Kind] = {
     "boosted": "second model",
     "boosted forest": "second model",
 }
+GUIDE = "FORMAT.md"
 READ_SHARE = 0.3  # of scoring a file goes into reading it
 MODEL_SHARE = 0.8  # of the work with an artifact that holds a model
 SHOWN = 3  # categories that a note names
@@ -112,6 +121,13 @@ class Artifact:
         Identifies the table of the run.
     settings : mapping
         Names of table and model, roles of columns and choices of the run, as they were written.
+    roles : Roles
+        The columns of the table with the label, the weights and the groups.
+    columns : DataFrame or None
+        What the columns held that scoring divides rows by, in the test rows, see
+        `hetcal.artifacts.columns.count_columns`; None in artifacts before format 4.
+    ancestry : tuple of Ancestor
+        The artifacts whose maps were fitted again, oldest first.
     """
 
     version: str
@@ -132,6 +148,15 @@ class Artifact:
     part: SavedPart | None = None
     table_digest: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    roles: Roles = field(default_factory=lambda: Roles(""))
+    columns: pd.DataFrame | None = field(default=None, compare=False)
+    ancestry: tuple[Ancestor, ...] = ()
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """The columns that partition and scheme read, each once."""
+        scheme = () if self.scheme is None else self.scheme.features
+        return tuple({each.name: each for each in (*self.partition.features, *scheme)}.values())
 
     @property
     def applied(self) -> bool:
@@ -144,9 +169,11 @@ def artifact_bytes(run: Run, scoring: Scoring, key: bytes | None = None) -> byte
     by_class = class_entries(run) if run.classes else {}
     entries = {
         "manifest.json": to_json(_manifest(run, scoring, list(by_class))).encode(),
+        GUIDE: guide(),
         "partition.json": run.partition.to_json().encode(),
         CLASS_MAPS if run.classes else LEAF_MAPS: run.calibrator.to_json().encode(),
         "metrics.json": result_json(run, timed=False).encode(),
+        COLUMNS: columns_json(_columns(run)).encode(),
     }
     for each in by_class.values():
         entries |= each
@@ -159,6 +186,11 @@ def artifact_bytes(run: Run, scoring: Scoring, key: bytes | None = None) -> byte
     return zipped(sealed(entries, key))
 
 
+def guide() -> bytes:
+    """Return the page that explains the format, which is part of every artifact."""
+    return Path(__file__).with_name(GUIDE).read_bytes()
+
+
 def score_with_artifact(
     artifact: Artifact, frame: pd.DataFrame, digest: str = "", progress: Progress = silent
 ) -> pd.DataFrame:
@@ -167,6 +199,14 @@ def score_with_artifact(
     `digest` identifies the rows in caches; the result does not depend on it. What `progress`
     raises ends the work, also that of a model.
     """
+    leaf, before, after = calibrated_rows(artifact, frame, digest, progress)
+    return scored_rows(np.arange(len(frame)), leaf, before.logit, after, artifact.classes)
+
+
+def calibrated_rows(
+    artifact: Artifact, frame: pd.DataFrame, digest: str = "", progress: Progress = silent
+) -> tuple[Ints, Scores, Floats]:
+    """Return leaf, scores and calibrated logits of every row, see `score_with_artifact`."""
     scored = MODEL_SHARE if isinstance(artifact.scoring, ModelScoring) else 0.0
     scoring = artifact.scoring, artifact.classes, digest
     scores = score_rows(frame, *scoring, between(progress, 0.0, scored))
@@ -174,10 +214,8 @@ def score_with_artifact(
     calibrating(0.0, "Finding the leaf of every row")
     leaf = artifact.partition.apply(readable(artifact.partition, frame, scores))
     if artifact.scheme is not None:
-        after = artifact.scheme.logit(scores.logit, frame, calibrating)
-    else:
-        after = artifact.calibrator.predict_logit(scores.logit, leaf)
-    return scored_rows(np.arange(len(frame)), leaf, scores.logit, after, artifact.classes)
+        return leaf, scores, artifact.scheme.logit(scores.logit, frame, calibrating)
+    return leaf, scores, artifact.calibrator.predict_logit(scores.logit, leaf)
 
 
 def with_arrays(
@@ -221,9 +259,23 @@ def _manifest(run: Run, scoring: Scoring, sketched: list[int]) -> dict[str, obje
         "why": None if run.choice is None else run.choice.why,
         **({"divided": run.divided, "sketched": sketched} if several else {}),
         "scoring": _scoring_document(scoring, several),
+        "calibrates": _calibrates(run),
         "kinds": _kinds(run, scoring),
         "rows": run.split.counts,
     }
+
+
+def _calibrates(run: Run) -> str:
+    """Name the entry that calibrates; beside a scheme the maps of the leaves may do nothing."""
+    if run.classes:
+        return CLASS_MAPS
+    return LEAF_MAPS if run.choice is None else SCHEME
+
+
+def _columns(run: Run) -> pd.DataFrame:
+    scheme = () if run.choice is None else run.choice.scheme.features
+    features = {each.name: each for each in (*run.partition.features, *scheme)}
+    return count_columns(features.values(), run.table.frame, run.split.test)
 
 
 def _scoring_document(scoring: Scoring, several: bool) -> dict[str, object]:
@@ -304,6 +356,9 @@ def open_artifact(data: bytes, directory: Path, key: bytes | None = None) -> Art
             findings=_findings(metrics),
             table_digest=manifest.fields("digests").text("table"),
             settings=metrics.content("settings") if "settings" in metrics else {},
+            roles=_roles(manifest.fields("roles")),
+            columns=read_columns(archive),
+            ancestry=read_ancestry(manifest),
         )
         if isinstance(artifact.calibrator, LeafCalibrator):
             return _with_scheme(artifact, artifact.calibrator, manifest, metrics, archive)
@@ -359,9 +414,10 @@ def _with_scheme(
 def _cells(manifest: Fields, archive: zipfile.ZipFile, partition: Partition) -> SavedCells | None:
     """Read what is saved of the rows; older versions saved less than the pages need."""
     entries = archive.namelist()
-    if _is_first_format(manifest) or (SCHEME in entries and JOINT not in entries):
+    if _format(manifest) == 1 or (SCHEME in entries and JOINT not in entries):
         return None
-    cells = read_saved_cells(archive, partition, joint=SCHEME in entries)
+    maps = LEAF_MAPS if _format(manifest) >= ONE_FILE else MAPS
+    cells = read_saved_cells(archive, partition, maps=maps, joint=SCHEME in entries)
     require_both_labels(cells, "calibration", "test")
     roles = manifest.fields("roles")
     return replace(cells, group=None if roles.is_null("group") else roles.text("group"))
@@ -371,7 +427,7 @@ def _with_classes(
     artifact: Artifact, manifest: Fields, metrics: Fields, archive: zipfile.ZipFile
 ) -> Artifact:
     """Add what is saved of the rows of several classes; the first format held nothing of them."""
-    if _is_first_format(manifest):
+    if _format(manifest) == 1:
         return artifact
     classes, choice, divided = artifact.classes, artifact.choice, manifest.flag("divided")
     sketched = manifest.integers("sketched", 0, len(classes) - 1)
@@ -389,8 +445,18 @@ def _with_classes(
     )
 
 
-def _is_first_format(manifest: Fields) -> bool:
-    return manifest.integer("format", 0, 2**31) == 1
+def _format(manifest: Fields) -> int:
+    return manifest.integer("format", 0, 2**31)
+
+
+def _roles(roles: Fields) -> Roles:
+    """Read the columns that new rows may have, too."""
+
+    def named(role: str) -> str | None:
+        return None if roles.is_null(role) else roles.text(role)
+
+    found = Roles(roles.text("label"), named("positive"))
+    return replace(found, weight=named("weight"), group=named("group"))
 
 
 def _findings(metrics: Fields) -> tuple[Finding, ...]:
@@ -486,9 +552,7 @@ def new_row_notes(artifact: Artifact, frame: pd.DataFrame, scored: pd.DataFrame)
             "finite score, and so no probability: the score, or a value that the model reads, is "
             "missing or infinite."
         )
-    scheme = artifact.scheme
-    features = artifact.partition.features if scheme is None else scheme.features
-    for feature in {each.name: each for each in features}.values():
+    for feature in artifact.features:
         if feature.kind == "category" and feature.name in frame:
             notes += _unknown_categories(feature, frame[feature.name])
     return notes

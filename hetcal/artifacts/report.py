@@ -64,9 +64,13 @@ def result_json(run: Run, given: Mapping[str, str] = NOTHING, *, timed: bool = T
         "label": {"column": run.table.roles.label, "positive": run.table.roles.positive},
         **({} if by_class is None else {"classes": list(run.classes)}),
         **compared,
-        "lift": lift if by_class is not None else {name: lift[name] for name in LIFT},
+        "lift": lift if by_class is not None else lift_document(evaluation),
         **network_document(evaluation),
-        **({"measures": _measures(run)} if by_class is None else _by_class(by_class)),
+        **(
+            {"measures": measures_document(run.measures)}
+            if by_class is None
+            else _by_class(by_class)
+        ),
         "verdict": run.verdict,
         "scheme": _scheme(run),
         "ladder": (run.ladder if timed else run.ladder.drop(columns="seconds")).to_dict("records"),
@@ -89,9 +93,15 @@ def result_json(run: Run, given: Mapping[str, str] = NOTHING, *, timed: bool = T
     return to_json(document)
 
 
-def _measures(run: Run) -> dict[str, object]:
+def lift_document(evaluation: Evaluation) -> dict[str, float]:
+    """Return what is written of the lift of two classes."""
+    lift = asdict(evaluation.lift)
+    return {name: lift[name] for name in LIFT}
+
+
+def measures_document(measures: pd.DataFrame) -> dict[str, object]:
     """Return every measure before and after, with its interval where it has one."""
-    found = run.measures.to_dict("index")
+    found = measures.to_dict("index")
     return {
         str(name): {
             what: {"value": each[what], "low": each[f"{what}_low"], "high": each[f"{what}_high"]}
@@ -306,8 +316,16 @@ def _class_leaves(run: Run) -> list[dict[str, object]]:
 
 
 def _leaves(run: Run) -> list[dict[str, object]]:
-    table, applied = run.table, run.applied
-    counts = leaf_table(run.partition, run.leaf, table.y, run.split, table.weight).set_index("leaf")
+    table = run.table
+    counts = leaf_table(run.partition, run.leaf, table.y, run.split, table.weight)
+    return leaf_documents(counts, run.leaf_maps, applied=run.applied)
+
+
+def leaf_documents(
+    counts: pd.DataFrame, maps: LeafCalibrator, *, applied: bool
+) -> list[dict[str, object]]:
+    """Return what is written of the leaves of two classes; `counts` are those of `leaf_table`."""
+    counts = counts.set_index("leaf")
     return [
         {
             "id": each.leaf,
@@ -321,7 +339,7 @@ def _leaves(run: Run) -> list[dict[str, object]]:
             "applied": applied,
             "fallback": each.fallback,
         }
-        for each in run.leaf_maps.maps_
+        for each in maps.maps_
     ]
 
 

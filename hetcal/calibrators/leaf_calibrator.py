@@ -32,7 +32,7 @@ from hetcal.errors import CalibrationError
 from hetcal.strict_json import Fields, JsonError, parse_object
 
 KIND = "hetcal calibrators"
-FORMAT = 3  # format 1 had linear maps only, format 2 no levels
+FORMAT = 4  # format 1 had linear maps only, format 2 no levels, format 3 only what is applied
 BLOCK = 1 << 14  # rows at a time, so that they stay in the cache
 FEW = "few of the rarer class"
 FALLBACKS = ("one class", "constant scores", "separated", "not converged", "slope not positive")
@@ -144,9 +144,10 @@ def _read_strength(fields: Fields, key: str) -> float:
     return math.inf if fields.is_null(key) else fields.number(key, 0.0, math.inf)
 
 
-def _read_map(fields: Fields, form: int) -> LeafMap:
+def _read_map(fields: Fields, form: int) -> tuple[LeafMap, LeafMap]:
+    """Read the map that is applied, and that of the leaf whatever its number of rows."""
     numbers = ("slope", "intercept", "slope_se", "intercept_se")
-    shapes = numbers if form == 1 else ("shape",) if form == 2 else ("shape", "level")
+    shapes = {1: numbers, 2: ("shape",), 3: ("shape", "level")}.get(form, ("shape", "level", "own"))
     fields.only("leaf", "rows", "positives", "fallback", *shapes)
     fallback = None if fields.is_null("fallback") else fields.text("fallback")
     if fallback is not None and fallback not in KNOWN:
@@ -155,7 +156,10 @@ def _read_map(fields: Fields, form: int) -> LeafMap:
     shape = read_affine(fields) if form == 1 else read_shape(fields.fields("shape"))
     known = "level" in shapes and not fields.is_null("level")
     level = read_shape(fields.fields("level")) if known else None
-    return LeafMap(leaf, shape, rows, fields.integer("positives", 0, rows), fallback, level)
+    used = LeafMap(leaf, shape, rows, fields.integer("positives", 0, rows), fallback, level)
+    if "own" not in shapes or fields.is_null("own"):
+        return used, used
+    return used, replace(used, shape=read_shape(fields.fields("own")), fallback=None)
 
 
 def broken_maps(problem: str) -> CalibrationError:
@@ -326,7 +330,7 @@ class LeafCalibrator(BaseEstimator):
         """Return the calibrator that `fit` would give with another `min_rows`.
 
         The maps are not fitted again: only whether a leaf uses its own may change. A
-        calibrator that was read back has only the maps that it used.
+        calibrator that was read back from a format before 4 has only the maps that it used.
         """
         check_is_fitted(self, "trusted_")
         other = copy(self)
@@ -405,6 +409,7 @@ class LeafCalibrator(BaseEstimator):
     def to_json(self) -> str:
         """Return the maps as JSON text; null is infinite strength."""
         check_is_fitted(self, "maps_")
+        pairs = zip((self.pooled_, *self.maps_), (self.pooled_, *self.trusted_), strict=True)
         content = {
             "kind": KIND,
             "format": FORMAT,
@@ -420,8 +425,9 @@ class LeafCalibrator(BaseEstimator):
                     "fallback": each.fallback,
                     "shape": shape_document(each.shape),
                     "level": None if each.level is None else shape_document(each.level),
+                    "own": None if own.shape == each.shape else shape_document(own.shape),
                 }
-                for each in (self.pooled_, *self.maps_)
+                for each, own in pairs
             ],
         }
         return json.dumps(content, indent=1, allow_nan=False)
@@ -438,14 +444,14 @@ class LeafCalibrator(BaseEstimator):
                 raise broken_maps(f"it is not of the kind {KIND!r}")
             form = fields.integer("format", 1, FORMAT)
             calibrator = cls._read_settings(fields, old=form == 1)
-            maps = tuple(_read_map(each, form) for each in fields.objects("maps"))
+            pairs = [_read_map(each, form) for each in fields.objects("maps")]
         except JsonError as problem:
             raise broken_maps(str(problem)) from problem
-        ids = [each.leaf for each in maps]
+        ids = [each.leaf for each, _ in pairs]
         if ids[:1] != [0] or len({*ids[1:]}) < len(ids) - 1 or len(ids) > MAX_LEAVES + 1:
             raise broken_maps("its leaves are not numbered as they should be")
-        calibrator.pooled_, calibrator.maps_ = maps[0], maps[1:]
-        calibrator.trusted_ = calibrator.maps_
+        calibrator.pooled_, calibrator.maps_ = pairs[0][0], tuple(used for used, _ in pairs[1:])
+        calibrator.trusted_ = tuple(own for _, own in pairs[1:])
         return calibrator
 
     @classmethod

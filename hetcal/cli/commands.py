@@ -259,10 +259,8 @@ def score_command(options: argparse.Namespace) -> None:
     from hetcal.artifacts.artifact import (
         READ_SHARE,
         new_row_notes,
-        open_artifact,
         score_with_artifact,
         scored_rows_in_words,
-        with_arrays,
     )
     from hetcal.artifacts.report import table_bytes, with_columns
 
@@ -270,20 +268,66 @@ def score_command(options: argparse.Namespace) -> None:
     require_artifact(options.artifact)
     key = key_of(options.key)
     with tempfile.TemporaryDirectory() as directory, progress_line(sys.stderr) as told:
-        artifact = open_artifact(options.artifact.read_bytes(), Path(directory), key)
-        options.unpacked = Path(directory)
         reading, scoring = between(told, 0.0, READ_SHARE), between(told, READ_SHARE, 1.0)
-        source = read_table(options, artifact.kinds, reading)
+        data = options.artifact.read_bytes()
+        artifact, source, notes = _new_rows(options, data, Path(directory), key, reading)
         require_carried(options, source.frame)
-        model = artifact.scoring.model if isinstance(artifact.scoring, ModelScoring) else None
-        _refuse_useless("array", options.array and not model, "the scores come from columns")
-        arrays = {} if model is None else _opened_arrays(options, model, source.frame)
-        artifact, about_arrays = with_arrays(artifact, arrays, len(source.frame))
         scored = score_with_artifact(artifact, source.frame, source.digest, scoring)
     written = with_columns(scored, carried_columns(options, source.frame))
     write_file(options.out, table_bytes(written, options.out.name))
-    say_notes((*source.notes, *about_arrays, *new_row_notes(artifact, source.frame, scored)))
+    say_notes((*notes, *new_row_notes(artifact, source.frame, scored)))
     say(f"{scored_rows_in_words(scored)} scored: {options.out}")
+
+
+def _new_rows(
+    options: argparse.Namespace,
+    data: bytes,
+    directory: Path,
+    key: bytes | None,
+    reading: Progress,
+) -> tuple["Artifact", Source, list[str]]:
+    """Open an artifact and the table of new rows, with its arrays; also return notes."""
+    from hetcal.artifacts.artifact import open_artifact, with_arrays
+
+    artifact = open_artifact(data, directory, key)
+    options.unpacked = directory
+    source = read_table(options, artifact.kinds, reading)
+    model = artifact.scoring.model if isinstance(artifact.scoring, ModelScoring) else None
+    _refuse_useless("array", options.array and not model, "the scores come from columns")
+    arrays = {} if model is None else _opened_arrays(options, model, source.frame)
+    artifact, about_arrays = with_arrays(artifact, arrays, len(source.frame))
+    return artifact, source, [*source.notes, *about_arrays]
+
+
+def check_command(options: argparse.Namespace) -> int:
+    """Check an artifact on newer rows; return 1 if something speaks against it."""
+    from hetcal.artifacts.artifact import READ_SHARE
+    from hetcal.watch.check import Gate, check_json, check_lines, check_new_rows
+    from hetcal.watch.refit import refit_maps
+    from hetcal.watch.rows import read_new_rows, reference_of
+
+    require_artifact(options.artifact)
+    require_file(options.refit)
+    key, gate = key_of(options.key), Gate(options.min_lift, options.max_calibration_error)
+    with tempfile.TemporaryDirectory() as directory, progress_line(sys.stderr) as told:
+        data, reading = options.artifact.read_bytes(), between(told, 0.0, READ_SHARE)
+        artifact, source, notes = _new_rows(options, data, Path(directory), key, reading)
+        reference, scoring = reference_of(artifact), between(told, READ_SHARE, 1.0)
+        new = read_new_rows(artifact, source.frame, source.digest, scoring)
+        checked = check_new_rows(artifact, reference, new, gate)
+        wanted = options.refit is not None and checked.action in ("refit", "begin again")
+        refitted = refit_maps(data, artifact, new, key=key) if wanted else None
+    say_notes((*notes, *checked.notes))
+    if options.json:
+        sys.stdout.write(check_json(checked, Path(options.table).name))
+    else:
+        say("\n".join(check_lines(checked)))
+    if refitted is not None:
+        write_file(options.refit, refitted.content)
+        say_notes([f"{refitted.words} Written to {options.refit}."])
+    elif options.refit is not None:
+        say_notes([f"Nothing was written to {options.refit}: nothing is known to be wrong."])
+    return 0 if checked.passed else 1
 
 
 def export_command(options: argparse.Namespace) -> None:
@@ -489,9 +533,10 @@ def require_file(out: Path | None) -> None:
         )
 
 
-COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
+COMMANDS: dict[str, Callable[[argparse.Namespace], int | None]] = {
     "run": run_command,
     "score": score_command,
+    "check": check_command,
     "export": export_command,
     "compare": compare_command,
     "runs": runs_command,

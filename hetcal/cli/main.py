@@ -14,7 +14,7 @@ STOPPED = 130  # what shells give after Ctrl+C
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; bad input ends with exit code 2 and one message."""
+    """Run one command; bad input ends with exit code 2 and one message, a failed check with 1."""
     if arguments is None:
         # One that is told to end leaves no folders behind, either.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parse_options(None if arguments is None else list(arguments))
         from hetcal.cli.commands import COMMANDS  # what takes time to load waits until here
 
-        COMMANDS[options.command](options)
+        return COMMANDS[options.command](options) or 0
     except HetcalError as error:
         say(f"hetcal: {error}", sys.stderr)
         return BAD_INPUT
@@ -32,7 +32,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say("hetcal: stopped.", sys.stderr)
         return STOPPED
-    return 0
 
 
 def refusal(error: OSError | MemoryError) -> HetcalError:

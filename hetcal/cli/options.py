@@ -503,6 +503,52 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Example: hetcal score results/artifact.zip new.csv --out scored.parquet"
 
 
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("input").add_argument
+    add("artifact", type=Path, metavar="ARTIFACT", help="artifact.zip that `run` wrote")
+    add(
+        "table",
+        type=Path,
+        metavar="TABLE",
+        help="newer rows: CSV, TSV or Parquet file, or a folder of them; with the column of labels "
+        "of the run, or without it",
+    )
+    _add_array(add, "arrays of the newer rows, where the run had some")
+    _add_images(add)
+    _add_embeddings(add)
+    _add_key(add)
+    _add_reading(parser)
+    add = parser.add_argument_group("gate", "Example: --min-lift 0.002").add_argument
+    add(
+        "--min-lift",
+        type=_finite,
+        metavar="X",
+        help="fail if the lift in AUC on these rows is lower; default: if it is significantly "
+        "below 0",
+    )
+    add(
+        "--max-calibration-error",
+        type=_finite,
+        metavar="X",
+        help="fail if the calibration error of these rows (without the bias of sampling noise) is "
+        "higher; default: do not ask",
+    )
+    add = parser.add_argument_group("output", "Example: --refit refitted.zip").add_argument
+    add("--json", action="store_true", help="write what was found as JSON; default: as text")
+    add(
+        "--refit",
+        type=Path,
+        metavar="FILE.zip",
+        help="where the check fails, write a new artifact whose maps are fitted again on half of "
+        "the labelled rows and judged on the others; with --key it is signed; default: do not",
+    )
+    parser.epilog = (
+        "Example: hetcal check results/artifact.zip newer.csv --min-lift 0.002. The exit code is "
+        "0 if all is well, 1 if the check fails, 2 for bad input. Newer rows are compared with the "
+        "test rows of the run; all tests together raise a false alarm in at most 5 % of checks."
+    )
+
+
 def _add_export(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("input").add_argument
     add("artifact", type=Path, metavar="ARTIFACT", help="artifact.zip that `run` wrote")
@@ -710,6 +756,16 @@ def _fractions(text: str) -> tuple[float, ...]:
         raise argparse.ArgumentTypeError(message) from None
 
 
+def _finite(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = float("nan")
+    if not abs(found) < float("inf"):
+        raise argparse.ArgumentTypeError(f"a number is needed, not {text!r}")
+    return found
+
+
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise argparse.ArgumentTypeError(f"a whole number of at least 1 is needed, not {text!r}")
@@ -740,6 +796,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 COMMANDS: tuple[tuple[str, Callable[[Parser], None], str], ...] = (
     ("run", _add_run, "Calibrate a table leaf by leaf, and write results and artifact."),
     ("score", _add_score, "Score the rows of a new table with a saved artifact."),
+    ("check", _add_check, "Check an artifact on newer rows: does it still hold, have they moved?"),
     ("export", _add_export, "Write a calibrated model for other systems, and check it."),
     ("compare", _add_compare, "Lay finished runs side by side, with paired tests."),
     ("runs", _add_runs, "List, show or delete the runs that are kept."),

@@ -79,7 +79,6 @@ def maps_cut(data):
         (lambda data: repacked(data, metrics=b"[]"), "is not an object"),
         (lambda data: repacked(data, calibrators=b"{}"), "calibrat"),
         (maps_cut, "its maps are not those of its leaves"),
-        (lambda data: repacked(data, maps=None), "not a zip with the right entries"),
         (lambda data: repacked(data, test=None), "not a zip with the right entries"),
         (lambda data: repacked(data, test=b"{}\n"), "sketch cannot be used"),
         (lambda data: sketch_with(data, leaves=[{"id": 1}]), "sketch cannot be used"),

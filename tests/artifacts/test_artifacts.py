@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hetcal.artifacts.artifact import artifact_bytes, open_artifact, score_with_artifact
+from hetcal.artifacts.artifact import FORMAT, artifact_bytes, open_artifact, score_with_artifact
 from hetcal.artifacts.report import scored_table, scored_test_rows
 from hetcal.data.scores import scores_from_column, scores_from_columns
 from hetcal.data.table import Roles, make_table
@@ -76,10 +76,11 @@ def test_the_manifest_names_format_versions_digests_and_settings(of_two):
     done, scoring = of_two
     names, manifest = entries(artifact_bytes(done, scoring))
     assert names == [
-        *("manifest.json", "partition.json", "calibrators.json", "metrics.json", "maps.json"),
-        *("train.sketch", "calibration.sketch", "test.sketch", "digests.json"),
+        *("manifest.json", "FORMAT.md", "partition.json", "calibrators.json", "metrics.json"),
+        *("columns.json", "train.sketch", "calibration.sketch", "test.sketch", "digests.json"),
     ]
-    assert manifest["format"] == 3
+    assert manifest["calibrates"] == "calibrators.json"
+    assert manifest["format"] == FORMAT
     assert manifest["libraries"]["numpy"] == np.__version__
     assert manifest["digests"] == {"table": done.table.digest, "model": None}
     assert manifest["settings"]["max_depth"] == 2
@@ -91,11 +92,12 @@ def test_the_manifest_of_three_classes_names_them_and_their_columns(of_three):
     names, manifest = entries(artifact_bytes(done, scoring))
     saved = "maps.json", "train.sketch", "calibration.sketch", "test.sketch", "joint.sketch"
     assert names == [
-        *("manifest.json", "partition.json", "class_calibrators.json", "metrics.json"),
+        *("manifest.json", "FORMAT.md", "partition.json", "class_calibrators.json"),
+        *("metrics.json", "columns.json"),
         *(f"class_{i}/{name}" for i in range(3) for name in (*saved, "evaluation.json")),
         "digests.json",
     ]
-    assert (manifest["kind"], manifest["format"]) == ("classes", 3)
+    assert (manifest["kind"], manifest["format"]) == ("classes", FORMAT)
     assert manifest["classes"] == ["ant", "bee", "cow"]
     assert manifest["settings"]["calibrator"] == "dirichlet"
     assert manifest["scoring"] == {"columns": list(COLUMNS), "kind": "probability"}

@@ -1,4 +1,4 @@
-"""Artifacts that earlier versions wrote, one of each format, open as they did.
+"""Artifacts that earlier versions wrote, some of each format, open as they did.
 
 `saved_artifacts` beside this file holds them as those versions wrote them, rows to score, and
 the rows as those versions scored them.
@@ -18,9 +18,9 @@ from hetcal.errors import ArtifactError
 
 DATA = Path(__file__).parent / "saved_artifacts"
 WITHOUT_ROWS = ("two_classes_format_1", "three_classes_format_1")
-EXPLORED = (
-    *("two_classes_format_2", "two_classes_format_2_chosen"),
-    *("three_classes_format_2", "three_classes_format_2_chosen"),
+TWO, THREE = (
+    [f"{name}_format_{number}{more}" for number in (2, 3, 4) for more in ("", "_chosen")]
+    for name in ("two_classes", "three_classes")
 )
 
 
@@ -33,7 +33,7 @@ def written(name, entry):
         return json.loads(archive.read(entry))
 
 
-@pytest.mark.parametrize("name", [*WITHOUT_ROWS, *EXPLORED])
+@pytest.mark.parametrize("name", [*WITHOUT_ROWS, *TWO, *THREE])
 def test_an_old_artifact_scores_rows_to_the_same_numbers(name, tmp_path):
     artifact = opened(name, tmp_path)
     rows = read_file(DATA / f"{name.split('_format')[0]}_rows.csv", kinds=artifact.kinds)
@@ -51,7 +51,7 @@ def test_the_first_formats_hold_no_run_to_explore(name, tmp_path):
         saved_run(artifact, 50)
 
 
-@pytest.mark.parametrize("name", ["two_classes_format_2", "two_classes_format_2_chosen"])
+@pytest.mark.parametrize("name", TWO)
 def test_an_old_run_on_two_classes_can_be_explored(name, tmp_path):
     run, metrics = saved_run(opened(name, tmp_path), 50), written(name, "metrics.json")
     assert run.evaluation.rows == metrics["rows"]["test"]
@@ -63,7 +63,7 @@ def test_an_old_run_on_two_classes_can_be_explored(name, tmp_path):
     assert (None if run.choice is None else run.choice.chosen) == chosen
 
 
-@pytest.mark.parametrize("name", ["three_classes_format_2", "three_classes_format_2_chosen"])
+@pytest.mark.parametrize("name", THREE)
 def test_an_old_run_on_three_classes_can_be_explored(name, tmp_path):
     run, metrics = saved_run(opened(name, tmp_path), 50), written(name, "metrics.json")
     found = run.evaluation

@@ -5,7 +5,7 @@ import pytest
 from hetcal.cli.main import main
 from hetcal.version import __version__
 
-COMMANDS = ("run", "score", "export", "compare", "runs", "demo", "speed", "benchmark")
+COMMANDS = ("run", "score", "check", "export", "compare", "runs", "demo", "speed", "benchmark")
 
 
 def help_of(capsys, *words):
