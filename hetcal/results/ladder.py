@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from hetcal.choices import plain_name
+from hetcal.choices import EXPORTS, MANY_TREES, RUNGS, plain_name
 from hetcal.data.columns import counted
 from hetcal.schemes.cross_fitting import Gain
 
@@ -24,7 +24,7 @@ def ladder_table(candidates: pd.DataFrame, measure: str = "AUC") -> pd.DataFrame
     DataFrame
         `rung`, `what it does`, `kind`, the measure, `lift`, `interval` (95 %, of the lift), the
         measure `without the network`, `network adds`, `interval of that`, `log-loss`, `numbers`
-        (that decide), `seconds`, `rows`, `exports` (files that hold the whole scheme), `in use`.
+        (that decide), `seconds`, `rows`, `exports` (formats that hold the whole scheme), `in use`.
     """
     before = candidates["auc"] - candidates["lift"]
     return pd.DataFrame(
@@ -49,13 +49,17 @@ def ladder_table(candidates: pd.DataFrame, measure: str = "AUC") -> pd.DataFrame
 
 
 def exports_of(name: str) -> str:
-    """Name the files that hold the whole scheme: only one tree can be used without hetcal's zip.
+    """Name the formats that hold the whole scheme, beside the artifact, which holds any.
 
-    >>> exports_of("shrunken tree"), exports_of("forest")
-    ('artifact, partition', 'artifact')
+    >>> exports_of("shrunken tree"), exports_of("forest"), exports_of("tree vector")
+    ('python, sql, keras, savedmodel', 'python', '–')
     """
-    one_tree = name.startswith("tree") or name in ("shrunken tree", "auc-gain", "instability")
-    return "artifact, partition" if one_tree else "artifact"
+    if name not in RUNGS:  # maps of more than two classes
+        return "–"
+    left_out = set() if name == "additive" else {"scorecard"}
+    if name in MANY_TREES:
+        left_out = {*EXPORTS} - {"python"}
+    return ", ".join(each for each in EXPORTS if each not in left_out)
 
 
 def price_in_words(candidates: pd.DataFrame, more: Gain | None = None, measure: str = "AUC") -> str:

@@ -356,8 +356,9 @@ def other_kinds(ladder: pd.DataFrame, evaluation: Evaluation, kind: Kind) -> lis
             reached += f" would reach about {before + best['lift']:.4f}"
         price = float(own - best["lift"])
         if each == "second model":
-            useless = not best["adds_low"] > 0 and outcome(evaluation) != "columns"
-            advice = ": consider replacing it." if useless else "."
+            useless = best["low"] > 0 and not best["adds_low"] > 0
+            said_already = outcome(evaluation) == "columns"
+            advice = ": consider replacing it." if useless and not said_already else "."
             alone = f"about {before + best['without']:.4f} without your model"
             joined = ", and" if best["low"] > 0 else " reaches"
             interval = f"({best['adds_low']:+.4f} to {best['adds_high']:+.4f})"

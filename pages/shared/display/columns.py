@@ -300,9 +300,9 @@ def ladder_columns(measure: str) -> Columns:
         "seconds": _number("seconds", width=64, format="%.1f", help="To grow and to cross-fit it"),
         "exports": _text(
             "exports",
-            width=80,
-            help="Every scheme has the artifact and the scored table; only one tree is also "
-            "wholly in partition.json",
+            width=190,
+            help="Formats of the Export page that hold the whole scheme; the artifact and the "
+            "scored table hold any",
         ),
         "kind": _text("kind", help=DEFINITIONS["Kinds of schemes"]),
         "what it does": _text("what it does", width=300),
