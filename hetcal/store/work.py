@@ -164,7 +164,7 @@ class KeptParts:
 
     def __call__(self, name: str, find: Callable[[], Found]) -> Found:
         """Return what was found under this name before, or find and keep it."""
-        found: Found | None = self.run.result(f"{self._kind}-{name}")
+        found: Found | None = self.run.result(f"part-{self.key}-{name}")
         if found is None:
             found = find()
             self.keep(name, found)
@@ -173,16 +173,12 @@ class KeptParts:
     def keep(self, name: str, found: Any) -> None:
         """Keep what was found, unless the run was deleted meanwhile."""
         if self.run.folder.exists():
-            self.run.keep_result(f"{self._kind}-{name}", found)
+            self.run.keep_result(f"part-{self.key}-{name}", found)
 
     def forget(self) -> None:
-        """Delete the parts of work that has ended."""
-        for each in self.run.kept_results(self._kind):
+        """Delete the parts of work that has ended, and of what was cancelled before it."""
+        for each in self.run.kept_results("part"):
             self.run.forget_result(each)
-
-    @property
-    def _kind(self) -> str:
-        return f"part-{self.key}"
 
 
 def kept_in_parts(run: StoredRun, key: str, function: Callable[..., Any], *given: Any) -> Call:

@@ -20,6 +20,7 @@ from pages.shared.state import current_run, is_local
 
 SOON = 0.8  # seconds that a page waits for new work before it shows how far that is
 REST = 20.0  # seconds after which the next process is made ready: until then somebody waits
+AHEAD = "ahead"  # the kind of a choice that begins before the scores are there
 TRAINING = "training"  # the key of the one training of a run; each replaces the one before
 
 
@@ -109,10 +110,7 @@ def ask(
     if job is None or (job.state == "done" and not run.has_result(key)):
         if key != TRAINING:
             _heed_late_cancel(run)
-        for each in jobs().of(run.id):
-            # What the settings no longer ask for is not waited for.
-            if each.key == whole or (each.open and _kind(each.key) == _kind(whole)):
-                forget(each.key)
+        _end_before(run, whole)
         job = jobs().ask(whole, name, run.id, work(run), _session())
         if meanwhile is not None:
             meanwhile(job)
@@ -123,9 +121,19 @@ def ask(
 def begin_ahead(key: str, name: str, work: Callable[[StoredRun], Work]) -> None:
     """Begin work before all that it depends on is there, unless the user has cancelled it."""
     run = current_run()
-    begun = jobs().find(f"{run.id} {key}")
+    whole = f"{run.id} {key}"
+    begun = jobs().find(whole)
     if begun is None or not (begun.open or begun.cancelled):
-        jobs().ask(f"{run.id} {key}", name, run.id, work(run), _session())
+        _end_before(run, whole)
+        jobs().ask(whole, name, run.id, work(run), _session())
+
+
+def _end_before(run: StoredRun, key: str) -> None:
+    """End what the settings no longer ask for; another tab may show the run with other ones."""
+    for each in jobs().of(run.id):
+        replaced = each.open and each.user == _session() and _kind(each.key) == _kind(key)
+        if each.key == key or replaced:
+            forget(each.key)
 
 
 def find_verdict_beside(run: StoredRun) -> None:
@@ -194,7 +202,8 @@ def _is_training(job: Job) -> bool:
 
 
 def _kind(key: str) -> str:
-    return key.split()[-1].split("-")[0]
+    kind = key.split()[-1].split("-")[0]
+    return "scheme" if kind == AHEAD else kind
 
 
 def open_jobs() -> list[Job]:

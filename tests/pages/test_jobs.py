@@ -351,6 +351,33 @@ def test_two_tabs_on_one_run_ask_once(segments, held, become):
     assert metrics(go(first, "pages/results.py")) == metrics(second)
 
 
+def test_two_tabs_that_show_different_schemes_do_not_end_each_others_work(segments, held, become):
+    become("first")
+    first = with_choice(segments, held)
+    become("second")
+    second = calm(open_page("pages/results.py", run=the_run(first).id, scheme="forest"))
+    become("first")
+    first = calm(first.run())
+    become("second")
+    second = calm(second.run())
+    held.go_on.set()
+    calm(wait_for_jobs(second))
+    become("first")
+    calm(wait_for_jobs(first))
+    assert [each[0].partition for each in held.calls] == ["auto", "forest"]
+
+
+def test_other_settings_end_a_choice_that_waits_for_scores(segments, ahead, scoring):
+    app = with_scoring(segments, scoring, "Scoring the rows", "Choosing a scheme")
+    app = calm(go(app, "pages/partition.py"))
+    app = calm(app.number_input(key="setting_pairs").set_value(3).run())
+    assert listed(calm(app.run())) == ["Scoring the rows", "Choosing a scheme"]
+    ahead.go_on.set()
+    end(scoring, app)
+    assert "AUC after" in metrics(calm(go(wait_for_jobs(app), "pages/results.py")))
+    assert [each[0].pairs for each in ahead.calls] == [3]
+
+
 def test_two_runs_do_not_share_what_they_find(segments, held, become):
     become("first")
     first = with_choice(segments, held)

@@ -3,9 +3,11 @@
 import math
 import mimetypes
 from collections.abc import Callable
+from copy import copy
 from functools import partial
-from threading import Thread
+from threading import Thread, Timer
 from typing import Any
+from uuid import uuid4
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -21,6 +23,7 @@ from pages.shared.display.messages import plain, unbroken
 from pages.shared.links import run_again
 from pages.shared.state import ALL_ROWS, choice, kept, update, workspace
 
+FETCHED = 60.0  # seconds in which the browser fetches a file that a click has made
 DASH = "–"
 """Written for a number that is not defined."""
 
@@ -197,20 +200,26 @@ def downloads(
 
 
 def _held(make: Callable[[], bytes | str], name: str, kind: str) -> Callable[[], bytes]:
-    """Make a file that the server holds until its page is drawn again.
+    """Make a file that the server holds until the browser has fetched it.
 
     Streamlit drops a file that was made by a click as soon as two pages were drawn, of whomever,
-    which may be before the browser has asked for it. One that a page shows it holds.
+    which may be before the browser has asked for it. One that a session shows it holds until that
+    is drawn again; so what is held is shown by a session of its own, which nobody draws.
     """
     session = get_script_run_ctx()
 
     def made() -> bytes:
         content = make()
         content = content.encode() if isinstance(content, str) else content
-        hold = partial(get_instance().media_file_mgr.add, content, kind, f"held {name}", name, True)
-        holding = add_script_run_ctx(Thread(target=hold), session)
+        files, apart = get_instance().media_file_mgr, copy(session)
+        apart.session_id = f"held {uuid4()}"
+        hold = partial(files.add, content, kind, name, name, True)
+        holding = add_script_run_ctx(Thread(target=hold), apart)
         holding.start()
         holding.join()
+        later = Timer(FETCHED, files.clear_session_refs, [apart.session_id])
+        later.daemon = True
+        later.start()
         return content
 
     return made

@@ -70,7 +70,7 @@ from hetcal.store.work import (
 )
 from hetcal.store.workspace import EMBEDDINGS
 from pages.shared.flow.cache import cached
-from pages.shared.jobs import begin_ahead, found_beside
+from pages.shared.jobs import AHEAD, begin_ahead, found_beside
 from pages.shared.state import TableFile
 
 # What takes less than about half a second is done at once; more is done beside the pages.
@@ -232,7 +232,7 @@ def ahead_key(table: Table, rows_digest: str, scoring: Scoring, settings: Settin
     """Return the key of a choice that begins before the scores of a model are there."""
     if not isinstance(scoring, ModelScoring):
         return ""
-    return key_of("ahead", table.digest, scores_key(rows_digest, scoring), trial(settings))
+    return key_of(AHEAD, table.digest, scores_key(rows_digest, scoring), trial(settings))
 
 
 def choose_ahead(scoring: Job, key: str, scored: str, table: Table, settings: Settings) -> None:
