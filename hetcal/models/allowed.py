@@ -31,6 +31,8 @@ _LAYERS = """
     RandomTranslation RandomZoom Solarization MelSpectrogram STFTSpectrogram
 """
 
+_OF_APPLICATIONS = "LayerScale CustomScaleLayer"  # of ConvNeXt and Inception-ResNet
+
 _OPERATIONS = """
     Abs Absolute AdaptiveAveragePool AdaptiveMaxPool Add AffineTransform All AllClose Amax Amin
     Angle Any Append Arange Arccos Arccosh Arcsin Arcsinh Arctan Arctan2 Arctanh Argmax Argmin
@@ -104,7 +106,7 @@ ACTIVATIONS = frozenset(_ACTIVATIONS.split())
 PLAIN_VALUES = frozenset(_PLAIN_VALUES.split())
 MODELS = frozenset({"Functional", "Sequential", "Model"})
 
-PARTS = frozenset((*_LAYERS.split(), *_OPERATIONS.split(), *MODELS))
+PARTS = frozenset((*_LAYERS.split(), *_OF_APPLICATIONS.split(), *_OPERATIONS.split(), *MODELS))
 """Layers, operations and models: what Keras builds a model of."""
 
 _SMALL_PART_MODULES = """
@@ -119,6 +121,7 @@ _NAMESPACES = tuple(
     (modules.split(), frozenset(names.split()))
     for modules, names in (
         ("keras.layers keras.src.layers.", _LAYERS),
+        ("keras.src.applications.", _OF_APPLICATIONS),
         ("keras.ops keras.src.ops.", _OPERATIONS),
         ("keras keras.models keras.src.models. keras.src.engine.", " ".join(MODELS)),
         (_SMALL_PART_MODULES, _SMALL_PARTS),

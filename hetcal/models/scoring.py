@@ -359,7 +359,7 @@ def _limits(model: ModelFile, directory: Path, rows: int, units: int) -> Limits:
     return Limits(
         seconds=usual.seconds + rows // _SLOWEST + data // _SLOWEST_BYTES,
         memory=usual.memory + 3 * weights + 4 * data + 4 * units * rows,
-        file_bytes=max(usual.file_bytes, weights, 4 * units * rows),
+        file_bytes=max(usual.file_bytes, 2 * weights, 4 * units * rows),  # it may write it again
     )
 
 

@@ -37,6 +37,7 @@ SECONDS = 10
 CHANGES = (1, 1, 1, 2, 3, 8)
 BLOCK = 64  # bytes that are taken out, put in or copied at most
 VALUES = (0, 1, 0x7F, 0x80, 0xFE, 0xFF, 0x22, 0x2C, 0x30, 0x0A, 0x5B, 0x7B)
+OLDER = Path(__file__).parents[1] / "models/honest/keras_2/2.15.0/functions.keras"
 
 
 class TooSlow(BaseException):
@@ -103,6 +104,7 @@ def sound_files() -> dict[str, bytes]:
         "artifact": artifact_bytes(done, scoring),
         "keras": _keras(),
         "h5": _hdf5(lambda store: store.attrs.update(model_config=_config(without_modules))),
+        "older": OLDER.read_bytes(),
     }
 
 
@@ -157,6 +159,7 @@ DOORS: dict[str, Callable[[Path], object]] = {
     "artifact": _artifact,
     "keras": _model,
     "h5": _model,
+    "older": _model,
 }
 
 

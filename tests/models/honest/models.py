@@ -187,6 +187,12 @@ def nested(keras):
         tower = keras.Sequential([layers.Dense(3, "tanh")], name="tower")
         return chance(keras, layers.Concatenate()([tower(x), tower(-x)]))
 
+    def of_applications(x):
+        from keras.src.applications.convnext import LayerScale
+        from keras.src.applications.inception_resnet_v2 import CustomScaleLayer
+
+        return chance(keras, CustomScaleLayer(0.2)([x, LayerScale(0.5, 4)(x)]))
+
     def own_loss(y, p):
         return keras.ops.mean((y - p) ** 2)
 
@@ -198,6 +204,7 @@ def nested(keras):
         "two_ends": matrix(keras, two_ends),
         "compiled_inside": matrix(keras, lambda x: chance(keras, compiled(x))),
         "encoder": matrix(keras, encoder),
+        "of_applications": matrix(keras, of_applications),
         "twin": matrix(keras, twin),
         "inside_sequential": keras.Sequential(
             [
@@ -315,6 +322,9 @@ def prepared(keras):
     normal.adapt(frame[NUMBERS].to_numpy())
     found["normalised"] = matrix(keras, lambda x: chance(keras, normal(x)))
     job, age = keras.Input((1,), name="job", dtype="string"), keras.Input((1,), name="age")
+    listed = {"vocabulary": ["admin", "pilot"], "idf_weights": [1.0, 2.0]}
+    weighted = layers.StringLookup(output_mode="tf_idf", **listed)(job)
+    found["weighted"] = keras.Model(job, chance(keras, weighted))
     lookup = layers.StringLookup(output_mode="one_hot", num_oov_indices=2)
     lookup.adapt(frame["job"].to_numpy(dtype=object).astype(str))
     steps = layers.Discretization(num_bins=4, output_mode="one_hot")
