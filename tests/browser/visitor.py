@@ -160,9 +160,9 @@ class Visitor:
         card = self.page.get_by_test_id("stMetric").filter(has_text=label)
         return card.get_by_test_id("stMetricValue").inner_text()
 
-    def click_marker(self, figure: Locator, index: int) -> None:
-        """Click a marker of the figure's last scatter trace, where it is drawn."""
-        marker = figure.locator(".scatterlayer .trace").last.locator(".point").nth(index)
+    def click_marker(self, figure: Locator, index: int, trace: int = -1) -> None:
+        """Click a marker of one of the figure's scatter traces, by default the last."""
+        marker = figure.locator(".scatterlayer .trace").nth(trace).locator(".point").nth(index)
         marker.scroll_into_view_if_needed()
         box = marker.bounding_box()
         self.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
