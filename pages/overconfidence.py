@@ -84,7 +84,7 @@ st.subheader(f"Before and after · {named_leaf(flow, leaf)}", anchor=False)
 show_leaf_curves(flow, leaf, "overconfidence")
 st.subheader("Every leaf on the same axes", anchor=False)
 chart(
-    leaf_multiples_figure(flow.histograms(axis, bins=24), density, flow.partition.names),
+    leaf_multiples_figure(flow.histograms(axis, bins=24), density, flow.partition.names, members),
     key="overconfidence_leaves",
     alt="Score histograms by label of every leaf, train as outline, test filled",
     how="Outline: train rows; filled: test rows. Where they differ, the model is over-fitted.",

@@ -307,7 +307,7 @@ FIGURES: dict[str, Callable[[Shown], go.Figure]] = {
     "overconfidence": _overconfidence,
     "leaf_histogram": lambda shown: leaf_histogram_figure(shown.histograms(), shown.leaf or 0),
     "leaf_multiples": lambda shown: leaf_multiples_figure(
-        shown.histograms(MULTIPLES_BINS), names=shown.names
+        shown.histograms(MULTIPLES_BINS), names=shown.names, selected=shown.marked
     ),
     "maps": _maps,
     "slope_intercept": _slope_intercept,

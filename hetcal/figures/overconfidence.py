@@ -60,13 +60,15 @@ def leaf_histogram_figure(
 
 
 def leaf_multiples_figure(
-    histograms: ScoreHistograms, density: bool = True, names: Mapping[int, str] = NO_NAMES
+    histograms: ScoreHistograms,
+    density: bool = True,
+    names: Mapping[int, str] = NO_NAMES,
+    selected: Collection[int] = (),
 ) -> go.Figure:
     """Draw the scores of all leaves side by side on common axes, test filled, train dashed.
 
     Every bin takes four points, so that with 24 bins the first 20 leaves are drawn; the title of
-    the last says if there are more. The selected leaf does not stand out: this figure takes
-    longest to draw, and is not drawn again for another leaf.
+    the last says if there are more. The names of the selected leaves are bold.
     """
     bins = histograms.counts.shape[-1]
     leaves = [leaf for leaf in histograms.leaves if leaf]
@@ -79,7 +81,14 @@ def leaf_multiples_figure(
         for place, leaf in enumerate(drawn)
         for trace in _outlines(histograms, leaf, density, first=place == 0)
     ]
-    words = _multiple_titles(histograms, drawn, len(leaves) - len(drawn), names)
+    test = histograms.rows[:, ROLES.index("test")].sum(axis=(1, 2))
+    words = [
+        f"{leaf_name(leaf, leaf in selected, names, PANEL_NAME_LENGTH)}<br>"
+        f"n = {test[histograms.leaves.index(leaf)]:,} test rows"
+        for leaf in drawn
+    ]
+    if len(drawn) < len(leaves):
+        words[-1] += f", {len(leaves) - len(drawn)} more leaves not shown"
     titles = [panels.title(i, text, SMALL, left=False) for i, text in enumerate(words)]
     heights = {"title": _height_title(histograms, density), "rangemode": "tozero"}
     return draw(
@@ -191,20 +200,6 @@ def _bins_in_words(edges: Floats) -> list[str]:
 
 def _bin_words(bins: Sequence[str], rows: Sequence[int]) -> list[str]:
     return [f"score {span}<br>n = {n:,}" for span, n in zip(bins, rows, strict=True)]
-
-
-def _multiple_titles(
-    histograms: ScoreHistograms, leaves: Sequence[int], left_out: int, names: Mapping[int, str]
-) -> list[str]:
-    test = histograms.rows[:, ROLES.index("test")].sum(axis=(1, 2))
-    short = [leaf_name(leaf, names=names, length=PANEL_NAME_LENGTH) for leaf in leaves]
-    titles = [
-        f"{name}<br>n = {test[histograms.leaves.index(leaf)]:,} test rows"
-        for leaf, name in zip(leaves, short, strict=True)
-    ]
-    if left_out:
-        titles[-1] += f", {left_out} more leaves not shown"
-    return titles
 
 
 def _common_title(text: str) -> Part:

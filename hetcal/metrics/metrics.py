@@ -194,9 +194,9 @@ def _mean(values: Floats, weight: Floats | None) -> float:
 
 @dataclass(frozen=True)
 class LossChange:
-    """The change of the log-loss by calibration; NaN where it is not defined."""
+    """The change of the log-loss, or of another loss, by calibration; NaN if it is not defined."""
 
-    fall: float  # log-loss before minus log-loss after, above 0 where probabilities are better
+    fall: float  # loss before minus loss after, above 0 where probabilities are better
     se: float  # standard error of `fall`
     low: float  # 95 % confidence interval of `fall`
     high: float
@@ -225,6 +225,12 @@ def loss_change(before: Cells, after: Cells, group: Groups | None = None) -> Los
     y = before.y
     fall = loss_of_rows(y, before.score) - loss_of_rows(y, after.score)
     return mean_fall(fall, before.weight, before.squares, before.rows, group)
+
+
+def brier_change(before: Cells, after: Cells, group: Groups | None = None) -> LossChange:
+    """Compare the Brier score of the same rows before and after, as `loss_change` does."""
+    was, now = ((before.y - sigmoid(each.score)) ** 2 for each in (before, after))
+    return mean_fall(was - now, before.weight, before.squares, before.rows, group)
 
 
 def mean_fall(

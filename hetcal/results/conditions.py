@@ -74,7 +74,7 @@ def conditions(
     return (
         replace(_overconfident(diagnosis), after=_slope_words(after.slope).removeprefix("slope ")),
         replace(_ignores(before.spread), after=_spread_words(after.spread).removesuffix(" logit")),
-        _enough(comparison.before, lift),
+        _enough(comparison.before, lift, leaves),
     )
 
 
@@ -162,9 +162,18 @@ def leaf_spread(cells: Cells, logit: Floats, leaves: Sequence[int]) -> Spread:
     return Spread(math.sqrt(variance), p, loss, visible, leaves_with_rows)
 
 
-def _enough(test: Cells, lift: Lift) -> Condition:
+def _enough(test: Cells, lift: Lift, leaves: Sequence[int]) -> Condition:
     rows, positives = int(test.rows.sum()), int(test.rows[test.y == 1].sum())
     counts = f"{counted(rows, 'test row')}, {positives:,} of them positive"
+    if len(leaves) > 1:
+        place = leaf_positions(test.leaf, leaves)
+        sides = (
+            np.bincount(place[own], test.rows[own], len(leaves))
+            for own in (test.y == 0, test.y == 1)
+        )
+        rarer = np.minimum(*sides)
+        fewest = int(rarer.argmin())
+        counts += f" (leaf {leaves[fewest]} has only {int(rarer[fewest]):,} of its rarer class)"
     smallest = lift.detectable
     if math.isnan(smallest):
         reason = f"{counts}: too few, or the order of the rows did not change."

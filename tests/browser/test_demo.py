@@ -1,9 +1,12 @@
 """The demo: one click, and every page has something to say."""
 
+import re
+
 import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
+from hetcal.data.demo import write_demo
 from tests.browser.visitor import MENU
 
 pytestmark = pytest.mark.browser
@@ -41,3 +44,84 @@ def test_a_chart_gives_its_data(visitor, tmp_path):
     rungs = pd.read_csv(visitor.download("CSV", tmp_path))
     reached = rungs.set_index("series")["AUC, cross-fitted"]
     assert reached["in use"] > reached["your model"] > 0.5
+
+
+def expected_of(table):
+    """Test rows and positive rate of what is chosen, from the file: monthly contracts, leaf 5."""
+    test = pd.read_csv(table)
+    test = test[test["split"] == "test"]
+    monthly = test[test["contract"] == "monthly"]
+    leaf = monthly[(monthly["tenure_months"] <= 12) & (monthly["usage_6"] <= 0.095)]
+    return {"branch 4": monthly, "5": leaf}
+
+
+def by_keyboard(visitor, name):
+    """Go to the box of leaves with the Tab key, and choose by typing."""
+    visitor.page.get_by_role("heading", level=1).click()
+    focused = "document.activeElement.getAttribute('aria-label')"
+    for _ in range(100):
+        visitor.page.keyboard.press("Tab")
+        if visitor.page.evaluate(focused) == "Leaf shown on every page":
+            break
+    visitor.page.keyboard.type(f"({name})")
+    visitor.page.keyboard.press("Enter")
+    visitor.settle()
+
+
+def by_mouse(visitor, name):
+    """Click the node of the tree."""
+    figure = visitor.page.locator(".js-plotly-plot").last
+    if name.startswith("branch"):
+        visitor.click_marker(figure, int(name.split()[1]), trace=-2)
+    else:
+        visitor.click_marker(figure, int(name) - 1)
+
+
+def panels(visitor, name, rows):
+    """Go through the pages: each of their panels shows these rows; return all that they say."""
+    main, said = visitor.page.get_by_test_id("stMain"), []
+    titles = {
+        "Over-confidence": ("Before and after",),
+        "Calibration": ("What is applied", "Why this row"),
+        "Results": ("Before and after", "A threshold and its costs"),
+    }
+    for page, parts in titles.items():
+        visitor.walk_to(page)
+        for part in parts:
+            title = re.compile(rf"^{part} · .*\({name}\)$")
+            expect(main.get_by_role("heading", name=title)).to_be_visible()
+        by_leaf = main.locator("table:has(th[aria-colindex='1']:text-is('leaf'))")
+        ticked = by_leaf.locator(f"tr[aria-selected=true]:has(td:first-child:text-is('{name}'))")
+        expect(ticked).to_have_count(0 if "branch" in name else by_leaf.count())
+        figures = main.locator(".js-plotly-plot")
+        expect(figures.first).to_be_visible()
+        said.append("\n".join(figures.all_inner_texts()))
+        said.append(main.inner_text())
+    number, positive = f"{len(rows):,}", (rows["churned"] == "yes").mean()
+    assert f"test rows · n = {number}" in said[0]
+    assert f"On {number} test rows" in said[3]
+    assert f"of {number} rows" in said[3]
+    assert f"base rate {positive:.3f}" in said[4]
+    # One AUC of these rows on all pages.
+    (auc,) = set(re.findall(r"before · AUC ([\d.]+)", said[0] + said[4]))
+    assert float(re.search(r"→ ([\d.]+)", said[1])[1]) == pytest.approx(float(auc), abs=0.0006)
+    return said
+
+
+@pytest.mark.network
+def test_every_panel_follows_the_chosen_node_by_mouse_and_by_keyboard(visitor, tmp_path):
+    table, *_ = write_demo(tmp_path)
+    visitor.open()
+    visitor.press("Run the demo")
+    expect(visitor.page.get_by_text("AUC before", exact=True)).to_be_visible()
+    visitor.grow_one_tree()
+    for name, rows in expected_of(table).items():
+        said = []
+        for way in (by_mouse, by_keyboard):
+            visitor.walk_to("Partition")
+            way(visitor, name)
+            expect(visitor.leaf).to_have_value(re.compile(rf" \({name}\)$"))
+            said.append(panels(visitor, name, rows))
+            visitor.press("Show all rows")
+            visitor.expect_leaf(0)
+        assert said[0] == said[1]

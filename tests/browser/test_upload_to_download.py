@@ -1,6 +1,5 @@
 """From upload to download: the app, the command line and a reopened artifact agree."""
 
-import re
 import subprocess
 import sys
 
@@ -77,20 +76,6 @@ def choose_by_picture(visitor, index):
     visitor.expect_leaf(index + 1)
 
 
-def choose_split(visitor):
-    """Click the first split below the root: all panels show its leaves together."""
-    visitor.walk_to("Partition")
-    splits = visitor.page.locator(".js-plotly-plot").last.locator(".scatterlayer .trace").nth(-2)
-    visitor.click_in(splits.locator(".point").nth(1))
-    expect(visitor.leaf).to_have_value(re.compile(r" \(branch 1\)$"))
-    for name in LEAF_PAGES[1:]:
-        visitor.walk_to(name)
-        titles = visitor.page.get_by_role("heading", name=re.compile(r" · .* \(branch 1\)$"))
-        expect(titles.first).to_be_visible()
-    visitor.press("Show all rows")
-    visitor.expect_leaf(0)
-
-
 def choose_by_row(visitor, index):
     visitor.walk_to("Partition")
     visitor.click_row(visitor.page.get_by_test_id("stDataFrame").last, index)
@@ -139,7 +124,6 @@ def test_the_app_the_command_line_and_the_reopened_artifact_agree_bit_for_bit(
     choose_by_picture(visitor, 1)
     for name in LEAF_PAGES:
         see_at(visitor, name, 2)
-    choose_split(visitor)
     choose_by_row(visitor, 2)
     see_at(visitor, "Results", 3)
     auc = [float(visitor.metric(name)) for name in ("AUC before", "AUC after")]

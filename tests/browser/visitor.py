@@ -186,9 +186,11 @@ class Visitor:
         card = self.page.get_by_test_id("stMetric").filter(has_text=label)
         return card.get_by_test_id("stMetricValue").inner_text()
 
-    def click_marker(self, figure: Locator, index: int) -> None:
-        """Click a marker of the figure's last scatter trace, where it is drawn."""
-        self.click_in(figure.locator(".scatterlayer .trace").last.locator(".point").nth(index))
+    def click_marker(self, figure: Locator, index: int, trace: int = -1) -> None:
+        """Click a marker of one of the figure's scatter traces, by default the last."""
+        self.click_in(
+            figure.locator(".scatterlayer .trace").nth(trace).locator(".point").nth(index)
+        )
 
     def click_row(self, table: Locator, index: int) -> None:
         """Tick a row of a table, in the column left of the first."""

@@ -83,6 +83,11 @@ def test_every_leaf_has_a_panel_with_its_test_rows():
     assert titles(figure)[2] == "score (logit)"
 
 
+def test_the_names_of_chosen_leaves_are_bold():
+    figure = leaf_multiples_figure(HISTOGRAMS, selected=(2,))
+    assert titles(figure)[:2] == ["Leaf 1<br>n = 4 test rows", "<b>Leaf 2</b><br>n = 2 test rows"]
+
+
 def test_panels_draw_train_dotted_and_test_filled():
     panel = leaf_multiples_figure(HISTOGRAMS, density=False).data[:4]
     drawn = {each.name: (list(each.y), each.line.dash, each.fill) for each in panel}

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.stats import norm, t, ttest_ind
+from scipy.stats import kstest, norm, t, ttest_ind
 
 from hetcal.metrics.delong import Spread, lift_of, paired_delong, placements
 from hetcal.metrics.metrics import auc
@@ -261,6 +261,16 @@ def test_the_interval_covers_the_true_lift_as_often_as_it_says():
         lift = paired_delong(y, before, after)
         covered += lift.low <= truth <= lift.high
     assert 925 <= covered <= 975
+
+
+def test_p_values_of_scores_that_rank_equally_well_are_uniform():
+    rng = np.random.default_rng(8)
+    y = np.repeat([0, 1], [150, 100])
+    p = []
+    for _ in range(1_000):
+        common, own, other = rng.normal(size=(3, y.size))
+        p.append(paired_delong(y, y + common + own, y + common + other).p)
+    assert kstest(p, "uniform").pvalue > 0.001
 
 
 def test_lift_from_placements_is_the_lift_from_scores():

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from scipy.stats import t, ttest_rel
-from sklearn.metrics import log_loss
+from sklearn.metrics import brier_score_loss, log_loss
 
 from hetcal.cells.cells import Cells
 from hetcal.cells.sketch import grid_for_most, sketch_rows
-from hetcal.metrics.metrics import loss_change
+from hetcal.metrics.metrics import brier_change, loss_change
 
 
 def sample(rows=80, seed=0):
@@ -25,14 +25,21 @@ def losses(y, scores):
     return -np.log(np.where(y == 1, p, 1 - p))
 
 
-def test_the_change_of_the_loss_is_that_of_a_paired_t_test():
+@pytest.mark.parametrize(
+    ("change", "of_rows", "measure"),
+    [
+        (loss_change, losses, log_loss),
+        (brier_change, lambda y, scores: (y - expit(scores)) ** 2, brier_score_loss),
+    ],
+)
+def test_the_change_of_a_loss_is_that_of_a_paired_t_test(change, of_rows, measure):
     y, before, after, _ = sample()
-    found = loss_change(cells(y, before), cells(y, after))
-    test = ttest_rel(losses(y, before), losses(y, after))
+    found = change(cells(y, before), cells(y, after))
+    test = ttest_rel(of_rows(y, before), of_rows(y, after))
     ends = test.confidence_interval(0.95)
     assert [found.low, found.high] == pytest.approx([ends.low, ends.high], abs=1e-12)
     assert found.fall / found.se == pytest.approx(test.statistic)
-    assert found.fall == pytest.approx(log_loss(y, expit(before)) - log_loss(y, expit(after)))
+    assert found.fall == pytest.approx(measure(y, expit(before)) - measure(y, expit(after)))
 
 
 def test_the_change_with_weights_is_that_of_the_weighted_losses():

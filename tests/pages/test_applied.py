@@ -206,11 +206,13 @@ def test_a_branch_has_its_histogram_its_diagnosis_and_its_losses(branch):
     assert titles == [f"train rows · n = {train.size:,}", f"test rows · n = {test.size:,}"]
     area = roc_auc_score(run.table.y[test], run.scores.logit[test])
     assert metrics(app)["AUC, train → test"].endswith(f"→ {area:.3f}")
-    shown = metrics(calm(go(app, "pages/results.py")))
+    app = calm(go(app, "pages/results.py"))
+    shown, notes = metrics(app), {each.label: each.delta for each in app.metric}
     y, both = run.table.y[test], [expit(each[test]) for each in (run.scores.logit, run.after)]
     for label, measure in (("Log-loss", log_loss), ("Brier score", brier_score_loss)):
         before, after = (measure(y, p) for p in both)
         assert shown[f"{label}, these rows"] == f"{before:.4f} → {after:.4f}"
+        assert notes[f"{label}, these rows"].startswith(f"{after - before:+.4f} (")
 
 
 def test_a_branch_has_its_rows_its_band_and_its_decisions(branch):

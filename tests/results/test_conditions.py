@@ -82,6 +82,16 @@ def test_an_overconfident_model_that_ignores_leaves_meets_all_conditions():
     assert rows.reason.endswith("told from zero; this one is.")
 
 
+def test_the_leaf_with_the_fewest_rows_of_its_rarer_class_is_named():
+    rng = np.random.default_rng(4)
+    score, y, leaf = drawn(rng, 4_000, [-3.0, 1.0])
+    test = Cells.of_rows(score, y, leaf)
+    both = Comparison(test, test, test, test)
+    reason = conditions(diagnose(test, test, TWO.leaves), both, LIFT)[2].reason
+    fewest = int(y[leaf == 1].sum())
+    assert f"(leaf 1 has only {fewest} of its rarer class)" in reason
+
+
 def test_a_calibrated_model_meets_neither_of_the_first_two():
     over, structure, _ = judged(1.0, [0.0, 0.0])
     assert (over.level, structure.level) == ("fails", "fails")

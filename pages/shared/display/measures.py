@@ -23,7 +23,7 @@ MARKS = {
 
 def show_measures(flow: Flow) -> None:
     """Show every measure before and after, each with its interval."""
-    st.subheader("Every measure, with its interval", anchor=False)
+    st.subheader("Every measure, with its interval · all rows", anchor=False)
     with st.spinner("Drawing the test rows again for the intervals"):
         found = flow.run.measures
     rows = [

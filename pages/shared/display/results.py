@@ -14,6 +14,7 @@ from hetcal.figures.results import (
     pair_gain_figure,
     top_label_figure,
 )
+from hetcal.metrics.metrics import LossChange
 from hetcal.results.contributions import gains_in_words
 from hetcal.results.evaluation import Evaluation, metrics_table
 from hetcal.results.ladder import ladder_table, price_in_words
@@ -32,7 +33,7 @@ from pages.shared.display.columns import (
 from pages.shared.display.messages import plain, unbroken, without_options
 from pages.shared.display.tables import draw_table
 from pages.shared.display.widgets import cards, chart, how_to_read, rung_chart, shown
-from pages.shared.flow.applied import measures_inside, pairs_of
+from pages.shared.flow.applied import changes_inside, measures_inside, pairs_of
 from pages.shared.flow.flow import Flow
 from pages.shared.state import bound, change_settings, update
 
@@ -120,16 +121,26 @@ def _between(low: float, high: float) -> str:
 def show_inside(flow: Flow, leaf: int) -> None:
     """Show how right the probabilities of a leaf or branch are on test rows, before and after."""
     before, after = measures_inside(flow, leaf)
+    changes = changes_inside(flow, leaf) or (None, None)
+    kinds = ("Log-loss", "log_loss"), ("Brier score", "brier")
     cards(
         *(
             (
                 f"{label}, these rows",
                 f"{shown(getattr(before, name), '.4f')} → {shown(getattr(after, name), '.4f')}",
                 DEFINITIONS[label],
+                *_fallen(change),
             )
-            for label, name in (("Log-loss", "log_loss"), ("Brier score", "brier"))
+            for (label, name), change in zip(kinds, changes, strict=True)
         )
     )
+
+
+def _fallen(change: LossChange | None) -> tuple[str, ...]:
+    """Write the change of a loss with its interval, where it is known."""
+    if change is None or math.isnan(change.fall):
+        return ()
+    return (_change(-change.fall, -change.high, -change.low),)
 
 
 def show_change(flow: Flow, key: str) -> None:

@@ -1,11 +1,18 @@
 """What is applied to the rows, as pages show it: cached calls into hetcal."""
 
+import numpy as np
 import pandas as pd
 
 from hetcal.artifacts.saved_run import SavedRun
 from hetcal.cells.cells import Cells
 from hetcal.metrics.curves import OperatingPoint
-from hetcal.metrics.metrics import Metrics, measure_cells
+from hetcal.metrics.metrics import (
+    LossChange,
+    Metrics,
+    brier_change,
+    loss_change,
+    measure_cells,
+)
 from hetcal.metrics.thresholds import CostCurve, Costs, cost_curve
 from hetcal.results.applied import Applied, applied_to_leaves
 from hetcal.results.contributions import pair_gains
@@ -19,6 +26,7 @@ from hetcal.results.curves import (
 from hetcal.results.evaluation import Comparison
 from hetcal.results.plane import leaf_plane, network_to_tree
 from hetcal.runs.cohorts import cohort_cells
+from hetcal.runs.role_cells import groups_of
 from hetcal.runs.rows import explain_row, listed_rows, rows_with, typical_of
 from hetcal.runs.run import Run
 from hetcal.schemes.scheme import Scheme
@@ -78,6 +86,16 @@ def inside(flow: Flow, leaf: int) -> Comparison:
 def measures_inside(flow: Flow, leaf: int) -> tuple[Metrics, Metrics]:
     """Return the measures of the test rows of a leaf or branch, before and after."""
     return _measures(_key(flow), inside(flow, leaf), leaf)
+
+
+def changes_inside(flow: Flow, leaf: int) -> tuple[LossChange, LossChange] | None:
+    """Return how log-loss and Brier score of the same rows change; None if groups are not known.
+
+    A saved run does not hold the groups of its rows.
+    """
+    if flow.saved is not None and flow.run.evaluation.groups is not None:
+        return None
+    return _changes(_key(flow), flow.run, flow.partition.members(leaf))
 
 
 def cost_curves(flow: Flow, leaf: int, costs: Costs) -> tuple[CostCurve, CostCurve]:
@@ -155,6 +173,18 @@ def _applied_inside(key: object, _own: Comparison, leaf: int) -> Applied:
 @cached
 def _measures(key: object, _own: Comparison, leaf: int) -> tuple[Metrics, Metrics]:
     return measure_cells(_own.before), measure_cells(_own.after)
+
+
+@cached
+def _changes(
+    key: object, _run: Run | SavedRun, leaves: tuple[int, ...]
+) -> tuple[LossChange, LossChange]:
+    found = _run.comparison
+    inside = np.isin(found.before.leaf, leaves)
+    group = groups_of(_run.table, _run.split.test) if isinstance(_run, Run) else None
+    own = found.before.chosen(inside), found.after.chosen(inside)
+    given = None if group is None else group[inside]
+    return loss_change(*own, given), brier_change(*own, given)
 
 
 @cached

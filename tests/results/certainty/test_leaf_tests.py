@@ -2,7 +2,7 @@
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import binom, ttest_ind
+from scipy.stats import binom, kstest, ttest_ind
 
 from hetcal.cells.cells import Cells
 from hetcal.metrics.metrics import loss_of_rows
@@ -51,14 +51,18 @@ def test_a_miscalibrated_leaf_is_found_before_and_not_after():
 
 def test_without_an_effect_one_run_in_twenty_calls_some_leaf_miscalibrated_or_its_gap_real():
     rng, runs = np.random.default_rng(2), 400
-    called = np.zeros(2)
+    called, of_all_rows = np.zeros(2), []
     for _ in range(runs):
         train, test = (Cells.of_rows(*drawn(rng, 600)) for _ in range(2))
-        found = leaf_tests(train, test, LEAVES)
-        called += (found[["p_gap", "p_before"]][1:] < 0.05).any().to_numpy()
+        found = leaf_tests(train, test, LEAVES)[["p_gap", "p_before"]]
+        called += (found[1:] < 0.05).any().to_numpy()
+        of_all_rows.append(found.iloc[0])
     for each in called:
         assert each <= binom.ppf(0.999, runs, 0.05)
         assert each >= binom.ppf(0.0001, runs, 0.03)
+    # Those of all rows are not corrected: they are uniform.
+    for each in np.transpose(of_all_rows):
+        assert kstest(each, "uniform").pvalue > 0.001
 
 
 def test_a_leaf_without_rows_has_no_p_value_and_does_not_count():
