@@ -203,6 +203,21 @@ def leaf_name(
     return f"<b>{name}</b>" if chosen else name
 
 
+def panel_name(leaf: int, names: Mapping[int, str] = NO_NAMES) -> str:
+    """Name a leaf above a small panel, on two lines if need be, broken nearest to the middle.
+
+    >>> panel_name(1, {1: "two years · monthly_fee ≤ 49.11 (1)"})
+    'two years ·<br>monthly_fee ≤ 49.11 (1)'
+    """
+    name = leaf_name(leaf, names=names, length=2 * PANEL_NAME_LENGTH)
+    gaps = [place for place, sign in enumerate(name) if sign == " "]
+    if len(name) <= PANEL_NAME_LENGTH or not gaps:
+        return name
+    # A break after a dot keeps a condition whole.
+    gap = min(gaps, key=lambda place: abs(place - len(name) / 2) - 8 * (name[place - 1] == "·"))
+    return f"{name[:gap]}<br>{name[gap + 1 :]}"
+
+
 def number(value: float, *, sign: bool = False) -> str:
     """Write a number with four decimals; one that is not defined is a dash.
 

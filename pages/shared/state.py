@@ -32,7 +32,7 @@ LEAST_ROWS = (10, 100_000)
 VIEW = ("leaf", "class_shown")
 """What is looked at: each tab has its own, and the run keeps the latest."""
 
-FOUND = ("verdict", "before", "after", "lift", "chosen")
+FOUND = ("verdict", "before", "after", "lift", "chosen", "marked")
 """Facts of a finished run, which hold until it is changed."""
 
 DRAFT_DAYS = 1
@@ -70,6 +70,11 @@ def current_run() -> StoredRun | None:
 def keep_file(content: bytes, suffix: str = "") -> Path:
     """Keep bytes in the folder of the run, named by their digest."""
     return current_run().keep_file(content, suffix)
+
+
+def started() -> bool:
+    """Whether there is a table or a saved run to look at."""
+    return bool(workspace().files or workspace().saved)
 
 
 def is_column_scoring(scoring: Scoring | None, columns: int) -> bool:

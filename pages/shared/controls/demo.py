@@ -26,8 +26,8 @@ from pages.shared.state import (
 )
 
 
-def demo_buttons() -> None:
-    """Offer the two examples, an own table and a saved artifact; then the demo's networks."""
+def begin_buttons() -> None:
+    """Offer the two examples, an own table and a saved artifact."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Run the demo",
@@ -45,6 +45,10 @@ def demo_buttons() -> None:
         )
         page_link("pages/data.py", "Use my own table", ":material/upload_file:")
         page_link("pages/export.py", "Reopen an artifact", ":material/folder_open:")
+
+
+def demo_networks() -> None:
+    """Offer the demo's networks, one of which may be shown now; with an own table, nothing."""
     here = workspace()
     used = _network_of(here)
     if used or not (here.files or here.saved):
@@ -52,7 +56,7 @@ def demo_buttons() -> None:
             "The demo's customers, scored by a network that is",
             list(DEMO_NETWORKS),
             index=None,
-            captions=[each.words for each in DEMO_NETWORKS.values()],
+            captions=None if used else [each.words for each in DEMO_NETWORKS.values()],
             horizontal=True,
             **bound("demo_network", used, _start_demo),
         )
