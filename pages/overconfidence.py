@@ -23,13 +23,12 @@ from pages.shared.display.widgets import (
     leaf_picker,
     one_of,
     say_computed_on,
+    scrolled,
     shown,
 )
 from pages.shared.frame import need_results, open_page
 from pages.shared.links import next_page
 from pages.shared.state import ALL_ROWS
-
-MANY, PICTURE = 16, 640  # leaves, and pixels of the picture of more of them
 
 open_page(
     "Over-confidence",
@@ -62,9 +61,7 @@ st.markdown(f"**{leaf_name(leaf)}:** {chosen.sentence}.")
 left, right = st.columns(2, gap="medium")
 with left:
     st.markdown("**Where?** The leaves that lose most on rows the model was not trained on")
-    # Of many leaves the picture scrolls, so that the histogram beside it stays in sight.
-    many = len(diagnosis) > MANY
-    with st.container(height=PICTURE if many else "content", border=many):
+    with scrolled(len(diagnosis)):
         leaf_chart(
             overconfidence_figure(flow.diagnosis, members or (ALL_ROWS,), flow.partition.names),
             key="overconfidence_rank",

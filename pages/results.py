@@ -44,6 +44,7 @@ from pages.shared.display.widgets import (
     leaf_name,
     leaf_picker,
     say_computed_on,
+    scrolled,
 )
 from pages.shared.flow.applied import curves_inside, points_inside
 from pages.shared.frame import need_results, open_page
@@ -140,13 +141,14 @@ with right:
     if same_order(lift):
         st.markdown("Calibration did not change the ranking, so no leaf has a share in a lift.")
     else:
-        leaf_chart(
-            leaf_lift_figure(evaluation.leaves, members, flow.partition.names),
-            key="results_leaves",
-            alt="Share of the AUC lift of every leaf",
-            how="A leaf's share counts the pairs with one row in it; the shares add up to the "
-            "lift. Thin lines: 95 % intervals.",
-        )
+        with scrolled(len(evaluation.leaves)):
+            leaf_chart(
+                leaf_lift_figure(evaluation.leaves, members, flow.partition.names),
+                key="results_leaves",
+                alt="Share of the AUC lift of every leaf",
+                how="A leaf's share counts the pairs with one row in it; the shares add up to the "
+                "lift. Thin lines: 95 % intervals.",
+            )
 if not same_order(lift):
     show_pairs(flow, leaf)
 show_threshold(flow, leaf)

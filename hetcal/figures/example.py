@@ -67,7 +67,7 @@ def weight_figure(
         `weight`, and a column of AUCs for each curve, called by its name, which gives its colour;
         that of train rows is a dotted line.
     marks : sequence of (name, thing, weight, AUC)
-        Points, in the colour of a thing, with their names beside them.
+        Points, in the colour of a thing, with their names beside them: that of the last above.
     title : str
         What the weight is of.
     height : int, default=380
@@ -92,7 +92,7 @@ def weight_figure(
             name=name,
             mode="markers+text",
             text=[name],
-            textposition="top left" if thing == "before" and x > weights[0] else "bottom right",
+            textposition=_beside(share, above=len(marks) > 1 and name == marks[-1][0]),
             showlegend=False,
             marker={
                 "size": 13,
@@ -103,9 +103,17 @@ def weight_figure(
             **on_hover([_at(name, x, y)]),
         )
         for name, thing, x, y in marks
+        for share in [(x - weights[0]) / (weights[-1] - weights[0])]
     ]
     axes = {"x": {"title": title}, "y": {"title": "AUC"}}
     return draw([*curves, *points], height, title_lines=1, **axes)
+
+
+def _beside(share: float, *, above: bool) -> str:
+    """Place a name beside a mark that is this share of the way to the right, off a rising curve."""
+    if above:
+        return "top left" if share > 0.1 else "top right"
+    return "bottom right" if share < 0.7 else "bottom left"
 
 
 def _at(name: str, weight: float, area: float) -> str:

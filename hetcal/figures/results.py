@@ -37,6 +37,7 @@ from hetcal.results.evaluation import ByClass, Evaluation
 from hetcal.results.words import interval_in_words, p_in_words
 
 ALL = "all classes"
+MOST_NUMBERS = 16  # of leaves, side by side below a map
 
 
 _RATES = (
@@ -276,14 +277,17 @@ def pair_gain_figure(
     heat = heat_map(table.to_numpy().tolist(), reach, "gain", words)
     places = list(range(len(table)))
     numbers = [f"<b>{each}</b>" if each in selected else each for each in table.columns]
-    across = {"tickvals": places, "ticktext": numbers, "showgrid": False}
-    down = {
-        **across,
-        "ticktext": [leaf_name(each, each in selected, names) for each in table.index],
-    }
+    many = len(table) > MOST_NUMBERS  # side by side they would overlap; hovering tells them
+    ticks = {"tickvals": places, "showgrid": False}
+    across = ticks | {"ticktext": numbers, "showticklabels": not many, "tickangle": 0}
+    if many:
+        down = ticks | {"ticktext": numbers, "tickfont": {"size": 9}}
+    else:
+        named = [leaf_name(each, each in selected, names) for each in table.index]
+        down = ticks | {"ticktext": named}
     return draw(
         [heat],
-        max(300, 130 + 24 * len(table)),
+        max(300, 130 + (12 if many else 24) * len(table)),
         x={"title": "leaf of the negative row", **across},
         y={"title": "leaf of the positive row", **down, "autorange": "reversed"},
         margin={"t": 15},

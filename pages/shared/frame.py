@@ -37,6 +37,7 @@ PAGES = (
 SIDEBAR_WIDTH = 240  # pixels; the default leaves charts too little room in a narrow window
 CONTENT_WIDTH = 1180  # pixels; longer lines are hard to read
 CARD_WIDTH = 210  # pixels: "0.5457 → 0.4770" fits
+FOUR_CARDS = 1290  # pixels of a window in which four of them stand in a row
 NARROW = 900  # pixels of a window in which charts stand below each other
 # Streamlit's wide layout has no largest width, and keeps columns side by side down to 640 pixels.
 # Cards have equal widths: four in a row, or two by two, of which a last single one fills its row.
@@ -51,8 +52,14 @@ STYLE = f"""<style>
 @media (max-width: {NARROW}px) {{
     [data-testid="stColumn"]:has([data-testid="stPlotlyChart"]),
     .st-key-conditions [data-testid="stColumn"] {{min-width: 100%}}
+}}
+@media (max-width: {FOUR_CARDS}px) {{
+    [data-testid="stHorizontalBlock"]:has(> * > [data-testid="stMetric"]) {{
+        grid-template-columns: 1fr 1fr;
+    }}
     [data-testid="stHorizontalBlock"] > {CARD}:last-child:nth-child(odd) {{grid-column: 1 / -1}}
 }}
+[data-testid="stHorizontalBlock"] > {CARD}:last-child:nth-child(4n + 5) {{grid-column: 1 / -1}}
 </style>"""
 
 # Streamlit looks for garbage after every run of a page, while the browser waits for its charts.

@@ -9,6 +9,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime import get_instance
 from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
@@ -21,6 +22,7 @@ from pages.shared.display.messages import plain, unbroken
 from pages.shared.links import run_again
 from pages.shared.state import ALL_ROWS, choice, kept, update, workspace
 
+MANY_LEAVES, SCROLLED = 16, 640  # leaves, and pixels of a picture of more of them
 DASH = "–"
 """Written for a number that is not defined."""
 
@@ -136,6 +138,12 @@ def leaf_chart(figure: go.Figure, key: str, alt: str, how: str) -> None:
     clicked = partial(_figure_clicked, key)
     st.plotly_chart(figure, key=key, on_select=clicked, selection_mode="points", alt=alt)
     below_chart(figure, key, f"{how} Click a leaf to choose it.")
+
+
+def scrolled(leaves: int) -> DeltaGenerator:
+    """Make room for a picture with a line for every leaf; of many it scrolls beside the rest."""
+    many = leaves > MANY_LEAVES
+    return st.container(height=SCROLLED if many else "content", border=many)
 
 
 def rung_chart(
