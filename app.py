@@ -60,6 +60,7 @@ with answer:
     definitions(
         "AUC",
         "Lift",
+        "Heterogeneous calibration",
         "Smallest detectable lift",
         "Log-loss",
         "Without the network",

@@ -225,13 +225,13 @@ def _short_rule(rule: str, length: int) -> str:
     return escape(rule, quote=False)
 
 
-def panel_name(leaf: int, names: Mapping[int, str] = NO_NAMES) -> str:
+def panel_name(leaf: int, names: Mapping[int, str] = NO_NAMES, chosen: bool = False) -> str:
     """Name a leaf above a small panel, on two lines if need be, broken nearest to the middle.
 
     >>> panel_name(1, {1: "two years · monthly_fee ≤ 49.11 (1)"})
     'two years ·<br>monthly_fee ≤ 49.11 (1)'
     """
-    name = leaf_name(leaf, names=names, length=2 * PANEL_NAME_LENGTH)
+    name = leaf_name(leaf, chosen, names, 2 * PANEL_NAME_LENGTH)
     gaps = [place for place, sign in enumerate(name) if sign == " "]
     if len(name) <= PANEL_NAME_LENGTH or not gaps:
         return name

@@ -20,6 +20,7 @@ from pages.shared.state import (
     open_run,
     opened_here,
     rename,
+    started,
     store,
     update,
     workspace,
@@ -31,7 +32,7 @@ def begin_buttons() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Run the demo",
-            type="primary",
+            type="secondary" if started() else "primary",
             icon=":material/play_circle:",
             on_click=_start_demo,
             args=(next(iter(DEMO_NETWORKS)),),
@@ -49,9 +50,8 @@ def begin_buttons() -> None:
 
 def demo_networks() -> None:
     """Offer the demo's networks, one of which may be shown now; with an own table, nothing."""
-    here = workspace()
-    used = _network_of(here)
-    if used or not (here.files or here.saved):
+    used = _network_of(workspace())
+    if used or not started():
         st.radio(
             "The demo's customers, scored by a network that is",
             list(DEMO_NETWORKS),

@@ -22,6 +22,9 @@ from pages.shared.display.messages import plain, unbroken
 from pages.shared.links import run_again
 from pages.shared.state import ALL_ROWS, choice, kept, update, workspace
 
+PLAIN = {"displayModeBar": False}
+"""Without Plotly's toolbar, which would cover the legend: a double click ends a zoom, too."""
+
 MANY_LEAVES, SCROLLED = 16, 640  # leaves, and pixels of a picture of more of them
 DASH = "–"
 """Written for a number that is not defined."""
@@ -129,14 +132,16 @@ def say_computed_on(words: str) -> None:
 
 def chart(figure: go.Figure, key: str, alt: str, how: str) -> None:
     """Draw a figure, with a text for those who cannot see it and one line on how to read it."""
-    st.plotly_chart(figure, key=key, alt=alt)
+    st.plotly_chart(figure, key=key, alt=alt, config=PLAIN)
     below_chart(figure, key, how)
 
 
 def leaf_chart(figure: go.Figure, key: str, alt: str, how: str) -> None:
     """Draw a figure in which a click on a leaf chooses it."""
     clicked = partial(_figure_clicked, key)
-    st.plotly_chart(figure, key=key, on_select=clicked, selection_mode="points", alt=alt)
+    st.plotly_chart(
+        figure, key=key, on_select=clicked, selection_mode="points", alt=alt, config=PLAIN
+    )
     below_chart(figure, key, f"{how} Click a leaf to choose it.")
 
 
@@ -156,7 +161,9 @@ def rung_chart(
         if points:
             take(str(_first_of(points[0])))
 
-    st.plotly_chart(figure, key=key, on_select=clicked, selection_mode="points", alt=alt)
+    st.plotly_chart(
+        figure, key=key, on_select=clicked, selection_mode="points", alt=alt, config=PLAIN
+    )
     below_chart(figure, key, f"{how} Click a rung to use it.")
 
 
