@@ -38,6 +38,9 @@ PANEL_NAME_LENGTH = 20  # and above one of four small panels in a narrow window
 # The most points that one figure sends to the browser.
 MAX_POINTS = 2000
 AXIS: Part = {"automargin": True, "zeroline": False}
+# Of two rates: one is as long as the other, however wide the chart is.
+SQUARE_X: Part = {"constrain": "domain"}
+SQUARE_Y: Part = {"constrain": "domain", "scaleanchor": "x"}
 # A click selects a point; Plotly would fade all others.
 NOT_DIMMED: Part = {
     "selected": {"marker": {"opacity": 1}},

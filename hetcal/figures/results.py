@@ -13,6 +13,8 @@ from hetcal.data.columns import counted
 from hetcal.figures.base import (
     AXIS,
     NO_NAMES,
+    SQUARE_X,
+    SQUARE_Y,
     Part,
     bars,
     colour,
@@ -72,8 +74,8 @@ def roc_figure(curves: Sequence[RocCurve], points: Sequence[OperatingPoint] = ()
     return draw(
         [_dotted("random ranking", [0, 1]), *lines, *marks],
         460,
-        x={"title": "false positive rate", "range": [0, 1]},
-        y={"title": "true positive rate", "range": [0, 1.005]},
+        x={"title": "false positive rate", "range": [0, 1], **SQUARE_X},
+        y={"title": "true positive rate", "range": [0, 1.005], **SQUARE_Y},
     )
 
 
@@ -94,8 +96,8 @@ def precision_recall_figure(curves: Sequence[PrecisionRecallCurve]) -> go.Figure
     return draw(
         [*lines, *base],
         460,
-        x={"title": "recall", "range": [0, 1]},
-        y={"title": "precision", "range": [0, 1.005]},
+        x={"title": "recall", "range": [0, 1], **SQUARE_X},
+        y={"title": "precision", "range": [0, 1.005], **SQUARE_Y},
     )
 
 
@@ -122,8 +124,8 @@ def reliability_figure(curves: Sequence[ReliabilityCurve]) -> go.Figure:
     return draw(
         [_dotted("perfectly calibrated", [0, 1]), *lines],
         460,
-        x={"title": "predicted probability", "range": [0, min(1.0, 1.05 * reach)]},
-        y={"title": "observed positive rate", "range": [0, min(1.02, 1.05 * reach)]},
+        x={"title": "predicted probability", "range": [0, min(1.0, 1.05 * reach)], **SQUARE_X},
+        y={"title": "observed positive rate", "range": [0, min(1.02, 1.05 * reach)], **SQUARE_Y},
     )
 
 

@@ -14,6 +14,8 @@ from hetcal.figures.base import (
     AXIS,
     MAX_POINTS,
     NO_NAMES,
+    SQUARE_X,
+    SQUARE_Y,
     Panels,
     Part,
     colour,
@@ -216,8 +218,8 @@ def applied_map_figure(points: pd.DataFrame) -> go.Figure:
     return draw(
         [_unchanged(), *_band(ordered, 0.25), *_middle(ordered)],
         460,
-        x={"title": "probability before", "range": [0, reach]},
-        y={"title": "probability after", "range": [0, reach]},
+        x={"title": "probability before", "range": [0, reach], **SQUARE_X},
+        y={"title": "probability after", "range": [0, reach], **SQUARE_Y},
     )
 
 

@@ -71,7 +71,7 @@ def test_the_keyboard_reaches_the_golden_numbers(visitor):
     expect(area).to_contain_text("0.8520")
     slide(visitor, "Weight of the feature", 8)  # 4.4, next to 4 ln 3
     expect(area).to_contain_text("0.8533")
-    visitor.page.get_by_text("Calibrate each leaf", exact=True).click()
+    visitor.page.get_by_test_id("stCheckbox").click()
     visitor.settle()
     expect(visitor.page.get_by_text("leaves calibrated")).to_be_visible()
 
