@@ -10,6 +10,7 @@ from pages.shared.display.terms import show_terms
 from pages.shared.display.widgets import leaf_picker
 from pages.shared.flow.applied import correction_of, has_maps
 from pages.shared.frame import need_results, open_page
+from pages.shared.links import next_page
 
 open_page(
     "Calibration",
@@ -32,3 +33,4 @@ elif has_maps(flow) and not untouched:
     show_maps(flow, leaf)
 show_applied(flow, leaf)
 show_why(flow, leaf)
+next_page("pages/results.py", "Results")

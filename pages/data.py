@@ -17,7 +17,7 @@ from pages.shared.display.tables import draw_table
 from pages.shared.display.widgets import how_to_read, show_known_class
 from pages.shared.flow.flow import current_flow
 from pages.shared.frame import open_page, shown_errors
-from pages.shared.links import page_link
+from pages.shared.links import next_page, page_link
 from pages.shared.state import workspace
 
 PREVIEW_ROWS = 8
@@ -74,4 +74,4 @@ if not findings:
         "No sign of label leakage, no duplicate rows, enough rows to train, calibrate and test.",
         icon=":material/check:",
     )
-page_link("pages/scores.py", "Next: scores")
+next_page("pages/scores.py", "Scores")

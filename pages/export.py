@@ -16,6 +16,7 @@ from pages.shared.display.progress import shown_progress
 from pages.shared.display.tables import HEAD_ROWS, scored_head
 from pages.shared.display.widgets import downloads
 from pages.shared.frame import need_run, open_page
+from pages.shared.links import next_page
 
 APPLIED: dict[Kind, tuple[str, str]] = {
     "none": ("leaves the score **as it is**", "the maps, which are not applied"),
@@ -76,3 +77,4 @@ with downloaded:
             for name in ("scored.csv", "scored.parquet")
         }
     )
+    next_page("pages/runs.py", "Runs")

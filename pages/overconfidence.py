@@ -23,9 +23,11 @@ from pages.shared.display.widgets import (
     leaf_picker,
     one_of,
     say_computed_on,
+    scrolled,
     shown,
 )
 from pages.shared.frame import need_results, open_page
+from pages.shared.links import next_page
 from pages.shared.state import ALL_ROWS
 
 open_page(
@@ -56,6 +58,49 @@ cards(
     ),
 )
 st.markdown(f"**{leaf_name(leaf)}:** {chosen.sentence}.")
+left, right = st.columns(2, gap="medium")
+with left:
+    st.markdown("**Where?** The leaves that lose most on rows the model was not trained on")
+    with scrolled(len(diagnosis)):
+        leaf_chart(
+            overconfidence_figure(flow.diagnosis, members or (ALL_ROWS,), flow.partition.names),
+            key="overconfidence_rank",
+            alt="Log-loss on train and on test rows of every leaf, the largest gap first",
+            how="The longer the line from train to test rows, the more the leaf loses.",
+        )
+with right:
+    st.markdown(f"**Scores** · {named_leaf(flow, leaf)}")
+    picture = st.container()
+    with st.container(horizontal=True):
+        density = one_of("Bar height", ("Density", "Rows"), "overconfidence_height") == "Density"
+        axis = one_of("Score axis", ("logit", "probability"), "overconfidence_axis")
+    scores = flow.histograms(axis)
+    with picture:
+        chart(
+            leaf_histogram_figure(scores.together(members) if members else scores, 0, density),
+            key="overconfidence_leaf",
+            alt=f"Score histograms by label, train above test, {leaf_name(leaf)}",
+            how="If the two colours overlap less on train rows (above) than on test rows (below), "
+            "the model is over-fitted. The outermost bars include all scores beyond them.",
+        )
+leaf_rows(
+    diagnosis.assign(brief=diagnosis["advice"].map(in_brief)).sort_values("rank"),
+    "overconfidence_table",
+    DIAGNOSIS,
+    members,
+    ONE_LABEL,
+)
+how_to_read(f"p below 0.05: more than chance. {HOLM}{group_note(flow)}")
+st.subheader("Every leaf on the same axes", anchor=False)
+chart(
+    leaf_multiples_figure(flow.histograms(axis, bins=24), density, flow.partition.names, members),
+    key="overconfidence_leaves",
+    alt="Score histograms by label of every leaf, train as outline, test filled",
+    how="Outline: train rows; filled: test rows. Where they differ, the model is over-fitted.",
+)
+st.subheader(f"Before and after · {named_leaf(flow, leaf)}", anchor=False)
+show_leaf_curves(flow, leaf, "overconfidence")
+say_computed_on(flow.diagnosis_computed_on)
 definitions(
     "Over-confident",
     "Slope and intercept",
@@ -66,43 +111,4 @@ definitions(
     "Is it calibrated? (p)",
     "Confidence minus accuracy",
 )
-
-with st.container(horizontal=True):
-    density = one_of("Bar height", ("Density", "Rows"), "overconfidence_height") == "Density"
-    axis = one_of("Score axis", ("logit", "probability"), "overconfidence_axis")
-chart(
-    leaf_histogram_figure(
-        flow.histograms(axis).together(members) if members else flow.histograms(axis), 0, density
-    ),
-    key="overconfidence_leaf",
-    alt=f"Score histograms by label, train above test, {leaf_name(leaf)}",
-    how="The less the two colours overlap, the better the labels are separated. If they overlap "
-    "less on train (above) than on test (below), the model is over-fitted. The outermost bars "
-    "include all scores beyond them.",
-)
-st.subheader(f"Before and after · {named_leaf(flow, leaf)}", anchor=False)
-show_leaf_curves(flow, leaf, "overconfidence")
-st.subheader("Every leaf on the same axes", anchor=False)
-chart(
-    leaf_multiples_figure(flow.histograms(axis, bins=24), density, flow.partition.names, members),
-    key="overconfidence_leaves",
-    alt="Score histograms by label of every leaf, train as outline, test filled",
-    how="Outline: train rows; filled: test rows. Where they differ, the model is over-fitted.",
-)
-st.subheader("AUC on train and on test rows by leaf, the largest log-loss gap first", anchor=False)
-leaf_chart(
-    overconfidence_figure(flow.diagnosis, members or (ALL_ROWS,), flow.partition.names),
-    key="overconfidence_rank",
-    alt="AUC on train and on test rows of every leaf, the largest log-loss gap first",
-    how="The longer the line from train AUC to test AUC, the more the leaf loses on rows the "
-    "model was not trained on.",
-)
-leaf_rows(
-    diagnosis.assign(brief=diagnosis["advice"].map(in_brief)).sort_values("rank"),
-    "overconfidence_table",
-    DIAGNOSIS,
-    members,
-    ONE_LABEL,
-)
-how_to_read(f"p below 0.05: more than chance. {HOLM}{group_note(flow)}")
-say_computed_on(flow.diagnosis_computed_on)
+next_page("pages/calibration.py", "Calibration")

@@ -22,6 +22,7 @@ from pages.shared.frame import (
     need_table,
     open_page,
 )
+from pages.shared.links import next_page
 
 open_page(
     "Partition",
@@ -76,3 +77,4 @@ st.download_button(
     on_click="ignore",
     icon=":material/download:",
 )
+next_page("pages/overconfidence.py", "Over-confidence")

@@ -26,9 +26,9 @@ from pages.shared.display.results import (
     show_change,
     show_class_results,
     show_inside,
-    show_ladder,
     show_numbers,
     show_pairs,
+    show_reasons,
     show_scheme,
     show_shown_class,
     show_verdict,
@@ -44,9 +44,11 @@ from pages.shared.display.widgets import (
     leaf_name,
     leaf_picker,
     say_computed_on,
+    scrolled,
 )
 from pages.shared.flow.applied import curves_inside, points_inside
 from pages.shared.frame import need_results, open_page
+from pages.shared.links import next_page
 from pages.shared.state import ALL_ROWS, kept
 
 open_page("Results", "Before and after, on **test rows** that were not used for fitting.")
@@ -90,6 +92,8 @@ definitions(
     "Kinds of schemes",
 )
 show_change(flow, "results_change")
+if not flow.classes:
+    show_reasons(flow)
 
 st.subheader(f"Before and after · {named_leaf(flow, leaf)}", anchor=False)
 if leaf != ALL_ROWS:
@@ -137,18 +141,18 @@ with right:
     if same_order(lift):
         st.markdown("Calibration did not change the ranking, so no leaf has a share in a lift.")
     else:
-        leaf_chart(
-            leaf_lift_figure(evaluation.leaves, members, flow.partition.names),
-            key="results_leaves",
-            alt="Share of the AUC lift of every leaf",
-            how="A leaf's share counts the pairs with one row in it; the shares add up to the "
-            "lift. Thin lines: 95 % intervals.",
-        )
+        with scrolled(len(evaluation.leaves)):
+            leaf_chart(
+                leaf_lift_figure(evaluation.leaves, members, flow.partition.names),
+                key="results_leaves",
+                alt="Share of the AUC lift of every leaf",
+                how="A leaf's share counts the pairs with one row in it; the shares add up to the "
+                "lift. Thin lines: 95 % intervals.",
+            )
 if not same_order(lift):
     show_pairs(flow, leaf)
 show_threshold(flow, leaf)
 
-show_ladder(flow, "results_ladder")
 show_measures(flow)
 st.subheader("The same test rows, other schemes", anchor=False)
 table = metrics_table(evaluation, chosen)
@@ -163,3 +167,4 @@ show_compared(flow, leaf)
 st.subheader("Leaf by leaf", anchor=False)
 leaf_rows(evaluation.leaves, "results_table", LEAF_RESULTS, members, ONE_LABEL)
 how_to_read(ranking_words(flow))
+next_page("pages/export.py", "Export")

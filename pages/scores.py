@@ -14,7 +14,7 @@ from pages.shared.controls.scores import (
 from pages.shared.display.messages import plain, show_finding
 from pages.shared.display.widgets import cards
 from pages.shared.frame import need_table, open_page, shown_errors
-from pages.shared.links import page_link
+from pages.shared.links import next_page
 from pages.shared.state import kept, workspace
 
 SOURCES = {
@@ -72,4 +72,4 @@ cards(
 )
 if several:
     st.caption(f"Order of the classes: {plain(', '.join(flow.classes))}.")
-page_link("pages/partition.py", "Next: partition")
+next_page("pages/partition.py", "Partition")

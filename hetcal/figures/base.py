@@ -1,6 +1,7 @@
 """What all figures share: colours, layout and short texts."""
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,11 +32,15 @@ PALETTE: Mapping[str, str] = {
 }
 # Below, at and above the base rate.
 DIVERGING = (PALETTE["before"], "#B9B9B9", PALETTE["after"])
-NAME_LENGTH = 34  # characters of a leaf's name that fit beside a chart
+LONG_WORD = re.compile(r"(\S{5})\S{4,}(\S{7})")
+NAME_LENGTH = 36  # characters of a leaf's name that fit beside a chart
 PANEL_NAME_LENGTH = 20  # and above one of four small panels in a narrow window
 # The most points that one figure sends to the browser.
 MAX_POINTS = 2000
 AXIS: Part = {"automargin": True, "zeroline": False}
+# Of two rates: one is as long as the other, however wide the chart is.
+SQUARE_X: Part = {"constrain": "domain"}
+SQUARE_Y: Part = {"constrain": "domain", "scaleanchor": "x"}
 # A click selects a point; Plotly would fade all others.
 NOT_DIMMED: Part = {
     "selected": {"marker": {"opacity": 1}},
@@ -189,18 +194,53 @@ def leaf_name(
 ) -> str:
     """Name a leaf, in bold if it is chosen; 0 is all rows, and below 0 are branches.
 
-    A long name loses its middle: the number at its end is what tables have, too.
+    Of a name that is too long, long words lose their middle, then the rule loses its beginning:
+    its last condition tells the leaf from its neighbour, and its number is what tables have, too.
 
     >>> leaf_name(3), leaf_name(0, chosen=True), leaf_name(3, names={3: "age ≤ 30 (3)"})
     ('Leaf 3', '<b>All rows</b>', 'age ≤ 30 (3)')
     >>> leaf_name(3, names={3: "two years · age ≤ 30 (3)"}, length=16)
-    'two years ·… (3)'
+    '… age ≤ 30 (3)'
+    >>> leaf_name(3, names={3: "number_of_calls_in_month_007 ≤ 30 (3)"}, length=26)
+    'numbe…nth_007 ≤ 30 (3)'
     """
     name = f"Leaf {leaf}" if leaf > 0 else f"Branch {-leaf}" if leaf else "All rows"
     if leaf in names:
         rule, _, end = names[leaf].rpartition(" (")
-        name = f"{short_text(rule, length - len(end) - 2)} ({end}"
+        name = f"{_short_rule(without_controls(rule), length - len(end) - 2)} ({end}"
     return f"<b>{name}</b>" if chosen else name
+
+
+def short_words(rule: str, length: int) -> str:
+    """Take out the middle of long words, as of a column's name, if a rule is too long.
+
+    >>> short_words("number_of_calls_in_month_007 ≤ 30", 20), short_words("age ≤ 30", 20)
+    ('numbe…nth_007 ≤ 30', 'age ≤ 30')
+    """
+    return LONG_WORD.sub(r"\1…\2", rule) if len(rule) > length else rule
+
+
+def _short_rule(rule: str, length: int) -> str:
+    rule = short_words(rule, length)
+    if len(rule) > length:
+        kept = rule[2 - length :]
+        rule = f"… {kept.partition(' ')[2] or kept}"
+    return escape(rule, quote=False)
+
+
+def panel_name(leaf: int, names: Mapping[int, str] = NO_NAMES, chosen: bool = False) -> str:
+    """Name a leaf above a small panel, on two lines if need be, broken nearest to the middle.
+
+    >>> panel_name(1, {1: "two years · monthly_fee ≤ 49.11 (1)"})
+    'two years ·<br>monthly_fee ≤ 49.11 (1)'
+    """
+    name = leaf_name(leaf, chosen, names, 2 * PANEL_NAME_LENGTH)
+    gaps = [place for place, sign in enumerate(name) if sign == " "]
+    if len(name) <= PANEL_NAME_LENGTH or not gaps:
+        return name
+    # A break after a dot keeps a condition whole.
+    gap = min(gaps, key=lambda place: abs(place - len(name) / 2) - 8 * (name[place - 1] == "·"))
+    return f"{name[:gap]}<br>{name[gap + 1 :]}"
 
 
 def number(value: float, *, sign: bool = False) -> str:

@@ -262,6 +262,7 @@ def slope_intercept_figure(
 
 SQUARE, DOT = 8, 7  # pixels of the markers of the rates, and of what lies on the way
 MOST_ROUND = 1500  # points of all ellipses
+MOST_ELLIPSES = 16  # with more leaves only that of the chosen one can be told from the others
 
 
 def _around(between: Between) -> list[Mark]:
@@ -307,7 +308,7 @@ def _way(between: Between, selected: Collection[int]) -> list[Part]:
     rate_marks = scatter(x=[0.0] * len(plane), y=rates, name="leaf rate only", marker=square)
     return [
         lines,
-        _ellipses(known[~chosen], "after", 1.0),
+        _ellipses(known[~chosen & (len(known) <= MOST_ELLIPSES)], "after", 1.0),
         _ellipses(known[chosen], "selected", 2.5),
         rate_marks | common,
         on_way,

@@ -12,12 +12,12 @@ LABELS = ("negative", "positive")
 REACH = 9.0  # of the logit that is drawn
 
 
-def bells_figure(densities: pd.DataFrame) -> go.Figure:
+def bells_figure(densities: pd.DataFrame, height: int = 430) -> go.Figure:
     """Draw the logits of both labels in both leaves: truth filled, train rows as lines.
 
     `densities` is what `hetcal.results.example.leaf_densities` returns.
     """
-    panels = Panels(2, below=0.14)
+    panels = Panels(2, below=60 / height)
     traces = [
         {**_bell(part, label, rows, first=leaf == 1), **panels.axes_of(1 - leaf)}
         for (leaf, label, rows), part in densities.groupby(["leaf", "label", "rows"])
@@ -30,7 +30,7 @@ def bells_figure(densities: pd.DataFrame) -> go.Figure:
         {"title": "density", "range": [0, 1.1 * float(densities["density"].max())]},
         same_heights=True,
     )
-    return draw(traces, 430, title_lines=1, annotations=titles, **axes)
+    return draw(traces, height, title_lines=2, annotations=titles, **axes)
 
 
 def _bell(part: pd.DataFrame, label: int, rows: str, first: bool) -> Part:
@@ -54,7 +54,10 @@ def _bell(part: pd.DataFrame, label: int, rows: str, first: bool) -> Part:
 
 
 def weight_figure(
-    areas: pd.DataFrame, marks: Sequence[tuple[str, str, float, float]], title: str
+    areas: pd.DataFrame,
+    marks: Sequence[tuple[str, str, float, float]],
+    title: str,
+    height: int = 380,
 ) -> go.Figure:
     """Draw the AUC against a weight.
 
@@ -64,9 +67,11 @@ def weight_figure(
         `weight`, and a column of AUCs for each curve, called by its name, which gives its colour;
         that of train rows is a dotted line.
     marks : sequence of (name, thing, weight, AUC)
-        Points, in the colour of a thing.
+        Points, in the colour of a thing, with their names beside them: that of the last above.
     title : str
         What the weight is of.
+    height : int, default=380
+        In pixels.
     """
     weights = areas["weight"].tolist()
     curves = [
@@ -85,7 +90,10 @@ def weight_figure(
             x=[x],
             y=[y],
             name=name,
-            mode="markers",
+            mode="markers+text",
+            text=[name],
+            textposition=_beside(share, above=len(marks) > 1 and name == marks[-1][0]),
+            showlegend=False,
             marker={
                 "size": 13,
                 "color": colour(thing),
@@ -95,8 +103,17 @@ def weight_figure(
             **on_hover([_at(name, x, y)]),
         )
         for name, thing, x, y in marks
+        for share in [(x - weights[0]) / (weights[-1] - weights[0])]
     ]
-    return draw([*curves, *points], 380, x={"title": title}, y={"title": "AUC"}, title_lines=1)
+    axes = {"x": {"title": title}, "y": {"title": "AUC"}}
+    return draw([*curves, *points], height, title_lines=1, **axes)
+
+
+def _beside(share: float, *, above: bool) -> str:
+    """Place a name beside a mark that is this share of the way to the right, off a rising curve."""
+    if above:
+        return "top left" if share > 0.1 else "top right"
+    return "bottom right" if share < 0.7 else "bottom left"
 
 
 def _at(name: str, weight: float, area: float) -> str:

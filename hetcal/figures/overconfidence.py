@@ -1,4 +1,4 @@
-"""Figures of over-confidence: scores and AUC of train and test rows, leaf by leaf."""
+"""Figures of over-confidence: scores and log-loss of train and test rows, leaf by leaf."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise, product
@@ -12,7 +12,6 @@ from hetcal.data.columns import counted
 from hetcal.figures.base import (
     MAX_POINTS,
     NO_NAMES,
-    PANEL_NAME_LENGTH,
     Panels,
     Part,
     bars,
@@ -21,6 +20,7 @@ from hetcal.figures.base import (
     leaf_marks,
     leaf_name,
     names_axis,
+    panel_name,
     scatter,
     translucent,
     wrapped_text,
@@ -74,8 +74,8 @@ def leaf_multiples_figure(
     leaves = [leaf for leaf in histograms.leaves if leaf]
     drawn = leaves[: max(1, MAX_POINTS // (CURVES * bins))]
     across = min(MULTIPLES_PER_ROW, max(len(drawn), 1))
-    height = 150 + 170 * max(1, -(-len(drawn) // across))
-    panels = Panels(len(drawn), across, beside=0.03, below=48 / (height - 150))
+    height = 170 + 186 * max(1, -(-len(drawn) // across))
+    panels = Panels(len(drawn), across, beside=0.03, below=64 / (height - 170))
     outlines = [
         {**trace, **panels.axes_of(place)}
         for place, leaf in enumerate(drawn)
@@ -83,7 +83,7 @@ def leaf_multiples_figure(
     ]
     test = histograms.rows[:, ROLES.index("test")].sum(axis=(1, 2))
     words = [
-        f"{leaf_name(leaf, leaf in selected, names, PANEL_NAME_LENGTH)}<br>"
+        f"{panel_name(leaf, names, leaf in selected)}<br>"
         f"n = {test[histograms.leaves.index(leaf)]:,} test rows"
         for leaf in drawn
     ]
@@ -94,7 +94,7 @@ def leaf_multiples_figure(
     return draw(
         outlines,
         height,
-        title_lines=3,  # one is for a legend of two lines, as in a narrow window
+        title_lines=4,  # one is for a legend of two lines, as in a narrow window
         **panels.axes({}, heights, same_heights=True),
         annotations=[*titles, _common_title(AXIS_TITLES[histograms.axis])],
         margin={"b": 50},
@@ -104,7 +104,7 @@ def leaf_multiples_figure(
 def overconfidence_figure(
     diagnosis: pd.DataFrame, selected: Collection[int] = (), names: Mapping[int, str] = NO_NAMES
 ) -> go.Figure:
-    """Draw train and test AUC of all rows, then of each leaf, the largest log-loss gap first.
+    """Draw train and test log-loss of all rows, then of each leaf, the largest gap first.
 
     `diagnosis` is what `hetcal.results.overconfidence.diagnose` returns; the names of the
     selected leaves are bold.
@@ -113,9 +113,9 @@ def overconfidence_figure(
     words = [_diagnosis_words(row) for row in ranked.itertuples()]
     marks = [
         scatter(
-            x=ranked[f"auc_{role}"].tolist(),
+            x=ranked[f"log_loss_{role}"].tolist(),
             y=list(range(len(ranked))),
-            name=f"{role} AUC",
+            name=f"{role} rows",
             mode="markers",
             marker={
                 "symbol": "circle-open" if role == "train" else "circle",
@@ -128,8 +128,9 @@ def overconfidence_figure(
         for role in ROLES
     ]
     labels = [leaf_name(leaf, leaf in selected, names) for leaf in ranked["leaf"]]
-    height = 100 + 30 * len(ranked)
-    return draw([_gap_lines(ranked), *marks], height, x={"title": "AUC"}, y=names_axis(labels))
+    height = 100 + 36 * len(ranked)
+    x = {"title": "log-loss (lower is better)"}
+    return draw([_gap_lines(ranked), *marks], height, x=x, y=names_axis(labels))
 
 
 def _bars(histograms: ScoreHistograms, leaf: int, role: int, label: int, density: bool) -> Part:
@@ -210,10 +211,10 @@ def _common_title(text: str) -> Part:
 
 
 def _gap_lines(ranked: pd.DataFrame) -> Part:
-    """Join train and test AUC of each leaf."""
-    areas = ranked[["auc_train", "auc_test"]].to_numpy().tolist()
-    x = [each for pair in areas for each in (*pair, None)]
-    y = [each for place in range(len(areas)) for each in (place, place, None)]
+    """Join train and test log-loss of each leaf."""
+    losses = ranked[["log_loss_train", "log_loss_test"]].to_numpy().tolist()
+    x = [each for pair in losses for each in (*pair, None)]
+    y = [each for place in range(len(losses)) for each in (place, place, None)]
     return scatter(
         x=x,
         y=y,

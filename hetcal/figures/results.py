@@ -13,6 +13,8 @@ from hetcal.data.columns import counted
 from hetcal.figures.base import (
     AXIS,
     NO_NAMES,
+    SQUARE_X,
+    SQUARE_Y,
     Part,
     bars,
     colour,
@@ -37,6 +39,7 @@ from hetcal.results.evaluation import ByClass, Evaluation
 from hetcal.results.words import interval_in_words, p_in_words
 
 ALL = "all classes"
+MOST_NUMBERS = 16  # of leaves, side by side below a map
 
 
 _RATES = (
@@ -71,8 +74,8 @@ def roc_figure(curves: Sequence[RocCurve], points: Sequence[OperatingPoint] = ()
     return draw(
         [_dotted("random ranking", [0, 1]), *lines, *marks],
         460,
-        x={"title": "false positive rate", "range": [0, 1]},
-        y={"title": "true positive rate", "range": [0, 1.005]},
+        x={"title": "false positive rate", "range": [0, 1], **SQUARE_X},
+        y={"title": "true positive rate", "range": [0, 1.005], **SQUARE_Y},
     )
 
 
@@ -93,8 +96,8 @@ def precision_recall_figure(curves: Sequence[PrecisionRecallCurve]) -> go.Figure
     return draw(
         [*lines, *base],
         460,
-        x={"title": "recall", "range": [0, 1]},
-        y={"title": "precision", "range": [0, 1.005]},
+        x={"title": "recall", "range": [0, 1], **SQUARE_X},
+        y={"title": "precision", "range": [0, 1.005], **SQUARE_Y},
     )
 
 
@@ -121,8 +124,8 @@ def reliability_figure(curves: Sequence[ReliabilityCurve]) -> go.Figure:
     return draw(
         [_dotted("perfectly calibrated", [0, 1]), *lines],
         460,
-        x={"title": "predicted probability", "range": [0, min(1.0, 1.05 * reach)]},
-        y={"title": "observed positive rate", "range": [0, min(1.02, 1.05 * reach)]},
+        x={"title": "predicted probability", "range": [0, min(1.0, 1.05 * reach)], **SQUARE_X},
+        y={"title": "observed positive rate", "range": [0, min(1.02, 1.05 * reach)], **SQUARE_Y},
     )
 
 
@@ -276,14 +279,17 @@ def pair_gain_figure(
     heat = heat_map(table.to_numpy().tolist(), reach, "gain", words)
     places = list(range(len(table)))
     numbers = [f"<b>{each}</b>" if each in selected else each for each in table.columns]
-    across = {"tickvals": places, "ticktext": numbers, "showgrid": False}
-    down = {
-        **across,
-        "ticktext": [leaf_name(each, each in selected, names) for each in table.index],
-    }
+    many = len(table) > MOST_NUMBERS  # side by side they would overlap; hovering tells them
+    ticks = {"tickvals": places, "showgrid": False}
+    across = ticks | {"ticktext": numbers, "showticklabels": not many, "tickangle": 0}
+    if many:
+        down = ticks | {"ticktext": numbers, "tickfont": {"size": 9}}
+    else:
+        named = [leaf_name(each, each in selected, names) for each in table.index]
+        down = ticks | {"ticktext": named}
     return draw(
         [heat],
-        max(300, 130 + 24 * len(table)),
+        max(300, 130 + (12 if many else 24) * len(table)),
         x={"title": "leaf of the negative row", **across},
         y={"title": "leaf of the positive row", **down, "autorange": "reversed"},
         margin={"t": 15},

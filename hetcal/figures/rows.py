@@ -14,16 +14,17 @@ from hetcal.figures.base import (
     AXIS,
     MAX_POINTS,
     NO_NAMES,
-    PANEL_NAME_LENGTH,
+    SQUARE_X,
+    SQUARE_Y,
     Panels,
     Part,
     colour,
     draw,
     leaf_marks,
-    leaf_name,
     names_axis,
     number,
     on_hover,
+    panel_name,
     scatter,
     short_text,
     translucent,
@@ -217,8 +218,8 @@ def applied_map_figure(points: pd.DataFrame) -> go.Figure:
     return draw(
         [_unchanged(), *_band(ordered, 0.25), *_middle(ordered)],
         460,
-        x={"title": "probability before", "range": [0, reach]},
-        y={"title": "probability after", "range": [0, reach]},
+        x={"title": "probability before", "range": [0, reach], **SQUARE_X},
+        y={"title": "probability after", "range": [0, reach], **SQUARE_Y},
     )
 
 
@@ -234,13 +235,13 @@ def applied_multiples_figure(
     shown = {leaf: points for leaf, points in maps.items() if leaf}
     across = min(ACROSS, max(len(shown), 1))
     down = max(1, -(-len(shown) // across))
-    inside = 175 * down
-    panels = Panels(len(shown), across, beside=0.03, below=(42 / inside) if down > 1 else 0.0)
+    inside = 190 * down
+    panels = Panels(len(shown), across, beside=0.03, below=(58 / inside) if down > 1 else 0.0)
     reach = _reach(list(shown.values()))
     across_axis = {"title": "before", "range": [0, reach]}
     axes = panels.axes(across_axis, {"title": "after", "range": [0, reach]}, same_heights=True)
     titles = [
-        panels.title(i, leaf_name(leaf, leaf in selected, names, PANEL_NAME_LENGTH), 12, left=True)
+        panels.title(i, panel_name(leaf, names, leaf in selected), 12, left=False)
         for i, leaf in enumerate(shown)
     ]
     points_of_traces = 3 * sum(map(len, shown.values()))
@@ -252,11 +253,11 @@ def applied_multiples_figure(
     ]
     return draw(
         traces,
-        inside + 75,
+        inside + 90,
         **axes,
         annotations=titles,
         showlegend=False,
-        margin={"t": 25},
+        margin={"t": 40},
     )
 
 

@@ -16,6 +16,7 @@ from hetcal.figures.base import (
     leaf_name,
     scatter,
     short_text,
+    short_words,
     translucent,
     wrapped_text,
 )
@@ -111,7 +112,8 @@ class _Placed:
 
     @property
     def rule(self) -> str:
-        words = short_text(self.line.rule, max(12, RULE_LENGTH - 3 * self.line.depth))
+        room = max(12, RULE_LENGTH - 3 * self.line.depth)
+        words = short_text(short_words(self.line.rule, room), room)
         return words if self.line.depth else f"{words} · base rate {self.line.positive_rate:.1%}"
 
     @property

@@ -175,8 +175,11 @@ def _enough(test: Cells, lift: Lift, leaves: Sequence[int]) -> Condition:
         fewest = int(rarer.argmin())
         counts += f" (leaf {leaves[fewest]} has only {int(rarer[fewest]):,} of its rarer class)"
     smallest = lift.detectable
+    if math.isnan(smallest) and lift.auc == 0 and lift.se == 0:
+        reason = f"{counts}. Their order is as before, so there is no lift to tell from zero."
+        return Condition("Enough rows", "open", "no lift to tell", reason)
     if math.isnan(smallest):
-        reason = f"{counts}: too few, or the order of the rows did not change."
+        reason = f"{counts}: too few for an interval of the lift."
         return Condition("Enough rows", "open", "not known", reason)
     reason = f"With {counts}, a lift under {smallest:.4f} would mostly not be told from zero."
     told = lift.low > 0 or lift.high < 0

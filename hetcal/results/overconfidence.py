@@ -117,6 +117,18 @@ def whether_overconfident(diagnosis: pd.DataFrame) -> str:
     return f"The test rows are too few to tell: {found}."
 
 
+def state_of_model(diagnosis: pd.DataFrame) -> str:
+    """Say in a few words what `whether_overconfident` answers; nothing where it has no answer."""
+    slope, se = (float(diagnosis[name].iloc[0]) for name in ("slope", "slope_se"))
+    if not math.isfinite(slope + se) or slope - SIGNIFICANT * se <= 0:
+        return ""
+    if is_right(slope, se):
+        return "Your model is not over-confident."
+    if slope + SIGNIFICANT * se < 1:
+        return "Your model is over-confident."
+    return "Your model is under-confident." if slope - SIGNIFICANT * se > 1 else ""
+
+
 def slope_interval(leaf: "pd.Series[Any]") -> str:
     """Write the interval of the slope of a row of `diagnose`: two standard errors either way."""
     slope, se = float(leaf["slope"]), float(leaf["slope_se"])

@@ -105,6 +105,9 @@ DEFINITIONS = {
     "Kinds of schemes": "Calibration: within a leaf, only an increasing map of the score decides. "
     "Correction: the score plus terms of the columns that one can read. Second model: the score "
     "beside boosted trees.",
+    "Heterogeneous calibration": "In every leaf of a small tree the score is calibrated on its "
+    "own. So rows of different leaves get into the right order, which one map for all rows cannot "
+    "do.",
     "Standard error": "Typical sampling error; about 95 % of estimates lie within two standard "
     "errors of the truth.",
 }

@@ -30,7 +30,7 @@ PAST = 20  # states that can be returned to
 OLD_DAYS = 90  # since a run was last opened or changed
 MOST_BYTES = 20 * 10**9  # of all runs together
 HOME = "HETCAL_HOME"
-FOUND = ("verdict", "before", "after", "lift", "chosen")
+FOUND = ("verdict", "before", "after", "lift", "chosen", "marked")
 """Facts of a finished run, which hold until it is changed, and for the version that found them."""
 FOUND_BY = "found_by"
 _ID = re.compile("[0-9a-f]{20}")

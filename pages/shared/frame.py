@@ -19,6 +19,7 @@ from pages.shared.flow.training import collect_network
 from pages.shared.header import run_line
 from pages.shared.jobs import Unfinished
 from pages.shared.links import follow_address, page_link, write_address
+from pages.shared.marks import mark_menu
 from pages.shared.state import change_settings, close_saved, leave_run, workspace
 
 PAGES = (
@@ -35,13 +36,30 @@ PAGES = (
 )
 SIDEBAR_WIDTH = 240  # pixels; the default leaves charts too little room in a narrow window
 CONTENT_WIDTH = 1180  # pixels; longer lines are hard to read
+CARD_WIDTH = 210  # pixels: "0.5457 → 0.4770" fits
+FOUR_CARDS = 1290  # pixels of a window in which four of them stand in a row
 NARROW = 900  # pixels of a window in which charts stand below each other
 # Streamlit's wide layout has no largest width, and keeps columns side by side down to 640 pixels.
+# Cards have equal widths: four in a row, or two by two, of which a last single one fills its row.
+CARD = ':has(> [data-testid="stMetric"])'
 STYLE = f"""<style>
 [data-testid="stMainBlockContainer"] {{max-width: calc({CONTENT_WIDTH}px + 10rem)}}
-@media (max-width: {NARROW}px) {{
-    [data-testid="stColumn"]:has([data-testid="stPlotlyChart"]) {{min-width: 100%}}
+[data-testid="stHorizontalBlock"]:has(> * > [data-testid="stMetric"]) {{
+    display: grid; grid-template-columns: repeat(auto-fit, minmax({CARD_WIDTH}px, 1fr));
 }}
+[data-testid="stHorizontalBlock"] > {CARD} {{width: auto; max-width: none}}
+.st-key-next a {{border: 1px solid rgba(128, 128, 128, 0.4); padding: 0.4rem 0.9rem}}
+@media (max-width: {NARROW}px) {{
+    [data-testid="stColumn"]:has([data-testid="stPlotlyChart"]),
+    .st-key-conditions [data-testid="stColumn"] {{min-width: 100%}}
+}}
+@media (max-width: {FOUR_CARDS}px) {{
+    [data-testid="stHorizontalBlock"]:has(> * > [data-testid="stMetric"]) {{
+        grid-template-columns: 1fr 1fr;
+    }}
+    [data-testid="stHorizontalBlock"] > {CARD}:last-child:nth-child(odd) {{grid-column: 1 / -1}}
+}}
+[data-testid="stHorizontalBlock"] > {CARD}:last-child:nth-child(4n + 5) {{grid-column: 1 / -1}}
 </style>"""
 
 # Streamlit looks for garbage after every run of a page, while the browser waits for its charts.
@@ -51,7 +69,7 @@ gc.freeze()
 ICON = Path(__file__).with_name("icon.png")  # one by name would be fetched from the internet
 
 
-def open_page(title: str, lead: str) -> None:
+def open_page(title: str, lead: str = "") -> None:
     """Draw the frame: the same for a click in the menu and for a deep link."""
     st.set_page_config(
         page_title=f"{title} · hetcal",
@@ -67,6 +85,7 @@ def open_page(title: str, lead: str) -> None:
         for path, name, icon in PAGES:
             page_link(path, name, icon, width="stretch")
         write_address()
+    mark_menu()
     run_line()
     st.title(title, anchor=False)
     if lost is not None:
@@ -74,7 +93,8 @@ def open_page(title: str, lead: str) -> None:
         for path, name, icon in (PAGES[0], PAGES[-2]):
             page_link(path, name, icon)
         st.stop()
-    st.markdown(lead)
+    if lead:
+        st.markdown(lead)
     st.session_state.update(jobs_listed=False, waits=False)
     collect_network()
     list_jobs()

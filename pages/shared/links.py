@@ -28,6 +28,12 @@ def page_link(page: str, label: str, icon: str = ":material/arrow_forward:", **l
     st.page_link(page, label=label, icon=icon, query_params=run_query(), **look)
 
 
+def next_page(page: str, name: str) -> None:
+    """Lead on to the page that comes next."""
+    with st.container(key="next", horizontal=True, horizontal_alignment="right"):
+        page_link(page, f"Next: {name}", icon_position="right")
+
+
 def run_again() -> NoReturn:
     """Draw the page again, unless the user has clicked meanwhile: then what was clicked is drawn.
 

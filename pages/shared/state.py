@@ -69,6 +69,11 @@ def keep_file(content: bytes, suffix: str = "") -> Path:
     return current_run().keep_file(content, suffix)
 
 
+def started() -> bool:
+    """Whether there is a table or a saved run to look at."""
+    return bool(workspace().files or workspace().saved)
+
+
 def is_column_scoring(scoring: Scoring | None, columns: int) -> bool:
     """Whether the scores come from this number of columns of the table."""
     return isinstance(scoring, ColumnScoring) and len(scoring.columns) == columns

@@ -1,6 +1,6 @@
 """Take a picture of every page: ``python -m tests.browser.screenshots OUT_DIR``.
 
-Light and dark, wide and narrow, empty and with the demo; the README's picture is
+Light and dark, in three widths, empty and with the demo; the README's picture is
 one of them. Files are named after all four, such as `Results-light-1440-demo.png`.
 """
 
@@ -16,7 +16,7 @@ from tests.browser.visitor import MENU, Visitor, launched
 from tests.chromium import provide_chromium
 
 THEMES = ("light", "dark")
-WIDTHS = (1440, 800)
+WIDTHS = (1440, 800, 2560)
 STATES = ("empty", "demo")
 HEIGHT = 1000
 TALLEST = 6000

@@ -1,4 +1,4 @@
-"""The demo: one click, and every page has something to say."""
+"""The demo, the paper's example and Learn: a click or a key, and every page says something."""
 
 import re
 
@@ -14,6 +14,9 @@ pytestmark = pytest.mark.browser
 NARROW = {"width": 800, "height": 1000}
 CUT = """card => [...card.querySelectorAll('*')].some(part =>
     getComputedStyle(part).overflowX === 'hidden' && part.scrollWidth > part.clientWidth)"""
+BEYOND = """() => Math.max(
+    ...[document.documentElement, document.querySelector('[data-testid=stMain]')]
+        .map(element => element.scrollWidth - element.clientWidth))"""
 
 
 @pytest.mark.network
@@ -32,18 +35,22 @@ def test_no_number_is_cut_off_in_a_narrow_window(visitor):
     visitor.open()
     visitor.press("The paper's example")
     expect(visitor.page.get_by_text("AUC before", exact=True)).to_be_visible()
-    for name, count in (("Overview", 5), ("Scores", 3), ("Over-confidence", 3), ("Results", 5)):
+    for name, count in (("Overview", 4), ("Scores", 3), ("Over-confidence", 3), ("Results", 4)):
         visitor.walk_to(name)
         cards = visitor.page.get_by_test_id("stMetric")
         expect(cards).to_have_count(count)
         assert not any(card.evaluate(CUT) for card in cards.all())
 
 
-def test_a_chart_gives_its_data(visitor, tmp_path):
+@pytest.mark.parametrize("width", [800, 1440, 2560])
+def test_no_page_scrolls_sideways(visitor, width):
+    visitor.page.set_viewport_size({**NARROW, "width": width})
     visitor.open()
-    rungs = pd.read_csv(visitor.download("CSV", tmp_path))
-    reached = rungs.set_index("series")["AUC, cross-fitted"]
-    assert reached["in use"] > reached["your model"] > 0.5
+    visitor.press("The paper's example")
+    expect(visitor.page.get_by_text("AUC before", exact=True)).to_be_visible()
+    for name in MENU:
+        visitor.walk_to(name)
+        assert visitor.page.evaluate(BEYOND) <= 0, name
 
 
 def expected_of(table):
@@ -125,3 +132,45 @@ def test_every_panel_follows_the_chosen_node_by_mouse_and_by_keyboard(visitor, t
             visitor.press("Show all rows")
             visitor.expect_leaf(0)
         assert said[0] == said[1]
+
+
+def slide(visitor, label, steps):
+    """Move a slider as one does without a mouse."""
+    handle = visitor.page.get_by_role("slider", name=label)
+    handle.focus()
+    for _ in range(steps):
+        handle.press("ArrowRight")
+    visitor.settle()
+
+
+def card(visitor, label):
+    return visitor.page.get_by_test_id("stMetric").filter(has_text=label)
+
+
+def test_the_keyboard_reaches_the_golden_numbers(visitor):
+    visitor.open("learn")
+    area = card(visitor, "AUC, new rows")
+    expect(area).to_contain_text("0.8302")
+    slide(visitor, "Weight of the feature", 18)
+    expect(area).to_contain_text("0.8520")
+    slide(visitor, "Weight of the feature", 8)  # 4.4, next to 4 ln 3
+    expect(area).to_contain_text("0.8533")
+    visitor.page.get_by_test_id("stCheckbox").click()
+    visitor.settle()
+    expect(visitor.page.get_by_text("leaves calibrated")).to_be_visible()
+
+
+def test_the_weight_of_the_first_page_is_that_of_learn_and_its_curve_can_be_downloaded(
+    visitor, tmp_path
+):
+    visitor.open()
+    slide(visitor, "Weight of the feature", 18)
+    expect(visitor.page.get_by_text("0.8520")).to_be_visible()
+    with visitor.page.expect_download() as started:
+        visitor.page.get_by_role("button", name="CSV", exact=True).last.click()
+    started.value.save_as(tmp_path / "weights.csv")
+    curve = pd.read_csv(tmp_path / "weights.csv").set_index("series")
+    assert curve.loc["your weight", "AUC"] == pytest.approx(0.8520, abs=5e-5)
+    assert curve.loc["new rows", "AUC"].max() == pytest.approx(0.8533, abs=5e-5)
+    visitor.walk_to("Learn")
+    expect(card(visitor, "AUC, new rows")).to_contain_text("0.8520")

@@ -8,8 +8,8 @@ DIAGNOSIS = pd.DataFrame(
         "leaf": [0, 1, 2],
         "rows_train": [3000, 1000, 2000],
         "rows_test": [300, 100, 200],
-        "auc_train": [0.9, 0.85, 0.95],
-        "auc_test": [0.8, 0.84, 0.7],
+        "log_loss_train": [0.3, 0.35, 0.25],
+        "log_loss_test": [0.4, 0.36, 0.5],
         "rank": [0, 2, 1],
         "sentence": ["all <is> said", "well", "badly"],
     }
@@ -19,9 +19,9 @@ DIAGNOSIS = pd.DataFrame(
 def test_all_rows_come_first_then_the_most_over_confident_leaf():
     lines, train, test = overconfidence_figure(DIAGNOSIS).data
     assert list(train.customdata) == list(test.customdata) == [0, 2, 1]
-    assert list(train.x) == [0.9, 0.95, 0.85]
-    assert list(test.x) == [0.8, 0.7, 0.84]
-    assert list(lines.x) == [0.9, 0.8, None, 0.95, 0.7, None, 0.85, 0.84, None]
+    assert list(train.x) == [0.3, 0.25, 0.35]
+    assert list(test.x) == [0.4, 0.5, 0.36]
+    assert list(lines.x) == [0.3, 0.4, None, 0.25, 0.5, None, 0.35, 0.36, None]
 
 
 def test_the_first_is_drawn_on_top():
@@ -32,8 +32,8 @@ def test_the_first_is_drawn_on_top():
 def test_names_and_axis_are_written():
     figure = overconfidence_figure(DIAGNOSIS, selected=[1])
     assert list(figure.layout.yaxis.ticktext) == ["All rows", "Leaf 2", "<b>Leaf 1</b>"]
-    assert figure.layout.xaxis.title.text == "AUC"
-    assert [each.name for each in figure.data[1:]] == ["train AUC", "test AUC"]
+    assert figure.layout.xaxis.title.text == "log-loss (lower is better)"
+    assert [each.name for each in figure.data[1:]] == ["train rows", "test rows"]
 
 
 def test_train_is_hollow_and_test_is_filled():
@@ -49,6 +49,6 @@ def test_hover_tells_the_verdict_and_n():
     )
 
 
-def test_an_area_that_is_not_defined_leaves_a_gap():
-    figure = overconfidence_figure(DIAGNOSIS.assign(auc_test=[0.8, float("nan"), 0.7]))
+def test_a_loss_that_is_not_defined_leaves_a_gap():
+    figure = overconfidence_figure(DIAGNOSIS.assign(log_loss_test=[0.4, float("nan"), 0.5]))
     assert pd.isna(figure.data[2].x[2])

@@ -73,7 +73,7 @@ def test_a_table_that_cannot_be_used_is_explained_with_the_way_back_to_data(segm
 def test_scores_that_rank_nothing_are_explained_with_the_way_back_to_scores(segments, page):
     app = go(with_scores(segments.assign(score=2.5)), page)
     assert the_error(app).startswith("All scores are equal (logit 2.5).")
-    assert links(app)[-1] == "Go to Scores"
+    assert "Go to Scores" in links(app)
 
 
 @pytest.mark.parametrize("page", list(PAGES))

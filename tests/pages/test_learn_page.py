@@ -23,7 +23,7 @@ def test_the_slider_reaches_the_golden_numbers(weight, area):
     app.slider(key="learn_weight").set_value(weight).run()
     assert metrics(calm(app))["AUC, new rows"] == area
     mark = next(
-        each for each in figure(app, "learn_weights")["data"] if each.get("name") == "your network"
+        each for each in figure(app, "learn_weights")["data"] if each.get("name") == "your weight"
     )
     assert numbers(mark["x"]) == pytest.approx([weight])
     assert numbers(mark["y"]) == pytest.approx([float(area)], abs=5e-5)

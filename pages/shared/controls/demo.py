@@ -25,6 +25,7 @@ from pages.shared.state import (
     open_run,
     opened_here,
     rename,
+    started,
     store,
     told_next,
     update,
@@ -49,12 +50,12 @@ def _make_ready() -> None:
         _demo_model(next(iter(DEMO_NETWORKS)))
 
 
-def demo_buttons() -> None:
-    """Offer the two examples, an own table and a saved artifact; then the demo's networks."""
+def begin_buttons() -> None:
+    """Offer the two examples, an own table and a saved artifact."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Run the demo",
-            type="primary",
+            type="secondary" if started() else "primary",
             icon=":material/play_circle:",
             on_click=_start_demo,
             args=(next(iter(DEMO_NETWORKS)),),
@@ -69,14 +70,17 @@ def demo_buttons() -> None:
         page_link("pages/data.py", "Use my own table", ":material/upload_file:")
         page_link("pages/export.py", "Reopen an artifact", ":material/folder_open:")
     prepare_demo()
-    here = workspace()
-    used = _network_of(here)
-    if used or not (here.files or here.saved):
+
+
+def demo_networks() -> None:
+    """Offer the demo's networks, one of which may be shown now; with an own table, nothing."""
+    used = _network_of(workspace())
+    if used or not started():
         st.radio(
             "The demo's customers, scored by a network that is",
             list(DEMO_NETWORKS),
             index=None,
-            captions=[each.words for each in DEMO_NETWORKS.values()],
+            captions=None if used else [each.words for each in DEMO_NETWORKS.values()],
             horizontal=True,
             **bound("demo_network", used, _start_demo),
         )

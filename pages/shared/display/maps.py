@@ -22,7 +22,8 @@ from pages.shared.state import kept
 SHARE = "calibration_share"
 PLANE_HOW = (
     "At the cross the network is kept as it is; at a square only the rate of a leaf counts. "
-    "Ellipses: 95 % regions of a map of the leaf's calibration rows alone. Hollow: pooled slope."
+    "Ellipses: 95 % regions of a map of the leaf's calibration rows alone; of many leaves, that of "
+    "the chosen one. Hollow: pooled slope."
 )
 
 

@@ -13,6 +13,7 @@ from hetcal.figures.training import training_figure
 from hetcal.jobs.jobs import Job
 from hetcal.progress import Progress, TimeLeft
 from pages.shared.display.messages import plain
+from pages.shared.display.widgets import PLAIN
 from pages.shared.jobs import Unfinished, cancel, forget, jobs, open_jobs, was_cancelled
 from pages.shared.links import run_again
 
@@ -102,7 +103,9 @@ def _watch(key: str) -> None:
         st.progress(*(_bar(job.done, job.doing, job.left) if job.doing else (0.0, _begins(job))))
         history = getattr(job.work, "history", None)
         if history is not None:
-            st.plotly_chart(training_figure(history), key="training_live")
+            learnt = training_figure(history)
+            alt = "AUC on train and validation rows, epoch by epoch"
+            st.plotly_chart(learnt, key="training_live", alt=alt, config=PLAIN)
         _cancel_button(job, getattr(job.work, "stop_words", "Cancel"), "stop_job")
         st.caption("It goes on when you leave this page.")
 

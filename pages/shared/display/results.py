@@ -1,6 +1,7 @@
 """What pages show of a run: verdict, lift and scheme, and the results of all classes together."""
 
 import math
+import re
 from functools import partial
 
 import streamlit as st
@@ -18,7 +19,8 @@ from hetcal.metrics.metrics import LossChange
 from hetcal.results.contributions import gains_in_words
 from hetcal.results.evaluation import Evaluation, metrics_table
 from hetcal.results.ladder import ladder_table, price_in_words
-from hetcal.results.words import DEFINITIONS, measured_on, outcome, same_order, verdict
+from hetcal.results.overconfidence import state_of_model
+from hetcal.results.words import DEFINITIONS, Outcome, measured_on, outcome, same_order, verdict
 from hetcal.schemes.candidates import IDENTITY, in_words
 from hetcal.schemes.choice import Choice
 from pages.shared.display.columns import (
@@ -35,6 +37,7 @@ from pages.shared.display.tables import draw_table
 from pages.shared.display.widgets import cards, chart, how_to_read, rung_chart, shown
 from pages.shared.flow.applied import changes_inside, measures_inside, pairs_of
 from pages.shared.flow.flow import Flow
+from pages.shared.links import page_link
 from pages.shared.state import bound, change_settings, update
 
 CROSS_FITTED = (
@@ -52,15 +55,56 @@ NOT_ALGORITHM_1 = (
 )
 
 LEVELS = {
-    "holds": ("green", "holds"),
-    "open": ("orange", "open"),
-    "fails": ("red", "does not hold"),
+    "holds": ("green", "check", "yes"),
+    "open": ("orange", "question_mark", "not known"),
+    "fails": ("red", "close", "no"),
 }
+TAKE_IT = (
+    "Score new rows with what was found here: download the artifact.",
+    "pages/export.py",
+    "To the download",
+)
+NEXT_STEPS: dict[Outcome, tuple[str, str, str]] = {
+    "gain": TAKE_IT,
+    "columns": (
+        "Check that these scores belong to these rows. If they do, replace the model.",
+        "pages/scores.py",
+        "To the scores",
+    ),
+    "ranking": (
+        "Use it to rank rows, or calibrate on rows that are like the test rows.",
+        "pages/data.py",
+        "To the roles of the rows",
+    ),
+    "harm": (
+        "Keep the model as it is: take 'leave it' where schemes are compared.",
+        "pages/partition.py",
+        "To the schemes",
+    ),
+    "same": (
+        "Nothing. Look again when the model or its rows change.",
+        "pages/overconfidence.py",
+        "See how well it fits",
+    ),
+    "unclear": (
+        "Keep the model as it is. More test rows would tell smaller lifts from zero.",
+        "pages/data.py",
+        "To the roles of the rows",
+    ),
+    "backwards": (
+        "Check the positive value of the label, and the sign of the score.",
+        "pages/data.py",
+        "To the label",
+    ),
+}
+"""What to do after each outcome, and the page where that is done."""
+MEASURED = re.compile(r"(?:Macro )?AUC \d")
 
 
 def show_verdict(flow: Flow) -> None:
-    """Show the verdict, in the colour of its outcome: its first sentence, then the rest."""
-    _say_verdict(flow.run.evaluation, _verdict(flow))
+    """Show the verdict, in the colour of its outcome, and what to do."""
+    state = "" if flow.classes else state_of_model(flow.diagnosis)
+    _say_verdict(flow.run.evaluation, _verdict(flow), state)
 
 
 def show_numbers(found: Evaluation) -> None:
@@ -75,17 +119,13 @@ def show_numbers(found: Evaluation) -> None:
         accuracy = f"{found.before.accuracy:.1%} → {found.after.accuracy:.1%}"
         more = (("Accuracy", accuracy, ACCURACY),)
     if adds is not None and adds.before != 0.5:  # a map that reads no column is nothing without it
+        alone = f"{DEFINITIONS['Without the network']} It reaches {adds.before:.4f}."
         more = (
             *more,
             (
-                f"{measure} without the network",
-                f"{adds.before:.4f}",
-                DEFINITIONS["Without the network"],
-            ),
-            (
                 "Network adds",
                 f"{adds.auc:+.4f}",
-                DEFINITIONS["Network adds"],
+                f"{DEFINITIONS['Network adds']} {alone}",
                 _between(adds.low, adds.high),
             ),
         )
@@ -159,11 +199,13 @@ def show_change(flow: Flow, key: str) -> None:
 
 def show_conditions(flow: Flow) -> None:
     """Show the three conditions under which calibrating leaf by leaf helps."""
-    st.markdown("##### Why: the three conditions for a lift")
-    for place, each in zip(st.columns(3), flow.conditions, strict=True):
-        colour, word = LEVELS[each.level]
-        with place.container(border=True):
-            st.markdown(f"**{each.name}** :{colour}-badge[{word}]")
+    st.subheader("Why: what a lift needs", anchor=False)
+    with st.container(key="conditions"):
+        places = st.columns(3)
+    for place, each in zip(places, flow.conditions, strict=True):
+        colour, icon, word = LEVELS[each.level]
+        with place.container(border=True, height="stretch"):
+            st.markdown(f"**{each.name}** :{colour}-badge[:material/{icon}: {word}]")
             st.markdown(f"{each.number} before, {each.after} after" if each.after else each.number)
             st.caption(plain(each.reason))
 
@@ -309,9 +351,10 @@ def show_class_verdict(flow: Flow) -> None:
     run = flow.whole
     found = run.evaluation
     _say_verdict(found, run.verdict)
+    show_numbers(found)
+    show_reasons(flow)
     if run.choice is not None:
         show_choice(run.choice)
-    show_numbers(found)
 
 
 def show_class_lifts(flow: Flow) -> None:
@@ -362,8 +405,8 @@ def show_shown_class(flow: Flow) -> None:
     )
 
 
-def _say_verdict(found: Evaluation, text: str) -> None:
-    """Show a verdict in the colour of its outcome, its first sentence as the answer."""
+def _say_verdict(found: Evaluation, text: str, state: str = "") -> None:
+    """Show a verdict in the colour of its outcome: the answer, its number, and what to do."""
     show = {
         "gain": st.success,
         "columns": st.warning,
@@ -371,9 +414,34 @@ def _say_verdict(found: Evaluation, text: str) -> None:
         "harm": st.error,
         "backwards": st.error,
     }.get(outcome(found), st.info)
-    first, *rest = without_options(text).removesuffix(".").split(". ")
-    listed = "\n".join(f"- {plain(each)}." for each in rest)
-    show(unbroken(f"**{plain(first)}.**\n\n{listed}"))
+    (answer, *number), _ = _sentences(text)
+    show(unbroken(f"**{f'{state} {answer}'.strip()}**\n\n{' '.join(number)}"))
+    _say_next_step(found)
+
+
+def _sentences(text: str) -> tuple[list[str], list[str]]:
+    """Divide a verdict into its answer with the number measured, and what stands behind it."""
+    said = [f"{plain(each)}." for each in without_options(text).removesuffix(".").split(". ")]
+    measured = next((i for i, each in enumerate(said) if MEASURED.match(each)), len(said))
+    return said[: measured + 1], said[measured + 1 :]
+
+
+def show_reasons(flow: Flow) -> None:
+    """Show what stands behind the verdict, one click away."""
+    _, reasons = _sentences(_verdict(flow))
+    if reasons:
+        with st.expander("The verdict at length"):
+            st.markdown(unbroken("\n".join(f"- {each}" for each in reasons)))
+
+
+def _say_next_step(found: Evaluation) -> None:
+    """Say what to do after that outcome, with a link to where."""
+    then = outcome(found)
+    better = then in ("same", "unclear") and found.loss.low > 0  # probabilities, if not the order
+    step, page, label = TAKE_IT if better else NEXT_STEPS[then]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**What to do:** {step}", width="content")
+        page_link(page, label)
 
 
 def _verdict(flow: Flow) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from hetcal.choices import plain_name
+from hetcal.results.words import SCORE_FINDINGS
 from hetcal.runs.run import Run
 from hetcal.store.files import in_bytes
 from hetcal.store.finished import found_before, found_facts, keep_compared
@@ -16,6 +17,7 @@ from pages.shared.display.progress import BETWEEN_LISTS, in_words
 from pages.shared.flow.flow import Flow
 from pages.shared.jobs import end_jobs, find_verdict_beside, jobs, was_cancelled
 from pages.shared.links import run_again
+from pages.shared.marks import mark_menu
 from pages.shared.state import (
     current_run,
     delete_run,
@@ -42,10 +44,19 @@ def note_results(flow: Flow) -> None:
     if "lift" in kept.about and st.session_state.get("noted") == key:
         return
     with told_next():
-        keep_facts(**found_facts(found))
+        keep_facts(**found_facts(found), marked=_marked(flow))
         if isinstance(found, Run):  # a saved one has no rows to compare
             keep_compared(kept, found, flow.named)
         st.session_state["noted"] = key
+    mark_menu()
+
+
+def _marked(flow: Flow) -> list[str]:
+    """Name the pages that tell what is wrong with the model."""
+    if any(each.code in SCORE_FINDINGS for each in flow.whole.findings):
+        return ["scores", "overconfidence"]
+    sure = not flow.classes and flow.conditions[0].level == "holds"
+    return ["overconfidence"] if sure else []
 
 
 def facts_of(about: Mapping[str, Any], name: str) -> str:

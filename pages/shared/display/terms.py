@@ -16,7 +16,7 @@ from hetcal.schemes.stages import AdditiveStage
 from pages.shared.display.columns import TERMS
 from pages.shared.display.messages import plain
 from pages.shared.display.tables import draw_table
-from pages.shared.display.widgets import below_chart, chart, how_to_read
+from pages.shared.display.widgets import PLAIN, below_chart, chart, how_to_read
 from pages.shared.state import bound
 
 SHOWN = "term_shown"  # of the session: the term that is enlarged
@@ -42,6 +42,7 @@ def show_terms(stage: AdditiveStage) -> None:
             on_select=_curve_clicked,
             selection_mode="points",
             alt="What each column adds to the logit, the most important first",
+            config=PLAIN,
         )
         below_chart(figure, "calibration_curves", f"{CURVES_HOW} Click a curve to enlarge it.")
     if terms.pairs:
@@ -112,6 +113,7 @@ def _show_pairs(terms: Terms) -> None:
                     pair_figure(pair, span),
                     key=f"calibration_pair_{i}",
                     alt=f"What {pair.name} add together to the logit",
+                    config=PLAIN,
                 )
     more = len(pairs) - len(small)
     others = f" The box above has {more} more." if more else ""

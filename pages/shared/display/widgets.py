@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime import get_instance
 from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
@@ -24,6 +25,10 @@ from pages.shared.links import run_again
 from pages.shared.state import ALL_ROWS, choice, kept, update, workspace
 
 FETCHED = 60.0  # seconds in which the browser fetches a file that a click has made
+PLAIN = {"displayModeBar": False}
+"""Without Plotly's toolbar, which would cover the legend: a double click ends a zoom, too."""
+
+MANY_LEAVES, SCROLLED = 16, 640  # leaves, and pixels of a picture of more of them
 DASH = "–"
 """Written for a number that is not defined."""
 
@@ -130,15 +135,23 @@ def say_computed_on(words: str) -> None:
 
 def chart(figure: go.Figure, key: str, alt: str, how: str) -> None:
     """Draw a figure, with a text for those who cannot see it and one line on how to read it."""
-    st.plotly_chart(figure, key=key, alt=alt)
+    st.plotly_chart(figure, key=key, alt=alt, config=PLAIN)
     below_chart(figure, key, how)
 
 
 def leaf_chart(figure: go.Figure, key: str, alt: str, how: str) -> None:
     """Draw a figure in which a click on a leaf chooses it."""
     clicked = partial(_figure_clicked, key)
-    st.plotly_chart(figure, key=key, on_select=clicked, selection_mode="points", alt=alt)
+    st.plotly_chart(
+        figure, key=key, on_select=clicked, selection_mode="points", alt=alt, config=PLAIN
+    )
     below_chart(figure, key, f"{how} Click a leaf to choose it.")
+
+
+def scrolled(leaves: int) -> DeltaGenerator:
+    """Make room for a picture with a line for every leaf; of many it scrolls beside the rest."""
+    many = leaves > MANY_LEAVES
+    return st.container(height=SCROLLED if many else "content", border=many)
 
 
 def rung_chart(
@@ -151,7 +164,9 @@ def rung_chart(
         if points:
             take(str(_first_of(points[0])))
 
-    st.plotly_chart(figure, key=key, on_select=clicked, selection_mode="points", alt=alt)
+    st.plotly_chart(
+        figure, key=key, on_select=clicked, selection_mode="points", alt=alt, config=PLAIN
+    )
     below_chart(figure, key, f"{how} Click a rung to use it.")
 
 

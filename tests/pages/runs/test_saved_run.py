@@ -82,8 +82,9 @@ def test_a_saved_scheme_shows_what_the_scheme_gives_and_why(segments):
     assert shown == f"{roc_auc_score(forest.table.y[rows], forest.after[rows]):.4f}"
     assert shown != f"{roc_auc_score(forest.table.y[rows], by_maps[rows]):.4f}"
     assert any(f"{named} {forest.choice.why}" in each for each in said(app.markdown))
-    assert figure(app, "results_ladder_forest")["layout"]["yaxis"]["ticktext"][-1] != ""
-    assert not app.button_group, "a rung of a saved run cannot be taken"
+    overview = calm(go(app, "app.py"))
+    assert figure(overview, "overview_ladder_forest")["layout"]["yaxis"]["ticktext"][-1] != ""
+    assert not overview.button_group, "a rung of a saved run cannot be taken"
     app = calm(go(app, "pages/calibration.py"))
     assert any(
         "The scheme in use is 'forest'. Every row passes many trees" in each
