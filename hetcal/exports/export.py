@@ -14,6 +14,7 @@ from hetcal.exports import (
     estimator,
     keras_file,
     python_file,
+    runtimes,
     saved_model,
     scorecard,
     scored_file,
@@ -26,7 +27,7 @@ from hetcal.exports.recipe import Document, layer_of, recipe, trees_of
 from hetcal.progress import Progress, silent
 
 OF_FEW_TREES = tuple(name for name in RUNGS if name not in MANY_TREES)
-OF_FEW = ("sql", "keras", "savedmodel")  # formats of few trees
+OF_FEW = ("sql", "keras", "savedmodel", "onnx", "tflite")  # formats of few trees
 OF_ANY = ("report", "table")  # formats that take any run, of any number of classes
 MOST_BYTES = {"python": 64 * 2**20, "sql": 1_000_000}  # what people and databases can open
 
@@ -212,6 +213,23 @@ def _saved_model(material: _Material) -> list[Export]:
     return [Export("savedmodel", saved_model.NAME, content, parity, saved_model.USE)]
 
 
+def _onnx(material: _Material) -> list[Export]:
+    given = material.artifact, material.document
+    use = runtimes.ONNX_USE
+    content = runtimes.onnx_file(*given, material.about(use, runtimes.ONNX_CANNOT))
+    parity = runtimes.check_onnx(content, keras_file.trial(*given, material.rows))
+    return [Export("onnx", runtimes.ONNX_NAME, content, parity, use)]
+
+
+def _tflite(material: _Material) -> list[Export]:
+    given = material.artifact, material.document
+    runtimes.require_parametric(material.document)
+    use = runtimes.LITE_USE
+    content = runtimes.lite_file(*given, material.about(use, runtimes.LITE_CANNOT))
+    parity = runtimes.check_lite(content, keras_file.trial(*given, material.rows, single=True))
+    return [Export("tflite", runtimes.LITE_NAME, content, parity, use)]
+
+
 def _scorecard(material: _Material) -> list[Export]:
     document, use = material.document, scorecard.USE
     table = scorecard.csv_file(document)
@@ -256,6 +274,8 @@ MAKERS = {
     "python": _python,
     "keras": _keras,
     "savedmodel": _saved_model,
+    "onnx": _onnx,
+    "tflite": _tflite,
     "scorecard": _scorecard,
     "sklearn": _sklearn,
     "report": _report,

@@ -51,7 +51,7 @@ def check(content: bytes, given: Trial) -> Parity:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             archive.extractall(directory / SAVED)
         layers = layer_names(list(given.inputs))
-        rows = {layers[name]: _cells(given, given.inputs[name]) for name in given.inputs}
+        rows = {layers[name]: cells_of(given, given.inputs[name]) for name in given.inputs}
         (directory / GIVEN).write_text(json.dumps(rows), encoding="utf-8")
         run_child(directory, "serve", FOUND)
         found = read_outputs(Path(directory, FOUND), len(given.table), (1,))
@@ -60,7 +60,7 @@ def check(content: bytes, given: Trial) -> Parity:
     return given.compared(found[:, 0].astype(np.float64), "the signature of the SavedModel")
 
 
-def _cells(given: Trial, columns: tuple[str, ...]) -> list[list[Any]]:
+def cells_of(given: Trial, columns: tuple[str, ...]) -> list[list[Any]]:
     """Return the values of an input, rows x columns; missing text is empty."""
     table = given.table[list(columns)]
     texts = table.select_dtypes(exclude="number")
