@@ -79,7 +79,7 @@ MANY_TREES = ("forest", "boosted", "stacked")
 
 EXPORTS = (
     *("python", "sql", "keras", "savedmodel", "onnx", "tflite"),
-    *("scorecard", "sklearn", "report", "table"),
+    *("scorecard", "sklearn", "mlflow", "report", "table"),
 )
 """Formats of exports."""
 

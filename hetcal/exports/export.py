@@ -13,6 +13,7 @@ from hetcal.errors import ExportError, did_you_mean
 from hetcal.exports import (
     estimator,
     keras_file,
+    mlflow_folder,
     python_file,
     runtimes,
     saved_model,
@@ -246,6 +247,16 @@ def _sklearn(material: _Material) -> list[Export]:
     return [Export("sklearn", estimator.NAME, content, parity, estimator.USE)]
 
 
+def _mlflow(material: _Material) -> list[Export]:
+    document, use = material.document, mlflow_folder.USE
+    carried = material.about(use, mlflow_folder.CANNOT)
+    python = python_file.python_file(document, carried)
+    _require_size(python, "python", material.artifact)
+    content = mlflow_folder.mlflow_folder(document, carried, python)
+    parity = mlflow_folder.check(content, document, material.rows, material.expected)
+    return [Export("mlflow", mlflow_folder.NAME, content, parity, use)]
+
+
 def _report(material: _Material) -> list[Export]:
     if find_spec("plotly") is None:
         raise missing("plotly", "app", "The charts of a report are drawn by Plotly")
@@ -278,6 +289,7 @@ MAKERS = {
     "tflite": _tflite,
     "scorecard": _scorecard,
     "sklearn": _sklearn,
+    "mlflow": _mlflow,
     "report": _report,
     "table": _table,
 }
