@@ -1,7 +1,8 @@
-"""Work of the child process on formats that hold no text: ONNX and LiteRT.
+"""Work of the child process on other formats: ONNX and LiteRT, and what a server warms up with.
 
-Text becomes a number before the model: missing (empty) text is 0, text that neither the network nor
-the tree knows is 1, and what they know follows in order. ONNX does that itself.
+ONNX and LiteRT hold no text in the model. Text becomes a number before it: missing (empty) text is
+0, text that neither the network nor the tree knows is 1, and what they know follows in order. ONNX
+does that itself.
 """
 
 import io
@@ -202,3 +203,39 @@ def run_lite(rows: Document) -> Any:
         given[name] = values.astype(detail["dtype"])
     (found,) = runner(**given).values()
     return found
+
+
+def warm_up(path: Path, rows: Document) -> None:
+    """Write requests that TensorFlow Serving sends to itself before it takes others: 1 and 10 rows.
+
+    They are records of the message PredictionLog of TensorFlow Serving, whose own package is not
+    needed to write these few fields.
+    """
+    import tensorflow as tf
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    spec = _field(1, b"calibrated") + _field(3, b"serving_default")
+    with tf.io.TFRecordWriter(str(path)) as records:
+        for many in (1, 10):
+            request = _field(1, spec)
+            for name, values in rows.items():
+                tensor = tf.make_tensor_proto(values[:many])
+                request += _field(
+                    2, _field(1, name.encode()) + _field(2, tensor.SerializeToString())
+                )
+            records.write(_field(6, _field(1, request)))
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """Write a field of a message of Protocol Buffers that has a length."""
+    return bytes([number << 3 | 2]) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    """Write a whole number, seven bits a byte.
+
+    >>> _varint(300).hex()
+    'ac02'
+    """
+    high, low = divmod(value, 128)
+    return bytes([low | 128]) + _varint(high) if high else bytes([low])

@@ -207,10 +207,11 @@ def _keras(material: _Material) -> list[Export]:
 
 def _saved_model(material: _Material) -> list[Export]:
     given = material.artifact, material.document
-    about = material.about(saved_model.USE, saved_model.CANNOT)
+    about = material.about(saved_model.USE, keras_file.CANNOT)
     about["signature"] = layer_names(keras_file.names(*given))
-    content = saved_model.saved_model(keras_file.keras_file(*given, about), about)
-    parity = saved_model.check(content, keras_file.trial(*given, material.rows))
+    trial = keras_file.trial(*given, material.rows)
+    content = saved_model.saved_model(keras_file.keras_file(*given, about), about, trial)
+    parity = saved_model.check(content, trial)
     return [Export("savedmodel", saved_model.NAME, content, parity, saved_model.USE)]
 
 

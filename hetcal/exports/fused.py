@@ -4,7 +4,8 @@ It is shut in like every process that opens a model. Its directory holds `reques
 `command` is
 
 - `fuse`: join the network in the directory and the steps, and write `fused.keras`,
-- `export`: write the model in `fused.keras` as a SavedModel, into the folder `saved`,
+- `export`: write the model in `fused.keras` as a SavedModel, into the folder `saved`, with requests
+  of the rows of `rows.json`,
 - `onnx`, `tflite`: join them to a model of numbers, and write it in that format,
 - `serve`, `run onnx`, `run tflite`: score the rows of `rows.json` by what was written, and write
   `found.npy`.
@@ -30,6 +31,7 @@ from hetcal.exports.converted import (
     run_lite,
     run_onnx,
     texts_of,
+    warm_up,
     with_codes,
     write_lite,
     write_onnx,
@@ -53,6 +55,7 @@ BEYOND = 1e37  # a number farther than that gives what the largest one gives
 PROBED = (np.nan, LARGEST, np.inf, -LARGEST, -np.inf)
 FUSED, REQUEST = "fused.keras", "request.json"
 SAVED, VERSION = "saved", "1"  # a server looks for versions below the folder of a model
+WARM_UP = "tf_serving_warmup_requests"  # the name by which TensorFlow Serving finds them
 GIVEN, FOUND = "rows.json", "found.npy"
 
 
@@ -75,7 +78,17 @@ def _fuse(request: Document) -> None:
 
 
 def _export(request: Document) -> None:
+    import tensorflow as tf
+
     load(Path(FUSED)).export(f"{SAVED}/{VERSION}", verbose=False)
+    rows = json.loads(Path(GIVEN).read_text(encoding="utf-8"))
+    _, specs = (
+        tf.saved_model.load(f"{SAVED}/{VERSION}")
+        .signatures["serving_default"]
+        .structured_input_signature
+    )
+    typed = {name: np.array(rows[name], each.dtype.as_numpy_dtype) for name, each in specs.items()}
+    warm_up(Path(SAVED, VERSION, "assets.extra", WARM_UP), typed)
 
 
 def _serve(request: Document) -> None:
