@@ -78,8 +78,8 @@ MANY_TREES = ("forest", "boosted", "stacked")
 """Schemes of hundreds of trees, which not every export can hold."""
 
 EXPORTS = (
-    *("python", "sql", "keras", "savedmodel", "scorecard", "sklearn"),
-    *("report", "table"),
+    *("python", "sql", "keras", "savedmodel", "onnx", "tflite"),
+    *("scorecard", "sklearn", "mlflow", "report", "table"),
 )
 """Formats of exports."""
 

@@ -13,7 +13,9 @@ from hetcal.errors import ExportError, did_you_mean
 from hetcal.exports import (
     estimator,
     keras_file,
+    mlflow_folder,
     python_file,
+    runtimes,
     saved_model,
     scorecard,
     scored_file,
@@ -26,7 +28,7 @@ from hetcal.exports.recipe import Document, layer_of, recipe, trees_of
 from hetcal.progress import Progress, silent
 
 OF_FEW_TREES = tuple(name for name in RUNGS if name not in MANY_TREES)
-OF_FEW = ("sql", "keras", "savedmodel")  # formats of few trees
+OF_FEW = ("sql", "keras", "savedmodel", "onnx", "tflite")  # formats of few trees
 OF_ANY = ("report", "table")  # formats that take any run, of any number of classes
 MOST_BYTES = {"python": 64 * 2**20, "sql": 1_000_000}  # what people and databases can open
 
@@ -205,11 +207,29 @@ def _keras(material: _Material) -> list[Export]:
 
 def _saved_model(material: _Material) -> list[Export]:
     given = material.artifact, material.document
-    about = material.about(saved_model.USE, saved_model.CANNOT)
+    about = material.about(saved_model.USE, keras_file.CANNOT)
     about["signature"] = layer_names(keras_file.names(*given))
-    content = saved_model.saved_model(keras_file.keras_file(*given, about), about)
-    parity = saved_model.check(content, keras_file.trial(*given, material.rows))
+    trial = keras_file.trial(*given, material.rows)
+    content = saved_model.saved_model(keras_file.keras_file(*given, about), about, trial)
+    parity = saved_model.check(content, trial)
     return [Export("savedmodel", saved_model.NAME, content, parity, saved_model.USE)]
+
+
+def _onnx(material: _Material) -> list[Export]:
+    given = material.artifact, material.document
+    use = runtimes.ONNX_USE
+    content = runtimes.onnx_file(*given, material.about(use, runtimes.ONNX_CANNOT))
+    parity = runtimes.check_onnx(content, keras_file.trial(*given, material.rows))
+    return [Export("onnx", runtimes.ONNX_NAME, content, parity, use)]
+
+
+def _tflite(material: _Material) -> list[Export]:
+    given = material.artifact, material.document
+    runtimes.require_parametric(material.document)
+    use = runtimes.LITE_USE
+    content = runtimes.lite_file(*given, material.about(use, runtimes.LITE_CANNOT))
+    parity = runtimes.check_lite(content, keras_file.trial(*given, material.rows, single=True))
+    return [Export("tflite", runtimes.LITE_NAME, content, parity, use)]
 
 
 def _scorecard(material: _Material) -> list[Export]:
@@ -226,6 +246,16 @@ def _sklearn(material: _Material) -> list[Export]:
     content = estimator.estimator_file(material.artifact, material.document, carried)
     parity = estimator.check(content, material.rows, material.expected)
     return [Export("sklearn", estimator.NAME, content, parity, estimator.USE)]
+
+
+def _mlflow(material: _Material) -> list[Export]:
+    document, use = material.document, mlflow_folder.USE
+    carried = material.about(use, mlflow_folder.CANNOT)
+    python = python_file.python_file(document, carried)
+    _require_size(python, "python", material.artifact)
+    content = mlflow_folder.mlflow_folder(document, carried, python)
+    parity = mlflow_folder.check(content, document, material.rows, material.expected)
+    return [Export("mlflow", mlflow_folder.NAME, content, parity, use)]
 
 
 def _report(material: _Material) -> list[Export]:
@@ -256,8 +286,11 @@ MAKERS = {
     "python": _python,
     "keras": _keras,
     "savedmodel": _saved_model,
+    "onnx": _onnx,
+    "tflite": _tflite,
     "scorecard": _scorecard,
     "sklearn": _sklearn,
+    "mlflow": _mlflow,
     "report": _report,
     "table": _table,
 }

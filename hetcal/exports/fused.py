@@ -4,14 +4,17 @@ It is shut in like every process that opens a model. Its directory holds `reques
 `command` is
 
 - `fuse`: join the network in the directory and the steps, and write `fused.keras`,
-- `export`: write the model in `fused.keras` as a SavedModel, into the folder `saved`,
-- `serve`: score the rows of `rows.json` by that, and write `found.npy`.
+- `export`: write the model in `fused.keras` as a SavedModel, into the folder `saved`, with requests
+  of the rows of `rows.json`,
+- `onnx`, `tflite`: join them to a model of numbers, and write it in that format,
+- `serve`, `run onnx`, `run tflite`: score the rows of `rows.json` by what was written, and write
+  `found.npy`.
 """
 
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from math import prod
@@ -23,6 +26,16 @@ import numpy as np
 from hetcal.arrays import Floats
 from hetcal.data.columns import single_limits
 from hetcal.errors import ExportError, HetcalError
+from hetcal.exports.converted import (
+    not_held,
+    run_lite,
+    run_onnx,
+    texts_of,
+    warm_up,
+    with_codes,
+    write_lite,
+    write_onnx,
+)
 from hetcal.exports.prepared import prepared
 from hetcal.models.keras_internals import import_keras
 from hetcal.models.sandbox import Limits, confine
@@ -38,8 +51,12 @@ from hetcal.models.worker import (
 Tensor = Any  # of Keras
 Document = dict[str, Any]
 FARTHEST = 1_000.0  # a logit beyond has the probability 0 or 1, and may be infinite as a single
+LARGEST = float(np.finfo(np.float32).max)
+BEYOND = 1e37  # a number farther than that gives what the largest one gives
+PROBED = (np.nan, LARGEST, np.inf, -LARGEST, -np.inf)
 FUSED, REQUEST = "fused.keras", "request.json"
 SAVED, VERSION = "saved", "1"  # a server looks for versions below the folder of a model
+WARM_UP = "tf_serving_warmup_requests"  # the name by which TensorFlow Serving finds them
 GIVEN, FOUND = "rows.json", "found.npy"
 
 
@@ -50,7 +67,7 @@ def main() -> None:
     confine(Limits(**request["limits"]))
     use_one_thread()
     try:
-        {"fuse": _fuse, "export": _export, "serve": _serve}[request["command"]](request)
+        COMMANDS[request["command"]](request)
     except HetcalError as error:
         _say(error)
     except Exception as error:
@@ -62,7 +79,17 @@ def _fuse(request: Document) -> None:
 
 
 def _export(request: Document) -> None:
+    import tensorflow as tf
+
     load(Path(FUSED)).export(f"{SAVED}/{VERSION}", verbose=False)
+    rows = json.loads(Path(GIVEN).read_text(encoding="utf-8"))
+    _, specs = (
+        tf.saved_model.load(f"{SAVED}/{VERSION}")
+        .signatures["serving_default"]
+        .structured_input_signature
+    )
+    typed = {name: np.array(rows[name], each.dtype.as_numpy_dtype) for name, each in specs.items()}
+    warm_up(Path(SAVED, VERSION, "assets.extra", WARM_UP), typed)
 
 
 def _serve(request: Document) -> None:
@@ -76,6 +103,50 @@ def _serve(request: Document) -> None:
     given = {name: tf.constant(rows[name], spec.dtype) for name, spec in specs.items()}
     (found,) = signature(**given).values()
     np.save(FOUND, found.numpy().astype(np.float32))
+
+
+def _convert(request: Document) -> None:
+    """Write the model in a format whose models take no text."""
+    network = None if request["model"] is None else load(*readable(Path(request["model"])))
+    known = _known_texts(request)
+    texts = texts_of(network, [text for each in known.values() for text in each])
+    coded = list(known)
+    for tensor in [] if network is None else network.inputs:
+        coded += [request["inputs"][tensor.name]] if tensor.dtype == "string" else []
+    coded = [request["layers"][name] for name in coded]
+    write = {"onnx": write_onnx, "tflite": write_lite}[request["command"]]
+    try:
+        write(fused_model(request | {"texts": texts}), request | {"coded": coded}, texts)
+    except HetcalError:
+        raise
+    except Exception as error:  # of whatever the network has that the format has not
+        first = str(error).strip().partition("\n")[0]
+        raise not_held(f"the model cannot be written ({first[:200]})") from error
+
+
+def _known_texts(request: Document) -> dict[str, list[str]]:
+    """Return what tree and steps know of the text of an input, by its name."""
+    columns = [each for each in request["document"]["columns"] if each["kind"] == "category"]
+    read = [each for each in columns if each["name"] in request["names"]]
+    steps = [each for columns in request["prepared"].values() for each in columns if each["text"]]
+    known = {each["name"]: list(each["codes"]) for each in steps}
+    for each in read:
+        name = request["names"][each["name"]]
+        known[name] = [*known.get(name, ()), *each["categories"]]
+    return known
+
+
+def _run(request: Document) -> None:
+    rows = json.loads(Path(GIVEN).read_text(encoding="utf-8"))
+    found = {"run onnx": run_onnx, "run tflite": run_lite}[request["command"]](rows)
+    np.save(FOUND, np.asarray(found, np.float32))
+
+
+COMMANDS: dict[str, Callable[[Document], None]] = {
+    **{"fuse": _fuse, "export": _export, "serve": _serve},
+    **dict.fromkeys(("onnx", "tflite"), _convert),
+    **dict.fromkeys(("run onnx", "run tflite"), _run),
+}
 
 
 def _say(error: HetcalError) -> None:
@@ -107,38 +178,52 @@ def fusion(
 ) -> Document:
     """Return what a request to fuse has.
 
+    Logits are in double precision, and text stays text.
+
     `network` has `model` (the file), `inputs` (their names by layer), `prepared` (the columns of
     those that steps prepare), `output` and `unit`; `names` has the input of each column, which may
     be one of the network's, and `layers` the name of the layer of every input.
     """
-    found = {"document": document, "names": names, "layers": layers, "model": None}
-    return found | (network or {})
+    found = {"document": document, "names": names, "layers": layers, "model": None, "prepared": {}}
+    return found | {"precision": "float64", "texts": None} | (network or {})
 
 
 def fused_model(request: Document) -> Any:
     """Build the model: inputs by name, one output, the calibrated probability."""
     import keras
 
-    document = request["document"]
+    document, precision = request["document"], request["precision"]
     given: dict[str, Tensor] = {}
     if request["model"] is not None:
         score = _network_logit(request, given)
     else:
         name = document["score"]["column"]
-        given[name] = keras.Input((1,), name=request["layers"][name], dtype="float64")
+        given[name] = keras.Input((1,), name=request["layers"][name], dtype=precision)
         score = _given_logit(document["score"], given[name])
     columns = [
-        _column(each, request["names"][each["name"]], request["layers"], given)
-        if each["name"] in request["names"]
-        else None
+        _column(each, request, given) if each["name"] in request["names"] else None
         for each in document["columns"]
     ]
-    logit = _Steps(document, columns).apply(score)
-    # A score that is not finite less itself is NaN, and so is the probability.
-    logit = keras.ops.clip(logit, -FARTHEST, FARTHEST) + (score - score)
-    logit = keras.ops.cast(logit, "float32")
-    probability = keras.layers.Activation("sigmoid", name="calibrated_probability")(logit)
+    logit = _Steps(document, columns, precision).apply(score)
+    logit = keras.ops.clip(logit, -FARTHEST, FARTHEST)
+    if request["texts"] is None:
+        probability = _probability(logit + (score - score))  # NaN if it is not finite
+    else:  # runtimes take NaN for a number in a sigmoid, and the largest single for infinity
+        near = keras.ops.less(keras.ops.abs(score), _farthest(precision))
+        lost = keras.ops.where(near, np.float32(0.0), np.float32(np.nan))
+        probability = _probability(logit) + lost
     return keras.Model(given, probability, name="hetcal_calibrated")
+
+
+def _farthest(precision: str) -> float:
+    return LARGEST if precision == "float32" else float(np.finfo(np.float64).max)
+
+
+def _probability(logit: Tensor) -> Tensor:
+    import keras
+
+    single = keras.ops.cast(logit, "float32")
+    return keras.layers.Activation("sigmoid", name="calibrated_probability")(single)
 
 
 def _given_logit(score: Document, given: Tensor) -> Tensor:
@@ -159,13 +244,15 @@ def _network_logit(request: Document, given: dict[str, Tensor]) -> Tensor:
     for tensor in network.inputs:
         name = request["inputs"][tensor.name]
         if name in request["prepared"]:
-            columns = request["prepared"][name]
-            read = [prepared(each, request["layers"], given) for each in columns]
+            read = [prepared(each, request, given) for each in request["prepared"][name]]
             joined = keras.ops.concatenate(read, axis=1) if len(read) > 1 else read[0]
             inputs[tensor.name] = keras.ops.cast(joined, tensor.dtype)
             continue
+        coded = tensor.dtype == "string" and request["texts"] is not None
         inputs[tensor.name] = given[name] = keras.Input(
-            tensor.shape[1:], dtype=tensor.dtype, name=request["layers"][name]
+            tensor.shape[1:],
+            dtype="int32" if coded else tensor.dtype,
+            name=request["layers"][name],
         )
     last = last_operation(network, request["output"])
     activation = activation_of(last)
@@ -177,17 +264,81 @@ def _network_logit(request: Document, given: dict[str, Tensor]) -> Tensor:
             "To be joined with the maps it has to end in a sigmoid, a softmax or a linear layer.",
             "Choose the format 'python' or 'sql', which take the score as a column.",
         )
-    sequential = isinstance(network, keras.Sequential)
-    taken = network.inputs[0] if sequential else network.input
-    arranged = keras.tree.map_structure(lambda each: inputs[each.name], taken)
-    outputs = network(arranged)
+    arranged = _arranged(network, inputs)
+    coded = network if request["texts"] is None else with_codes(network, arranged, request["texts"])
+    flat = _chosen(coded, arranged, request)
+    logits = keras.ops.cast(flat, request["precision"])
+    if request["texts"] is not None:
+        for name, lost in _losses(network, request).items():
+            logits = logits + keras.ops.cast(_nothing(inputs[name], lost), logits.dtype)
+    return _positive_logit(logits, flat.shape[1], request["unit"], activation)
+
+
+def _arranged(network: Any, by_name: dict[str, Any]) -> Any:
+    """Return what a network is called with; a sequential one names its input as a list of one."""
+    import keras
+
+    taken = network.inputs[0] if isinstance(network, keras.Sequential) else network.input
+    return keras.tree.map_structure(lambda each: by_name[each.name], taken)
+
+
+def _chosen(network: Any, given: Any, request: Document) -> Tensor:
+    """Return the units of the output that is asked for, rows x units."""
+    import keras
+
+    outputs = network(given)
     if isinstance(outputs, dict):
         outputs = outputs[request["output"]] if len(outputs) > 1 else next(iter(outputs.values()))
     elif isinstance(outputs, list | tuple):
         outputs = outputs[network.output_names.index(request["output"] or network.output_names[0])]
-    units = prod(outputs.shape[1:])
-    flat = keras.layers.Reshape((units,))(outputs)
-    return _positive_logit(keras.ops.cast(flat, "float64"), units, request["unit"], activation)
+    return keras.layers.Reshape((prod(outputs.shape[1:]),))(outputs)
+
+
+def _losses(network: Any, request: Document) -> dict[str, Any]:
+    """Find out which values cost a row its score: other runtimes take them for numbers somewhere.
+
+    Returns for inputs of numbers, unit by unit, whether each of `PROBED` does.
+    """
+    import tensorflow as tf
+
+    found = {}
+    for tensor in network.inputs:
+        width = None if None in tensor.shape[1:] else prod(tensor.shape[1:])
+        if tensor.dtype != "float32" or width is None:
+            continue
+        one = np.eye(width, dtype=bool)
+        values = np.concatenate([np.where(one, np.float32(each), 0) for each in PROBED])
+        rows = {
+            each.name: tf.constant(values.reshape(-1, *each.shape[1:]))
+            if each is tensor
+            else tf.zeros((len(values), *each.shape[1:]), each.dtype)
+            for each in network.inputs
+        }
+        scores = np.asarray(_chosen(network, _arranged(network, rows), request))
+        found[tensor.name] = ~np.isfinite(scores).all(axis=1).reshape(len(PROBED), width)
+    return found
+
+
+def _nothing(given: Tensor, lost: Any) -> Tensor:
+    """Return 0, or NaN for a row that has no score."""
+    from keras import ops
+
+    flat = ops.reshape(given, (-1, prod(given.shape[1:])))
+    far = [(BEYOND, LARGEST), (LARGEST, np.inf), (-LARGEST, -BEYOND), (-np.inf, -LARGEST)]
+    inside = [ops.isnan(flat)]
+    for low, high in far:
+        above = ops.greater(flat, low) if low > 0 else ops.greater_equal(flat, low)
+        below = ops.less_equal(flat, high) if low > 0 else ops.less(flat, high)
+        inside.append(ops.logical_and(above, below))
+    wrong = [
+        ops.logical_and(each, flags[None, :])
+        for each, flags in zip(inside, lost, strict=True)
+        if flags.any()
+    ]
+    total: Tensor = ops.zeros_like(flat)
+    for each in wrong:
+        total = total + ops.where(each, np.float32(np.nan), np.float32(0.0))
+    return ops.sum(total, axis=1, keepdims=True)
 
 
 def _positive_logit(outputs: Tensor, units: int, unit: int | None, activation: str) -> Tensor:
@@ -204,19 +355,23 @@ def _positive_logit(outputs: Tensor, units: int, unit: int | None, activation: s
     return own - ops.logsumexp(others, axis=1, keepdims=True)
 
 
-def _column(
-    column: Document, name: str, layers: dict[str, str], given: dict[str, Tensor]
-) -> Tensor:
+def _column(column: Document, request: Document, given: dict[str, Tensor]) -> Tensor:
     """Return the numbers of a column, or the codes of its categories."""
     import keras
 
+    name, texts = request["names"][column["name"]], request["texts"]
     category = column["kind"] == "category"
     if name not in given:
-        dtype = "string" if category else "float32"
-        given[name] = keras.Input((1,), dtype=dtype, name=layers[name])
+        text = "string" if texts is None else "int32"
+        layer = request["layers"][name]
+        given[name] = keras.Input((1,), dtype=text if category else "float32", name=layer)
     if not category:
         return given[name]
     # Missing text is empty and has code 0, what is not known 1: see `_codes`.
+    if texts is not None:
+        own = {each: code for code, each in enumerate(["", None, *column["categories"]])}
+        table = np.array([own.get(each, 1) for each in ["", None, *texts]], np.int32)
+        return keras.ops.take(table, given[name])
     lookup = keras.layers.StringLookup(vocabulary=column["categories"], mask_token="")
     return lookup(given[name])
 
@@ -227,11 +382,12 @@ def _codes(values: list[Any]) -> list[Any]:
 
 
 class _Steps:
-    """The steps of a recipe on tensors: one row after the other, logits in double precision."""
+    """The steps of a recipe on tensors: one row after the other."""
 
-    def __init__(self, document: Document, columns: list[Tensor]) -> None:
+    def __init__(self, document: Document, columns: list[Tensor], precision: str) -> None:
         self.document = document
         self.columns = columns
+        self.precision = precision  # of logits
 
     def apply(self, logit: Tensor) -> Tensor:
         for step in self.document["steps"]:
@@ -248,7 +404,7 @@ class _Steps:
         inside, maps = self._inside(step["trees"][0], logit), step["maps"]
         if {each["kind"] for each in maps} <= {"affine"}:
             numbers = [[each["slope"], each["intercept"]] for each in maps]
-            own = _weighted(inside, np.array(numbers))
+            own = _weighted(inside, np.array(numbers), self.precision)
             return ops.take(own, [0], axis=1) * logit + ops.take(own, [1], axis=1)
         finite = ops.where(ops.isfinite(logit), logit, ops.zeros_like(logit))
         mapped = ops.concatenate([_map(each, finite) for each in maps], axis=1)
@@ -260,7 +416,7 @@ class _Steps:
             place: Tensor = 0
             for axis in term["axes"]:
                 place = place * axis["entries"] + self._entry(axis)
-            total = total + _looked_up(place, np.array(term["values"])[:, None], "float64")
+            total = total + _looked_up(place, np.array(term["values"])[:, None], self.precision)
         return total
 
     def _entry(self, axis: Document) -> Tensor:
@@ -296,7 +452,7 @@ class _Steps:
         found = agree(2 * sides - 1)
         agree.set_weights([path.astype(np.float32)])
         depth = np.abs(path).sum(axis=0).astype(np.float32)
-        return ops.cast(ops.equal(found, depth[None, :]), "float64")
+        return ops.cast(ops.equal(found, depth[None, :]), self.precision)
 
     def _group(self, split: list[Any]) -> int:
         """Return the column of categories that a split reads; -1 for all of numbers."""
@@ -315,10 +471,12 @@ class _Steps:
         values = ops.concatenate(each, axis=1) if len(each) > 1 else each[0]
         endless, missing = (np.array([flags]) for flags in zip(*map(_flags, nodes), strict=True))
         limits = np.array([0.0 if node[1] is None else node[1] for node in nodes])
-        below = ops.less_equal(values, single_limits(limits)[None, :])
-        if endless.any() or missing.any():
-            absent = ops.isnan(values)
-            below = ops.where(absent, missing, ops.logical_or(below, endless))
+        below = ops.less_equal(values, single_limits(limits)[None, :])  # no missing value is
+        absent = ops.isnan(values) if endless.any() or missing.any() else None
+        if endless.any():
+            below = ops.logical_or(below, ops.logical_and(ops.logical_not(absent), endless))
+        if missing.any():
+            below = ops.logical_or(below, ops.logical_and(absent, missing))
         return ops.cast(below, "float32")
 
 
@@ -353,10 +511,10 @@ def _looked_up(place: Tensor, table: Floats, dtype: str) -> Tensor:
     return found
 
 
-def _weighted(inside: Tensor, numbers: Floats) -> Tensor:
+def _weighted(inside: Tensor, numbers: Floats, precision: str) -> Tensor:
     import keras
 
-    layer = keras.layers.Dense(numbers.shape[1], use_bias=False, dtype="float64")
+    layer = keras.layers.Dense(numbers.shape[1], use_bias=False, dtype=precision)
     found = layer(inside)
     layer.set_weights([numbers])
     return found
@@ -371,7 +529,7 @@ def _tamed(limits: Document, logit: Tensor) -> Tensor:
 
     low, high = limits["low"], limits["high"]
     above, below = ops.maximum(logit - high, 0.0), ops.maximum(low - logit, 0.0)
-    return ops.clip(logit, low, high) + ops.log1p(above) - ops.log1p(below)
+    return ops.clip(logit, low, high) + ops.log(1 + above) - ops.log(1 + below)
 
 
 def _map(shape: Document, logit: Tensor) -> Tensor:
@@ -384,7 +542,7 @@ def _map(shape: Document, logit: Tensor) -> Tensor:
     if kind == "tamed":
         return _line(shape, _tamed(shape, logit))
     if kind == "beta":
-        rest = ops.log1p(ops.exp(-ops.abs(logit)))
+        rest = ops.log(1 + ops.exp(-ops.abs(logit)))  # ONNX has no log1p
         low, high = ops.minimum(logit, 0.0) - rest, ops.maximum(logit, 0.0) + rest
         return shape["a"] * low + shape["b"] * high + shape["c"]
     if kind == "steps":

@@ -21,7 +21,7 @@ from hetcal.artifacts.artifact import Artifact
 from hetcal.errors import ExportError
 from hetcal.exports.fused import FUSED, REQUEST, fusion, layer_names, request_of
 from hetcal.exports.prepared import columns_to_prepare, prepared_inputs
-from hetcal.exports.proof import Parity, compare, expected_rows
+from hetcal.exports.proof import MOST_DIFFERENCE, Parity, compare, expected_rows
 from hetcal.exports.recipe import Document, columns_read
 from hetcal.models.child import read_bytes, read_messages, reported_error, require_keras
 from hetcal.models.config import ModelInput
@@ -107,18 +107,23 @@ def _prepared(scoring: ModelScoring) -> list[Document]:
 
 def keras_file(artifact: Artifact, document: Document, about: Document) -> bytes:
     """Join network and calibration in a process of its own, and add what the file is of."""
+    content = io.BytesIO(joined(artifact, document, "fuse", FUSED))
+    with zipfile.ZipFile(content, "a") as archive:
+        archive.writestr(zipfile.ZipInfo(ABOUT, EPOCH), json.dumps(about, indent=1))
+    return content.getvalue()
+
+
+def joined(artifact: Artifact, document: Document, command: str, result: str, **more: Any) -> bytes:
+    """Let a process of its own join network and calibration; return the file that it writes."""
     require_keras()
     directory = new_directory()
     try:
         layers = layer_names(names(artifact, document))
         parts = _network(artifact, directory), input_names(artifact, document), layers
-        run_child(directory, "fuse", FUSED, **fusion(document, *parts))
-        content = io.BytesIO(read_bytes(directory / FUSED, MOST_BYTES))
+        run_child(directory, command, result, **(fusion(document, *parts) | more))
+        return read_bytes(directory / result, MOST_BYTES)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    with zipfile.ZipFile(content, "a") as archive:
-        archive.writestr(zipfile.ZipInfo(ABOUT, EPOCH), json.dumps(about, indent=1))
-    return content.getvalue()
 
 
 def _network(artifact: Artifact, directory: Path) -> Document | None:
@@ -183,14 +188,20 @@ class Trial:
     inputs: Columns  # columns of the table for each input of the file
     expected: pd.DataFrame
 
-    def compared(self, after: Floats, by: str) -> Parity:
+    def compared(self, after: Floats, by: str, most: float = MOST_DIFFERENCE) -> Parity:
         """Compare the probabilities that were found."""
-        return compare(self.expected, (self.expected["leaf"].tolist(), after.tolist()), by)
+        return compare(self.expected, (self.expected["leaf"].tolist(), after.tolist()), by, most)
 
 
-def trial(artifact: Artifact, document: Document, rows: pd.DataFrame) -> Trial:
-    """Give difficult rows to the network and to the artifact."""
+def trial(
+    artifact: Artifact, document: Document, rows: pd.DataFrame, *, single: bool = False
+) -> Trial:
+    """Give difficult rows to the network and to the artifact; scores in single precision or not."""
     scoring, names = artifact.scoring, input_names(artifact, document)
+    if single:
+        score = document["score"]["column"]
+        with np.errstate(over="ignore"):
+            rows = rows.assign(**{score: rows[score].astype(np.float32).astype(np.float64)})
     columns: Columns = {name: (column,) for column, name in names.items()}
     rows = _as_keras_reads(rows, document)
     if isinstance(scoring, ModelScoring):

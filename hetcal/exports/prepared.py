@@ -44,8 +44,8 @@ def _is_number(code: str) -> bool:
         return False
 
 
-def prepared(column: Document, layers: dict[str, str], given: dict[str, Tensor]) -> Tensor:
-    """Return what the network reads in place of a column, in double precision.
+def prepared(column: Document, request: Document, given: dict[str, Tensor]) -> Tensor:
+    """Return what the network reads in place of a column, in the precision of logits.
 
     The input of the column is added to those that are given, or is one of them.
     """
@@ -54,11 +54,12 @@ def prepared(column: Document, layers: dict[str, str], given: dict[str, Tensor])
 
     name = column["name"]
     if name not in given:
-        dtype = "string" if column["text"] else "float32"
-        given[name] = keras.Input((1,), dtype=dtype, name=layers[name])
+        text = "string" if request["texts"] is None else "int32"
+        dtype = text if column["text"] else "float32"
+        given[name] = keras.Input((1,), dtype=dtype, name=request["layers"][name])
     if column["way"] in OF_CATEGORIES:
-        return _places(column, given[name])
-    values = ops.cast(given[name], "float64")
+        return _places(column, given[name], request)
+    values = ops.cast(given[name], request["precision"])
     if column["way"] in ("log", "log1p"):
         logs = ops.log(values) if column["way"] == "log" else ops.log1p(values)
         return ops.where(ops.isfinite(logs), logs, np.nan)
@@ -67,19 +68,23 @@ def prepared(column: Document, layers: dict[str, str], given: dict[str, Tensor])
     return (values - column["shift"]) / column["scale"]
 
 
-def _places(column: Document, values: Tensor) -> Tensor:
+def _places(column: Document, values: Tensor, request: Document) -> Tensor:
     """Return 0 and 1 for each of the codes, or the place of the one; missing if there is none."""
     import keras
     from keras import ops
 
-    codes = column["codes"]
-    if column["text"]:
+    codes, texts, precision = column["codes"], request["texts"], request["precision"]
+    if column["text"] and texts is None:
         lookup = keras.layers.StringLookup(vocabulary=codes, output_mode="one_hot")
-        each = ops.cast(lookup(values), "float64")[:, 1:]  # the first is for all others
+        each = ops.cast(lookup(values), precision)[:, 1:]  # the first is for all others
     else:
-        numbers = np.array([list(map(float, codes))], np.float32)
-        each = ops.cast(ops.equal(values, numbers), "float64")
+        numbers = (
+            np.array([[texts.index(code) + 2 for code in codes]], np.int32)  # see `converted`
+            if column["text"]
+            else np.array([list(map(float, codes))], np.float32)
+        )
+        each = ops.cast(ops.equal(values, numbers), precision)
     if column["way"] == "one-hot":
         return each
-    place = ops.sum(each * np.arange(len(codes), dtype=np.float64), axis=1, keepdims=True)
+    place = ops.sum(each * np.arange(len(codes), dtype=precision), axis=1, keepdims=True)
     return ops.where(ops.sum(each, axis=1, keepdims=True) > 0, place, np.nan)

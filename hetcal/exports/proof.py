@@ -113,19 +113,24 @@ def expected_rows(artifact: Artifact, document: Document, rows: pd.DataFrame) ->
     return score_with_artifact(replace(artifact, scoring=scoring), rows)
 
 
-def compare(expected: pd.DataFrame, found: Sequence[Sequence[Any]], by: str) -> Parity:
+def compare(
+    expected: pd.DataFrame,
+    found: Sequence[Sequence[Any]],
+    by: str,
+    most: float = MOST_DIFFERENCE,
+) -> Parity:
     """Compare leaves and probabilities that were found with the artifact's; refuse others."""
     leaf, known = np.asarray(found[0]), expected["after"].to_numpy()
     after = np.array(found[1], dtype=np.float64)
     elsewhere = int((leaf != expected["leaf"].to_numpy()).sum())
     without = int((np.isnan(after) != np.isnan(known)).sum())
     difference = float(np.nanmax(np.abs(after - known), initial=0.0))
-    if elsewhere or without or not difference <= MOST_DIFFERENCE:
+    if elsewhere or without or not difference <= most:
         raise ExportError(
             f"Of {len(known):,} rows by {by}, {elsewhere:,} are in another leaf than by the "
             f"artifact, {without:,} have or lack a probability, and probabilities differ by up to "
             f"{difference:.2g}.",
-            f"An export is given out only if they differ by at most {MOST_DIFFERENCE:g}.",
+            f"An export is given out only if they differ by at most {most:g}.",
             "Score with the artifact itself, choose another format, and report this.",
         )
     return Parity(len(known), difference, by)

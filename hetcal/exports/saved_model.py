@@ -11,7 +11,6 @@ import numpy as np
 
 from hetcal.artifacts.archive import zipped
 from hetcal.exports.fused import FOUND, FUSED, GIVEN, SAVED, VERSION, layer_names
-from hetcal.exports.keras_file import CANNOT as OF_KERAS
 from hetcal.exports.keras_file import MOST_BYTES, Trial, run_child
 from hetcal.exports.proof import Parity
 from hetcal.exports.recipe import Document
@@ -25,14 +24,15 @@ USE = (
     "--rest_api_port=8501",
     "# POST /v1/models/calibrated:predict; saved_model_cli show --dir calibrated/1 --all",
 )
-CANNOT = (*OF_KERAS, "It holds no requests to warm a server up.")
+WARM = 10  # rows in the requests to warm a server up
 
 
-def saved_model(fused: bytes, about: Document) -> bytes:
+def saved_model(fused: bytes, about: Document, given: Trial) -> bytes:
     """Let a process of its own write the model of a `.keras` file, and pack what it wrote."""
     directory = new_directory()
     try:
         (directory / FUSED).write_bytes(fused)
+        (directory / GIVEN).write_text(_rows_json(given, WARM), encoding="utf-8")
         run_child(directory, "export", SAVED)
         top = directory / SAVED
         if not top.resolve().is_relative_to(directory.resolve()):
@@ -50,9 +50,7 @@ def check(content: bytes, given: Trial) -> Parity:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             archive.extractall(directory / SAVED)
-        layers = layer_names(list(given.inputs))
-        rows = {layers[name]: _cells(given, given.inputs[name]) for name in given.inputs}
-        (directory / GIVEN).write_text(json.dumps(rows), encoding="utf-8")
+        (directory / GIVEN).write_text(_rows_json(given), encoding="utf-8")
         run_child(directory, "serve", FOUND)
         found = read_outputs(Path(directory, FOUND), len(given.table), (1,))
     finally:
@@ -60,7 +58,13 @@ def check(content: bytes, given: Trial) -> Parity:
     return given.compared(found[:, 0].astype(np.float64), "the signature of the SavedModel")
 
 
-def _cells(given: Trial, columns: tuple[str, ...]) -> list[list[Any]]:
+def _rows_json(given: Trial, many: int | None = None) -> str:
+    layers = layer_names(list(given.inputs))
+    rows = {layers[name]: cells_of(given, each)[:many] for name, each in given.inputs.items()}
+    return json.dumps(rows)
+
+
+def cells_of(given: Trial, columns: tuple[str, ...]) -> list[list[Any]]:
     """Return the values of an input, rows x columns; missing text is empty."""
     table = given.table[list(columns)]
     texts = table.select_dtypes(exclude="number")
