@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 
 from hetcal.artifacts.artifact import Artifact, calibrated_rows
+from hetcal.artifacts.kept_model import KeptModel
 from hetcal.artifacts.report import scored_rows
 from hetcal.data.columns import value_text
 from hetcal.errors import ArtifactError, HetcalError
 from hetcal.models.scoring import ModelScoring
-from hetcal.models.serving import KeptModel
 
 LONGEST = 2**24  # bytes of a line
 MOST_ROWS = 10_000  # of a line

@@ -69,6 +69,9 @@ from hetcal.store.keys import (
 )
 from hetcal.store.store import Store, StoredRun
 from hetcal.store.workspace import EMBEDDINGS, TableFile, Workspace, workspace_of
+from hetcal.watch.check import Checked, check_rows
+from hetcal.watch.refit import Refitted, refit_maps
+from hetcal.watch.rows import read_new_rows
 
 READ = 0.5  # share of the work that is done when the table has been read, without its scheme
 PAUSE = 0.1  # seconds between two looks at what another process does
@@ -278,15 +281,55 @@ def score_file(
 
     `arrays` are path and name of those of the new rows, by input; `EMBEDDINGS` is none.
     """
-    opened = open_kept_artifact(artifact)
     reading, scoring = between(progress, 0.0, READ_SHARE), between(progress, READ_SHARE, 1.0)
+    opened, rows, notes = _new_rows(artifact, table, name, arrays, reading)
+    scored = score_with_artifact(opened, rows.frame, rows.digest, scoring)
+    return scored, [*notes, *new_row_notes(opened, rows.frame, scored)]
+
+
+def _new_rows(
+    artifact: Path,
+    table: Path,
+    name: str,
+    arrays: Mapping[str, tuple[Path, str]],
+    reading: Progress,
+) -> tuple[Artifact, Source, list[str]]:
+    """Open an artifact and the rows of a file, with their arrays; also return notes."""
+    opened = open_kept_artifact(artifact)
     rows = one_file(read_file(table, name=name, kinds=opened.kinds, progress=reading))
     files = {each: read_array(path, each, shown) for each, (path, shown) in arrays.items()}
     if EMBEDDINGS in files:
         rows = with_embeddings(rows, files.pop(EMBEDDINGS))
     opened, notes = with_arrays(opened, files, len(rows.frame))
-    scored = score_with_artifact(opened, rows.frame, rows.digest, scoring)
-    return scored, [*rows.notes, *notes, *new_row_notes(opened, rows.frame, scored)]
+    return opened, rows, [*rows.notes, *notes]
+
+
+def check_file(
+    artifact: Path,
+    table: Path,
+    name: str,
+    arrays: Mapping[str, tuple[Path, str]],
+    progress: Progress = silent,
+) -> Checked:
+    """Check an artifact that is kept under its digest on the rows of a file, see `score_file`."""
+    reading, scoring = between(progress, 0.0, READ_SHARE), between(progress, READ_SHARE, 1.0)
+    opened, rows, notes = _new_rows(artifact, table, name, arrays, reading)
+    checked = check_rows(opened, rows.frame, rows.digest, progress=scoring)
+    return replace(checked, notes=(*notes, *checked.notes))
+
+
+def refit_file(
+    artifact: Path,
+    table: Path,
+    name: str,
+    arrays: Mapping[str, tuple[Path, str]],
+    progress: Progress = silent,
+) -> Refitted:
+    """Fit the maps of an artifact again on the rows of a file, see `check_file`."""
+    reading, scoring = between(progress, 0.0, READ_SHARE), between(progress, READ_SHARE, 1.0)
+    opened, rows, _ = _new_rows(artifact, table, name, arrays, reading)
+    new = read_new_rows(opened, rows.frame, rows.digest, scoring)
+    return refit_maps(artifact.read_bytes(), opened, new)
 
 
 def export_file(

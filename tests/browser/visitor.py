@@ -16,6 +16,7 @@ MENU = (
     "Calibration",
     "Results",
     "Export",
+    "Watch",
     "Runs",
     "Learn",
 )

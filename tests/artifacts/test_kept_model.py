@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hetcal.artifacts.kept_model import BATCH, KeptModel
 from hetcal.errors import ModelError
 from hetcal.models.file import inspect_model
 from hetcal.models.inputs import matrix_input
 from hetcal.models.scoring import ModelScoring
-from hetcal.models.serving import BATCH, KeptModel
 from tests.models.model_files import model_files
 from tests.models.processes import gone, happens
 
