@@ -204,12 +204,20 @@ def score_with_artifact(
 
 
 def calibrated_rows(
-    artifact: Artifact, frame: pd.DataFrame, digest: str = "", progress: Progress = silent
+    artifact: Artifact,
+    frame: pd.DataFrame,
+    digest: str = "",
+    progress: Progress = silent,
+    scores: Scores | None = None,
 ) -> tuple[Ints, Scores, Floats]:
-    """Return leaf, scores and calibrated logits of every row, see `score_with_artifact`."""
+    """Return leaf, scores and calibrated logits of every row, see `score_with_artifact`.
+
+    Scores that are known already can be given.
+    """
     scored = MODEL_SHARE if isinstance(artifact.scoring, ModelScoring) else 0.0
-    scoring = artifact.scoring, artifact.classes, digest
-    scores = score_rows(frame, *scoring, between(progress, 0.0, scored))
+    if scores is None:
+        scoring = artifact.scoring, artifact.classes, digest
+        scores = score_rows(frame, *scoring, between(progress, 0.0, scored))
     calibrating = between(progress, scored, 1.0)
     calibrating(0.0, "Finding the leaf of every row")
     leaf = artifact.partition.apply(readable(artifact.partition, frame, scores))

@@ -264,6 +264,9 @@ def score_command(options: argparse.Namespace) -> None:
     )
     from hetcal.artifacts.report import table_bytes, with_columns
 
+    if options.serve:
+        _serve(options)
+        return
     require_table_file(options.out)
     require_artifact(options.artifact)
     key = key_of(options.key)
@@ -277,6 +280,29 @@ def score_command(options: argparse.Namespace) -> None:
     write_file(options.out, table_bytes(written, options.out.name))
     say_notes((*notes, *new_row_notes(artifact, source.frame, scored)))
     say(f"{scored_rows_in_words(scored)} scored: {options.out}")
+
+
+OF_TABLES = (
+    *("table", "array", "images", "image_column", "embeddings", "delimiter", "encoding", "decimal"),
+    *("no_header", "skip_bad_rows", "out", "id", "all_columns"),
+)  # options of `score` that say something of its table
+
+
+def _serve(options: argparse.Namespace) -> None:
+    from hetcal.artifacts.artifact import open_artifact
+    from hetcal.artifacts.served import Served, serve_lines
+
+    for each in OF_TABLES:
+        _refuse_useless(each, getattr(options, each), "rows come from standard input")
+    require_artifact(options.artifact)
+    with tempfile.TemporaryDirectory() as directory:
+        data, key = options.artifact.read_bytes(), key_of(options.key)
+        served = Served(open_artifact(data, Path(directory), key))
+        try:
+            say_notes(["ready for rows"])
+            serve_lines(served, sys.stdin.buffer, sys.stdout)
+        finally:
+            served.close()
 
 
 def _new_rows(

@@ -72,9 +72,19 @@ def parse_options(arguments: list[str] | None) -> argparse.Namespace:
         add_options(command)
         run_parser = command if name == "run" else run_parser
     options = parser.parse_args(arguments)
+    if options.command == "score":
+        _require_score(options, parser)
     if run_parser is None or options.command != "run":
         return options
     return _completed(vars(options), run_parser)
+
+
+def _require_score(options: argparse.Namespace, parser: Parser) -> None:
+    """Refuse to score without a table; who serves has none."""
+    missing = {"TABLE": options.table, "--out": options.out}
+    if not options.serve and None in missing.values():
+        named = ", ".join(name for name, value in missing.items() if value is None)
+        parser.error(f"the following arguments are required: {named} (or --serve)")
 
 
 def _completed(words: dict[str, Any], parser: Parser) -> argparse.Namespace:
@@ -488,7 +498,21 @@ def _add_scheme(parser: argparse.ArgumentParser) -> None:
 def _add_score(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("input").add_argument
     add("artifact", type=Path, metavar="ARTIFACT", help="artifact.zip that `run` wrote")
-    add("table", type=Path, metavar="TABLE", help="CSV, TSV or Parquet file, or a folder of them")
+    add(
+        "table",
+        type=Path,
+        nargs="?",
+        metavar="TABLE",
+        help="CSV, TSV or Parquet file, or a folder of them; required without --serve",
+    )
+    add(
+        "--serve",
+        action="store_true",
+        help="load the model once, then read rows from standard input and answer on standard "
+        "output until there are no more: a line of JSON is a row by the names of its columns "
+        '({"age": 30, …}; null is missing), or a list of rows, and so is its answer; what is wrong '
+        "with a line is its `error`; default: score a TABLE",
+    )
     _add_array(add, "arrays of the new rows, where the run had some")
     _add_images(add)
     _add_embeddings(add)
@@ -498,8 +522,9 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group(
         "output", "Example: --out scored.csv --id customer"
     ).add_argument
-    add("--out", type=Path, required=True, metavar="FILE", help=".csv or .parquet; required")
+    add("--out", type=Path, metavar="FILE", help=".csv or .parquet; required without --serve")
     _add_carried(add)
+    parser.usage = "%(prog)s ARTIFACT (TABLE --out FILE | --serve) [option …]"
     parser.epilog = "Example: hetcal score results/artifact.zip new.csv --out scored.parquet"
 
 

@@ -22,7 +22,7 @@ from hetcal.errors import ModelError
 from hetcal.models.process import missing_packages, serve
 from hetcal.models.sandbox import GIB, Limits
 
-Command = Literal["score", "train", "decode"]
+Command = Literal["score", "serve", "train", "decode"]
 Report = Callable[[dict[str, Any]], None]  # what a child says while it works
 
 OUT_OF_TIME = {-getattr(signal, name, 0) for name in ("SIGALRM", "SIGXCPU")} - {0}
@@ -85,6 +85,10 @@ class Child:
     def messages(self) -> list[dict[str, Any]]:
         """Everything the child has reported so far; what is not a JSON object is left out."""
         return read_messages(self.directory / "messages")
+
+    def again(self) -> None:
+        """Let a child that stays carry out the next request."""
+        self._process.begin()
 
     def ask_to_stop(self) -> None:
         """Ask the child to end soon and to keep what it has."""

@@ -131,24 +131,32 @@ class ScoringJob:
         return self._scores
 
     def _read(self, directory: Path) -> Scores:
-        facts = read_object(directory / "output.json")
-        activation = facts.get("activation")
-        if activation is not None and not isinstance(activation, str):
-            raise unusable("the last activation has no name")
-        own, stripped = read_outputs(directory / "own.npy", self._rows, self._units), None
-        if (directory / "stripped.npy").exists():
-            stripped = read_outputs(directory / "stripped.npy", self._rows, self._units)
-            if stripped.shape != own.shape:
-                raise unusable("the output has two shapes")
-        scores = self._finish(ModelOutput(own, stripped, activation))
-        if self._layer is None:
-            return scores
-        units = facts.get("layer_units")
-        if type(units) is not int or not 1 <= units <= _most_units(self._rows):
-            raise unusable("the layer has no width")
-        values = read_outputs(directory / "layer.npy", self._rows, (units,))
-        digest = f"{scores.digest} {self._layer}"
-        return replace(scores, activations=Activations(self._layer, values), digest=digest)
+        return read_scores(directory, self._rows, self._units, self._finish, self._layer)
+
+
+def read_scores(
+    directory: Path, rows: int, units: tuple[int, ...], finish: Finish, layer: str | None
+) -> Scores:
+    """Read what a child has written of so many rows."""
+    facts = read_object(directory / "output.json")
+    activation = facts.get("activation")
+    if activation is not None and not isinstance(activation, str):
+        raise unusable("the last activation has no name")
+    own, stripped = read_outputs(directory / "own.npy", rows, units), None
+    if (directory / "stripped.npy").exists():
+        stripped = read_outputs(directory / "stripped.npy", rows, units)
+        if stripped.shape != own.shape:
+            raise unusable("the output has two shapes")
+    scores = finish(ModelOutput(own, stripped, activation))
+    if layer is None:
+        return scores
+    width = facts.get("layer_units")
+    if type(width) is not int or not 1 <= width <= _most_units(rows):
+        raise unusable("the layer has no width")
+    values = read_outputs(directory / "layer.npy", rows, (width,))
+    return replace(
+        scores, activations=Activations(layer, values), digest=f"{scores.digest} {layer}"
+    )
 
 
 def start_scoring(
@@ -176,11 +184,30 @@ def start_scoring(
     rows : array of int, optional
         The rows of arrays beside the table that those of the frame are; default: all, in order.
     """
+    wanted = wanted_units(model, classes, positive_unit)
+    child, notes = _start(model, frame, inputs, output, wanted, limits, layer, rows)
+    finish = finishing(model, inputs, classes, output, positive_unit, notes)
+    units = (1, 2) if wanted is None else (wanted,)
+    return ScoringJob(child, len(frame), units, finish, layer)
+
+
+def wanted_units(model: ModelFile, classes: int, positive_unit: int | None) -> int | None:
+    """Return how many numbers a model must give for a row; None for one or two."""
     many = not classes and (model.units or 0) > 2
     if (many and positive_unit is None) or (positive_unit or 0) >= max(model.units or 2, 2):
         raise _which_unit(model)
-    wanted = model.units if many else classes or None
-    child, notes = _start(model, frame, inputs, output, wanted, limits, layer, rows)
+    return model.units if many else classes or None
+
+
+def finishing(
+    model: ModelFile,
+    inputs: InputColumns,
+    classes: int,
+    output: str | None,
+    positive_unit: int | None,
+    notes: Sequence[str],
+) -> Finish:
+    """Return what turns the output of a model into scores."""
 
     def finish(given: ModelOutput) -> Scores:
         if classes:
@@ -199,8 +226,7 @@ def start_scoring(
             doubts=array_doubts(model, inputs),
         )
 
-    units = (1, 2) if wanted is None else (wanted,)
-    return ScoringJob(child, len(frame), units, finish, layer)
+    return finish
 
 
 def _which_unit(model: ModelFile) -> ModelError:
@@ -228,12 +254,12 @@ def _start(
         if rows is None or rows.max() >= each.file.rows:
             require_rows(each.file, len(frame) if rows is None else int(rows.max()) + 1)
     rows = np.arange(len(frame)) if rows is None else rows
-    _check_output(model, output)
+    check_output(model, output)
     units = (classes or 2) * 2 + (0 if layer is None else _width(model, layer, len(frame)))
     directory = new_directory()
     try:
-        copy = _copy_model(model, directory)
-        written, notes = _write_inputs(model, frame, inputs, rows, directory)
+        copy = copy_model(model, directory)
+        written, notes = write_inputs(model, frame, inputs, rows, directory)
         request = {
             "name": model.name,
             "model": copy.name,
@@ -304,7 +330,8 @@ def _most_units(rows: int) -> int:
     return min(MOST_UNITS, MOST_VALUES // rows)
 
 
-def _check_output(model: ModelFile, output: str | None) -> None:
+def check_output(model: ModelFile, output: str | None) -> None:
+    """Refuse an output that the model does not have, or none where it has several."""
     if (output is None and len(model.outputs) == 1) or output in model.outputs:
         return
     listed = ", ".join(f"'{name}'" for name in model.outputs)
@@ -316,7 +343,7 @@ def _check_output(model: ModelFile, output: str | None) -> None:
     )
 
 
-def _copy_model(model: ModelFile, directory: Path) -> Path:
+def copy_model(model: ModelFile, directory: Path) -> Path:
     """Copy the file under a name of our own, and check that it has not changed."""
     copy = directory / f"model.{model.format}"
     shutil.copyfile(model.path, copy)
@@ -329,9 +356,10 @@ def _copy_model(model: ModelFile, directory: Path) -> Path:
     return copy
 
 
-def _write_inputs(
+def write_inputs(
     model: ModelFile, frame: pd.DataFrame, inputs: InputColumns, rows: Ints, directory: Path
 ) -> tuple[list[WrittenInput], list[str]]:
+    """Write what each input reads into files; also note what was converted."""
     arrays = {each.input: each for each in inputs.arrays}
     written = [
         write_array(number, spec, arrays[spec.name], rows, directory)

@@ -230,17 +230,19 @@ _TRACE = ("File ", "Detected at", "Stack trace", "[[{{", "<stack", "The above")
 
 def main() -> None:
     """Load Keras, wait for the request in the current directory and carry it out."""
-    report, requested = _claim_stdout(), _listen()
+    report, turn = _claim_stdout(), _listen()
     with suppress(Exception):  # raised again where there is a request to fail
         import_keras()
         report({"ready": True})
-    requested.wait()
+    turn.acquire()
     request = json.loads(Path("request.json").read_text(encoding="utf-8"))
     confine(Limits(**request["limits"]))
     try:
         use_one_thread()
         if request["command"] == "score":
             score(request, report)
+        elif request["command"] == "serve":
+            serve(request, report, turn)
         elif request["command"] == "decode":
             from hetcal.models.images import decode
 
@@ -260,24 +262,23 @@ def main() -> None:
     os._exit(0)  # everything is written, and TensorFlow takes its time to leave
 
 
-def _listen() -> threading.Event:
-    """Wait beside the work for the request, then for the end of the app, which is the child's too.
+def _listen() -> threading.Semaphore:
+    """Wait beside the work for requests, then for the end of the app, which is the child's too.
 
-    The app holds the other end of stdin: reading ends when the app or its session does. One that
-    was killed could not empty the directory.
+    The app holds the other end of stdin, and writes a byte for each request: reading ends when the
+    app or its session does. One that was killed could not empty the directory.
     """
-    requested = threading.Event()
+    turn = threading.Semaphore(0)
 
     def listen() -> None:
-        if os.read(0, 1):
-            requested.set()
-            os.read(0, 1)
+        while os.read(0, 1):
+            turn.release()
         for each in Path().iterdir():
             shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
         os._exit(1)
 
     threading.Thread(target=listen, daemon=True).start()
-    return requested
+    return turn
 
 
 def use_one_thread() -> None:
@@ -295,22 +296,15 @@ def score(request: dict[str, Any], report: Report) -> None:
     shape (rows, units); `output.json` names the activation. Where the request names a
     layer, `layer.npy` holds its output.
     """
-    path, version = readable(Path(request["model"]))
-    _check_weights(path, request)
-    model = load(path, version)
+    compute, activation = _opened(request)
     inputs = open_inputs(request["inputs"])
     rows: int = request["rows"]
-    compute, activation = computation(model, request["output"], request["layer"])
     files: Batch = {}
     started, reported = time.monotonic(), 0.0
     batch: int = request["batch"]
     for start in range(0, rows, batch):
         used = min(batch, rows - start)
-        for key, result in compute(read_batch(inputs, start, used, batch)).items():
-            values = as_matrix(result, batch)
-            if key not in files:
-                files[key] = _new_array(key, values.shape[1], request)
-            files[key][start : start + used] = values[:used]
+        _score_batch(compute, inputs, request, files, start)
         if start == 0:
             first = {key: np.array(values[:used]) for key, values in files.items()}
             check_company(compute, inputs, first, rows, batch)
@@ -319,9 +313,57 @@ def score(request: dict[str, Any], report: Report) -> None:
             left = (now - started) / (start + used) * (rows - start - used)
             report({"rows_done": start + used, "rows": rows, "seconds_left": left})
             reported = now
+    Path("output.json").write_text(json.dumps(_facts(files, activation)), encoding="utf-8")
+
+
+def _opened(request: dict[str, Any]) -> tuple[Compute, str | None]:
+    path, version = readable(Path(request["model"]))
+    _check_weights(path, request)
+    return computation(load(path, version), request["output"], request["layer"])
+
+
+def _score_batch(
+    compute: Compute, inputs: Inputs, request: dict[str, Any], files: Batch, start: int
+) -> None:
+    """Score the rows of a batch, and write them into files, which are made with the first."""
+    batch, rows = request["batch"], request["rows"]
+    used = min(batch, rows - start)
+    for key, result in compute(read_batch(inputs, start, used, batch)).items():
+        values = as_matrix(result, batch)
+        if key not in files:
+            files[key] = _new_array(key, values.shape[1], request)
+        files[key][start : start + used] = values[:used]
+
+
+def _facts(files: Batch, activation: str | None) -> dict[str, Any]:
     units = files["layer"].shape[1] if "layer" in files else None
-    facts = {"activation": activation, "layer_units": units}
-    Path("output.json").write_text(json.dumps(facts), encoding="utf-8")
+    return {"activation": activation, "layer_units": units}
+
+
+def serve(request: dict[str, Any], report: Report, turn: threading.Semaphore) -> None:
+    """Score one call after the other with a model that stays; each writes the files of `score`.
+
+    `call.json` has the rows and inputs of a call; `output.json` appears when its files are there,
+    with the error if there was one. Whether rows depend on each other was checked when the model
+    scored its first table.
+    """
+    compute, activation = _opened(request)
+    report({"serving": True})
+    while True:
+        turn.acquire()
+        call = {**request, **json.loads(Path("call.json").read_text(encoding="utf-8"))}
+        files: Batch = {}
+        try:
+            inputs = open_inputs(call["inputs"])
+            for start in range(0, call["rows"], call["batch"]):
+                _score_batch(compute, inputs, call, files, start)
+            facts = _facts(files, activation)
+        except HetcalError as error:
+            facts = {"error": _in_parts(error)}
+        except Exception as error:
+            facts = {"error": _in_parts(explain(error, str(request["name"])))}
+        Path("facts.json").write_text(json.dumps(facts), encoding="utf-8")
+        Path("facts.json").replace("output.json")
 
 
 def _check_weights(path: Path, request: dict[str, Any]) -> None:
@@ -503,8 +545,12 @@ def _claim_stdout() -> Report:
 
 
 def _fail(report: Report, error: HetcalError) -> None:
-    report({"error": {"wrong": error.wrong, "needed": error.needed, "remedy": error.remedy}})
+    report({"error": _in_parts(error)})
     os._exit(1)
+
+
+def _in_parts(error: HetcalError) -> dict[str, str]:
+    return {"wrong": error.wrong, "needed": error.needed, "remedy": error.remedy}
 
 
 def _out_of_memory() -> ModelError:

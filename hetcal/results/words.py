@@ -23,6 +23,11 @@ DEFINITIONS = {
     "decide. In percent: 100 · (AUC after / AUC before − 1).",
     "Smallest detectable lift": "The lift that would be told from zero in four of five samples of "
     "as many test rows: 2.8 paired standard errors.",
+    "Stability index": "Population stability index: the sum over leaves, tenths of the scores or "
+    "kinds of values of (new share − old share) · log(new share / old share). By the usual rule of "
+    "thumb rows have moved from 0.1 on, and far from 0.25 on; here only if p is below 5 %, too.",
+    "Corrected p-value": "By Holm's method: if nothing has changed, the smallest of all p-values "
+    "is below 5 % in one of twenty checks.",
     "Interval": "The 95 % interval that a paired bootstrap of 2,000 replicates gives: test rows, "
     "or whole groups, are drawn again, the same ones before and after. The maps stay as they are. "
     "Changes of AUC and log-loss have the intervals of DeLong's and of the paired t-test. There is "

@@ -81,6 +81,9 @@ from hetcal.store.workspace import (
     Workspace,
     workspace_of,
 )
+from hetcal.watch.check import Checked, check_rows
+from hetcal.watch.refit import Refitted, refit_maps
+from hetcal.watch.rows import read_new_rows
 
 READ = 0.5  # share of the work that is done when the table has been read, without its scheme
 PAUSE = 0.1  # seconds between two looks at what another process does
@@ -380,8 +383,21 @@ def score_file(
 
     `beside` are path and name of arrays by input, and of other files by one of `BESIDE`.
     """
-    opened = open_kept_artifact(artifact)
     reading, scoring = between(progress, 0.0, READ_SHARE), between(progress, READ_SHARE, 1.0)
+    opened, rows, notes = _new_rows(artifact, table, name, beside, reading)
+    scored = score_with_artifact(opened, rows.frame, rows.digest, scoring)
+    return scored, [*notes, *new_row_notes(opened, rows.frame, scored)]
+
+
+def _new_rows(
+    artifact: Path,
+    table: Path,
+    name: str,
+    beside: Mapping[str, tuple[Path, str]],
+    reading: Progress,
+) -> tuple[Artifact, Source, list[str]]:
+    """Open an artifact and the rows of a file, with what is beside them; also return notes."""
+    opened = open_kept_artifact(artifact)
     rows = one_file(read_file(table, name=name, kinds=opened.kinds, progress=reading))
     for role in BESIDE:
         if role in beside:
@@ -393,8 +409,35 @@ def score_file(
         if each not in BESIDE
     }
     opened, notes = with_arrays(opened, arrays, len(rows.frame))
-    scored = score_with_artifact(opened, rows.frame, rows.digest, scoring)
-    return scored, [*rows.notes, *notes, *new_row_notes(opened, rows.frame, scored)]
+    return opened, rows, [*rows.notes, *notes]
+
+
+def check_file(
+    artifact: Path,
+    table: Path,
+    name: str,
+    beside: Mapping[str, tuple[Path, str]],
+    progress: Progress = silent,
+) -> Checked:
+    """Check an artifact that is kept under its digest on the rows of a file, see `score_file`."""
+    reading, scoring = between(progress, 0.0, READ_SHARE), between(progress, READ_SHARE, 1.0)
+    opened, rows, notes = _new_rows(artifact, table, name, beside, reading)
+    checked = check_rows(opened, rows.frame, rows.digest, progress=scoring)
+    return replace(checked, notes=(*notes, *checked.notes))
+
+
+def refit_file(
+    artifact: Path,
+    table: Path,
+    name: str,
+    beside: Mapping[str, tuple[Path, str]],
+    progress: Progress = silent,
+) -> Refitted:
+    """Fit the maps of an artifact again on the rows of a file, see `check_file`."""
+    reading, scoring = between(progress, 0.0, READ_SHARE), between(progress, READ_SHARE, 1.0)
+    opened, rows, _ = _new_rows(artifact, table, name, beside, reading)
+    new = read_new_rows(opened, rows.frame, rows.digest, scoring)
+    return refit_maps(artifact.read_bytes(), opened, new)
 
 
 def export_file(

@@ -31,6 +31,7 @@ PAGES = (
     ("pages/calibration.py", "Calibration", ":material/tune:"),
     ("pages/results.py", "Results", ":material/trending_up:"),
     ("pages/export.py", "Export", ":material/download:"),
+    ("pages/watch.py", "Watch", ":material/monitor_heart:"),
     ("pages/runs.py", "Runs", ":material/folder:"),
     ("pages/learn.py", "Learn", ":material/school:"),
 )

@@ -17,6 +17,7 @@ MENU = (
     "Calibration",
     "Results",
     "Export",
+    "Watch",
     "Runs",
     "Learn",
 )

@@ -23,6 +23,7 @@ PAGES = {
     "pages/calibration.py": "Calibration",
     "pages/results.py": "Results",
     "pages/export.py": "Export",
+    "pages/watch.py": "Watch",
     "pages/runs.py": "Runs",
     "pages/learn.py": "Learn",
 }

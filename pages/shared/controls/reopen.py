@@ -46,7 +46,7 @@ def reopen_artifact() -> None:
         st.caption("The zip file written by this page or by `python -m hetcal run`.")
         return
     try:
-        run = _kept(file)
+        run = run_of_artifact(file)
         path = run.keep_file(file.getvalue())
         artifact = artifact_of(path, run)
     except Unfinished as unfinished:
@@ -60,14 +60,14 @@ def reopen_artifact() -> None:
     _score(run, path, artifact)
 
 
-def _kept(file: Any) -> StoredRun:
+def run_of_artifact(file: Any, key: str = "reopened") -> StoredRun:
     """Return the run that the artifact would become; one for another file goes."""
-    name, number = st.session_state.get("reopened", (None, None))
+    name, number = st.session_state.get(key, (None, None))
     if name != file.file_id:
         if number is not None and is_draft(store().get(number)):
             store().delete(number)
         name, number = file.file_id, store().new(file.name).id
-        st.session_state["reopened"] = name, number
+        st.session_state[key] = name, number
     return store().get(number)
 
 
@@ -144,35 +144,44 @@ def _arrays_of(artifact: Artifact) -> dict[str, str]:
     return needed
 
 
-def _score(run: StoredRun, path: Path, artifact: Artifact) -> None:
-    st.subheader("Score new rows", anchor=False)
-    table = st.file_uploader("Table (CSV, TSV or Parquet)", key="reopen_table")
+def new_rows(
+    run: StoredRun, artifact: Artifact, key: str, label: str = "Table (CSV, TSV or Parquet)"
+) -> tuple[Path, str, dict[str, tuple[Path, str]]] | None:
+    """Let the user upload rows with the arrays they need; None until all are there."""
+    table = st.file_uploader(label, key=f"{key}_table")
     arrays = {
-        name: st.file_uploader(plain(label), ["npy", "npz", "parquet"], key=f"reopen_array {name}")
-        for name, label in _arrays_of(artifact).items()
+        name: st.file_uploader(plain(each), ["npy", "npz", "parquet"], key=f"{key}_array {name}")
+        for name, each in _arrays_of(artifact).items()
     }
     with st.expander("Raw columns of these rows, as the run was given them"):
         raw = {
-            role: st.file_uploader(ASKED[role][0], ASKED[role][1], key=f"reopen_{role}")
+            role: st.file_uploader(ASKED[role][0], ASKED[role][1], key=f"{key}_{role}")
             for role in (RAW_TABLE, UNDONE)
         }
     if table is None or None in arrays.values():
-        return
+        return None
+    beside = {
+        name: (run.keep_file(file.getvalue(), ".array"), file.name)
+        for name, file in {**arrays, **raw}.items()
+        if file is not None
+    }
+    return run.keep_file(table.getvalue()), table.name, beside
+
+
+def _score(run: StoredRun, path: Path, artifact: Artifact) -> None:
+    st.subheader("Score new rows", anchor=False)
     try:
-        kept = run.keep_file(table.getvalue())
-        beside = {
-            name: (run.keep_file(file.getvalue(), ".array"), file.name)
-            for name, file in {**arrays, **raw}.items()
-            if file is not None
-        }
-        scored, notes = scored_by_artifact(path, kept, table.name, beside, run)
+        given = new_rows(run, artifact, "reopen")
+        if given is None:
+            return
+        scored, notes = scored_by_artifact(path, *given, run)
     except Unfinished as unfinished:
         show_job(unfinished.job)
         return
     except HetcalError as error:
         show_error(error)
         return
-    done = f"{scored_rows_in_words(scored)} of {plain(table.name)} scored."
+    done = f"{scored_rows_in_words(scored)} of {plain(given[1])} scored."
     st.success(done, icon=":material/check:")
     for note in notes:
         st.caption(plain(note))

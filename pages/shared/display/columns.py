@@ -343,3 +343,25 @@ CLASS_MAPS: Columns = {
     ),
     "bias": _number("bias", format="%+.3f", help="Added to it"),
 }
+
+WATCHED: Columns = {
+    "leaf": _number("leaf", width=50, help="0: all rows"),
+    "rule": _text("rule", width=RULE_WIDTH),
+    "rows": _number("n", format="localized", help="Newer rows with labels"),
+    "rate_new": _any("positive", help="Share of positive labels"),
+    "rate_expected": _any("expected", help="Mean probability after"),
+    "rate_reference": _any("positive, test", help="The same on the test rows of the run"),
+    "rate_expected_reference": _any("expected, test"),
+    "p": _text("p", help="Corrected by Holm's method over all tests of the check"),
+    "status": _text("map"),
+}
+
+WATCHED_MOVES: Columns = {
+    "what": _text("what"),
+    "column": _text("column"),
+    "reference": _text("test rows of the run"),
+    "new": _text("newer rows"),
+    "index": _measure("stability index", "Stability index", "%.3f"),
+    "p": _text("p", help="Corrected by Holm's method over all that is compared"),
+    "size": _text("moved?"),
+}

@@ -57,6 +57,7 @@ from hetcal.store.work import (
     ChooseAhead,
     ScoreRows,
     ahead_call,
+    check_file,
     export_file,
     find_scheme,
     kept_call,
@@ -65,10 +66,13 @@ from hetcal.store.work import (
     read_array,
     read_images,
     read_source,
+    refit_file,
     score_file,
     with_limits,
 )
 from hetcal.store.workspace import EMBEDDINGS
+from hetcal.watch.check import Checked
+from hetcal.watch.refit import Refitted
 from pages.shared.flow.cache import cached
 from pages.shared.jobs import AHEAD, begin_ahead, found_beside
 from pages.shared.state import TableFile
@@ -468,6 +472,36 @@ def scored_by_artifact(
         key,
         f"Scoring {name}",
         lambda run: kept_call(run, key, with_limits, SCORING, score_file, given),
+        _run,
+    )
+
+
+@cached
+def checked_of(
+    artifact: Path, table: Path, name: str, arrays: dict[str, tuple[Path, str]], _run: StoredRun
+) -> Checked:
+    """Check an artifact on the rows of a file, all kept under their digests."""
+    given = artifact, table, name, arrays
+    key = key_of("checked", artifact.name, table.name, name, arrays)
+    return found_beside(
+        key,
+        f"Checking {name}",
+        lambda run: kept_call(run, key, with_limits, SCORING, check_file, given),
+        _run,
+    )
+
+
+@cached
+def refitted_of(
+    artifact: Path, table: Path, name: str, arrays: dict[str, tuple[Path, str]], _run: StoredRun
+) -> Refitted:
+    """Fit the maps of an artifact again on the rows of a file, as `checked_of` checks it."""
+    given = artifact, table, name, arrays
+    key = key_of("refitted", artifact.name, table.name, name, arrays)
+    return found_beside(
+        key,
+        "Fitting the maps again",
+        lambda run: kept_call(run, key, with_limits, SCORING, refit_file, given),
         _run,
     )
 

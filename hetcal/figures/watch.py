@@ -1,0 +1,73 @@
+"""Newer rows against what the maps expect of them."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from hetcal.figures.base import (
+    NO_NAMES,
+    Part,
+    colour,
+    draw,
+    leaf_marks,
+    leaf_name,
+    names_axis,
+    scatter,
+    translucent,
+)
+
+
+def watch_figure(
+    leaves: pd.DataFrame, changed: Collection[int] = (), names: Mapping[int, str] = NO_NAMES
+) -> go.Figure:
+    """Draw mean probability and share of positive labels of all rows, then of each leaf.
+
+    `leaves` is that of `hetcal.watch.check.Labelled`; the names of changed leaves are bold.
+    """
+    shown = leaves[leaves["rows"] > 0]
+    words = [_words(row) for row in shown.itertuples()]
+    places = list(range(len(shown)))
+    marks = [
+        scatter(
+            x=shown[column].tolist(),
+            y=places,
+            name=name,
+            mode="markers",
+            marker={
+                "symbol": "circle-open" if column == "expected" else "circle",
+                "size": 13,
+                "color": colour(ink),
+                "line": {"width": 3 if column == "expected" else 0},
+            },
+            **leaf_marks(shown["leaf"].tolist(), words),
+        )
+        for column, name, ink in (
+            ("expected", "expected (mean probability after)", "after"),
+            ("rate", "positive labels", "positive"),
+        )
+    ]
+    labels = [leaf_name(leaf, leaf in changed, names) for leaf in shown["leaf"]]
+    x = {"title": "share of newer rows", "tickformat": ".0%"}
+    return draw([_joined(shown), *marks], 100 + 30 * len(shown), x=x, y=names_axis(labels))
+
+
+def _joined(shown: pd.DataFrame) -> Part:
+    both = shown[["expected", "rate"]].to_numpy().tolist()
+    return scatter(
+        x=[each for pair in both for each in (*pair, None)],
+        y=[each for place in range(len(both)) for each in (place, place, None)],
+        mode="lines",
+        showlegend=False,
+        hoverinfo="skip",
+        line={"width": 3, "color": translucent("quiet", 0.6)},
+    )
+
+
+def _words(row: Any) -> str:
+    return (
+        f"{leaf_name(row.leaf, chosen=True)}: {row.status}<br>{row.rate:.1%} of {row.rows:,} "
+        f"labels are positive, {row.expected:.1%} were expected<br>on the test rows "
+        f"{row.rate_reference:.1%}, {row.expected_reference:.1%} expected"
+    )

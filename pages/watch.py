@@ -1,0 +1,36 @@
+"""Watch: newer rows compared with those of the run or of an artifact, and maps fitted again."""
+
+import streamlit as st
+
+from pages.shared.controls.reopen import new_rows
+from pages.shared.controls.watch import artifact_to_watch, offer_refit
+from pages.shared.display.messages import plain
+from pages.shared.display.watch import show_check
+from pages.shared.flow.compute import artifact_of, checked_of
+from pages.shared.frame import open_page, shown_errors
+
+open_page(
+    "Watch",
+    "Does it still hold? Newer rows are compared with the rows of the run: with labels, whether "
+    "the maps of the leaves are still right; without labels, whether the rows have moved.",
+)
+watched = artifact_to_watch()
+with shown_errors():
+    artifact = artifact_of(watched.path, watched.run)
+    given = new_rows(watched.run, artifact, "watch", "Newer rows (CSV, TSV or Parquet)")
+    if given is None:
+        st.caption(
+            "A table with the columns of the run. Where it has the column "
+            f"'{plain(artifact.roles.label)}' with labels, the maps are tested leaf by leaf."
+        )
+        st.stop()
+    checked = checked_of(watched.path, *given, watched.run)
+show_check(checked, artifact.partition)
+offer_refit(watched, given, checked)
+st.subheader("In production", anchor=False)
+st.markdown("The same check, for a schedule or before a release; the exit code tells:")
+st.code(
+    "python -m hetcal check artifact.zip newer_rows.csv --min-lift 0.002",
+    language="bash",
+    wrap_lines=True,
+)
