@@ -99,7 +99,8 @@ def test_a_saved_model_gives_the_same_by_its_signature_and_names_its_inputs():
         about = json.loads(archive.read("1/assets.extra/hetcal.json"))
         warm_up = archive.read("1/assets.extra/tf_serving_warmup_requests")
     assert warm_up.count(b"serving_default") == 2
-    assert all(warm_up.count(name.encode()) == 2 for name in about["signature"].values())
+    for name in about["signature"].values():  # a text in Protocol Buffers: tag, length, letters
+        assert warm_up.count(b"\n" + bytes([len(name)]) + name.encode()) == 2
     assert set(about["signature"]) == {"x", SIZE, "age", CITY}
     assert about["signature"]["age"] == "age"
 
