@@ -3,11 +3,13 @@
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from hetcal.arrays import Floats, Ints
+from hetcal.arrays import Bools, Floats, Ints
 from hetcal.partitions.boosting import (
     BoostingRows,
+    Part,
     boost_members,
     divided_rows,
     grown_trees,
@@ -15,6 +17,7 @@ from hetcal.partitions.boosting import (
     require_members,
     stopping_rows,
 )
+from hetcal.partitions.encoding import TrainingRows
 from hetcal.partitions.ensemble import TreeColumns, TreeEnsemble
 from hetcal.partitions.forest import EnsembleEstimator
 from hetcal.progress import Progress, silent
@@ -23,7 +26,7 @@ from hetcal.trees.label_tree import GrownTree
 if TYPE_CHECKING:
     from lightgbm import Booster
 
-# Of fewer rows, fewer and smaller trees learn as much, and sets of categories learn noise.
+# Of fewer rows, smaller trees learn as much, and sets of categories learn noise.
 FEW_ROWS = 20_000
 FEW_COLUMNS = 6  # of which every tree reads all
 
@@ -31,23 +34,26 @@ FEW_COLUMNS = 6  # of which every tree reads all
 class BoostedPartition(EnsembleEstimator):
     """Partition the feature space again and again by gradient-boosted trees on the labels.
 
-    The rows are divided into as many folds as there are members. Each member is a sequence of
-    boosted trees on all folds but one, and stops when it no longer improves on that one; the
-    margin is the mean over the members. So every row has a margin from a member that was not
-    trained on it (`held_out_`), and no row is lost to early stopping. Rows of one group share
-    a fold; there may be fewer folds, and members, than requested then. From 20,000 rows on,
-    categories are divided into any two sets, not only in the order of their rates.
+    In every round the rows are divided into as many folds as there are members. Each member is a
+    sequence of boosted trees on all folds but one, and stops when it no longer improves on that
+    one; the margin is the mean over the members of all rounds. So every row has a margin from
+    members that were not trained on it (`held_out_`), and no row is lost to early stopping. Rows
+    of one group share a fold; there may be fewer folds, and members, than requested then. From
+    20,000 rows on, categories are divided into any two sets, not only in the order of their rates.
 
     Parameters
     ----------
     members : int, default=4
-        Sequences of trees, at least 2.
-    learning_rate : float, default=0.1
-        Share of each tree's values that is kept.
+        Sequences of trees in a round, at least 2.
+    learning_rate : float, default=0.2
+        Share of each tree's values that is kept. With two rounds of few trees the margin ranks
+        better than with one round of twice as many.
     max_iter : int, default=500
         Most trees of a member.
     max_leaf_nodes : int or None, default=None
         Most leaves of a tree; None means 31, or 15 under 20,000 rows.
+    rounds : int, default=2
+        How often the rows are divided, each time into other folds.
     random_state : int, default=0
         Decides the folds, and the columns that a tree may read.
 
@@ -58,22 +64,25 @@ class BoostedPartition(EnsembleEstimator):
     values_ : array of float
         What each leaf adds to the margin.
     held_out_ : array of float
-        Margin of each row of `fit` by the member that has not seen it; NaN if all have seen it.
+        Margin of each row of `fit`, the mean over the members that have not seen it; NaN if all
+        have seen it.
     """
 
     def __init__(
         self,
         members: int = 4,
         *,
-        learning_rate: float = 0.1,
+        learning_rate: float = 0.2,
         max_iter: int = 500,
         max_leaf_nodes: int | None = None,
+        rounds: int = 2,
         random_state: int = 0,
     ) -> None:
         self.members = members
         self.learning_rate = learning_rate
         self.max_iter = max_iter
         self.max_leaf_nodes = max_leaf_nodes
+        self.rounds = rounds
         self.random_state = random_state
 
     def fit(
@@ -105,11 +114,10 @@ class BoostedPartition(EnsembleEstimator):
             Receives the share of the most trees that are grown; what it raises ends the growth.
         """
         counts = ("max_leaf_nodes",) if self.max_leaf_nodes is not None else ()
-        self._require_counts("boosted trees", "members", "max_iter", *counts)
+        self._require_counts("boosted trees", "members", "rounds", "max_iter", *counts)
         rows = self._training_rows(X, y, sample_weight)
         require_members("Boosted trees", self.members, rows.y)
-        divided = self.members, self.random_state, ranked, groups, times
-        chosen, parts = divided_rows(rows, *divided)
+        chosen, parts = self._parts(rows, ranked, groups, times)
         _, columns = rows.take(np.flatnonzero(chosen)).encode()
         matrix = TreeColumns.of(columns).matrix(rows.frame)
         categories = [i for i, each in enumerate(columns) if each.feature.kind == "category"]
@@ -130,22 +138,31 @@ class BoostedPartition(EnsembleEstimator):
             "Growing boosted trees",
             progress,
         )
-        held_out, inside = np.full(rows.used.size, np.nan), np.flatnonzero(rows.used)
-        for (margin, _), (_, left_out) in zip(members, parts, strict=True):
-            held_out[inside[left_out]] = margin
+        held_out = np.full((len(members), rows.used.size), np.nan)
+        inside = np.flatnonzero(rows.used)
+        for own, (margin, _), (_, left_out) in zip(held_out, members, parts, strict=True):
+            own[inside[left_out]] = margin
         trees = [each for _, grown in members for each in grown]
         self.ensemble_ = TreeEnsemble.of(columns, [tree for tree, _ in trees])
         self.values_: Floats = np.concatenate([values for _, values in trees]) / len(members)
-        self.held_out_ = held_out
+        self.held_out_ = pd.DataFrame(held_out).mean().to_numpy()
         return self
+
+    def _parts(
+        self, rows: TrainingRows, ranked: Any, groups: Any, times: Any
+    ) -> tuple[Bools, list[Part]]:
+        """Return which of the rows are ranked, and the parts of the members of all rounds."""
+        seeds = range(self.random_state, self.random_state + self.rounds)
+        found = [divided_rows(rows, self.members, each, ranked, groups, times) for each in seeds]
+        return found[0][0], [part for _, parts in found for part in parts]
 
     def _options(self, rows: int, columns: int) -> dict[str, Any]:
         leaves = 31 if rows >= FEW_ROWS else 15
         return {
             "learning_rate": self.learning_rate,
             "num_leaves": leaves if self.max_leaf_nodes is None else self.max_leaf_nodes,
-            "min_data_in_leaf": min(40, max(5, rows // 100)),
-            "lambda_l2": 5.0,
+            "min_data_in_leaf": min(20, max(5, rows // 100)),
+            "lambda_l2": 1.0,
             "feature_fraction": max(0.2, min(0.8, 20 / columns)) if columns > FEW_COLUMNS else 1.0,
             "seed": self.random_state,
         }
