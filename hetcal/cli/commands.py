@@ -191,7 +191,7 @@ def _about_scales(
     table: Table, scoring: Scoring, settings: Settings, findings: Sequence[Finding]
 ) -> list[str]:
     """Say that inputs do not look like those of the training, and what scales do to the scores."""
-    if not isinstance(scoring, ModelScoring):
+    if not isinstance(scoring, ModelScoring) or not float_columns(scoring.model, scoring.inputs):
         return []
     unlike = unlike_training(scoring.model, scoring.inputs, table.frame)
     if unlike is None and all(each.code != "saturated-score" for each in findings):

@@ -510,7 +510,7 @@ def _saturated(table: Table, logits: Floats, y: Ints, where: str) -> Iterator[Fi
             "given unscaled ones. "
             + (
                 "Say on the Scores page what was done to them in training (--scale on the command "
-                "line), and score the rows again."
+                "line, --array-scale for an array), and score the rows again."
                 if from_model
                 else "Scale them as in training and score the rows again."
             ),

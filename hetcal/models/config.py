@@ -194,9 +194,8 @@ def _check_function(node: dict[str, Any], name: str) -> None:
 
 def _check_layer_settings(node: dict[str, Any], name: str) -> None:
     for key, activation in node.items():
-        named = key.endswith("activation") and isinstance(activation, str)
-        if named and activation not in ACTIVATIONS:
-            raise _refused(name, f"the activation {activation[:80]}", None)
+        if key.endswith("activation"):
+            _check_activation(activation, name)
     for key in ("vocabulary", "idf_weights"):
         if not isinstance(node.get(key), list | None):
             raise ModelError(
@@ -207,6 +206,18 @@ def _check_layer_settings(node: dict[str, Any], name: str) -> None:
     own_name = node.get("name")
     if isinstance(own_name, str) and not _NAME.fullmatch(own_name):
         raise odd(name, f"a layer is called {own_name[:60]!r}")
+
+
+def _check_activation(activation: object, name: str) -> None:
+    if isinstance(activation, str) and activation not in ACTIVATIONS:
+        raise _refused(name, f"the activation {activation[:80]}", None)
+    # Keras writes a function of Python so; one with a name is an object that is checked itself.
+    if isinstance(activation, list | dict) and "class_name" not in activation:
+        raise ModelError(
+            f"The model file '{name}' has a function of Python as an activation.",
+            "Such a function is Python code, and code from a file is never run.",
+            f"Save the model again with one of Keras' own activations in its place, {INSTEAD}.",
+        )
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -153,3 +153,19 @@ def test_image_files_and_columns_feed_one_model(given, tmp_path):
     scored = pd.read_parquet(tmp_path / "out/scored.parquet")
     expected = chance[scored["row"]]
     assert scored["before"].to_numpy() == pytest.approx(expected, abs=1e-6)
+
+
+def test_scales_of_columns_are_not_tried_where_only_an_array_feeds_the_model(given, capsys):
+    folder, _ = given
+    model = ["--model", str(model_files() / "arrays/kinds.keras"), "--positive-unit", "0"]
+    told = [str(folder / "t.csv"), "--label", "kind", "--positive", "ant", "--split", "split"]
+    told += ["--drop-unlabelled", "--embeddings", str(folder / "embeddings.npy")]
+    np.save(
+        folder / "embeddings.npy", np.random.default_rng(1).normal(size=(len(given[1]["image"]), 2))
+    )
+    saturated = ["--array", str(folder / "pixels.npz"), "--array-scale", "0.01"]
+    out = ["--max-depth", "1", "--out", str(folder / "saturated")]
+    assert main(["run", *told, *model, *saturated, *out]) == 0
+    said = capsys.readouterr().err
+    assert "--array-scale for an array" in said
+    assert "its columns rank best" not in said

@@ -347,6 +347,11 @@ def _broken() -> list[Hostile]:
         Hostile("end.keras", "damaged or incomplete", **end),
         Hostile("pickle.keras", "a Python pickle", change=lambda _: b"\x80\x04cos\nsystem\n."),
         Hostile("empty.keras", "an empty file", change=lambda _: b""),
+        Hostile(
+            "nameless.keras",  # as Keras writes Dense(1, activation=lambda x: x)
+            "has a function of Python as an activation",
+            sequential(layer("Dense", units=1, activation={"value": ["4wEA", None, None]})),
+        ),
         Hostile("zeros.h5", "not a Keras model file", change=lambda content: bytes(len(content))),
     ]
 
