@@ -581,7 +581,7 @@ def read_table(
         path = options.embeddings.expanduser()
         source = with_embeddings(source, open_array(path, "embeddings", options.unpacked))
     if options.raw is not None:
-        raw = read_file(options.raw.expanduser(), kinds=kinds_of_raw(kinds or {}))
+        raw = read_file(options.raw.expanduser(), kinds=kinds_of_raw(kinds or {}, source.frame))
         source = with_raw_table(source, raw, options.raw_id)
     _refuse_useless("raw_id", options.raw_id and options.raw is None, "there is no second table")
     if options.undo_scale is not None:

@@ -17,10 +17,16 @@ from hetcal.errors import TableError
 SHOWN = 5
 
 
-def kinds_of_raw(kinds: Kinds) -> Kinds:
-    """Return the kinds of columns by the names that they have in the second table."""
-    own = {name.removesuffix(RAW): kind for name, kind in kinds.items() if name.endswith(RAW)}
-    return {**kinds, **own}
+def kinds_of_raw(kinds: Kinds, first: pd.DataFrame) -> Kinds:
+    """Return the kinds of columns by the names that they have in the second table.
+
+    A column of the first table may have the name of another one there.
+    """
+    return {
+        name.removesuffix(RAW): kind
+        for name, kind in kinds.items()
+        if name.endswith(RAW) or name not in first
+    }
 
 
 def with_raw_table(source: Source, raw: Reading, by: str | None = None) -> Source:

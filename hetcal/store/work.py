@@ -131,7 +131,8 @@ def with_beside(source: Source, file: TableFile, kinds: Kinds | None = None) -> 
         return with_embeddings(source, read_array(file.path, EMBEDDINGS, file.name))
     if file.role == UNDONE:
         return with_scales_undone(source, read_steps(file.path, file.name), file.name)
-    raw = read_file(file.path, file.dialect, name=file.name, kinds=kinds_of_raw(kinds or {}))
+    known = kinds_of_raw(kinds or {}, source.frame)
+    raw = read_file(file.path, file.dialect, name=file.name, kinds=known)
     return with_raw_table(source, raw, file.key)
 
 

@@ -108,7 +108,8 @@ def test_a_column_in_the_way_is_named(joined):
 
 
 def test_known_kinds_have_the_names_of_the_second_table():
-    assert kinds_of_raw({"age (raw)": "category", "age": "number"})["age"] == "category"
+    kinds = {"age (raw)": "category", "age": "number", "plan": "category", "plan_plus": "number"}
+    assert kinds_of_raw(kinds, PREPARED) == {"age": "category", "plan": "category"}
 
 
 def test_random_rows_are_joined_as_pandas_merges_them(joined):

@@ -218,6 +218,13 @@ def test_columns_that_are_absent_are_named(partition):
         partition.apply(table(10)[0][["income"]])
 
 
+def test_raw_columns_that_are_absent_are_to_be_given_again():
+    split = Node(2, 0.5, "age (raw)", 30.0, (), True, 1, 2)
+    tree = Partition((Feature("age (raw)", "number"),), (split, Node(1, 0.0), Node(1, 1.0)))
+    with pytest.raises(PartitionError, match=r"a second table \(--raw FILE\), or the steps"):
+        tree.apply(pd.DataFrame({"age": [0.1]}))
+
+
 def test_a_column_that_is_there_twice_is_named(partition):
     frame = table(10)[0]
     with pytest.raises(PartitionError, match="'age', or has it twice"):
