@@ -422,7 +422,7 @@ def _sentences(text: str) -> tuple[list[str], list[str]]:
 
 def show_reasons(flow: Flow) -> None:
     """Show what stands behind the verdict, one click away."""
-    _, reasons = _sentences(_verdict(flow))
+    _, reasons = _sentences(flow.whole.verdict)
     if reasons:
         with st.expander("The verdict at length"):
             st.markdown(unbroken("\n".join(f"- {each}" for each in reasons)))
