@@ -8,8 +8,8 @@ from pages.shared.display.compare import choose_runs
 from pages.shared.display.messages import plain
 from pages.shared.display.runs import kept_runs, show_run
 from pages.shared.frame import open_page
-from pages.shared.links import run_again
-from pages.shared.state import delete_run, is_local, kept, store
+from pages.shared.links import next_page, run_again
+from pages.shared.state import current_run, delete_run, is_local, kept, store
 
 FIRST = 20
 
@@ -49,3 +49,5 @@ if is_local():
         f"Runs are kept in the folder `{store().folder}`. To keep them elsewhere, set {HOME} to "
         "another folder before you start the app."
     )
+if current_run() is not None:
+    next_page("app.py", "Overview")

@@ -28,6 +28,7 @@ from hetcal.partitions.partition import Leaf
 SIGNIFICANT = 2.0  # standard errors
 RIGHT = (0.8, 1.25)  # holds the whole interval of a slope where scores are called about right
 NEAR = 0.05  # a difference from 1, or from a slope that has a name, that is not mentioned
+OVERCONFIDENT = "Your model is over-confident."
 SHIFTED = 0.1  # a difference in log-odds that is mentioned
 CHANGES = {
     0.1: "shrunk to {}a tenth",
@@ -125,7 +126,7 @@ def state_of_model(diagnosis: pd.DataFrame) -> str:
     if is_right(slope, se):
         return "Your model is not over-confident."
     if slope + SIGNIFICANT * se < 1:
-        return "Your model is over-confident."
+        return OVERCONFIDENT
     return "Your model is under-confident." if slope - SIGNIFICANT * se > 1 else ""
 
 

@@ -119,7 +119,7 @@ def time_passes(visitor: Visitor, table: Path, rows: int, one_tree: bool) -> Non
     path.press("Enter")
     expect(visitor.page.get_by_text(f"In use: {rows:,} rows")).to_be_visible()
     say(f"  {'Data, first rows':<48}{time.monotonic() - started:8.1f} s")
-    expect(visitor.page.get_by_text("Next: scores")).to_be_visible()
+    expect(visitor.page.get_by_text("Next: Scores")).to_be_visible()
     visitor.settle()
     say(f"  {'Data, all checks':<48}{time.monotonic() - started:8.1f} s")
     if one_tree:

@@ -1,6 +1,6 @@
 """Take a picture of every page: ``python -m tests.browser.screenshots OUT_DIR``.
 
-Light and dark, in three widths, empty and with the demo; the README's picture is
+Light and dark, in three widths, empty and with the demo; the README's picture is the top of
 one of them. Files are named after all four, such as `Results-light-1440-demo.png`.
 """
 

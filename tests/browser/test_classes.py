@@ -16,7 +16,7 @@ def test_three_classes_go_the_whole_way(visitor, kinds, tmp_path):
     visitor.upload_table(table)
     visitor.walk_to("Scores")
     visitor.press("Use these columns")
-    expect(visitor.page.get_by_text("Next: partition")).to_be_visible()
+    expect(visitor.page.get_by_text("Next: Partition")).to_be_visible()
     visitor.walk_to("Results")
     assert float(visitor.metric("Macro AUC after")) > float(visitor.metric("Macro AUC before"))
     visitor.choose("Class shown on every page", "cow")

@@ -201,3 +201,22 @@ def test_the_map_of_pairs_of_leaves_has_positive_rows_down_and_negative_rows_acr
     assert "positive rows of a &lt; 1 (1)<br>negative rows of a ≥ 1 (2)" in heat.hovertext[0][1]
     assert heat.hovertext[1][0].endswith("gain -0.0100")
     assert figure.layout.yaxis.title.text == "leaf of the positive row"
+
+
+def test_the_map_of_many_leaves_has_their_numbers_down_and_nothing_that_overlaps_across():
+    leaves = range(1, 53)
+    pairs = pd.DataFrame([(one, zero, 0.0) for one in leaves for zero in leaves])
+    pairs.columns = ["positive", "negative", "gain"]
+    layout = pair_gain_figure(pairs, {leaf: f"rule ({leaf})" for leaf in leaves}, [7]).layout
+    assert not layout.xaxis.showticklabels
+    assert list(layout.yaxis.ticktext[:2]) == [1, 2]
+    assert layout.yaxis.ticktext[6] == "<b>7</b>"
+    assert layout.height < 800
+
+
+def test_two_rates_have_axes_of_one_scale():
+    for figure in (
+        roc_figure([roc("before")]),
+        precision_recall_figure([precision_recall("before")]),
+    ):
+        assert figure.layout.yaxis.scaleanchor == "x"

@@ -84,7 +84,7 @@ def test_a_table_is_previewed_and_its_rows_are_counted_per_role(customers):
     assert dict(shown["positives"]) == dict(positive.sum())
     assert shown["positive_rate"].to_dict() == pytest.approx(positive.mean().to_dict())
     assert shown["share_of_rows"].sum() == pytest.approx(1)
-    assert links(app) == ["Next: scores"]
+    assert links(app) == ["Next: Scores"]
 
 
 def test_the_columns_are_described(customers):

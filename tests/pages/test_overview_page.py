@@ -1,6 +1,8 @@
 """Overview: the demo, the paper's example, and the verdict of the current run."""
 
 import re
+from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -11,11 +13,13 @@ from sklearn.metrics import roc_auc_score
 from hetcal.data.demo import DEMO_NETWORKS, TOY_ROWS, demo_table, toy_table
 from hetcal.data.table import Roles, make_table
 from hetcal.models.scoring import start_scoring
+from hetcal.results.words import Outcome
 from hetcal.runs.run import run
 from hetcal.runs.settings import Settings
 from hetcal.store import work
 from hetcal.store.store import Store
 from pages.shared import jobs
+from pages.shared.display.results import NEXT_STEPS
 from pages.shared.flow import compute
 from tests.pages.visit import (
     calm,
@@ -32,6 +36,7 @@ from tests.pages.visit import (
     wait_for_jobs,
     with_scores,
     with_segment_leaves,
+    with_table,
 )
 from tests.schemes.chosen import chosen
 
@@ -208,3 +213,37 @@ def test_the_check_of_roles_stands_in_one_line(segments):
         assert sum(words in each.value for each in badges) == 1
         assert all(each.help for each in badges)
         assert sum("leaves not fitted on test rows" in each.value for each in badges) == 1
+
+
+def test_every_outcome_has_a_next_step_on_a_page():
+    assert set(NEXT_STEPS) == set(get_args(Outcome))
+    for _, page, _ in NEXT_STEPS.values():
+        assert Path(page).is_file()
+
+
+def marks(app):
+    """Which pages of the menu have a mark, and which."""
+    rule = re.compile(r'href\^="(\w+)\?"\]::after {\s*content: "(.)"')
+    styles = [each.proto.body for each in app.get("html") if "::after" in each.proto.body]
+    return dict(rule.findall(styles[-1])) if styles else {}
+
+
+def test_the_menu_marks_what_is_done_what_is_needed_and_what_is_wrong(segments):
+    assert marks(open_page("app.py")) == {}
+    app = calm(with_table(segments.drop(columns="score")))
+    assert marks(app) == {"data": "✓", "scores": "●"}
+    app = calm(press(go(app, "app.py"), "The paper's example"))
+    done = dict.fromkeys(("data", "scores", "partition", "calibration", "results"), "✓")
+    assert marks(app) == {**done, "overconfidence": "!"}
+    assert "Score new rows with what was found here" in " ".join(said(app.markdown))
+    assert {"To every leaf", "To the download"} <= set(links(app))
+    (where,) = (each for each in said(app.markdown) if each.startswith("Where: "))
+    assert "(1)" in where
+    assert "(2)" in where
+
+
+def test_a_score_that_is_noise_is_marked_where_it_comes_from(segments):
+    noise = np.random.default_rng(0).normal(size=len(segments))
+    app = calm(go(with_scores(segments.assign(score=noise)), "app.py"))
+    assert marks(app)["scores"] == marks(app)["overconfidence"] == "!"
+    assert said(app.warning)[0].startswith("The score is noise")

@@ -129,7 +129,7 @@ def test_a_column_of_logits_is_taken_as_it_stands(segments):
         "Left out": "0",
         "Clipped": "0",
     }
-    assert links(app) == ["Next: partition"]
+    assert links(app) == ["Next: Partition"]
     assert scored_head(app)["score"].tolist() == pytest.approx(segments["score"].head(8).tolist())
 
 

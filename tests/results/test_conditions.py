@@ -130,3 +130,9 @@ def test_a_lift_of_the_smallest_detectable_size_is_significant_in_four_of_five_s
 def test_without_a_standard_error_nothing_is_said_of_lifts(se):
     found = judged(1.0, [0.0, 0.0], 500, replace(LIFT, se=se))[2]
     assert (found.level, found.number) == ("open", "not known")
+
+
+def test_a_model_that_is_left_as_it_is_has_no_lift_to_tell_from_zero():
+    same = replace(LIFT, auc=0.0, se=0.0, low=0.0, high=0.0)
+    found = judged(1.0, [0.0, 0.0], 500, same)[2]
+    assert (found.level, found.number) == ("open", "no lift to tell")

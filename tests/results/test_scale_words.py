@@ -2,7 +2,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hetcal.results.overconfidence import CHANGES, is_right, scale_words, whether_overconfident
+from hetcal.results.overconfidence import (
+    CHANGES,
+    is_right,
+    scale_words,
+    state_of_model,
+    whether_overconfident,
+)
 
 
 @pytest.mark.parametrize(
@@ -102,3 +108,20 @@ def test_one_sentence_answers_whether_the_model_is_overconfident(slope, se, answ
         assert said.endswith("0.64 (0.60 to 0.68).")
     if slope == 0.01:
         assert said.endswith("no relation to the label (AUC 0.503).")
+
+
+@pytest.mark.parametrize(
+    ("slope", "se", "state"),
+    [
+        (0.64, 0.02, "Your model is over-confident."),
+        (0.98, 0.03, "Your model is not over-confident."),
+        (1.5, 0.1, "Your model is under-confident."),
+        (0.9, 0.2, ""),
+        (0.5, 0.4, ""),
+        (0.01, 0.05, ""),
+        (-0.6, 0.1, ""),
+        (np.nan, np.nan, ""),
+    ],
+)
+def test_the_state_is_said_only_where_the_sentence_has_an_answer(slope, se, state):
+    assert state_of_model(pd.DataFrame({"slope": [slope], "slope_se": [se]})) == state

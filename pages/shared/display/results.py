@@ -19,7 +19,7 @@ from hetcal.metrics.metrics import LossChange
 from hetcal.results.contributions import gains_in_words
 from hetcal.results.evaluation import Evaluation, metrics_table
 from hetcal.results.ladder import ladder_table, price_in_words
-from hetcal.results.overconfidence import state_of_model
+from hetcal.results.overconfidence import OVERCONFIDENT, state_of_model
 from hetcal.results.words import DEFINITIONS, Outcome, measured_on, outcome, same_order, verdict
 from hetcal.schemes.candidates import IDENTITY, in_words
 from hetcal.schemes.choice import Choice
@@ -98,6 +98,7 @@ NEXT_STEPS: dict[Outcome, tuple[str, str, str]] = {
     ),
 }
 """What to do after each outcome, and the page where that is done."""
+WORST = 2  # leaves that are named beside the verdict
 MEASURED = re.compile(r"(?:Macro )?AUC \d")
 
 
@@ -105,6 +106,10 @@ def show_verdict(flow: Flow) -> None:
     """Show the verdict, in the colour of its outcome, and what to do."""
     state = "" if flow.classes else state_of_model(flow.diagnosis)
     _say_verdict(flow.run.evaluation, _verdict(flow), state)
+    if state == OVERCONFIDENT:
+        _say_where(flow)
+    if not flow.classes:
+        _say_next_step(flow.run.evaluation)
 
 
 def show_numbers(found: Evaluation) -> None:
@@ -351,6 +356,7 @@ def show_class_verdict(flow: Flow) -> None:
     run = flow.whole
     found = run.evaluation
     _say_verdict(found, run.verdict)
+    _say_next_step(found)
     show_numbers(found)
     show_reasons(flow)
     if run.choice is not None:
@@ -406,7 +412,7 @@ def show_shown_class(flow: Flow) -> None:
 
 
 def _say_verdict(found: Evaluation, text: str, state: str = "") -> None:
-    """Show a verdict in the colour of its outcome: the answer, its number, and what to do."""
+    """Show a verdict in the colour of its outcome: the answer, and its number."""
     show = {
         "gain": st.success,
         "columns": st.warning,
@@ -416,7 +422,6 @@ def _say_verdict(found: Evaluation, text: str, state: str = "") -> None:
     }.get(outcome(found), st.info)
     (answer, *number), _ = _sentences(text)
     show(unbroken(f"**{f'{state} {answer}'.strip()}**\n\n{' '.join(number)}"))
-    _say_next_step(found)
 
 
 def _sentences(text: str) -> tuple[list[str], list[str]]:
@@ -428,10 +433,22 @@ def _sentences(text: str) -> tuple[list[str], list[str]]:
 
 def show_reasons(flow: Flow) -> None:
     """Show what stands behind the verdict, one click away."""
-    _, reasons = _sentences(_verdict(flow))
+    _, reasons = _sentences(flow.whole.verdict)
     if reasons:
         with st.expander("The verdict at length"):
             st.markdown(unbroken("\n".join(f"- {each}" for each in reasons)))
+
+
+def _say_where(flow: Flow) -> None:
+    """Name the leaves that lose most on rows the model was not trained on, with a link to all."""
+    ranked = flow.diagnosis.sort_values("rank")
+    worst = ranked.loc[(ranked["leaf"] > 0) & (ranked["log_loss_gap"] > 0), "leaf"].head(WORST)
+    if worst.empty:
+        return
+    named = " and ".join(f"*{plain(flow.partition.names[leaf])}*" for leaf in worst)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**Where:** most of all in {named}.", width="content")
+        page_link("pages/overconfidence.py", "To every leaf")
 
 
 def _say_next_step(found: Evaluation) -> None:
