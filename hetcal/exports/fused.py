@@ -51,6 +51,8 @@ from hetcal.models.worker import (
 Tensor = Any  # of Keras
 Document = dict[str, Any]
 FARTHEST = 1_000.0  # a logit beyond has the probability 0 or 1, and may be infinite as a single
+BATCH = 1_000  # rows at a time: a row through many trees takes memory
+FEW = 64  # numbers of one tree that are put side by side one by one
 LARGEST = float(np.finfo(np.float32).max)
 BEYOND = 1e37  # a number farther than that gives what the largest one gives
 PROBED = (np.nan, LARGEST, np.inf, -LARGEST, -np.inf)
@@ -101,8 +103,11 @@ def _serve(request: Document) -> None:
     rows = json.loads(Path(GIVEN).read_text(encoding="utf-8"))
     _, specs = signature.structured_input_signature
     given = {name: tf.constant(rows[name], spec.dtype) for name, spec in specs.items()}
-    (found,) = signature(**given).values()
-    np.save(FOUND, found.numpy().astype(np.float32))
+    found = []
+    for begin in range(0, len(next(iter(rows.values()))), BATCH):
+        part = {name: each[begin : begin + BATCH] for name, each in given.items()}
+        found += [each.numpy() for each in signature(**part).values()]
+    np.save(FOUND, np.concatenate(found).astype(np.float32))
 
 
 def _convert(request: Document) -> None:
@@ -410,6 +415,72 @@ class _Steps:
         mapped = ops.concatenate([_map(each, finite) for each in maps], axis=1)
         return ops.sum(inside * mapped, axis=1, keepdims=True)
 
+    def _mean(self, step: Document, logit: Tensor) -> Tensor:
+        from keras import ops
+
+        slope, intercept = self._lines(step)
+        mean = [ops.mean(each, axis=1, keepdims=True) for each in (slope, intercept)]
+        return mean[0] * logit + mean[1]
+
+    def _nest(self, step: Document, logit: Tensor) -> Tensor:
+        """Follow one line by the next: the slopes of later trees multiply what earlier ones add."""
+        from keras import ops
+
+        slope, intercept = self._lines(step)
+        later = ops.flip(ops.cumprod(ops.flip(slope, axis=1), axis=1), axis=1)
+        end = ops.ones_like(logit)
+        total = ops.concatenate([later[:, 1:], end], axis=1) if len(step["trees"]) > 1 else end
+        added = ops.sum(intercept * total, axis=1, keepdims=True)
+        return later[:, :1] * logit + added
+
+    def _lines(self, step: Document) -> tuple[Tensor, Tensor]:
+        """Return slope and intercept of the leaf that a row is in, rows x trees."""
+        trees = [self.document["trees"][tree] for tree in step["trees"]]
+        leaves = max(map(len, step["slope"]))
+        lines = np.zeros((len(trees), leaves, 2))
+        for tree, own in enumerate(zip(step["slope"], step["intercept"], strict=True)):
+            lines[tree, : len(own[0])] = np.array(own).T
+        place = self._leaves_of_trees(trees, leaves) + np.arange(len(trees))[None, :] * leaves
+        found = _many_looked_up(place, lines.reshape(-1, 2), self.precision)
+        return found[:, :, 0], found[:, :, 1]
+
+    def _leaves_of_trees(self, trees: list[list[list[Any]]], leaves: int) -> Tensor:
+        """Return the leaf of each tree that a row is in, from 0, rows x trees.
+
+        Trees are looked at side by side: what is said of a leaf in `_inside` holds here, too.
+        """
+        import keras
+        from keras import ops
+
+        splits = [
+            (self._group(node), tree, at)
+            for tree, nodes in enumerate(trees)
+            for at, node in enumerate(nodes)
+            if len(node) > 1
+        ]
+        splits.sort(key=lambda each: each[0])
+        parts = [
+            self._goes_left(column, [trees[tree][at] for _, tree, at in group])
+            for column, group in ((key, list(each)) for key, each in groupby(splits, _first))
+        ]
+        most = max(sum(len(node) > 1 for node in nodes) for nodes in trees)
+        order = np.full((len(trees), most), len(splits))  # of splits that are none: they say 0
+        paths = np.zeros((len(trees), most, leaves), np.float32)
+        depths = np.full((len(trees), leaves), FARTHEST, np.float32)
+        for tree, nodes in enumerate(trees):
+            own = [(place, at) for place, (_, of, at) in enumerate(splits) if of == tree]
+            path = _paths(nodes, [at for _, at in own])
+            order[tree, : len(own)] = [place for place, _ in own]
+            paths[tree, : path.shape[0], : path.shape[1]] = path
+            depths[tree, : path.shape[1]] = np.abs(path).sum(axis=0)
+        nothing = ops.zeros_like(parts[0][:, :1])
+        sides = ops.concatenate([*(2 * each - 1 for each in parts), nothing], axis=1)
+        sides = ops.reshape(ops.take(sides, order.ravel(), axis=1), (-1, *order.shape))
+        agree = keras.layers.EinsumDense("btk,tkl->btl", (len(trees), leaves))
+        found = agree(sides)
+        agree.set_weights([paths])
+        return ops.argmax(found - depths[None], axis=2)
+
     def _add(self, step: Document, logit: Tensor) -> Tensor:
         total = _line(step, logit)
         for term in step["terms"]:
@@ -467,8 +538,7 @@ class _Steps:
             left = np.array([[code in node[1] for node in nodes] for code in range(many)])
             table = np.array(_codes(list(left)), np.float64)
             return _looked_up(self.columns[column], table, "float32")
-        each = [self.columns[node[0]] for node in nodes]
-        values = ops.concatenate(each, axis=1) if len(each) > 1 else each[0]
+        values = self._side_by_side([node[0] for node in nodes])
         endless, missing = (np.array([flags]) for flags in zip(*map(_flags, nodes), strict=True))
         limits = np.array([0.0 if node[1] is None else node[1] for node in nodes])
         below = ops.less_equal(values, single_limits(limits)[None, :])  # no missing value is
@@ -478,6 +548,21 @@ class _Steps:
         if missing.any():
             below = ops.logical_or(below, ops.logical_and(absent, missing))
         return ops.cast(below, "float32")
+
+    def _side_by_side(self, columns: list[int]) -> Tensor:
+        """Return columns of numbers beside each other; of many trees each is there many times."""
+        from keras import ops
+
+        read = sorted(set(columns)) if len(columns) > FEW else columns
+        each = [self.columns[column] for column in read]
+        values = ops.concatenate(each, axis=1) if len(each) > 1 else each[0]
+        if read is columns:
+            return values
+        return ops.take(values, np.searchsorted(read, columns), axis=1)
+
+
+def _first(split: tuple[int, int, int]) -> int:
+    return split[0]
 
 
 def _flags(node: list[Any]) -> tuple[bool, bool]:
@@ -507,6 +592,16 @@ def _looked_up(place: Tensor, table: Floats, dtype: str) -> Tensor:
 
     layer = keras.layers.Embedding(*table.shape, dtype=dtype)
     found = keras.layers.Reshape((table.shape[1],), dtype=dtype)(layer(place))
+    layer.set_weights([table])
+    return found
+
+
+def _many_looked_up(places: Tensor, table: Floats, dtype: str) -> Tensor:
+    """Return the row of a table at each of several places."""
+    import keras
+
+    layer = keras.layers.Embedding(*table.shape, dtype=dtype)
+    found = layer(places)
     layer.set_weights([table])
     return found
 
