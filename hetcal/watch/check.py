@@ -286,9 +286,11 @@ def _reasons(found: Labelled, rules: dict[int, str]) -> list[str]:
 
 def _changed_words(leaf: dict[str, object], rules: dict[int, str]) -> str:
     number = int(str(leaf["leaf"]))
-    where = f"leaf {number} ({rules[number]})" if number else "all leaves together"
+    where = f"In leaf {number} ({rules[number]}), "
+    if not number:
+        where = "In all leaves together the height or the slope of the maps has changed: "
     return (
-        f"In {where}, {leaf['rate']:.1%} of {leaf['rows']:,} labels are positive where "
+        f"{where}{leaf['rate']:.1%} of {leaf['rows']:,} labels are positive where "
         f"{leaf['expected']:.1%} were expected; on the test rows {leaf['rate_reference']:.1%} "
         f"where {leaf['expected_reference']:.1%} were ({_p_words(leaf['p'])})."
     )

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from hetcal.artifacts.artifact import artifact_bytes
 from hetcal.store.store import StoredRun
 from hetcal.watch.check import Checked
 from pages.shared.controls.reopen import run_of_artifact
 from pages.shared.display.messages import plain
 from pages.shared.display.widgets import downloads
-from pages.shared.flow.compute import refitted_of
+from pages.shared.flow.compute import packed_of, refitted_of
 from pages.shared.frame import need_run, shown_errors
 from pages.shared.state import current_run, workspace
 
@@ -33,8 +32,7 @@ def artifact_to_watch() -> Watched:
         return Watched(here.saved.path, run)
     if run is not None and here.files:
         flow = need_run()
-        data = artifact_bytes(flow.whole, flow.workspace.scoring)
-        return Watched(run.keep_file(data), run)
+        return Watched(packed_of(flow.whole, flow.workspace.scoring, run), run)
     file = st.file_uploader("Artifact (zip)", ["zip"], key="watch_artifact")
     if file is None:
         st.caption(

@@ -347,21 +347,21 @@ CLASS_MAPS: Columns = {
 WATCHED: Columns = {
     "leaf": _number("leaf", width=50, help="0: all rows"),
     "rule": _text("rule", width=RULE_WIDTH),
+    "status": _text("map"),
     "rows": _number("n", format="localized", help="Newer rows with labels"),
     "rate_new": _any("positive", help="Share of positive labels"),
     "rate_expected": _any("expected", help="Mean probability after"),
+    "p": _text("p", help="Corrected by Holm's method over all tests of the check"),
     "rate_reference": _any("positive, test", help="The same on the test rows of the run"),
     "rate_expected_reference": _any("expected, test"),
-    "p": _text("p", help="Corrected by Holm's method over all tests of the check"),
-    "status": _text("map"),
 }
 
 WATCHED_MOVES: Columns = {
     "what": _text("what"),
     "column": _text("column"),
-    "reference": _text("test rows of the run"),
-    "new": _text("newer rows"),
+    "size": _text("moved?"),
     "index": _measure("stability index", "Stability index", "%.3f"),
     "p": _text("p", help="Corrected by Holm's method over all that is compared"),
-    "size": _text("moved?"),
+    "reference": _text("test rows of the run"),
+    "new": _text("newer rows"),
 }

@@ -9,7 +9,7 @@ import pandas as pd
 
 from hetcal.arrays import Ints
 from hetcal.artifacts.archive import SavedCells
-from hetcal.artifacts.artifact import Artifact
+from hetcal.artifacts.artifact import Artifact, artifact_bytes
 from hetcal.artifacts.report import scored_with
 from hetcal.artifacts.saved_run import SavedRun, saved_run
 from hetcal.calibrators.class_calibrator import ClassCalibrator
@@ -474,6 +474,12 @@ def scored_by_artifact(
         lambda run: kept_call(run, key, with_limits, SCORING, score_file, given),
         _run,
     )
+
+
+@cached
+def packed_of(run: Run, scoring: Scoring, _kept: StoredRun) -> Path:
+    """Pack a run into an artifact, which is kept under its digest."""
+    return _kept.keep_file(artifact_bytes(run, scoring))
 
 
 @cached
