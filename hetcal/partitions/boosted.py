@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lightgbm import Booster
 
 # Of fewer rows, smaller trees learn as much, and sets of categories learn noise.
-FEW_ROWS = 20_000
+FEW_ROWS = 10_000
 FEW_COLUMNS = 6  # of which every tree reads all
 
 
@@ -39,7 +39,7 @@ class BoostedPartition(EnsembleEstimator):
     one; the margin is the mean over the members of all rounds. So every row has a margin from
     members that were not trained on it (`held_out_`), and no row is lost to early stopping. Rows
     of one group share a fold; there may be fewer folds, and members, than requested then. From
-    20,000 rows on, categories are divided into any two sets, not only in the order of their rates.
+    10,000 rows on, categories are divided into any two sets, not only in the order of their rates.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class BoostedPartition(EnsembleEstimator):
     max_iter : int, default=500
         Most trees of a member.
     max_leaf_nodes : int or None, default=None
-        Most leaves of a tree; None means 31, or 15 under 20,000 rows.
+        Most leaves of a tree; None means 31, or 15 under 10,000 rows.
     rounds : int, default=2
         How often the rows are divided, each time into other folds.
     random_state : int, default=0
