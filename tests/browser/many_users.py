@@ -26,7 +26,7 @@ from tests.browser.visitor import FLAGS, PATIENCE
 from tests.chromium import provide_chromium
 
 ROWS = 3_000
-LEAVE = 65  # seconds; the server may forget those who have left after 60
+LEAVE = 90  # seconds; the server may forget those who have left after 60, a busy one later
 
 
 @dataclass(frozen=True)
