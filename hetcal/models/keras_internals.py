@@ -12,6 +12,7 @@ import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ _COUNTED = re.compile(
     "|(Batch|Layer|Group|RMS)Normalization|(Separable|Depthwise)?Conv[123]D(Transpose)?"
     "|(LSTM|GRU|SimpleRNN)(Cell)?|Bidirectional|TimeDistributed|MultiHeadAttention"
 )
+
+_OPERATION_MODULES = ("numpy", "nn", "core", "image", "math", "linalg", "einops")
 
 
 def import_keras() -> None:
@@ -81,18 +84,14 @@ def _is_counted(layer: Any) -> bool:
 
 
 def _build(path: Path) -> Any:
-    import h5py
     import keras
     from keras.src.legacy.saving import saving_options, saving_utils
     from keras.src.saving.serialization_lib import SafeModeScope
 
+    config = _described(path)
     if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            config = json.loads(archive.read("config.json"))
         config.pop("compile_config", None)
         return keras.saving.deserialize_keras_object(config, safe_mode=True)
-    with h5py.File(path, "r") as store:
-        config = json.loads(store.attrs["model_config"])
     with saving_options.keras_option_scope(use_legacy_config=True), SafeModeScope(True):
         return saving_utils.model_from_config(config)
 
@@ -134,22 +133,51 @@ def as_keras_3(path: Path) -> Path:
 def untrained(path: Path) -> Path:
     """Return a file of Keras 3 in which no inner model is compiled: if one is, another beside it.
 
-    Keras would make the losses and metrics of inner models, whatever they are.
+    Keras would make the losses and metrics of inner models, whatever they are. In an `.h5` file it
+    finds no operations, because it writes them there without their modules: they are added.
     """
-    if not zipfile.is_zipfile(path):
-        return path
-    with zipfile.ZipFile(path) as archive:
-        config = json.loads(archive.read("config.json"))
-    return _rewritten(path, forget_training) if forget_training(config["config"]) else path
+    change = forget_training if zipfile.is_zipfile(path) else name_operations
+    return _rewritten(path, change) if change(_described(path)["config"]) else path
+
+
+def _described(path: Path) -> Any:
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            return json.loads(archive.read("config.json"))
+    import h5py
+
+    with h5py.File(path, "r") as store:
+        return json.loads(store.attrs["model_config"])
+
+
+def name_operations(value: Any) -> bool:
+    """Add the modules of operations, which lack a setting of every layer; return whether any."""
+    changed = False
+    if isinstance(value, dict) and "inbound_nodes" in value and "module" not in value:
+        kind, config = str(value.get("class_name")), value["config"]
+        if config.get("score_mode") == "dot":  # which Keras takes for a function here
+            del config["score_mode"]
+            changed = True
+        places = [f"keras.src.ops.{name}" for name in _OPERATION_MODULES]
+        found = [place for place in places if hasattr(import_module(place), kind)]
+        if "trainable" not in config and found:
+            value |= {"module": found[0], "registered_name": kind}
+            changed = True
+    return any([changed, *map(name_operations, _parts(value))])
+
+
+def _parts(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
 
 
 def forget_training(value: Any) -> bool:
     """Take out of a description how models were compiled; return whether any was."""
-    found, parts = False, value
+    found = False
     if isinstance(value, dict):
         found = "class_name" in value and value.pop("compile_config", None) is not None
-        parts = list(value.values())
-    return any([found, *(map(forget_training, parts) if isinstance(parts, list) else ())])
+    return any([found, *map(forget_training, _parts(value))])
 
 
 def _rewritten(path: Path, *changes: Callable[[Any], object]) -> Path:
@@ -246,10 +274,8 @@ def use_words_of_keras_3(value: Any) -> None:
             value.pop("build_config", None)  # it needs two shapes now, which the call gives
         if value.get("module") in _MODULES:
             value["module"] = _MODULES[value["module"]]
-        value = list(value.values())
-    if isinstance(value, list):
-        for each in value:
-            use_words_of_keras_3(each)
+    for part in _parts(value):
+        use_words_of_keras_3(part)
 
 
 def _change_settings(kind: str, config: dict[str, Any]) -> None:

@@ -476,6 +476,12 @@ def explain(error: Exception, name: str) -> ModelError:
     """Turn an error of Keras into three sentences without server paths or whole configurations."""
     if "ResourceExhausted" in type(error).__name__ or "OOM" in str(error):
         return _out_of_memory()
+    if "Table not initialized" in str(error) or "idf_weights_const" in str(error):
+        return ModelError(
+            f"The model '{name}' has a vocabulary that its file does not hold.",
+            "Keras leaves vocabularies that were learnt out of .h5 files.",
+            "Save the model again with model.save('model.keras'), or use a score column instead.",
+        )
     return ModelError(
         f"Keras could not use the model '{name}': {shorten(str(error))}",
         "The model must load and predict with the installed version of Keras.",

@@ -357,12 +357,18 @@ def feature_space(keras, frame):
 
 
 def arithmetic(keras):
-    ops = keras.ops
+    layers, ops = keras.layers, keras.ops
 
     def of(change):
         return matrix(keras, lambda x: chance(keras, change(x)))
 
+    def gated(x):
+        each = layers.Reshape((4, 1))(x)
+        seen = ops.squeeze(layers.Attention()([each, each]), axis=-1)
+        return (x * ops.sigmoid(x) + seen)[:, 1:]
+
     return {
+        "operations.h5": of(gated),  # Keras itself does not read what it writes here
         "ratios": of(lambda x: ops.divide_no_nan(x, 1.0 + ops.abs(ops.roll(x, 1, axis=1)))),
         "hypot": of(lambda x: ops.hypot(x[:, :2], x[:, 2:])),
         "products": of(lambda x: ops.einsum("bi,bj->bij", x, x)[:, 0]),
