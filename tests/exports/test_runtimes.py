@@ -76,6 +76,11 @@ def test_a_network_that_reads_text_keeps_its_lookup_in_both_formats():
     assert {"admin", "student", "Bern"} <= set(about["codes"])
 
 
+def test_onnx_holds_trees_that_follow_each_other():
+    (made,) = make_exports(artifact(partition="boosted"), ["onnx"], rows=1_000)
+    assert made.parity.difference < 1e-5
+
+
 def test_litert_gives_what_the_artifact_gives_for_curves():
     opened = artifact(partition="additive")
     (made,) = make_exports(opened, ["tflite"], rows=2_000)
@@ -95,7 +100,7 @@ def test_maps_that_jump_and_many_trees_are_refused():
     with pytest.raises(ExportError, match=r"steps or bins.*'platt'"):
         make_exports(artifact(partition="tree", calibrator="isotonic"), ["tflite"])
     with pytest.raises(ExportError, match="sends every row through"):
-        make_exports(artifact(partition="forest"), ["onnx"])
+        make_exports(artifact(partition="forest"), ["tflite"])
 
 
 def test_a_missing_library_is_named_with_the_way_to_install_it(monkeypatch):
