@@ -28,7 +28,7 @@ from hetcal.exports.recipe import Document, layer_of, recipe, trees_of
 from hetcal.progress import Progress, silent
 
 OF_FEW_TREES = tuple(name for name in RUNGS if name not in MANY_TREES)
-OF_FEW = ("sql", "onnx", "tflite")  # formats of few trees
+OF_FEW = ("sql", "tflite")  # formats of few trees
 OF_ANY = ("report", "table")  # formats that take any run, of any number of classes
 MOST_BYTES = {"python": 64 * 2**20, "sql": 1_000_000}  # what people and databases can open
 

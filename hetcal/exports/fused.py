@@ -440,7 +440,9 @@ class _Steps:
         lines = np.zeros((len(trees), leaves, 2))
         for tree, own in enumerate(zip(step["slope"], step["intercept"], strict=True)):
             lines[tree, : len(own[0])] = np.array(own).T
-        place = self._leaves_of_trees(trees, leaves) + np.arange(len(trees))[None, :] * leaves
+        place = (
+            self._leaves_of_trees(trees, leaves) + np.arange(len(trees), dtype=np.int32) * leaves
+        )
         found = _many_looked_up(place, lines.reshape(-1, 2), self.precision)
         return found[:, :, 0], found[:, :, 1]
 
@@ -479,7 +481,8 @@ class _Steps:
         agree = keras.layers.EinsumDense("btk,tkl->btl", (len(trees), leaves))
         found = agree(sides)
         agree.set_weights([paths])
-        return ops.argmax(found - depths[None], axis=2)
+        inside = ops.cast(ops.equal(found, depths[None]), "int32")
+        return ops.sum(inside * np.arange(leaves, dtype=np.int32), axis=2)
 
     def _add(self, step: Document, logit: Tensor) -> Tensor:
         total = _line(step, logit)

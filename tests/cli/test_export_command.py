@@ -6,6 +6,7 @@ import sys
 import pandas as pd
 import pytest
 
+from hetcal.choices import EXPORTS
 from hetcal.cli.main import main
 from tests.exports.artifacts import packed, people
 
@@ -51,7 +52,7 @@ def test_a_dialect_without_sql_is_refused(artifact, tmp_path, capsys):
 
 def test_an_unknown_format_is_refused_with_the_known_ones(artifact, tmp_path, capsys):
     assert main(["export", str(artifact), "--to", "pickle", "--out", str(tmp_path / "x")]) == 2
-    assert "one of python, sql, keras, savedmodel, scorecard" in capsys.readouterr().err
+    assert "one of " + ", ".join(EXPORTS) in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
 
 

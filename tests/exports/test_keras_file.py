@@ -13,7 +13,7 @@ from hetcal.errors import ExportError
 from hetcal.exports.export import make_exports
 from hetcal.exports.keras_file import trial
 from hetcal.exports.proof import difficult_rows, expected_rows, in_fresh_process, rows_json
-from hetcal.exports.recipe import recipe
+from hetcal.exports.recipe import recipe, trees_of
 from hetcal.models.file import inspect_model
 from hetcal.models.inputs import InputColumns
 from hetcal.models.scoring import ModelScoring
@@ -117,8 +117,14 @@ def test_rows_are_compared_as_tensorflow_reads_them():
     assert read[CITY].isna().tolist() == [True, False, False]
 
 
-def test_a_network_whose_end_has_no_logit_and_many_trees_are_refused():
+def test_a_scheme_of_many_trees_is_fused_tree_beside_tree():
+    opened = artifact(partition="forest")
+    document = recipe(opened)
+    assert len(trees_of(document)) > 10
+    (made,) = make_exports(opened, ["keras"], rows=1_000)
+    assert made.parity.difference < 1e-6
+
+
+def test_a_network_whose_end_has_no_logit_is_refused():
     with pytest.raises(ExportError, match="ends in 'hard_sigmoid'"):
         make_exports(with_network(artifact(partition="tree"), "hard"), ["keras"], rows=500)
-    with pytest.raises(ExportError, match="The scheme sends every row through"):
-        make_exports(artifact(partition="forest"), ["keras"], rows=500)

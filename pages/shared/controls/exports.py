@@ -1,6 +1,8 @@
 """Exports to other systems: choose formats, see size and parity, download."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import groupby
 
 import streamlit as st
 
@@ -44,9 +46,9 @@ def offer_exports(flow: Flow) -> None:
     """Let the user choose formats, and offer each file once it was compared with the artifact."""
     st.subheader("For other systems", anchor=False)
     st.markdown(
-        "The calibrated model in a format that runs without hetcal. A fresh process runs every "
-        "file on 20,000 rows with missing, unseen and extreme values; it is offered only if it "
-        "gives the artifact's probabilities."
+        "The calibrated model in formats of other systems, a report and scored rows. A fresh "
+        "process runs every model on 20,000 rows with missing, unseen and extreme values; it is "
+        "offered only if it gives the artifact's probabilities."
     )
     formats = _some_of("Formats", EXPORTS, FORMATS)
     dialects = (
@@ -105,14 +107,20 @@ def _make(
         if isinstance(error.__cause__, Unfinished):
             offer_again(error.__cause__.job)
         return
-    for each in made:
-        _show(each)
+    for _, files in groupby(made, key=lambda each: (each.format, each.parity, each.use)):
+        _show(list(files))
 
 
-def _show(made: Export) -> None:
+def _show(files: list[Export]) -> None:
+    """Show the files of a format: size and parity, how they are used, downloads."""
+    first, *_ = files
     with st.container(border=True):
-        st.markdown(f"**{plain(made.name)}** · {made.size_words}")
-        parity = f"Compared with the artifact: {plain(made.parity.words)}."
-        st.caption(f":material/check: {parity}")
-        st.code("\n".join(made.use), language=None, wrap_lines=True)
-        downloads({made.name: lambda: made.content}, key="export")
+        sizes = [f"**{plain(each.name)}** · {each.size_words}" for each in files]
+        st.markdown(" &nbsp; ".join(sizes))
+        st.caption(f":material/check: Compared with the artifact: {plain(first.parity.words)}.")
+        st.code("\n".join(first.use), language=None, wrap_lines=True)
+        downloads({each.name: partial(_content, each) for each in files}, key="export")
+
+
+def _content(made: Export) -> bytes:
+    return made.content
