@@ -142,6 +142,18 @@ def names_axis(names: Sequence[str]) -> dict[str, Any]:
     return {"tickvals": places, "ticktext": names, "range": ends, "showgrid": False}
 
 
+def joining_lines(pairs: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """Return lines that join two marks at each of the places 0, 1, … of `names_axis`."""
+    return scatter(
+        x=[each for pair in pairs for each in (*pair, None)],
+        y=[each for place in range(len(pairs)) for each in (place, place, None)],
+        mode="lines",
+        showlegend=False,
+        hoverinfo="skip",
+        line={"width": 3, "color": translucent("quiet", 0.6)},
+    )
+
+
 def colour(name: str) -> str:
     """Return the colour of a thing; what has none is grey.
 

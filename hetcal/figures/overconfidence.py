@@ -17,6 +17,7 @@ from hetcal.figures.base import (
     bars,
     colour,
     draw,
+    joining_lines,
     leaf_marks,
     leaf_name,
     names_axis,
@@ -130,7 +131,8 @@ def overconfidence_figure(
     labels = [leaf_name(leaf, leaf in selected, names) for leaf in ranked["leaf"]]
     height = 100 + 36 * len(ranked)
     x = {"title": "log-loss (lower is better)"}
-    return draw([_gap_lines(ranked), *marks], height, x=x, y=names_axis(labels))
+    gaps = joining_lines(ranked[["log_loss_train", "log_loss_test"]].to_numpy().tolist())
+    return draw([gaps, *marks], height, x=x, y=names_axis(labels))
 
 
 def _bars(histograms: ScoreHistograms, leaf: int, role: int, label: int, density: bool) -> Part:
@@ -208,21 +210,6 @@ def _common_title(text: str) -> Part:
     place = {"x": 0.5, "xanchor": "center", "y": 0, "yanchor": "top", "yshift": -30}
     paper = {"xref": "paper", "yref": "paper", "showarrow": False}
     return {"text": text, **place, **paper, "font": {"size": SMALL}}
-
-
-def _gap_lines(ranked: pd.DataFrame) -> Part:
-    """Join train and test log-loss of each leaf."""
-    losses = ranked[["log_loss_train", "log_loss_test"]].to_numpy().tolist()
-    x = [each for pair in losses for each in (*pair, None)]
-    y = [each for place in range(len(losses)) for each in (place, place, None)]
-    return scatter(
-        x=x,
-        y=y,
-        mode="lines",
-        showlegend=False,
-        hoverinfo="skip",
-        line={"width": 3, "color": translucent("quiet", 0.6)},
-    )
 
 
 def _diagnosis_words(row: Any) -> str:

@@ -8,14 +8,13 @@ import plotly.graph_objects as go
 
 from hetcal.figures.base import (
     NO_NAMES,
-    Part,
     colour,
     draw,
+    joining_lines,
     leaf_marks,
     leaf_name,
     names_axis,
     scatter,
-    translucent,
 )
 
 
@@ -50,19 +49,8 @@ def watch_figure(
     ]
     labels = [leaf_name(leaf, leaf in changed, names) for leaf in shown["leaf"]]
     x = {"title": "share of newer rows", "tickformat": ".0%"}
-    return draw([_joined(shown), *marks], 100 + 30 * len(shown), x=x, y=names_axis(labels))
-
-
-def _joined(shown: pd.DataFrame) -> Part:
-    both = shown[["expected", "rate"]].to_numpy().tolist()
-    return scatter(
-        x=[each for pair in both for each in (*pair, None)],
-        y=[each for place in range(len(both)) for each in (place, place, None)],
-        mode="lines",
-        showlegend=False,
-        hoverinfo="skip",
-        line={"width": 3, "color": translucent("quiet", 0.6)},
-    )
+    gaps = joining_lines(shown[["expected", "rate"]].to_numpy().tolist())
+    return draw([gaps, *marks], 100 + 30 * len(shown), x=x, y=names_axis(labels))
 
 
 def _words(row: Any) -> str:
