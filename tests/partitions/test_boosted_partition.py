@@ -75,6 +75,14 @@ def test_members_are_grown_on_all_folds_but_one_which_they_judge(caught):
     assert np.allclose(fitted.held_out_, np.nanmean(unseen, axis=0), rtol=1e-12)
 
 
+def test_many_rows_are_divided_once(monkeypatch):
+    X, y = rows(0)
+    few = BoostedPartition(2, max_iter=1).fit(X, y)
+    monkeypatch.setattr(boosted, "MANY_ROWS", len(y))
+    many = BoostedPartition(2, max_iter=1).fit(X, y)
+    assert [each.ensemble_.trees for each in (few, many)] == [4, 2]
+
+
 def test_progress_tells_how_many_trees_are_grown(monkeypatch):
     monkeypatch.setattr(side_by_side, "PAUSE", 0.001)
     X, y = rows(0, 4_000)  # so many that a busy machine looks in between
