@@ -1,9 +1,12 @@
 """A model that stays in its process, for calls of few rows: none of them starts Keras."""
 
 import json
+import os
 import shutil
+import tempfile
 import time
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -28,6 +31,8 @@ BATCH = 32  # rows at a time: a call of one row computes so many
 PATIENCE = 300.0  # seconds that a call, or the start, may take
 PAUSE = 2e-4  # seconds between two looks for an answer
 LASTING = 10 * 366 * 24 * 3600  # seconds: whoever keeps the model ends it
+IN_MEMORY = Path("/dev/shm")  # where files are written without a disk, on Linux
+ROOM = 2**25  # bytes that calls may take there
 OUTPUTS = ("own.npy", "stripped.npy", "layer.npy", "output.json")
 
 
@@ -60,7 +65,9 @@ class KeptModel:
         if self._child is not None and self._child.running:
             return
         self.close()
-        model, directory, usual = self._scoring.model, new_directory(), Limits()
+        model, usual = self._scoring.model, Limits()
+        size = model.path.stat().st_size
+        directory = _directory(size)
         try:
             request = {
                 "name": model.name,
@@ -71,7 +78,7 @@ class KeptModel:
                 "layer": self._scoring.layer,
                 "batch": BATCH,
             }
-            memory = usual.memory + 3 * model.path.stat().st_size
+            memory = usual.memory + 3 * size
             self._child = Child("serve", request, directory, Limits(LASTING, memory))
         except BaseException:
             shutil.rmtree(directory, ignore_errors=True)
@@ -122,3 +129,10 @@ class KeptModel:
                 "Send fewer rows at a time.",
             )
         time.sleep(pause)
+
+
+def _directory(size: int) -> Path:
+    """Make a directory for a model of so many bytes, in memory: a call writes many small files."""
+    if os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free > 4 * size + ROOM:
+        return Path(tempfile.mkdtemp(prefix="hetcal-", dir=IN_MEMORY))
+    return new_directory()
