@@ -191,10 +191,12 @@ def _about_scales(
     table: Table, scoring: Scoring, settings: Settings, findings: Sequence[Finding]
 ) -> list[str]:
     """Say that inputs do not look like those of the training, and what scales do to the scores."""
-    if not isinstance(scoring, ModelScoring) or not float_columns(scoring.model, scoring.inputs):
+    if not isinstance(scoring, ModelScoring):
         return []
     unlike = unlike_training(scoring.model, scoring.inputs, table.frame)
     if unlike is None and all(each.code != "saturated-score" for each in findings):
+        return []
+    if not float_columns(scoring.model, scoring.inputs):
         return []
     from hetcal.models.trial import scales_in_words, try_scales
     from hetcal.runs.run import split_table
