@@ -183,9 +183,12 @@ def text_of(file: Any) -> str:
 
 def _read(draft: Draft) -> None:
     """Read a table that was given; only one that can be read takes the place of the one before."""
+    here = workspace()
+    same_rows = here.roles is not None and _rows(here.files) == _rows(draft.files)
     try:
         with shown_progress() as progress:
             source = Flow(Workspace(draft.files), progress, draft.run).source
+            before = current_flow().source if same_rows else None
     except Unfinished as unfinished:
         show_job(unfinished.job)
         return
@@ -199,9 +202,6 @@ def _read(draft: Draft) -> None:
             st.button("Discard the file", icon=":material/close:", on_click=discard_draft)
         return
     del st.session_state["draft"]
-    here = workspace()
-    same_rows = here.roles is not None and _rows(here.files) == _rows(draft.files)
-    before = current_flow().source if same_rows else None
     forget_results(source_of)
     source_of.clear(here.files, ())
     with told_next():
