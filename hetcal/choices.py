@@ -83,6 +83,12 @@ EXPORTS = (
 )
 """Formats of exports."""
 
+OF_FEW_TREES = ("sql", "tflite")
+"""Formats that hold no scheme of `MANY_TREES`."""
+
+OF_ANY_RUN = ("report", "table")
+"""Formats that take runs of any number of classes."""
+
 DIALECTS = ("ansi", "postgresql", "duckdb", "sqlite", "bigquery", "spark")
 """Dialects of SQL that exports are written in."""
 

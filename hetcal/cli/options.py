@@ -541,6 +541,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     _add_array(add, "arrays of the newer rows, where the run had some")
     _add_images(add)
     _add_embeddings(add)
+    _add_raw(add)
     _add_key(add)
     _add_reading(parser)
     add = parser.add_argument_group("gate", "Example: --min-lift 0.002").add_argument
@@ -611,6 +612,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     )
     _add_carried(group.add_argument)
     _add_embeddings(group.add_argument)
+    _add_raw(group.add_argument)
     _add_reading(parser)
     parser.epilog = (
         "Example: hetcal export results/artifact.zip --to python --out calibrated.py. Every file "

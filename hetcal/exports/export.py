@@ -8,7 +8,15 @@ from importlib.util import find_spec
 import pandas as pd
 
 from hetcal.artifacts.artifact import Artifact
-from hetcal.choices import DIALECTS, EXPORTS, MANY_TREES, RUNGS, plain_name
+from hetcal.choices import (
+    DIALECTS,
+    EXPORTS,
+    MANY_TREES,
+    OF_ANY_RUN,
+    OF_FEW_TREES,
+    RUNGS,
+    plain_name,
+)
 from hetcal.errors import ExportError, did_you_mean
 from hetcal.exports import (
     estimator,
@@ -27,9 +35,7 @@ from hetcal.exports.proof import ROWS, Parity, difficult_rows, expected_rows, mi
 from hetcal.exports.recipe import Document, layer_of, recipe, trees_of
 from hetcal.progress import Progress, silent
 
-OF_FEW_TREES = tuple(name for name in RUNGS if name not in MANY_TREES)
-OF_FEW = ("sql", "tflite")  # formats of few trees
-OF_ANY = ("report", "table")  # formats that take any run, of any number of classes
+FEW_TREES = tuple(name for name in RUNGS if name not in MANY_TREES)
 MOST_BYTES = {"python": 64 * 2**20, "sql": 1_000_000}  # what people and databases can open
 
 
@@ -139,7 +145,7 @@ def _refuse(material: _Material, format: str) -> None:
             "The rows of a table are scored, and written with the columns that are named.",
             "Name the table: --rows TABLE, and --id or --carry for its columns.",
         )
-    if format in OF_ANY:
+    if format in OF_ANY_RUN:
         return
     if layer is not None:
         raise ExportError(
@@ -148,7 +154,7 @@ def _refuse(material: _Material, format: str) -> None:
             "Score with the artifact (`hetcal score`), or divide the rows by columns.",
         )
     trees, steps = len(trees_of(material.document)), len(material.document["steps"])
-    if format in OF_FEW and trees > steps:
+    if format in OF_FEW_TREES and trees > steps:
         raise ExportError(
             f"The scheme sends every row through {trees:,} trees.",
             f"The format '{format}' holds one map, one tree, or curves.",
@@ -162,7 +168,7 @@ def _refuse(material: _Material, format: str) -> None:
         )
 
 
-def rung_that_fits(artifact: Artifact, rungs: Sequence[str] = OF_FEW_TREES) -> str:
+def rung_that_fits(artifact: Artifact, rungs: Sequence[str] = FEW_TREES) -> str:
     """Name the best of these rungs of the ladder, and what it costs, in a sentence."""
     ladder = None if artifact.choice is None else artifact.choice.candidates
     fits = None if ladder is None else ladder[ladder["name"].isin(rungs)]

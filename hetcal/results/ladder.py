@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from hetcal.choices import EXPORTS, MANY_TREES, RUNGS, plain_name
+from hetcal.choices import MANY_TREES, OF_ANY_RUN, OF_FEW_TREES, RUNGS, plain_name
 from hetcal.data.columns import counted
 from hetcal.schemes.cross_fitting import Gain
 
@@ -52,14 +52,13 @@ def exports_of(name: str) -> str:
     """Name the formats that hold the whole scheme, beside the artifact, which holds any.
 
     >>> exports_of("shrunken tree"), exports_of("forest"), exports_of("tree vector")
-    ('python, sql, keras, savedmodel', 'python', '–')
+    ('all but scorecard', 'all but scorecard, sql, tflite', 'report, table')
     """
     if name not in RUNGS:  # maps of more than two classes
-        return "–"
-    left_out = set() if name == "additive" else {"scorecard"}
-    if name in MANY_TREES:
-        left_out = {*EXPORTS} - {"python"}
-    return ", ".join(each for each in EXPORTS if each not in left_out)
+        return ", ".join(OF_ANY_RUN)
+    missing = [] if name == "additive" else ["scorecard"]
+    missing += OF_FEW_TREES if name in MANY_TREES else ()
+    return f"all but {', '.join(missing)}" if missing else "all"
 
 
 def price_in_words(candidates: pd.DataFrame, more: Gain | None = None, measure: str = "AUC") -> str:

@@ -253,9 +253,11 @@ def choose_when_scored(
     """
     split, late = split_table(table, settings), LateParts()
     growth = start_growth(table, split, settings, late)
+    waiting = 0.0, "Growing trees until the rows are scored"
+    progress(*waiting)
     while not run.has_result(scored):
-        progress(0.0, "Growing trees until the rows are scored")
         time.sleep(PAUSE)
+        progress(*waiting)  # raises if this was cancelled meanwhile
     scores = run.result(scored)
     require_ranking(scores)
     key = scheme_key(table, scores, settings, None)

@@ -17,6 +17,7 @@ FILES = (
     "calibration",
     "results",
     "export",
+    "watch",
     "runs",
     "learn",
 )
