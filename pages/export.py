@@ -77,4 +77,4 @@ with downloaded:
             for name in ("scored.csv", "scored.parquet")
         }
     )
-    next_page("pages/runs.py", "Runs")
+    next_page("pages/watch.py", "Watch")

@@ -8,6 +8,7 @@ from pages.shared.display.messages import plain
 from pages.shared.display.watch import show_check
 from pages.shared.flow.compute import artifact_of, checked_of
 from pages.shared.frame import open_page, shown_errors
+from pages.shared.links import next_page
 
 open_page(
     "Watch",
@@ -23,6 +24,7 @@ with shown_errors():
             "A table with the columns of the run. Where it has the column "
             f"'{plain(artifact.roles.label)}' with labels, the maps are tested leaf by leaf."
         )
+        next_page("pages/runs.py", "Runs")
         st.stop()
     checked = checked_of(watched.path, *given, watched.run)
 show_check(checked, artifact.partition)
@@ -34,3 +36,4 @@ st.code(
     language="bash",
     wrap_lines=True,
 )
+next_page("pages/runs.py", "Runs")

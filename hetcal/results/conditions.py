@@ -101,9 +101,9 @@ def _overconfident(diagnosis: pd.DataFrame) -> Condition:
     slope, se = float(first["slope"]), float(first["slope_se"])
     level: Level = "open"
     low = slope - SIGNIFICANT * se
-    if is_right(slope, se) or low > 1 or low <= 0:  # scores without a relation cannot be repaired
+    if is_right(slope, se) or low > 1:
         level = "fails"
-    elif slope + SIGNIFICANT * se < 1:
+    elif low > 0 and slope + SIGNIFICANT * se < 1:  # what ranks nothing has no confidence to judge
         level = "holds"
     gap = first["log_loss_gap"]
     more = f" Its log-loss is {gap:.3f} higher on test rows than on train rows." if gap > 0 else ""

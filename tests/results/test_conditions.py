@@ -97,6 +97,14 @@ def test_a_calibrated_model_meets_neither_of_the_first_two():
     assert (over.level, structure.level) == ("fails", "fails")
 
 
+def test_a_score_that_ranks_nothing_leaves_open_whether_it_is_over_confident():
+    rng = np.random.default_rng(8)
+    score, y = rng.normal(0, 2, 4_000), rng.integers(0, 2, 4_000)
+    test = Cells.of_rows(score, y, rng.integers(1, 3, 4_000))
+    over = conditions(diagnose(test, test, TWO.leaves), Comparison(test, test, test, test), LIFT)[0]
+    assert (over.name, over.level) == ("Over-confident", "open")
+
+
 def test_few_rows_leave_open_whether_leaves_differ():
     assert judged(0.7, [0.0, 0.0], rows=60)[1].level == "open"
 
