@@ -228,7 +228,7 @@ def _array(column, values):
     return np.array([*codes, len(column["codes"]) + 1])[np.asarray(places)]
 
 
-class _Codes(dict):
+class _Codes(dict[object, int]):
     """The code of each value; it remembers text and missing values, but True is also 1."""
 
     def __init__(self, column):
