@@ -50,9 +50,10 @@ from hetcal.models.worker import (
 
 Tensor = Any  # of Keras
 Document = dict[str, Any]
+Codes = dict[str, tuple[Tensor, list[int]]]  # of an input, with the tree's code for each of them
 FARTHEST = 1_000.0  # a logit beyond has the probability 0 or 1, and may be infinite as a single
 BATCH = 1_000  # rows at a time: a row through many trees takes memory
-FEW = 64  # numbers of one tree that are put side by side one by one
+FEW = 64  # numbers of one tree that are joined one by one
 LARGEST = float(np.finfo(np.float32).max)
 BEYOND = 1e37  # a number farther than that gives what the largest one gives
 PROBED = (np.nan, LARGEST, np.inf, -LARGEST, -np.inf)
@@ -199,17 +200,20 @@ def fused_model(request: Document) -> Any:
 
     document, precision = request["document"], request["precision"]
     given: dict[str, Tensor] = {}
+    codes: Codes = {}
     if request["model"] is not None:
-        score = _network_logit(request, given)
+        score = _network_logit(request, given, codes)
     else:
         name = document["score"]["column"]
         given[name] = keras.Input((1,), name=request["layers"][name], dtype=precision)
         score = _given_logit(document["score"], given[name])
     columns = [
-        _column(each, request, given) if each["name"] in request["names"] else None
+        _column(each, request, given, codes) if each["name"] in request["names"] else None
         for each in document["columns"]
     ]
-    logit = _Steps(document, columns, precision).apply(score)
+    read = [codes.get(request["names"].get(each["name"])) for each in document["columns"]]
+    orders = [None if each is None else each[1] for each in read]
+    logit = _Steps(document, columns, orders, precision).apply(score)
     logit = keras.ops.clip(logit, -FARTHEST, FARTHEST)
     if request["texts"] is None:
         probability = _probability(logit + (score - score))  # NaN if it is not finite
@@ -240,8 +244,11 @@ def _given_logit(score: Document, given: Tensor) -> Tensor:
     return ops.log(p / (1 - p))
 
 
-def _network_logit(request: Document, given: dict[str, Tensor]) -> Tensor:
-    """Call the network without its last activation, and take the logit of the positive unit."""
+def _network_logit(request: Document, given: dict[str, Tensor], codes: Codes) -> Tensor:
+    """Call the network without its last activation, and take the logit of the positive unit.
+
+    Also note its inputs, and the codes of what it looks up itself.
+    """
     import keras
 
     network = load(*readable(Path(request["model"])))
@@ -270,8 +277,11 @@ def _network_logit(request: Document, given: dict[str, Tensor]) -> Tensor:
             "Choose the format 'python' or 'sql', which take the score as a column.",
         )
     arranged = _arranged(network, inputs)
-    coded = network if request["texts"] is None else with_codes(network, arranged, request["texts"])
-    flat = _chosen(coded, arranged, request)
+    if request["texts"] is None:
+        flat = _chosen(*_with_lookups(network, arranged, request, codes))
+    else:
+        coded = with_codes(network, arranged, request["texts"])
+        flat = _chosen(coded, coded(arranged), request)
     logits = keras.ops.cast(flat, request["precision"])
     if request["texts"] is not None:
         for name, lost in _losses(network, request).items():
@@ -287,11 +297,66 @@ def _arranged(network: Any, by_name: dict[str, Any]) -> Any:
     return keras.tree.map_structure(lambda each: by_name[each.name], taken)
 
 
-def _chosen(network: Any, given: Any, request: Document) -> Tensor:
+def _with_lookups(
+    network: Any, given: Any, request: Document, codes: Codes
+) -> tuple[Any, Any, Document]:
+    """Call a network, and note the codes of the columns of the tree that it looks up itself.
+
+    To look text up a second time would take as long as the tree.
+    """
+    import keras
+
+    lookups = _lookups(network, request)
+    if not lookups or len(network.outputs) > 1 or isinstance(network, keras.Sequential):
+        return network, network(given), request
+    tensors = [layer.output for layer, _ in lookups.values()]
+    wider = keras.Model(network.input, [*network.outputs, *tensors], name=network.name)
+    outputs = wider(given)
+    for (name, (_, order)), found in zip(lookups.items(), outputs[1:], strict=True):
+        codes[name] = found, order
+    return wider, outputs[0], request
+
+
+def _lookups(network: Any, request: Document) -> dict[str, tuple[Any, list[int]]]:
+    """Return the layer that looks an input up, and the tree's code for each of its own.
+
+    It must tell apart what the tree does: every category, missing text and what is not known.
+    """
+    document, names = request["document"], request["names"]
+    inputs = {request["inputs"][each.name]: each for each in network.inputs}
+    found = {}
+    for number, column in enumerate(document["columns"]):
+        name = names.get(column["name"])
+        if name not in inputs or name in request["prepared"] or column["kind"] != "category":
+            continue
+        codes = {"": 0} | {each: code for code, each in enumerate(column["categories"], 2)}
+        for layer in network.layers:
+            if type(layer).__name__ != "StringLookup" or layer.input is not inputs[name]:
+                continue
+            words = layer.get_vocabulary()
+            needed = set(codes) - ({""} if _alike(document, number) else set())
+            plain = layer.output_mode == "int" and layer.num_oov_indices == 1 and not layer.invert
+            if plain and needed <= set(words) and layer.oov_token not in codes:
+                found[name] = layer, [codes.get(each, 1) for each in words]
+    return found
+
+
+def _alike(document: Document, column: int) -> bool:
+    """Tell whether missing text and text that is not known go the same way everywhere."""
+    other = len(document["columns"][column]["categories"])
+    splits = [node for nodes in document["trees"] for node in nodes if len(node) > 1]
+    rules = [node[1] for node in splits if node[0] == column]
+    terms = [term for step in document["steps"] for term in step.get("terms", ())]
+    axes = [axis for term in terms for axis in term["axes"] if axis["column"] == column]
+    return all((other in rule) == (other + 1 in rule) for rule in rules) and all(
+        axis["places"][other] == axis["places"][other + 1] for axis in axes
+    )
+
+
+def _chosen(network: Any, outputs: Any, request: Document) -> Tensor:
     """Return the units of the output that is asked for, rows x units."""
     import keras
 
-    outputs = network(given)
     if isinstance(outputs, dict):
         outputs = outputs[request["output"]] if len(outputs) > 1 else next(iter(outputs.values()))
     elif isinstance(outputs, list | tuple):
@@ -319,7 +384,7 @@ def _losses(network: Any, request: Document) -> dict[str, Any]:
             else tf.zeros((len(values), *each.shape[1:]), each.dtype)
             for each in network.inputs
         }
-        scores = np.asarray(_chosen(network, _arranged(network, rows), request))
+        scores = np.asarray(_chosen(network, network(_arranged(network, rows)), request))
         found[tensor.name] = ~np.isfinite(scores).all(axis=1).reshape(len(PROBED), width)
     return found
 
@@ -360,7 +425,7 @@ def _positive_logit(outputs: Tensor, units: int, unit: int | None, activation: s
     return own - ops.logsumexp(others, axis=1, keepdims=True)
 
 
-def _column(column: Document, request: Document, given: dict[str, Tensor]) -> Tensor:
+def _column(column: Document, request: Document, given: dict[str, Tensor], codes: Codes) -> Tensor:
     """Return the numbers of a column, or the codes of its categories."""
     import keras
 
@@ -372,6 +437,8 @@ def _column(column: Document, request: Document, given: dict[str, Tensor]) -> Te
         given[name] = keras.Input((1,), dtype=text if category else "float32", name=layer)
     if not category:
         return given[name]
+    if name in codes:
+        return codes[name][0]
     # Missing text is empty and has code 0, what is not known 1: see `_codes`.
     if texts is not None:
         own = {each: code for code, each in enumerate(["", None, *column["categories"]])}
@@ -381,17 +448,25 @@ def _column(column: Document, request: Document, given: dict[str, Tensor]) -> Te
     return lookup(given[name])
 
 
-def _codes(values: list[Any]) -> list[Any]:
+def _codes(values: list[Any], order: list[int] | None) -> list[Any]:
     """Put what belongs to each category, to others and to missing ones in the order of codes."""
-    return [values[-1], values[-2], *values[:-2]]
+    ours = [values[-1], values[-2], *values[:-2]]
+    return ours if order is None else [ours[code] for code in order]
 
 
 class _Steps:
     """The steps of a recipe on tensors: one row after the other."""
 
-    def __init__(self, document: Document, columns: list[Tensor], precision: str) -> None:
+    def __init__(
+        self,
+        document: Document,
+        columns: list[Tensor],
+        orders: list[list[int] | None],
+        precision: str,
+    ) -> None:
         self.document = document
         self.columns = columns
+        self.orders = orders  # of codes, where the network's own are read
         self.precision = precision  # of logits
 
     def apply(self, logit: Tensor) -> Tensor:
@@ -408,9 +483,11 @@ class _Steps:
 
         inside, maps = self._inside(step["trees"][0], logit), step["maps"]
         if {each["kind"] for each in maps} <= {"affine"}:
-            numbers = [[each["slope"], each["intercept"]] for each in maps]
-            own = _weighted(inside, np.array(numbers), self.precision)
-            return ops.take(own, [0], axis=1) * logit + ops.take(own, [1], axis=1)
+            slope, intercept = (
+                _weighted(inside, np.array([[each[key]] for each in maps]), self.precision)
+                for key in ("slope", "intercept")
+            )
+            return slope * logit + intercept
         finite = ops.where(ops.isfinite(logit), logit, ops.zeros_like(logit))
         mapped = ops.concatenate([_map(each, finite) for each in maps], axis=1)
         return ops.sum(inside * mapped, axis=1, keepdims=True)
@@ -468,20 +545,20 @@ class _Steps:
         most = max(sum(len(node) > 1 for node in nodes) for nodes in trees)
         order = np.full((len(trees), most), len(splits))  # of splits that are none: they say 0
         paths = np.zeros((len(trees), most, leaves), np.float32)
-        depths = np.full((len(trees), leaves), FARTHEST, np.float32)
+        lefts = np.full((len(trees), leaves), FARTHEST, np.float32)
         for tree, nodes in enumerate(trees):
             own = [(place, at) for place, (_, of, at) in enumerate(splits) if of == tree]
             path = _paths(nodes, [at for _, at in own])
             order[tree, : len(own)] = [place for place, _ in own]
             paths[tree, : path.shape[0], : path.shape[1]] = path
-            depths[tree, : path.shape[1]] = np.abs(path).sum(axis=0)
+            lefts[tree, : path.shape[1]] = (path > 0).sum(axis=0)
         nothing = ops.zeros_like(parts[0][:, :1])
-        sides = ops.concatenate([*(2 * each - 1 for each in parts), nothing], axis=1)
+        sides = ops.concatenate([*parts, nothing], axis=1)
         sides = ops.reshape(ops.take(sides, order.ravel(), axis=1), (-1, *order.shape))
         agree = keras.layers.EinsumDense("btk,tkl->btl", (len(trees), leaves))
         found = agree(sides)
         agree.set_weights([paths])
-        inside = ops.cast(ops.equal(found, depths[None]), "int32")
+        inside = ops.cast(ops.equal(found, lefts[None]), "int32")
         return ops.sum(inside * np.arange(leaves, dtype=np.int32), axis=2)
 
     def _add(self, step: Document, logit: Tensor) -> Tensor:
@@ -498,7 +575,8 @@ class _Steps:
 
         values = self.columns[axis["column"]]
         if "places" in axis:
-            return ops.take(np.array(_codes(axis["places"]), np.int32), values)
+            places = _codes(axis["places"], self.orders[axis["column"]])
+            return ops.take(np.array(places, np.int32), values)
         limits = single_limits(np.array(axis["limits"]))
         above = ops.cast(ops.greater(values, limits[None, :]), "int32")
         entry = ops.sum(above, axis=1, keepdims=True)
@@ -508,7 +586,8 @@ class _Steps:
     def _inside(self, tree: int, logit: Tensor) -> Tensor:
         """Return 1 for the leaf that a row is in and 0 for the others, rows x leaves.
 
-        A leaf is the one whose whole path agrees with what the splits say.
+        What the splits say of left, added where the path of a leaf goes left and subtracted where
+        it goes right, is as large as its turns to the left only if its whole path agrees.
         """
         import keras
         from keras import ops
@@ -523,10 +602,10 @@ class _Steps:
         parts = [self._goes_left(column, list(group)) for column, group in groups]
         sides = ops.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
         agree = keras.layers.Dense(path.shape[1], use_bias=False)
-        found = agree(2 * sides - 1)
+        found = agree(sides)
         agree.set_weights([path.astype(np.float32)])
-        depth = np.abs(path).sum(axis=0).astype(np.float32)
-        return ops.cast(ops.equal(found, depth[None, :]), self.precision)
+        lefts = (path > 0).sum(axis=0).astype(np.float32)
+        return ops.cast(ops.equal(found, lefts[None, :]), self.precision)
 
     def _group(self, split: list[Any]) -> int:
         """Return the column of categories that a split reads; -1 for all of numbers."""
@@ -539,29 +618,34 @@ class _Steps:
         if column >= 0:
             many = len(self.document["columns"][column]["categories"]) + 2
             left = np.array([[code in node[1] for node in nodes] for code in range(many)])
-            table = np.array(_codes(list(left)), np.float64)
+            table = np.array(_codes(list(left), self.orders[column]), np.float64)
             return _looked_up(self.columns[column], table, "float32")
-        values = self._side_by_side([node[0] for node in nodes])
-        endless, missing = (np.array([flags]) for flags in zip(*map(_flags, nodes), strict=True))
+        values = self._one_below_the_other([node[0] for node in nodes])
+        endless, missing = (
+            np.array(flags)[:, None] for flags in zip(*map(_flags, nodes), strict=True)
+        )
         limits = np.array([0.0 if node[1] is None else node[1] for node in nodes])
-        below = ops.less_equal(values, single_limits(limits)[None, :])  # no missing value is
+        below = ops.less_equal(values, single_limits(limits)[:, None])  # no missing value is
         absent = ops.isnan(values) if endless.any() or missing.any() else None
         if endless.any():
             below = ops.logical_or(below, ops.logical_and(ops.logical_not(absent), endless))
         if missing.any():
             below = ops.logical_or(below, ops.logical_and(absent, missing))
-        return ops.cast(below, "float32")
+        return ops.transpose(ops.cast(below, "float32"))
 
-    def _side_by_side(self, columns: list[int]) -> Tensor:
-        """Return columns of numbers beside each other; of many trees each is there many times."""
+    def _one_below_the_other(self, columns: list[int]) -> Tensor:
+        """Return columns of numbers, splits x rows: joined so in half the time.
+
+        Of many trees each column is there many times.
+        """
         from keras import ops
 
         read = sorted(set(columns)) if len(columns) > FEW else columns
-        each = [self.columns[column] for column in read]
-        values = ops.concatenate(each, axis=1) if len(each) > 1 else each[0]
+        each = [ops.reshape(self.columns[column], (1, -1)) for column in read]
+        values = ops.concatenate(each, axis=0) if len(each) > 1 else each[0]
         if read is columns:
             return values
-        return ops.take(values, np.searchsorted(read, columns), axis=1)
+        return ops.take(values, np.searchsorted(read, columns), axis=0)
 
 
 def _first(split: tuple[int, int, int]) -> int:

@@ -219,9 +219,27 @@ def _array(column, values):
             raise TypeError(f"column {column['name']!r} holds numbers, not text")
         return np.asarray(values, dtype=np.float64)
     if hasattr(values, "cat"):  # a categorical column of pandas
-        codes = [_value(column, each) for each in values.cat.categories]
-        return np.array([*codes, len(column["codes"]) + 1])[values.cat.codes]
-    return np.array([_value(column, each) for each in values], dtype=np.int64)
+        places, names = values.cat.codes, values.cat.categories
+    elif str(getattr(values, "dtype", "")).startswith("str"):  # one of text
+        places, names = values.factorize()
+    else:
+        return np.fromiter(map(_Codes(column).__getitem__, values), np.int64, len(values))
+    codes = [_value(column, each) for each in names]
+    return np.array([*codes, len(column["codes"]) + 1])[np.asarray(places)]
+
+
+class _Codes(dict[object, int]):
+    """The code of each value; it remembers text and missing values, but True is also 1."""
+
+    def __init__(self, column):
+        super().__init__(column["codes"])
+        self.column = column
+
+    def __missing__(self, value):
+        code = _value(self.column, value)
+        if isinstance(value, str) or _is_missing(value):
+            self[value] = code
+        return code
 
 
 def _leaf_of_rows(tree, values):

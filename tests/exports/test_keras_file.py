@@ -125,6 +125,32 @@ def test_a_scheme_of_many_trees_is_fused_tree_beside_tree():
     assert made.parity.difference < 1e-6
 
 
+@pytest.mark.filterwarnings("ignore:__array__ implementation")  # Keras saves so
+@pytest.mark.parametrize(
+    ("scheme", "mask", "lookups"),
+    [("tree", None, 1), ("additive", "", 1), ("additive", None, 2)],
+    ids=["missing is as unknown", "missing has a code", "missing has no code, and is not unknown"],
+)
+def test_text_is_looked_up_once_where_the_network_tells_apart_what_the_tree_does(
+    scheme, mask, lookups, tmp_path
+):
+    import keras
+
+    city = keras.Input((1,), name="city", dtype="string")
+    words = ["Zürich", "Genf", "Bern", "O'Fallon", "Basel"]
+    codes = keras.layers.StringLookup(vocabulary=words, mask_token=mask)(city)
+    embedded = keras.layers.Flatten()(keras.layers.Embedding(len(words) + 2, 2)(codes))
+    last = keras.layers.Dense(1, activation="sigmoid")(embedded)
+    keras.Model(city, last).save(tmp_path / "city.keras")
+    model = inspect_model(tmp_path / "city.keras")
+    scoring = ModelScoring(model, InputColumns(((model.inputs[0].name, (CITY,)),)))
+    opened = replace(artifact(partition=scheme), scoring=scoring)
+    (made,) = make_exports(opened, ["keras"], rows=2_000)
+    assert made.parity.difference < 1e-6
+    with zipfile.ZipFile(io.BytesIO(made.content)) as archive:
+        assert archive.read("config.json").count(b'"class_name": "StringLookup"') == lookups
+
+
 def test_a_network_whose_end_has_no_logit_is_refused():
     with pytest.raises(ExportError, match="ends in 'hard_sigmoid'"):
         make_exports(with_network(artifact(partition="tree"), "hard"), ["keras"], rows=500)
