@@ -56,6 +56,17 @@ def test_rows_of_the_table_have_the_same_probability_one_by_one_and_together():
         assert scorer["score_row"](row)["after"] == pytest.approx(together["after"][number], 1e-12)
 
 
+def test_values_that_are_equal_but_written_otherwise_keep_their_categories_in_arrays():
+    scorer = loaded(make_exports(artifact(partition="tree"), ["python"], rows=500)[0])
+    (column,) = (each for each in scorer["RECIPE"]["columns"] if each["name"] == CITY)
+    column["codes"] = {"1": 0, "True": 1, "Bern": 2}
+    values = [True, 1, 1.0, "1", "True", None, np.nan, float("nan"), "Bern", "Rom", "Rom"]
+    expected = [1, 0, 0, 0, 1, 4, 4, 4, 2, 3, 3]
+    assert scorer["_array"](column, np.array(values, dtype=object)).tolist() == expected
+    texts = pd.Series(["Bern", None, "Rom", "1"], dtype="str")
+    assert scorer["_array"](column, texts).tolist() == [2, 4, 3, 0]
+
+
 def test_the_difficult_rows_are_on_thresholds_and_hold_what_is_missing_unseen_and_extreme():
     opened = artifact(partition="tree")
     document = recipe(opened)
