@@ -4,6 +4,7 @@ from dataclasses import fields
 
 import numpy as np
 import pandas as pd
+import polars
 import pyarrow as pa
 import pytest
 from scipy.special import logit
@@ -108,7 +109,6 @@ def test_whatever_form_rows_have_the_run_is_the_one_made_by_hand(given, customer
 
 
 def test_a_polars_frame_gives_the_same_run(customers, by_hand):
-    polars = pytest.importorskip("polars")
     found = tree(polars.from_pandas(customers), "churned", "p")
     assert logit(after(found)) == pytest.approx(by_hand.after)
 
