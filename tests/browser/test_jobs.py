@@ -51,6 +51,7 @@ def test_a_choice_is_cancelled_from_the_sidebar_and_begins_again(choosing, held)
     visitor = choosing
     visitor.walk_to("Data")
     visitor.sidebar.get_by_role("button", name="close").click()
+    expect(visitor.sidebar.get_by_text(CHOOSING)).to_have_count(0)
     visitor.walk_to("Results")
     expect(visitor.page.get_by_text("Choosing a scheme was cancelled.")).to_be_visible()
     held.let_go()

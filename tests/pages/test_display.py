@@ -74,9 +74,10 @@ def test_advice_on_a_slope_stands_on_one_line():
     said = [in_brief(scale_words(0.93 * slope, se)) for slope in slopes for se in errors]
     said += [in_brief(scale_words(slope, 0.01, -3.0)) for slope in CHANGES]
     assert "too few test rows to judge the size of the scores" in said
-    proto = proto_of(pd.DataFrame({"leaf": 1, "brief": said}), "DIAGNOSIS")
+    proto = proto_of(pd.DataFrame({"leaf": 1, "rule": "all rows", "brief": said}), "DIAGNOSIS")
     assert not proto.HasField("row_height")
-    spoilt = proto_of(pd.DataFrame({"leaf": 1, "brief": ["shall " * 15]}), "DIAGNOSIS")
+    long = pd.DataFrame({"leaf": 1, "rule": "all rows", "brief": ["shall " * 15]})
+    spoilt = proto_of(long, "DIAGNOSIS")
     assert spoilt.HasField("row_height")
 
 

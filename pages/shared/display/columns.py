@@ -95,7 +95,7 @@ ON_TEST_ROWS = (
 DIAGNOSIS: Columns = {
     "leaf": _number("leaf", width=40, help="0: all rows"),
     "rule": _text("rule", width=RULE_WIDTH),
-    "brief": _text("test scores …", width=250),
+    "brief": _text("test scores …", width=330),
     "rows_test": _number("test n", format="localized"),
     "auc_train": _measure("train AUC", "AUC", "%.3f"),
     "auc_test": _measure("test AUC", "AUC", "%.3f"),
