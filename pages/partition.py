@@ -12,7 +12,12 @@ from pages.shared.controls.partition import (
 )
 from pages.shared.display.columns import NO_ROWS, leaf_columns
 from pages.shared.display.messages import plain, warn_of_score
-from pages.shared.display.results import draw_ladder, offer_comparison, scheme_in_words
+from pages.shared.display.results import (
+    draw_ladder,
+    offer_comparison,
+    scheme_in_words,
+    standing,
+)
 from pages.shared.display.tables import leaf_rows
 from pages.shared.display.widgets import leaf_chart, leaf_picker
 from pages.shared.frame import (
@@ -45,8 +50,10 @@ leaf = leaf_picker(partition)
 
 if choice is not None:
     flow = need_evaluation()
-    in_use = "Taken" if flow.settings.take == choice.chosen else "Recommended"
-    title = f"{in_use}: {scheme_in_words(choice)}" if flow.climbable else "The scheme"
+    title = "The scheme"
+    if flow.climbable:
+        taken = flow.settings.take == choice.chosen
+        title = f"{'Taken' if taken else standing(flow).capitalize()}: {scheme_in_words(choice)}"
     st.subheader(title, anchor=False)
     st.markdown(plain(choice.why))
     draw_ladder(flow, "partition_ladder")

@@ -28,8 +28,9 @@ from hetcal.results.words import p_in_words
 
 LADDER_HOW = (
     "Further right ranks better; bars are 95 % intervals of the lift. The thin line to the hollow "
-    "mark, the same scheme without the network, is what the network adds. An arrow gives its value "
-    "where that lies further left than the axis reaches."
+    "mark, the same scheme without the network, is what the network adds to that scheme: to one "
+    "that reads no columns, all that it ranks. An arrow gives its value where that lies further "
+    "left than the axis reaches."
 )
 LINE = 26  # characters of a name that fit into a narrow window
 LINE_HEIGHT = 15  # pixels

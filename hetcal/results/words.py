@@ -132,7 +132,7 @@ WHAT_HELPS: dict[Kind, str] = {
 }
 REACHED: dict[Kind, str] = {
     "calibration": "Calibration alone",
-    "correction": "Readable corrections",
+    "correction": "A readable correction",
     "second model": "A second model",
 }
 
@@ -348,12 +348,15 @@ def loss_in_words(evaluation: Evaluation) -> str:
 
 
 def other_kinds(ladder: pd.DataFrame, evaluation: Evaluation, kind: Kind) -> list[str]:
-    """Say what the best schemes of other kinds would reach, if they are better than the model.
+    """Say what the best schemes of other kinds reach, if they are better than the model.
 
-    Of a second model it is always said what it reaches without the model. Lifts were found by
-    cross-fitting; here they are added to the AUC of the model on test rows.
+    Of a second model it is always said what it reaches without the model. All is measured by
+    cross-fitting, and so are the model and the scheme beside it: the AUC on test rows differs.
     """
-    own, before, said = ladder.loc[ladder["chosen"], "lift"].max(), evaluation.lift.before, []
+    used = ladder.loc[ladder["chosen"]].iloc[0]
+    this = "" if used["kind"] == "none" else f" and this scheme {used['auc']:.4f}"
+    before = float(used["auc"] - used["lift"])
+    said = [f"By cross-fitting, your model has {_measure(evaluation)} {before:.4f}{this}."]
     for each, name in REACHED.items():
         of_kind = ladder[ladder["kind"] == each]
         if each == kind or of_kind.empty:
@@ -361,22 +364,22 @@ def other_kinds(ladder: pd.DataFrame, evaluation: Evaluation, kind: Kind) -> lis
         best = of_kind.loc[of_kind["lift"].idxmax()]
         reached = f"{name} ({plain_name(best['name'])})"
         if best["low"] > 0:
-            reached += f" would reach about {before + best['lift']:.4f}"
-        price = float(own - best["lift"])
+            reached += f" reaches {best['auc']:.4f}"
+        price = float(used["lift"] - best["lift"])
         if each == "second model":
             useless = best["low"] > 0 and not best["adds_low"] > 0
             said_already = outcome(evaluation) == "columns"
             advice = ": consider replacing it." if useless and not said_already else "."
-            alone = f"about {before + best['without']:.4f} without your model"
+            alone = f"{before + best['without']:.4f} without your model"
             joined = ", and" if best["low"] > 0 else " reaches"
             interval = f"({best['adds_low']:+.4f} to {best['adds_high']:+.4f})"
             added = f"your model adds {best['adds']:+.4f} {interval}"
             said.append(f"{reached}{joined} {alone}; {added}{advice}")
         elif best["low"] > 0 and price > 0 and KINDS.index(each) < KINDS.index(kind):
-            said.append(f"{name} ({plain_name(best['name'])}) gains {price:.4f} less.")
+            said.append(f"{reached}, {price:.4f} less.")
         elif best["low"] > 0:
             said.append(f"{reached}.")
-    return said
+    return said if len(said) > 1 else []
 
 
 def _measure(evaluation: Evaluation) -> str:

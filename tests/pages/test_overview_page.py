@@ -82,7 +82,7 @@ def test_the_papers_example_lifts_the_area_as_scikit_learn_says():
     assert defined(app)[:2] == ["AUC", "Lift"]
     shown = metrics(app)
     assert (shown["AUC before"], shown["AUC after"]) == (f"{before:.4f}", f"{after:.4f}")
-    assert float(shown["Network adds"]) == pytest.approx(after - alone, abs=1e-4)
+    assert float(shown["Network adds to this scheme"]) == pytest.approx(after - alone, abs=1e-4)
     assert TWO_LEAVES in said(app.markdown)
     (verdict,) = said(app.success)
     assert verdict.startswith("Your model is over-confident. Heterogeneous calibration helps.")
@@ -156,7 +156,7 @@ def demo_metrics(scores):
         "AUC before": f"{roc_auc_score(y[test], scores.logit[test]):.4f}",
         "AUC after": f"{roc_auc_score(y[test], finished.after[test]):.4f}",
         "Log-loss": f"{found.before.log_loss:.4f} → {found.after.log_loss:.4f}",
-        "Network adds": f"{found.network_adds.auc:+.4f}",
+        "Network adds to this scheme": f"{found.network_adds.auc:+.4f}",
     }
 
 

@@ -70,7 +70,7 @@ def test_the_cards_show_the_lift_that_scikit_learn_finds(app, schemes):
     assert shown["AUC before"] == f"{before:.4f}"
     assert shown["AUC after"] == f"{after:.4f}"
     alone = roc_auc_score(y, logits["tree"])
-    assert float(shown["Network adds"]) == pytest.approx(after - alone, abs=1e-4)
+    assert float(shown["Network adds to this scheme"]) == pytest.approx(after - alone, abs=1e-4)
     losses = [log_loss(y, expit(logits[name])) for name in ("model", "after")]
     assert shown["Log-loss"] == f"{losses[0]:.4f} → {losses[1]:.4f}"
     (verdict,) = said(app.success)

@@ -73,7 +73,7 @@ def test_the_ladder_is_climbed_without_comparing_the_schemes_again(segments, cou
     assert any("(second model)" in each for each in said(results.markdown))
     overview = calm(go(app, "app.py"))
     assert "overview_ladder_stacked" in charts(overview)
-    app = calm(press(overview, "Back to the recommended one"))
+    app = calm(press(overview, f"Back to {plain_name(recommended)} (recommended)"))
     assert in_use(app) == recommended
     assert app.session_state["workspace"].settings.take is None
 
@@ -84,6 +84,18 @@ def test_the_ladder_is_climbed_without_comparing_the_schemes_again(segments, cou
     app = calm(click_point(app, f"partition_ladder_{in_use(app)}", "forest"))
     assert in_use(app) == "forest"
     assert len(fits) == 1
+
+
+@pytest.mark.recommended
+def test_a_scheme_to_which_the_model_adds_nothing_is_not_recommended(segments):
+    noise = segments.assign(score=np.random.default_rng(3).uniform(size=len(segments)))
+    app = calm(go(with_scores(noise), "app.py"))
+    (own,) = (each for each in taken(app).options if each.endswith(")"))
+    assert own == f"{plain_name(in_use(app))} (default)"
+    assert any("consider replacing it" in each for each in said(app.warning))
+    assert any(
+        each.startswith("In use until the model is replaced: ") for each in said(app.markdown)
+    )
 
 
 def taken(app):
@@ -136,7 +148,7 @@ def test_a_scheme_that_is_named_fills_every_page_and_says_its_kind(segments, nam
         "AUC before",
         "AUC after",
         "Log-loss",
-        "Network adds",
+        "Network adds to this scheme",
     }
     lift = float(metrics(overview)["AUC after"]) - float(metrics(overview)["AUC before"])
     on_test_rows = float(reached.split(" test rows: ")[1].split()[0])

@@ -49,6 +49,7 @@ LADDER = pd.DataFrame(
 ).assign(
     high=lambda rungs: 2 * rungs["lift"] - rungs["low"],
     se=lambda rungs: (rungs["lift"] - rungs["low"]) / 1.96,
+    auc=lambda rungs: 0.7 + rungs["lift"],
     loss_fall=0.03,
     loss_se=0.01,
 )
@@ -170,15 +171,15 @@ def test_what_is_wrong_with_a_score_comes_first(code):
 
 def test_other_kinds_are_told_with_what_they_would_reach_and_the_price():
     said = verdict(found(0.001, 0.021), "calibration", ladder("tree"))
-    # The model reaches 0.8000 on test rows; by cross-fitting others lift it by 0.020 and 0.025.
-    assert "Readable corrections (curves) would reach about 0.8200." in said
+    # By cross-fitting the model has 0.7000; one tree lifts that by 0.011, others by 0.020, 0.025.
+    assert "By cross-fitting, your model has AUC 0.7000 and this scheme 0.7110." in said
+    assert "A readable correction (curves) reaches 0.7200." in said
     assert (
-        "A second model (boosted trees beside the score) would reach about 0.8250, and about "
-        "0.8247 without your model; your model adds +0.0003 (-0.0008 to +0.0014): consider "
-        "replacing it." in said
+        "A second model (boosted trees beside the score) reaches 0.7250, and 0.7247 without your "
+        "model; your model adds +0.0003 (-0.0008 to +0.0014): consider replacing it." in said
     )
     said = verdict(found(0.01, 0.03), "correction", ladder("additive"))
-    assert "Calibration alone (one tree) gains 0.0090 less." in said
+    assert "Calibration alone (one tree) reaches 0.7110, 0.0090 less." in said
 
 
 def test_rungs_that_are_no_better_are_no_reason_to_replace_the_model():
@@ -186,8 +187,9 @@ def test_rungs_that_are_no_better_are_no_reason_to_replace_the_model():
     plain = verdict(found(0.001, 0.021))
     said = verdict(found(0.001, 0.021), "calibration", poor)
     assert said.removeprefix(plain) == (
-        " A second model (boosted trees beside the score) reaches about 0.8247 without your model; "
-        "your model adds +0.0003 (-0.0008 to +0.0014)."
+        " By cross-fitting, your model has AUC 0.7000 and this scheme 0.7110. A second model "
+        "(boosted trees beside the score) reaches 0.7247 without your model; your model adds "
+        "+0.0003 (-0.0008 to +0.0014)."
     )
 
 

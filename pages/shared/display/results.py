@@ -128,7 +128,7 @@ def show_numbers(found: Evaluation) -> None:
         more = (
             *more,
             (
-                "Network adds",
+                "Network adds to this scheme",
                 f"{adds.auc:+.4f}",
                 f"{DEFINITIONS['Network adds']} {alone}",
                 _between(adds.low, adds.high),
@@ -217,17 +217,24 @@ def show_conditions(flow: Flow) -> None:
 
 def show_scheme(flow: Flow, *, at_length: bool = True) -> None:
     """Name the scheme in use and its kind, and say why it is used: at length, or on hover."""
+    used = in_use(flow.run.evaluation)
     if flow.choice is not None:
-        show_choice(flow.choice, at_length=at_length)
+        show_choice(flow.choice, used, at_length=at_length)
     else:
-        st.markdown(
-            f"In use: **a map in each of {len(flow.partition.leaves)} leaves** (calibration)."
-        )
+        leaves = len(flow.partition.leaves)
+        st.markdown(f"{used}: **a map in each of {leaves} leaves** (calibration).")
 
 
-def show_choice(choice: Choice | SavedScheme, *, at_length: bool = True) -> None:
+def in_use(found: Evaluation) -> str:
+    """Say that a scheme is in use, and of a model to be replaced for how long."""
+    return "In use until the model is replaced" if outcome(found) == "columns" else "In use"
+
+
+def show_choice(
+    choice: Choice | SavedScheme, used: str = "In use", *, at_length: bool = True
+) -> None:
     """Name a scheme and its kind, and say why it is used."""
-    named, reason = f"In use: **{plain(scheme_in_words(choice))}**.", plain(choice.why)
+    named, reason = f"{used}: **{plain(scheme_in_words(choice))}**.", plain(choice.why)
     if at_length:
         st.markdown(f"{named} {reason}")
     else:
@@ -296,26 +303,31 @@ def _rung_buttons(flow: Flow, key: str) -> None:
     """Offer every rung that may be taken, and the way back to the recommended one."""
     rungs, used, recommended = flow.choice.candidates, flow.choice.chosen, flow.recommended
     free = rungs["allowed"] if flow.settings.only else rungs["allowed"] | True
+    mark = f" ({standing(flow)})"
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.pills(
             "Use another rung",
             rungs.loc[free, "name"].tolist(),
             required=True,
             wrap=True,
-            format_func=lambda name: (
-                plain_name(name) + (" (recommended)" if name == recommended else "")
-            ),
+            format_func=lambda name: plain_name(name) + (mark if name == recommended else ""),
             help="The schemes are not compared again.",
             **bound(f"{key}_rung", used, partial(_take, flow)),
         )
         if used != recommended:
             st.button(
-                "Back to the recommended one",
+                f"Back to {plain_name(recommended)}{mark}",
                 key=f"{key}_back",
                 icon=":material/undo:",
                 on_click=change_settings,
                 kwargs={"take": None},
             )
+
+
+def standing(flow: Flow) -> str:
+    """Call the scheme that hetcal chose recommended, unless the model adds nothing to it."""
+    own = flow.choice.candidates.set_index("name").loc[flow.recommended]
+    return "recommended" if own["kind"] == "none" or own["adds_low"] > 0 else "default"
 
 
 def _take(flow: Flow, name: str) -> None:
@@ -360,7 +372,7 @@ def show_class_verdict(flow: Flow) -> None:
     show_numbers(found)
     show_reasons(flow)
     if run.choice is not None:
-        show_choice(run.choice)
+        show_choice(run.choice, in_use(found))
 
 
 def show_class_lifts(flow: Flow) -> None:
