@@ -327,7 +327,7 @@ def _rung_buttons(flow: Flow, key: str) -> None:
 def standing(flow: Flow) -> str:
     """Call the scheme that hetcal chose recommended, unless the model adds nothing to it."""
     own = flow.choice.candidates.set_index("name").loc[flow.recommended]
-    return "recommended" if own["kind"] == "none" or own["adds_low"] > 0 else "default"
+    return "default" if own["kind"] != "none" and own["adds_low"] <= 0 else "recommended"
 
 
 def _take(flow: Flow, name: str) -> None:
