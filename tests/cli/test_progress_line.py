@@ -80,12 +80,21 @@ def test_notes_take_the_place_of_the_line_on_a_terminal(monkeypatch):
 
 
 def test_an_interrupt_that_a_library_loses_ends_the_work_at_the_next_report():
+    before = signal.getsignal(signal.SIGINT)  # ignored in a shell's background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        _lose_an_interrupt()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _lose_an_interrupt():
     with progress_line(Terminal()) as tell:
         with contextlib.suppress(KeyboardInterrupt):  # as a callback of a library does
             signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             tell(0.2, "Growing")
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a terminal of its own")
