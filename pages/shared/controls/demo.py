@@ -12,6 +12,7 @@ from hetcal.errors import ModelError
 from hetcal.models.file import ModelFile, inspect_model
 from hetcal.models.inputs import suggest_inputs
 from hetcal.models.scoring import ColumnScoring, ModelScoring
+from hetcal.notebook.calibrate import calibrate
 from hetcal.store.workspace import workspace_of
 from pages.shared.display.widgets import downloads
 from pages.shared.flow.flow import current_flow
@@ -33,11 +34,12 @@ from pages.shared.state import (
 )
 
 AT_EASE = 2.0  # seconds after the first page was asked for, when it is there
+REHEARSED = 2_000  # rows
 
 
 @st.cache_resource(show_spinner=False)
 def prepare_demo() -> Timer:
-    """Make what the demo begins with, once per server, while somebody reads the first page."""
+    """Get ready for the first run, once per server, while somebody reads the first page."""
     later = Timer(AT_EASE, _make_ready)
     later.daemon = True
     later.start()
@@ -45,6 +47,9 @@ def prepare_demo() -> Timer:
 
 
 def _make_ready() -> None:
+    # A first run loads libraries and compiled functions.
+    toy = toy_table(REHEARSED)
+    calibrate(toy, "y", "score", split="split", positive=1, partition="tree")
     _demo_csv()
     with suppress(ModelError):  # whoever runs the demo is told
         _demo_model(next(iter(DEMO_NETWORKS)))

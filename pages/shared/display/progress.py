@@ -18,7 +18,7 @@ from pages.shared.jobs import Unfinished, cancel, forget, jobs, open_jobs, was_c
 from pages.shared.links import run_again
 
 PATIENCE = 0.4  # seconds without a bar; what ends before needs none
-BETWEEN_LOOKS = 0.3  # seconds
+BETWEEN_LOOKS = 0.15  # seconds
 BETWEEN_LISTS = 1.0
 
 
