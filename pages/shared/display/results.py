@@ -41,8 +41,8 @@ from pages.shared.links import page_link
 from pages.shared.state import bound, change_settings, update
 
 CROSS_FITTED = (
-    "Compared on validation and calibration rows, by fits that have not seen them, so lifts differ "
-    "a little from those on test rows."
+    "Compared on validation and calibration rows, by fits that have not seen them: lifts, and what "
+    "the network adds, differ from those on test rows."
 )
 RECOMMENDED = (
     "Of the schemes that may be chosen and are significantly better than your model in both AUC "
