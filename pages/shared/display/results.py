@@ -47,7 +47,8 @@ CROSS_FITTED = (
 RECOMMENDED = (
     "Of the schemes that may be chosen and are significantly better than your model in both AUC "
     "and log-loss, the simplest is recommended whose lift falls short of the best by no more than "
-    "one standard error of the difference between the two."
+    "one standard error of the difference between the two. 'Best, also a second model' takes the "
+    "best itself, and asks for one standard error only."
 )
 NOT_ALGORITHM_1 = (
     "The rung 'one tree' has maps fitted on all of these rows; Algorithm 1 of the paper, on the "
