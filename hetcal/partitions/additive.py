@@ -161,9 +161,9 @@ class AdditiveTerms(FrameEstimator):
     ) -> list["Booster"]:
         given = BoostingRows(codes, rows.y, rows.weight, starts)
         doing = "Fitting curves" if starts is None else "Fitting pairs of columns"
-        options = {**options, "seed": self.random_state}
+        own = [{**options, "seed": self.random_state} for _ in members[0]]
         return boost_members(
-            given, *members, options, self.max_iter, lambda member, _: member, doing, done
+            given, *members, own, self.max_iter, lambda member, _: member, doing, done
         )
 
     def _keep(

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # Of fewer rows, smaller trees learn as much, and sets of categories learn noise.
 FEW_ROWS = 10_000
+# Of fewer rows, trees that draw their thresholds rank better beside others, but not of more.
+FEWEST_ROWS = 5_000
 # Of fewer rows, two rounds of few trees rank better than one of many, in the same time.
 MANY_ROWS = 20_000
 FEW_COLUMNS = 6  # of which every tree reads all
@@ -42,13 +44,16 @@ class BoostedPartition(EnsembleEstimator):
     members that were not trained on it (`held_out_`), and no row is lost to early stopping. Rows
     of one group share a fold; there may be fewer folds, and members, than requested then. From
     10,000 rows on, categories are divided into any two sets, not only in the order of their rates.
+    Under 5,000 rows the second half of the members draws the threshold of a column, and the best
+    of these drawn thresholds divides a node: trees of two sorts make less noise together.
 
     Parameters
     ----------
     members : int, default=4
         Sequences of trees in a round, at least 2.
     learning_rate : float or None, default=None
-        Share of each tree's values that is kept; None means 0.1, or 0.2 under 20,000 rows.
+        Share of each tree's values that is kept; None means 0.1, or 0.2 from 5,000 rows on and
+        under 20,000.
     max_iter : int, default=500
         Most trees of a member.
     max_leaf_nodes : int or None, default=None
@@ -134,7 +139,7 @@ class BoostedPartition(EnsembleEstimator):
             BoostingRows(matrix, rows.y, rows.weight, categories=by_sets),
             parts,
             stopping_rows(parts, chosen, rows.y),
-            self._options(len(matrix), matrix.shape[1]),
+            self._options(len(matrix), matrix.shape[1], len(parts)),
             self.max_iter,
             read,
             "Growing boosted trees",
@@ -159,10 +164,12 @@ class BoostedPartition(EnsembleEstimator):
         found = [divided_rows(rows, self.members, each, ranked, groups, times) for each in seeds]
         return found[0][0], [part for _, parts in found for part in parts]
 
-    def _options(self, rows: int, columns: int) -> dict[str, Any]:
+    def _options(self, rows: int, columns: int, members: int) -> list[dict[str, Any]]:
+        """Return the options of each member; of few rows the second half draws its thresholds."""
         leaves = 31 if rows >= FEW_ROWS else 15
-        rate, smallest, penalty = (0.1, 40, 5.0) if rows >= MANY_ROWS else (0.2, 20, 1.0)
-        return {
+        smallest, penalty = (40, 5.0) if rows >= MANY_ROWS else (20, 1.0)
+        rate = 0.2 if FEWEST_ROWS <= rows < MANY_ROWS else 0.1
+        options = {
             "learning_rate": rate if self.learning_rate is None else self.learning_rate,
             "num_leaves": leaves if self.max_leaf_nodes is None else self.max_leaf_nodes,
             "min_data_in_leaf": min(smallest, max(5, rows // 100)),
@@ -170,6 +177,8 @@ class BoostedPartition(EnsembleEstimator):
             "feature_fraction": max(0.2, min(0.8, 20 / columns)) if columns > FEW_COLUMNS else 1.0,
             "seed": self.random_state,
         }
+        drawn = members // 2 if rows < FEWEST_ROWS else members
+        return [{**options, "extra_trees": number >= drawn} for number in range(members)]
 
     def decision_function(self, X: Any) -> Floats:
         """Return the margin: the logit of the boosted trees alone."""

@@ -151,7 +151,7 @@ def boost_members(
     rows: BoostingRows,
     parts: Sequence[Part],
     stops: Sequence[Ints],
-    options: Mapping[str, Any],
+    options: Sequence[Mapping[str, Any]],
     trees: int,
     read: Callable[["Booster", Ints], Read],
     doing: str,
@@ -159,18 +159,20 @@ def boost_members(
 ) -> list[Read]:
     """Grow a sequence of trees for each part; it stops when its rows of `stops` gain no more.
 
-    Returned is what `read` makes of each member and the rows that it leaves out. What `progress`
-    raises ends the growth.
+    `options` are LightGBM's for each part, to whose seed the number of the part is added. Returned
+    is what `read` makes of each member and the rows that it leaves out. What `progress` raises
+    ends the growth.
     """
     data = rows.dataset()
     starts = [None] * len(parts) if rows.starts is None else rows.starts
-    given = zip(parts, stops, starts, strict=True)
+    seeded = [{**own, "seed": own["seed"] + number} for number, own in enumerate(options)]
 
-    def grow(part: Part, stop: Ints, start: Floats | None, seed: int, report: Report) -> Read:
-        own = {**options, "seed": options["seed"] + seed}
+    def grow(
+        part: Part, stop: Ints, start: Floats | None, own: Mapping[str, Any], report: Report
+    ) -> Read:
         return read(_grow_member(data, part[0], stop, start, own, trees, report), part[1])
 
-    works = [partial(grow, *each, number) for number, each in enumerate(given)]
+    works = [partial(grow, *each) for each in zip(parts, stops, starts, seeded, strict=True)]
     return side_by_side(works, doing, progress)
 
 

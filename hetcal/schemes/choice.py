@@ -166,9 +166,9 @@ def choose_scheme(
     A candidate has to be significantly better than the model as it is: the 95 % interval of its
     lift in AUC lies above 0, and its log-loss is lower by more than two standard errors. Of those
     within one standard error of the best lift the simplest is chosen, which the fewest numbers
-    decide; where a second model may be chosen, the best itself is. If there is none, one map for
-    all rows is chosen where its log-loss is significantly lower and its AUC not significantly
-    lower; else the model is left as it is.
+    decide. Where a second model may be chosen, one standard error is enough, and the best lift
+    itself is chosen. If there is none, one map for all rows is chosen where its log-loss is
+    significantly lower and its AUC not significantly lower; else the model is left as it is.
 
     Parameters
     ----------
@@ -362,10 +362,13 @@ def _choose(trial: Trial, allowed: Sequence[int], simplest: bool) -> tuple[int, 
     falls = {i: trial.loss_fall(0, i) for i in allowed}
     better = [i for i, (fall, se) in falls.items() if fall > 2 * se]
     better.sort(key=lambda i: trial.tried[i].numbers)  # the simplest first
-    clear = [i for i in better if trial.gains[i].low > 0]
-    if clear:
-        best = max(clear, key=lambda i: trial.gains[i].auc)
-        chosen = simplest_near(best, clear, trial.auc_gain) if simplest else best
+    good = [i for i in better if trial.gains[i].low > 0]
+    if not simplest:  # of few rows hardly anything is significant
+        likely = [i for i, (fall, se) in falls.items() if fall > se]
+        good = [i for i in likely if trial.gains[i].auc > trial.gains[i].se]
+    if good:
+        best = max(good, key=lambda i: trial.gains[i].auc)
+        chosen = simplest_near(best, good, trial.auc_gain) if simplest else best
         return chosen, lift_reason(trial, chosen, best)
     kept = [i for i in better if trial.tried[i].candidate.pooled and trial.gains[i].high >= 0]
     best = min(kept, key=lambda i: trial.tried[i].log_loss, default=0)
@@ -400,7 +403,7 @@ def _fitted(trial: Trial, chosen: int, why: str, start: float, allowed: Sequence
 
 
 def lift_reason(trial: Trial, chosen: int, best: int) -> str:
-    """Say why a candidate was chosen for its lift; `best` has the largest significant one."""
+    """Say why a candidate was chosen for its lift; `best` has the largest of the good ones."""
     gains, names = trial.gains, [plain_name(each.candidate.name) for each in trial.tried]
     own = _shown(gains[chosen], trial.measure)
     larger = any(each.auc > gains[best].auc for each in gains)

@@ -75,6 +75,14 @@ def test_members_are_grown_on_all_folds_but_one_which_they_judge(caught):
     assert np.allclose(fitted.held_out_, np.nanmean(unseen, axis=0), rtol=1e-12)
 
 
+def test_of_few_rows_the_second_half_of_the_members_draws_its_thresholds(caught, monkeypatch):
+    _, models = caught
+    assert [each.params["extra_trees"] for each in models] == [False] * 3 + [True] * 3
+    monkeypatch.setattr(boosted, "FEWEST_ROWS", 2_000)
+    own = BoostedPartition(2)._options(2_000, 5, 4)
+    assert not any(each["extra_trees"] for each in own)
+
+
 def test_many_rows_are_divided_once(monkeypatch):
     X, y = rows(0)
     few = BoostedPartition(2, max_iter=1).fit(X, y)

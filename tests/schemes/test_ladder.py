@@ -386,9 +386,28 @@ def test_what_the_best_rung_gives_beyond_the_model_as_it_is_is_its_lift(choice):
 def test_best_takes_the_largest_lift_and_auto_the_simplest_near_it(choice):
     rungs = choice.candidates.assign(better=lambda each: each["loss_fall"] > 2 * each["loss_se"])
     clear = rungs[rungs["better"] & (rungs["low"] > 0)]
-    assert choice.chosen == clear.loc[clear["lift"].idxmax(), "name"]
+    assert choice.chosen == rungs.loc[rungs["lift"].idxmax(), "name"]
     auto = choice.among(("none", "calibration", "correction")).candidates
     own = auto[auto["chosen"]].iloc[0]
     allowed = clear[clear["kind"] != "second model"]
     best = allowed.loc[allowed["lift"].idxmax()]
     assert own["numbers"] <= best["numbers"]
+
+
+def test_of_few_rows_best_takes_a_lift_that_is_not_significant_and_auto_does_not():
+    found = choose_scheme(drawn(200, 2), drawn(120, 3), kinds=KINDS)
+    rungs = found.candidates
+    higher = rungs[(rungs["lift"] > rungs["se"]) & (rungs["loss_fall"] > rungs["loss_se"])]
+    assert len(higher)
+    assert not ((higher["low"] > 0) & (higher["loss_fall"] > 2 * higher["loss_se"])).any()
+    assert found.chosen == higher.loc[higher["lift"].idxmax(), "name"]
+    assert found.among(("none", "calibration", "correction")).chosen in ("identity", "pooled")
+
+
+def test_best_takes_no_rung_that_ranks_better_with_worse_probabilities():
+    own = (drawn(size, seed, score="secret") for size, seed in ((200, 2), (120, 3)))
+    found = choose_scheme(*own, kinds=KINDS)
+    higher = found.candidates["lift"] > 0
+    assert higher.any()
+    assert (found.candidates.loc[higher, "loss_fall"] < 0).all()
+    assert found.chosen == "identity"

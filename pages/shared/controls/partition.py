@@ -36,7 +36,8 @@ WORDS = {
     "auto": "Compares all schemes, and the model as it is, on rows they were not fitted on. Of "
     "calibrations and corrections, the simplest that is as good as the best is recommended.",
     "best": "Compares all schemes, and the model as it is, on rows they were not fitted on, and "
-    "chooses the one with the largest significant lift: also a second model beside yours.",
+    "chooses the one with the largest lift beyond its standard error: also a second model beside "
+    "yours.",
     "tree": "**Calibration.** A small tree divides the **training rows** where the label is more, "
     "or less, common; every leaf has its own map of the score, fitted on **calibration rows** only "
     "(the rung 'one tree' of the ladder uses validation rows, too).",

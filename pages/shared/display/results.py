@@ -41,13 +41,14 @@ from pages.shared.links import page_link
 from pages.shared.state import bound, change_settings, update
 
 CROSS_FITTED = (
-    "Compared on validation and calibration rows, by fits that have not seen them, so lifts differ "
-    "a little from those on test rows."
+    "Compared on validation and calibration rows, by fits that have not seen them: lifts, and what "
+    "the network adds, differ from those on test rows."
 )
 RECOMMENDED = (
     "Of the schemes that may be chosen and are significantly better than your model in both AUC "
     "and log-loss, the simplest is recommended whose lift falls short of the best by no more than "
-    "one standard error of the difference between the two."
+    "one standard error of the difference between the two. 'Best, also a second model' takes the "
+    "best itself, and asks for one standard error only."
 )
 NOT_ALGORITHM_1 = (
     "The rung 'one tree' has maps fitted on all of these rows; Algorithm 1 of the paper, on the "
