@@ -238,7 +238,9 @@ def test_maps_are_chosen_without_a_click_and_explained(kinds):
     table = table_with(app, "rung")
     assert len(drawn["layout"]["yaxis"]["ticktext"]) == len(table) == len(rungs.options)
     results = calm(go(app, "pages/results.py"))
-    assert any(f"In use: {vector}. " in each for each in said(results.markdown))
+    assert any(
+        f"In use until the model is replaced: {vector}. " in each for each in said(results.markdown)
+    )
     assert table_with(results, "top_label_error")["scheme"].iloc[-1] == "chosen: tree vector"
     calibration = calm(go(app, "pages/calibration.py"))
     assert any("Chosen for all classes: tree vector" in m for m in said(calibration.markdown))
