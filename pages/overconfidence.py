@@ -9,7 +9,7 @@ from hetcal.figures.overconfidence import (
 )
 from hetcal.results.overconfidence import in_brief, slope_interval, whether_overconfident
 from hetcal.results.words import DEFINITIONS, p_in_words
-from pages.shared.display.applied import HOLM, group_note, named_leaf, show_leaf_curves
+from pages.shared.display.applied import HOLM, group_note, named_leaf, show_leaf_curves, whole_rule
 from pages.shared.display.columns import DIAGNOSIS, ON_TEST_ROWS, ONE_LABEL
 from pages.shared.display.messages import warn_of_score
 from pages.shared.display.tables import leaf_rows
@@ -98,7 +98,8 @@ chart(
     alt="Score histograms by label of every leaf, train as outline, test filled",
     how="Outline: train rows; filled: test rows. Where they differ, the model is over-fitted.",
 )
-st.subheader(f"Before and after · {named_leaf(flow, leaf)}", anchor=False)
+title = f"Before and after · {named_leaf(flow, leaf)}"
+st.subheader(title, anchor=False, help=whole_rule(flow, leaf))
 show_leaf_curves(flow, leaf, "overconfidence")
 say_computed_on(flow.diagnosis_computed_on)
 definitions(

@@ -17,6 +17,7 @@ from pages.shared.display.applied import (
     ROC_HOW,
     named_leaf,
     show_reliability,
+    whole_rule,
 )
 from pages.shared.display.cohorts import show_compared
 from pages.shared.display.columns import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
@@ -95,7 +96,8 @@ show_change(flow, "results_change")
 if not flow.classes:
     show_reasons(flow)
 
-st.subheader(f"Before and after · {named_leaf(flow, leaf)}", anchor=False)
+title = f"Before and after · {named_leaf(flow, leaf)}"
+st.subheader(title, anchor=False, help=whole_rule(flow, leaf))
 if leaf != ALL_ROWS:
     show_inside(flow, leaf)
 with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -33,8 +33,8 @@ PALETTE: Mapping[str, str] = {
 # Below, at and above the base rate.
 DIVERGING = (PALETTE["before"], "#B9B9B9", PALETTE["after"])
 LONG_WORD = re.compile(r"(\S{5})\S{4,}(\S{7})")
-NAME_LENGTH = 36  # characters of a leaf's name that fit beside a chart
-PANEL_NAME_LENGTH = 20  # and above one of four small panels in a narrow window
+AXIS_LINE = 28  # characters of each of two lines of a leaf's name that fit beside a chart
+PANEL_LINE = 20  # and above one of four small panels in a narrow window
 # The most points that one figure sends to the browser.
 MAX_POINTS = 2000
 AXIS: Part = {"automargin": True, "zeroline": False}
@@ -202,7 +202,7 @@ def leaf_name(
     leaf: int,
     chosen: bool = False,
     names: Mapping[int, str] = NO_NAMES,
-    length: int = NAME_LENGTH,
+    length: int = 2 * AXIS_LINE,
 ) -> str:
     """Name a leaf, in bold if it is chosen; 0 is all rows, and below 0 are branches.
 
@@ -240,15 +240,28 @@ def _short_rule(rule: str, length: int) -> str:
     return escape(rule, quote=False)
 
 
+def axis_name(leaf: int, chosen: bool = False, names: Mapping[int, str] = NO_NAMES) -> str:
+    """Name a leaf beside an axis, on two lines if need be.
+
+    >>> axis_name(1, names={1: "monthly · tenure ≤ 12 · usage_6 ≤ 0.095 (1)"})
+    'monthly · tenure ≤ 12 ·<br>usage_6 ≤ 0.095 (1)'
+    """
+    return _two_lines(leaf_name(leaf, chosen, names), AXIS_LINE)
+
+
 def panel_name(leaf: int, names: Mapping[int, str] = NO_NAMES, chosen: bool = False) -> str:
-    """Name a leaf above a small panel, on two lines if need be, broken nearest to the middle.
+    """Name a leaf above a small panel, on two lines if need be.
 
     >>> panel_name(1, {1: "two years · monthly_fee ≤ 49.11 (1)"})
     'two years ·<br>monthly_fee ≤ 49.11 (1)'
     """
-    name = leaf_name(leaf, chosen, names, 2 * PANEL_NAME_LENGTH)
+    return _two_lines(leaf_name(leaf, chosen, names, 2 * PANEL_LINE), PANEL_LINE)
+
+
+def _two_lines(name: str, length: int) -> str:
+    """Break a name that is longer than a line at the space nearest to its middle."""
     gaps = [place for place, sign in enumerate(name) if sign == " "]
-    if len(name) <= PANEL_NAME_LENGTH or not gaps:
+    if len(name) <= length or not gaps:
         return name
     # A break after a dot keeps a condition whole.
     gap = min(gaps, key=lambda place: abs(place - len(name) / 2) - 8 * (name[place - 1] == "·"))

@@ -16,13 +16,13 @@ from hetcal.figures.base import (
     SQUARE_X,
     SQUARE_Y,
     Part,
+    axis_name,
     bars,
     colour,
     draw,
     heat_map,
     interval,
     leaf_marks,
-    leaf_name,
     names_axis,
     number,
     on_hover,
@@ -251,7 +251,7 @@ def leaf_lift_figure(
             "tickformat": ".6~f",
             **unmoved(leaves["contribution"].tolist()),
         },
-        y=names_axis([leaf_name(leaf, leaf in selected, names) for leaf in leaves["leaf"]]),
+        y=names_axis([axis_name(leaf, leaf in selected, names) for leaf in leaves["leaf"]]),
         shapes=[zero_line()],
         showlegend=False,
         bargap=0.25,
@@ -285,7 +285,7 @@ def pair_gain_figure(
     if many:
         down = ticks | {"ticktext": numbers, "tickfont": {"size": 9}}
     else:
-        named = [leaf_name(each, each in selected, names) for each in table.index]
+        named = [axis_name(each, each in selected, names) for each in table.index]
         down = ticks | {"ticktext": named}
     return draw(
         [heat],

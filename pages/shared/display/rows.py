@@ -11,7 +11,7 @@ from hetcal.figures.rows import WATERFALL_HOW, waterfall_figure
 from hetcal.results.applied import MOST_ROWS
 from hetcal.runs.rows import ROW_ORDERS, chosen_rows, with_columns
 from hetcal.runs.run import Run
-from pages.shared.display.applied import named_leaf
+from pages.shared.display.applied import named_leaf, whole_rule
 from pages.shared.display.columns import STEPS, listed_columns
 from pages.shared.display.messages import plain, show_error
 from pages.shared.display.tables import draw_table
@@ -29,7 +29,8 @@ LIST_HEIGHT = 250  # pixels
 
 def show_why(flow: Flow, leaf: int) -> None:
     """Let the user find a row, and show what led to its probability."""
-    st.subheader(f"Why this row · {named_leaf(flow, leaf)}", anchor=False)
+    title = f"Why this row · {named_leaf(flow, leaf)}"
+    st.subheader(title, anchor=False, help=whole_rule(flow, leaf))
     if flow.saved is not None:
         st.caption("A saved run has no rows. Open its table to look at single rows.")
         return
