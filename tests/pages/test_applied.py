@@ -165,6 +165,21 @@ def test_the_rows_of_a_leaf_are_turned_page_by_page(segments, runs):
     assert button(app, "Previous rows").disabled  # another leaf begins with its first rows
 
 
+def test_all_rows_of_a_leaf_are_sorted_by_a_column_not_only_those_in_sight(segments, runs):
+    app = calm(choose_leaf(go(with_segment_leaves(segments), "pages/calibration.py"), 2))
+    app = calm(app.segmented_control(key="row_order").set_value("by a column").run())
+    run = runs[-1]
+    rows = run.split.test[run.leaf[run.split.test] == 2]
+    before = expit(run.scores.logit[rows])
+    assert listed(app)["before"].tolist() == pytest.approx(np.sort(before)[::-1][:50].tolist())
+    app = calm(app.selectbox(key="row_column").select("column size").run())
+    app = calm(app.toggle(key="row_descending").set_value(False).run())
+    size = np.sort(run.table.X["size"].to_numpy()[rows])
+    assert listed(app)["column size"].tolist() == pytest.approx(size[:50].tolist())
+    app = calm(press(app, "Next rows"))
+    assert listed(app)["column size"].tolist() == pytest.approx(size[50:100].tolist())
+
+
 def test_the_most_wrong_rows_are_those_of_the_chosen_leaf(segments, runs):
     app = calm(choose_leaf(go(with_segment_leaves(segments), "pages/calibration.py"), 1))
     app = calm(app.segmented_control(key="row_order").set_value("most wrong").run())
