@@ -148,8 +148,9 @@ with right:
                 leaf_lift_figure(evaluation.leaves, members, flow.partition.names),
                 key="results_leaves",
                 alt="Share of the AUC lift of every leaf",
-                how="A leaf's share counts the pairs with one row in it; the shares add up to the "
-                "lift. Thin lines: 95 % intervals.",
+                how="Leaves are ordered by their share of the lift, Over-confidence orders them by "
+                "what they lose from train to test rows. A share counts the pairs with one row in "
+                "the leaf; all add up to the lift. Thin lines: 95 % intervals.",
             )
 if not same_order(lift):
     show_pairs(flow, leaf)

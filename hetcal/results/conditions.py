@@ -72,7 +72,7 @@ def conditions(
     leaves = diagnosis["leaf"].iloc[1:].tolist()
     before, after = (_pooled(cells, leaves) for cells in (comparison.before, comparison.after))
     return (
-        replace(_overconfident(diagnosis), after=_slope_words(after.slope).removeprefix("slope ")),
+        replace(_overconfident(diagnosis), after=_slope_words(after.slope)),
         replace(_ignores(before.spread), after=_spread_words(after.spread).removesuffix(" logit")),
         _enough(comparison.before, lift, leaves),
     )
@@ -87,7 +87,7 @@ def _pooled(cells: Cells, leaves: Sequence[int]) -> _Pooled:
 
 
 def _slope_words(slope: float) -> str:
-    return f"slope {round(slope, 2) + 0.0:.2f}" if math.isfinite(slope) else "slope not known"
+    return f"{round(slope, 2) + 0.0:.2f}" if math.isfinite(slope) else "not known"
 
 
 def _spread_words(found: Spread | None) -> str:
@@ -108,7 +108,7 @@ def _overconfident(diagnosis: pd.DataFrame) -> Condition:
     gap = first["log_loss_gap"]
     more = f" Its log-loss is {gap:.3f} higher on test rows than on train rows." if gap > 0 else ""
     reason = whether_overconfident(diagnosis) + more
-    return Condition("Over-confident", level, _slope_words(slope), reason)
+    return Condition("Over-confident", level, f"slope needed {_slope_words(slope)}", reason)
 
 
 def _ignores(found: Spread | None) -> Condition:

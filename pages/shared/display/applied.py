@@ -88,7 +88,13 @@ def show_applied(flow: Flow, leaf: int) -> None:
     leaf_rows(table, "calibration_applied_table", APPLIED, members, NO_TEST_ROWS)
     how_to_read(f"p below 0.05: the probabilities of the leaf are off. {HOLM}{group_note(flow)}")
     definitions(
-        "Slope and intercept", "Standard error", "Is it calibrated? (p)", "Cumulative difference"
+        "Slope and intercept",
+        "Fitted slope",
+        "Applied slope",
+        "Slope needed",
+        "Standard error",
+        "Is it calibrated? (p)",
+        "Cumulative difference",
     )
 
 

@@ -34,7 +34,14 @@ from pages.shared.display.columns import (
 )
 from pages.shared.display.messages import plain, unbroken, without_options
 from pages.shared.display.tables import draw_table
-from pages.shared.display.widgets import cards, chart, how_to_read, rung_chart, shown
+from pages.shared.display.widgets import (
+    cards,
+    chart,
+    definitions,
+    how_to_read,
+    rung_chart,
+    shown,
+)
 from pages.shared.flow.applied import changes_inside, measures_inside, pairs_of
 from pages.shared.flow.flow import Flow
 from pages.shared.links import page_link
@@ -54,6 +61,15 @@ NOT_ALGORITHM_1 = (
     "Partition page, fits the maps of the same tree on calibration rows only."
 )
 
+OF_THE_LADDER = (
+    "Rung",
+    "Cross-fitted",
+    "Lift",
+    "Without the network",
+    "Network adds",
+    "Numbers and time",
+    "Kinds of schemes",
+)
 LEVELS = {
     "holds": ("green", "check", "yes"),
     "open": ("orange", "question_mark", "not known"),
@@ -98,6 +114,7 @@ NEXT_STEPS: dict[Outcome, tuple[str, str, str]] = {
     ),
 }
 """What to do after each outcome, and the page where that is done."""
+ANOTHER_ORDER = "the lift may come from other leaves, see Results."
 WORST = 2  # leaves that are named beside the verdict
 MEASURED = re.compile(r"(?:Macro )?AUC \d")
 
@@ -292,6 +309,7 @@ def draw_ladder(flow: Flow, key: str) -> None:
         draw_table(ladder_table(rungs, measure), ladder_columns(measure), NO_CONTROL)
         one_tree = "tree" in rungs["name"].tolist()
         st.caption(f"{RECOMMENDED} {NOT_ALGORITHM_1}" if one_tree else RECOMMENDED)
+    definitions(*OF_THE_LADDER, label="What the ladder shows")
 
 
 def _compare() -> None:
@@ -459,7 +477,8 @@ def _say_where(flow: Flow) -> None:
         return
     named = " and ".join(f"*{plain(flow.partition.names[leaf])}*" for leaf in worst)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**Where:** most of all in {named}.", width="content")
+        where = f"most is lost from train to test rows in {named}; {ANOTHER_ORDER}"
+        st.markdown(f"**Where:** {where}", width="content")
         page_link("pages/overconfidence.py", "To every leaf")
 
 
