@@ -111,12 +111,10 @@ say_computed_on(flow.diagnosis_computed_on)
 definitions(
     "Over-confident",
     "Slope needed",
-    "Slope and intercept",
     "AUC",
     "Log-loss",
     "Log-loss gap",
     "Is the gap real? (p)",
     "Is it calibrated? (p)",
-    "Confidence minus accuracy",
 )
 next_page("pages/calibration.py", "Calibration")

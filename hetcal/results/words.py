@@ -95,9 +95,6 @@ DEFINITIONS = {
     "to the log-loss. Lower is better.",
     "Over-confident": "On rows that the model was not trained on, its logits have to be multiplied "
     "by less than 1, the slope of the Platt map of the test rows. Above 1 it is under-confident.",
-    "Confidence minus accuracy": "Mean predicted probability of the predicted class minus the "
-    "share of rows whose class is predicted rightly, on test rows. An over-confident model has a "
-    "value above zero; scores that are all too high or too low can have one, too.",
     "Log-loss gap": "Log-loss on test rows minus log-loss on train rows. The larger it is, the "
     "more the model over-fits.",
     "Slope and intercept": "The Platt map t(s) = σ(slope · s + intercept) that fits the labels "

@@ -111,13 +111,11 @@ def test_its_terms_are_explained_one_click_away(app):
     assert defined(app) == [
         "Over-confident",
         "Slope needed",
-        "Slope and intercept",
         "AUC",
         "Log-loss",
         "Log-loss gap",
         "Is the gap real? (p)",
         "Is it calibrated? (p)",
-        "Confidence minus accuracy",
     ]
     slope = next(each for each in app.metric if each.label == "Slope needed on test rows")
     assert slope.proto.help == DEFINITIONS["Slope needed"]

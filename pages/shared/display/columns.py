@@ -91,24 +91,13 @@ def _digits(counts: pd.Series) -> int:
 
 DIAGNOSIS: Columns = {
     "leaf": _number("leaf", width=40, help="0: all rows"),
-    "rule": _text("rule", width=RULE_WIDTH),
+    "rule": _text("rule", width=280),
     "brief": _text("test scores …", width=330),
-    "rows_test": _number("test n", format="localized"),
-    "auc_train": _measure("train AUC", "AUC", "%.3f"),
-    "auc_test": _measure("test AUC", "AUC", "%.3f"),
-    "log_loss_train": _measure("train loss", "Log-loss", "%.3f"),
-    "log_loss_test": _measure("test loss", "Log-loss", "%.3f"),
-    "log_loss_gap": _measure("gap", "Log-loss gap", "%+.3f"),
-    "p_gap": _any("gap real? p", help=DEFINITIONS["Is the gap real? (p)"]),
-    "slope": _measure("slope needed", "Slope needed", "%.2f"),
-    "p_before": _any("calibrated? p", help=DEFINITIONS["Is it calibrated? (p)"]),
-    "intercept": _number(
-        "intercept",
-        width=70,
-        format="%+.2f",
-        help="Of the same map as the slope needed: what is added to the logits after that",
-    ),
-    "confidence_gap": _measure("confidence − accuracy", "Confidence minus accuracy", "%+.3f"),
+    "rows_test": _number("test n", width=62, format="localized"),
+    "log_loss_gap": _number("gap", width=60, format="%+.3f", help=DEFINITIONS["Log-loss gap"]),
+    "p_gap": _any("gap real? p", width=84, help=DEFINITIONS["Is the gap real? (p)"]),
+    "slope": _number("slope needed", width=94, format="%.2f", help=DEFINITIONS["Slope needed"]),
+    "p_before": _any("calibrated? p", width=94, help=DEFINITIONS["Is it calibrated? (p)"]),
 }
 
 MAPS: Columns = {
