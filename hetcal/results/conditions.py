@@ -78,6 +78,23 @@ def conditions(
     )
 
 
+def first_conditions(diagnosis: pd.DataFrame, test: Cells, area: Lift) -> tuple[Condition, ...]:
+    """Judge the three conditions before anything is fitted to the scores.
+
+    Parameters
+    ----------
+    diagnosis : DataFrame
+        What `hetcal.results.overconfidence.diagnose` returns.
+    test : Cells
+        The test rows.
+    area : Lift
+        The AUC of the test rows against that of a score that ranks nothing.
+    """
+    leaves = diagnosis["leaf"].iloc[1:].tolist()
+    found = _pooled(test, leaves).spread
+    return _overconfident(diagnosis), _ignores(found), _enough_at_first(test, area, leaves)
+
+
 def _pooled(cells: Cells, leaves: Sequence[int]) -> _Pooled:
     fit = fit_platt_cells(replace(cells, leaf=np.zeros_like(cells.leaf)), [0])
     slope, intercept = float(fit.slope[0]), float(fit.intercept[0])
@@ -162,7 +179,27 @@ def leaf_spread(cells: Cells, logit: Floats, leaves: Sequence[int]) -> Spread:
     return Spread(math.sqrt(variance), p, loss, visible, leaves_with_rows)
 
 
-def _enough(test: Cells, lift: Lift, leaves: Sequence[int]) -> Condition:
+def _enough_at_first(test: Cells, area: Lift, leaves: Sequence[int]) -> Condition:
+    """Judge the rows by the largest standard error that a lift may have.
+
+    That is the one between two AUCs which are known as well as that of the model and vary
+    independently of each other.
+    """
+    counts, most = _counts(test, leaves), math.sqrt(2) * area.detectable
+    if math.isnan(most):
+        reason = f"{counts}: too few for an interval of the AUC."
+        return Condition("Enough rows", "fails", "not known", reason)
+    reason = (
+        f"{counts}. The AUC {area.after:.3f} is known to ±{1.96 * area.se:.3f}. A lift from "
+        f"{most:.4f} would be told from zero whatever a scheme does; most change the order of few "
+        "rows, and then smaller lifts are told, too."
+    )
+    level: Level = "holds" if most <= LARGE_LIFT else "open"
+    return Condition("Enough rows", level, f"lifts from {most:.4f} in any case", reason)
+
+
+def _counts(test: Cells, leaves: Sequence[int]) -> str:
+    """Count the test rows, and name the leaf with the fewest of its rarer class."""
     rows, positives = int(test.rows.sum()), int(test.rows[test.y == 1].sum())
     counts = f"{counted(rows, 'test row')}, {positives:,} of them positive"
     if len(leaves) > 1:
@@ -174,6 +211,11 @@ def _enough(test: Cells, lift: Lift, leaves: Sequence[int]) -> Condition:
         rarer = np.minimum(*sides)
         fewest = int(rarer.argmin())
         counts += f" (leaf {leaves[fewest]} has only {int(rarer[fewest]):,} of its rarer class)"
+    return counts
+
+
+def _enough(test: Cells, lift: Lift, leaves: Sequence[int]) -> Condition:
+    counts = _counts(test, leaves)
     smallest = lift.detectable
     if math.isnan(smallest) and lift.auc == 0 and lift.se == 0:
         reason = f"{counts}. Their order is as before, so there is no lift to tell from zero."

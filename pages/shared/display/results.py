@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
@@ -16,6 +17,7 @@ from hetcal.figures.results import (
     top_label_figure,
 )
 from hetcal.metrics.metrics import LossChange
+from hetcal.results.conditions import Condition
 from hetcal.results.contributions import gains_in_words
 from hetcal.results.evaluation import Evaluation, metrics_table
 from hetcal.results.ladder import ladder_table, price_in_words
@@ -222,9 +224,23 @@ def show_change(flow: Flow, key: str) -> None:
 def show_conditions(flow: Flow) -> None:
     """Show the three conditions under which calibrating leaf by leaf helps."""
     st.subheader("Why: what a lift needs", anchor=False)
+    _draw_conditions(flow.conditions)
+
+
+def show_first_conditions(flow: Flow) -> None:
+    """Show the three conditions before anything is fitted to the scores."""
+    st.subheader("Before anything is fitted: what a lift needs", anchor=False)
+    _draw_conditions(flow.first_conditions)
+    how_to_read(
+        "Measured on test rows, with the leaves of a tree of the labels of train rows. The "
+        "Overview has the same numbers after calibration."
+    )
+
+
+def _draw_conditions(conditions: Sequence[Condition]) -> None:
     with st.container(key="conditions"):
         places = st.columns(3)
-    for place, each in zip(places, flow.conditions, strict=True):
+    for place, each in zip(places, conditions, strict=True):
         colour, icon, word = LEVELS[each.level]
         with place.container(border=True, height="stretch"):
             st.markdown(f"**{each.name}** :{colour}-badge[:material/{icon}: {word}]")
