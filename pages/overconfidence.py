@@ -62,7 +62,7 @@ cards(
         DEFINITIONS["AUC"],
     ),
 )
-st.markdown(f"**{leaf_name(leaf)}:** {chosen.sentence}.")
+st.markdown(f"**{leaf_name(leaf)}:** {chosen.sentence}.", help=whole_rule(flow, leaf))
 left, right = st.columns(2, gap="medium")
 with left:
     st.markdown("**Where?** The leaves that lose most on rows the model was not trained on")
@@ -104,8 +104,7 @@ chart(
     alt="Score histograms by label of every leaf, train as outline, test filled",
     how="Outline: train rows; filled: test rows. Where they differ, the model is over-fitted.",
 )
-title = f"Before and after · {named_leaf(flow, leaf)}"
-st.subheader(title, anchor=False, help=whole_rule(flow, leaf))
+st.subheader(f"Before and after · {named_leaf(flow, leaf)}", anchor=False)
 show_leaf_curves(flow, leaf, "overconfidence")
 say_computed_on(flow.diagnosis_computed_on)
 definitions(

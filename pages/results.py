@@ -17,7 +17,6 @@ from pages.shared.display.applied import (
     ROC_HOW,
     named_leaf,
     show_reliability,
-    whole_rule,
 )
 from pages.shared.display.cohorts import show_compared
 from pages.shared.display.columns import LEAF_RESULTS, ONE_LABEL, ORDER_METRICS, PROBABILITY_METRICS
@@ -96,8 +95,7 @@ show_change(flow, "results_change")
 if not flow.classes:
     show_reasons(flow)
 
-title = f"Before and after · {named_leaf(flow, leaf)}"
-st.subheader(title, anchor=False, help=whole_rule(flow, leaf))
+st.subheader(f"Before and after · {named_leaf(flow, leaf)}", anchor=False)
 if leaf != ALL_ROWS:
     show_inside(flow, leaf)
 with st.container(horizontal=True, vertical_alignment="bottom"):
