@@ -166,6 +166,8 @@ how_to_read(
 )
 show_compared(flow, leaf)
 st.subheader("Leaf by leaf", anchor=False)
-leaf_rows(evaluation.leaves, "results_table", LEAF_RESULTS, members, ONE_LABEL)
+rules = {each.id: each.rule for each in flow.partition.leaves}
+table = evaluation.leaves.assign(rule=evaluation.leaves["leaf"].map(rules))
+leaf_rows(table, "results_table", LEAF_RESULTS, members, ONE_LABEL)
 how_to_read(ranking_words(flow))
 next_page("pages/export.py", "Export")

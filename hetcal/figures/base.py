@@ -32,9 +32,9 @@ PALETTE: Mapping[str, str] = {
 }
 # Below, at and above the base rate.
 DIVERGING = (PALETTE["before"], "#B9B9B9", PALETTE["after"])
-LONG_WORD = re.compile(r"(\S{5})\S{4,}(\S{7})")
-AXIS_LINE = 28  # characters of each of two lines of a leaf's name that fit beside a chart
-PANEL_LINE = 20  # and above one of four small panels in a narrow window
+LONG_WORD = re.compile(r"(\S{5})\S{4,}(\S{9})")
+AXIS_LINE, AXIS_NAME = 36, 56  # characters of a leaf's name on one line beside a chart, or on two
+PANEL_LINE = 20  # and on a line above one of four small panels in a narrow window
 # The most points that one figure sends to the browser.
 MAX_POINTS = 2000
 AXIS: Part = {"automargin": True, "zeroline": False}
@@ -202,19 +202,19 @@ def leaf_name(
     leaf: int,
     chosen: bool = False,
     names: Mapping[int, str] = NO_NAMES,
-    length: int = 2 * AXIS_LINE,
+    length: int = AXIS_NAME,
 ) -> str:
     """Name a leaf, in bold if it is chosen; 0 is all rows, and below 0 are branches.
 
-    Of a name that is too long, long words lose their middle, then the rule loses its beginning:
-    its last condition tells the leaf from its neighbour, and its number is what tables have, too.
+    Of a name that is too long, long words lose their middle, then the rule loses its first
+    conditions: the last tells the leaf from its neighbour, and its number is what tables have, too.
 
     >>> leaf_name(3), leaf_name(0, chosen=True), leaf_name(3, names={3: "age ≤ 30 (3)"})
     ('Leaf 3', '<b>All rows</b>', 'age ≤ 30 (3)')
     >>> leaf_name(3, names={3: "two years · age ≤ 30 (3)"}, length=16)
     '… age ≤ 30 (3)'
     >>> leaf_name(3, names={3: "number_of_calls_in_month_007 ≤ 30 (3)"}, length=26)
-    'numbe…nth_007 ≤ 30 (3)'
+    'numbe…month_007 ≤ 30 (3)'
     """
     name = f"Leaf {leaf}" if leaf > 0 else f"Branch {-leaf}" if leaf else "All rows"
     if leaf in names:
@@ -227,7 +227,7 @@ def short_words(rule: str, length: int) -> str:
     """Take out the middle of long words, as of a column's name, if a rule is too long.
 
     >>> short_words("number_of_calls_in_month_007 ≤ 30", 20), short_words("age ≤ 30", 20)
-    ('numbe…nth_007 ≤ 30', 'age ≤ 30')
+    ('numbe…month_007 ≤ 30', 'age ≤ 30')
     """
     return LONG_WORD.sub(r"\1…\2", rule) if len(rule) > length else rule
 
@@ -236,7 +236,7 @@ def _short_rule(rule: str, length: int) -> str:
     rule = short_words(rule, length)
     if len(rule) > length:
         kept = rule[2 - length :]
-        rule = f"… {kept.partition(' ')[2] or kept}"
+        rule = f"… {kept.partition(' · ')[2] or kept.partition(' ')[2] or kept}"
     return escape(rule, quote=False)
 
 

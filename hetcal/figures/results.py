@@ -245,7 +245,7 @@ def leaf_lift_figure(
     )
     return draw(
         [shares],
-        90 + 30 * len(leaves),
+        90 + 34 * len(leaves),
         x={
             "title": "share of the lift in AUC",
             "tickformat": ".6~f",
@@ -289,7 +289,7 @@ def pair_gain_figure(
         down = ticks | {"ticktext": named}
     return draw(
         [heat],
-        max(300, 130 + (12 if many else 24) * len(table)),
+        max(300, 130 + (12 if many else 30) * len(table)),
         x={"title": "leaf of the negative row", **across},
         y={"title": "leaf of the positive row", **down, "autorange": "reversed"},
         margin={"t": 15},

@@ -432,9 +432,12 @@ def needed_digits(threshold: float, below: float, above: float) -> int:
 
 
 def shown(name: str) -> str:
-    """Make a name fit for a sentence: quoted if it would be misread, shortened if long."""
+    """Make a name fit for a sentence: quoted if it would be misread, without its middle if long.
+
+    Names of columns often begin alike, or end alike.
+    """
     if len(name) > SHORT_NAME:
-        name = name[: SHORT_NAME - 1] + "…"
+        name = f"{name[: SHORT_NAME // 2]}…{name[1 - SHORT_NAME // 2 :]}"
     if name in ("missing", "rare") or name != name.strip() or not name.isprintable() or not name:
         return repr(name)
     return name

@@ -109,7 +109,9 @@ def test_names_that_would_be_misread_are_quoted(name, words):
 
 
 def test_long_names_are_shortened():
-    assert shown("x" * 100) == "x" * 39 + "…"
+    long = [f"{'calls_' * 10}in_month_{month:02d}_of_the_year" for month in (3, 4)]
+    assert [len(shown(each)) for each in long] == [40, 40]
+    assert shown(long[0]) != shown(long[1])
 
 
 @pytest.mark.parametrize(

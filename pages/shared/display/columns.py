@@ -91,7 +91,7 @@ def _digits(counts: pd.Series) -> int:
 
 DIAGNOSIS: Columns = {
     "leaf": _number("leaf", width=40, help="0: all rows"),
-    "rule": _text("rule", width=280),
+    "rule": _text("rule", width=240),
     "brief": _text("test scores …", width=330),
     "rows_test": _number("test n", width=62, format="localized"),
     "log_loss_gap": _number("gap", width=60, format="%+.3f", help=DEFINITIONS["Log-loss gap"]),
@@ -140,7 +140,7 @@ def map_columns(calibrator: LeafCalibrator, *, of_scheme: bool = False) -> Colum
 NO_TEST_ROWS = "no test rows"
 APPLIED: Columns = {
     "leaf": _number("leaf", width=50, help="0: all rows"),
-    "rule": _text("rule", width=RULE_WIDTH),
+    "rule": _text("rule", width=300),
     "rows": _number("test n", format="localized"),
     "positive_rate": _number("positive", format="percent", help="Share of positive test rows"),
     "mean_before": _number("mean before", format="percent", help="Mean probability before"),
@@ -211,11 +211,11 @@ PROBABILITY_METRICS: Columns = _SCHEME | {
 }
 
 LEAF_RESULTS: Columns = {
-    "leaf": _number("leaf", width=50),
+    "leaf": _number("leaf", width=44),
+    "rule": _text("rule", width=240),
     "rows": _number("test n", format="localized"),
     "positives": _number("positive n", format="localized"),
     "auc_before": _measure("AUC before", "AUC"),
-    "auc_after": _measure("AUC after", "AUC"),
     "lift": _measure("lift inside", "Lift", "%+.4f"),
     "log_loss_before": _measure("log-loss before", "Log-loss"),
     "log_loss_after": _measure("log-loss after", "Log-loss"),
