@@ -215,6 +215,8 @@ def leaf_name(
     '… age ≤ 30 (3)'
     >>> leaf_name(3, names={3: "number_of_calls_in_month_007 ≤ 30 (3)"}, length=26)
     'numbe…month_007 ≤ 30 (3)'
+    >>> leaf_name(3, names={3: "two years · … · age ≤ 30 (3)"}, length=24)
+    '… age ≤ 30 (3)'
     """
     name = f"Leaf {leaf}" if leaf > 0 else f"Branch {-leaf}" if leaf else "All rows"
     if leaf in names:
@@ -236,7 +238,8 @@ def _short_rule(rule: str, length: int) -> str:
     rule = short_words(rule, length)
     if len(rule) > length:
         kept = rule[2 - length :]
-        rule = f"… {kept.partition(' · ')[2] or kept.partition(' ')[2] or kept}"
+        kept = kept.partition(" · ")[2] or kept.partition(" ")[2] or kept
+        rule = f"… {kept.removeprefix('… · ')}"
     return escape(rule, quote=False)
 
 
