@@ -5,7 +5,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
+from html import escape, unescape
 from typing import Any
 
 import plotly.graph_objects as go
@@ -262,9 +262,14 @@ def panel_name(leaf: int, names: Mapping[int, str] = NO_NAMES, chosen: bool = Fa
 
 
 def _two_lines(name: str, length: int) -> str:
-    """Break a name that is longer than a line at the space nearest to its middle."""
+    """Break a name that is longer than a line at the space nearest to its middle.
+
+    >>> _two_lines("<b>age &gt; 30 (2)</b>", 12), _two_lines("age &gt; 30 (2)", 11)
+    ('<b>age &gt; 30 (2)</b>', 'age &gt;<br>30 (2)')
+    """
     gaps = [place for place, sign in enumerate(name) if sign == " "]
-    if len(name) <= length or not gaps:
+    seen = unescape(name.removeprefix("<b>").removesuffix("</b>"))
+    if len(seen) <= length or not gaps:
         return name
     # A break after a dot keeps a condition whole.
     gap = min(gaps, key=lambda place: abs(place - len(name) / 2) - 8 * (name[place - 1] == "·"))
