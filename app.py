@@ -61,6 +61,7 @@ with answer:
         "AUC",
         "Lift",
         "Heterogeneous calibration",
+        "Slope needed",
         "Smallest detectable lift",
         "Log-loss",
         "Without the network",

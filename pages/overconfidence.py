@@ -9,8 +9,8 @@ from hetcal.figures.overconfidence import (
 )
 from hetcal.results.overconfidence import in_brief, slope_interval, whether_overconfident
 from hetcal.results.words import DEFINITIONS, p_in_words
-from pages.shared.display.applied import HOLM, group_note, named_leaf, show_leaf_curves
-from pages.shared.display.columns import DIAGNOSIS, ON_TEST_ROWS, ONE_LABEL
+from pages.shared.display.applied import HOLM, group_note, named_leaf, show_leaf_curves, whole_rule
+from pages.shared.display.columns import DIAGNOSIS, ONE_LABEL
 from pages.shared.display.messages import warn_of_score
 from pages.shared.display.tables import leaf_rows
 from pages.shared.display.widgets import (
@@ -44,7 +44,12 @@ chosen, members = flow.diagnosed(leaf), flow.partition.members(leaf)
 
 st.markdown(f"**Is the model over-confident?** {whether_overconfident(flow.diagnosis)}")
 cards(
-    ("Slope on test rows", shown(chosen.slope, "z.2f"), ON_TEST_ROWS, slope_interval(chosen)),
+    (
+        "Slope needed on test rows",
+        shown(chosen.slope, "z.2f"),
+        DEFINITIONS["Slope needed"],
+        slope_interval(chosen),
+    ),
     (
         "Log-loss gap",
         shown(chosen.log_loss_gap, "+z.3f"),
@@ -57,7 +62,7 @@ cards(
         DEFINITIONS["AUC"],
     ),
 )
-st.markdown(f"**{leaf_name(leaf)}:** {chosen.sentence}.")
+st.markdown(f"**{leaf_name(leaf)}:** {chosen.sentence}.", help=whole_rule(flow, leaf))
 left, right = st.columns(2, gap="medium")
 with left:
     st.markdown("**Where?** The leaves that lose most on rows the model was not trained on")
@@ -66,7 +71,8 @@ with left:
             overconfidence_figure(flow.diagnosis, members or (ALL_ROWS,), flow.partition.names),
             key="overconfidence_rank",
             alt="Log-loss on train and on test rows of every leaf, the largest gap first",
-            how="The longer the line from train to test rows, the more the leaf loses.",
+            how="Leaves are ordered by what they lose from train to test rows, the length of their "
+            "line; Results orders them by their share of the lift.",
         )
 with right:
     st.markdown(f"**Scores** · {named_leaf(flow, leaf)}")
@@ -103,12 +109,11 @@ show_leaf_curves(flow, leaf, "overconfidence")
 say_computed_on(flow.diagnosis_computed_on)
 definitions(
     "Over-confident",
-    "Slope and intercept",
+    "Slope needed",
     "AUC",
     "Log-loss",
     "Log-loss gap",
     "Is the gap real? (p)",
     "Is it calibrated? (p)",
-    "Confidence minus accuracy",
 )
 next_page("pages/calibration.py", "Calibration")

@@ -146,8 +146,9 @@ with right:
                 leaf_lift_figure(evaluation.leaves, members, flow.partition.names),
                 key="results_leaves",
                 alt="Share of the AUC lift of every leaf",
-                how="A leaf's share counts the pairs with one row in it; the shares add up to the "
-                "lift. Thin lines: 95 % intervals.",
+                how="Leaves are ordered by their share of the lift, Over-confidence orders them by "
+                "what they lose from train to test rows. A share counts the pairs with one row in "
+                "the leaf; all add up to the lift. Thin lines: 95 % intervals.",
             )
 if not same_order(lift):
     show_pairs(flow, leaf)
@@ -165,6 +166,8 @@ how_to_read(
 )
 show_compared(flow, leaf)
 st.subheader("Leaf by leaf", anchor=False)
-leaf_rows(evaluation.leaves, "results_table", LEAF_RESULTS, members, ONE_LABEL)
+rules = {each.id: each.rule for each in flow.partition.leaves}
+table = evaluation.leaves.assign(rule=evaluation.leaves["leaf"].map(rules))
+leaf_rows(table, "results_table", LEAF_RESULTS, members, ONE_LABEL)
 how_to_read(ranking_words(flow))
 next_page("pages/export.py", "Export")

@@ -12,6 +12,7 @@ from pages.shared.controls.scores import (
     training_controls,
 )
 from pages.shared.display.messages import plain, show_finding
+from pages.shared.display.results import show_first_conditions
 from pages.shared.display.widgets import cards
 from pages.shared.frame import need_table, open_page, shown_errors
 from pages.shared.links import next_page
@@ -72,4 +73,8 @@ cards(
 )
 if several:
     st.caption(f"Order of the classes: {plain(', '.join(flow.classes))}.")
+conditions = st.container()
 next_page("pages/partition.py", "Partition")
+if not several and flow.table.roles.features:
+    with conditions, shown_errors():
+        show_first_conditions(flow)

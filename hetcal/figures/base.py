@@ -5,7 +5,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
+from html import escape, unescape
 from typing import Any
 
 import plotly.graph_objects as go
@@ -32,9 +32,9 @@ PALETTE: Mapping[str, str] = {
 }
 # Below, at and above the base rate.
 DIVERGING = (PALETTE["before"], "#B9B9B9", PALETTE["after"])
-LONG_WORD = re.compile(r"(\S{5})\S{4,}(\S{7})")
-NAME_LENGTH = 36  # characters of a leaf's name that fit beside a chart
-PANEL_NAME_LENGTH = 20  # and above one of four small panels in a narrow window
+LONG_WORD = re.compile(r"(\S{5})\S{4,}(\S{9})")
+AXIS_LINE, AXIS_NAME = 36, 56  # characters of a leaf's name on one line beside a chart, or on two
+PANEL_LINE = 20  # and on a line above one of four small panels in a narrow window
 # The most points that one figure sends to the browser.
 MAX_POINTS = 2000
 AXIS: Part = {"automargin": True, "zeroline": False}
@@ -202,19 +202,21 @@ def leaf_name(
     leaf: int,
     chosen: bool = False,
     names: Mapping[int, str] = NO_NAMES,
-    length: int = NAME_LENGTH,
+    length: int = AXIS_NAME,
 ) -> str:
     """Name a leaf, in bold if it is chosen; 0 is all rows, and below 0 are branches.
 
-    Of a name that is too long, long words lose their middle, then the rule loses its beginning:
-    its last condition tells the leaf from its neighbour, and its number is what tables have, too.
+    Of a name that is too long, long words lose their middle, then the rule loses its first
+    conditions: the last tells the leaf from its neighbour, and its number is what tables have, too.
 
     >>> leaf_name(3), leaf_name(0, chosen=True), leaf_name(3, names={3: "age ≤ 30 (3)"})
     ('Leaf 3', '<b>All rows</b>', 'age ≤ 30 (3)')
     >>> leaf_name(3, names={3: "two years · age ≤ 30 (3)"}, length=16)
     '… age ≤ 30 (3)'
     >>> leaf_name(3, names={3: "number_of_calls_in_month_007 ≤ 30 (3)"}, length=26)
-    'numbe…nth_007 ≤ 30 (3)'
+    'numbe…month_007 ≤ 30 (3)'
+    >>> leaf_name(3, names={3: "two years · … · age ≤ 30 (3)"}, length=24)
+    '… age ≤ 30 (3)'
     """
     name = f"Leaf {leaf}" if leaf > 0 else f"Branch {-leaf}" if leaf else "All rows"
     if leaf in names:
@@ -227,7 +229,7 @@ def short_words(rule: str, length: int) -> str:
     """Take out the middle of long words, as of a column's name, if a rule is too long.
 
     >>> short_words("number_of_calls_in_month_007 ≤ 30", 20), short_words("age ≤ 30", 20)
-    ('numbe…nth_007 ≤ 30', 'age ≤ 30')
+    ('numbe…month_007 ≤ 30', 'age ≤ 30')
     """
     return LONG_WORD.sub(r"\1…\2", rule) if len(rule) > length else rule
 
@@ -236,19 +238,38 @@ def _short_rule(rule: str, length: int) -> str:
     rule = short_words(rule, length)
     if len(rule) > length:
         kept = rule[2 - length :]
-        rule = f"… {kept.partition(' ')[2] or kept}"
+        kept = kept.partition(" · ")[2] or kept.partition(" ")[2] or kept
+        rule = f"… {kept.removeprefix('… · ')}"
     return escape(rule, quote=False)
 
 
+def axis_name(leaf: int, chosen: bool = False, names: Mapping[int, str] = NO_NAMES) -> str:
+    """Name a leaf beside an axis, on two lines if need be.
+
+    >>> axis_name(1, names={1: "monthly · tenure ≤ 12 · usage_6 ≤ 0.095 (1)"})
+    'monthly · tenure ≤ 12 ·<br>usage_6 ≤ 0.095 (1)'
+    """
+    return _two_lines(leaf_name(leaf, chosen, names), AXIS_LINE)
+
+
 def panel_name(leaf: int, names: Mapping[int, str] = NO_NAMES, chosen: bool = False) -> str:
-    """Name a leaf above a small panel, on two lines if need be, broken nearest to the middle.
+    """Name a leaf above a small panel, on two lines if need be.
 
     >>> panel_name(1, {1: "two years · monthly_fee ≤ 49.11 (1)"})
     'two years ·<br>monthly_fee ≤ 49.11 (1)'
     """
-    name = leaf_name(leaf, chosen, names, 2 * PANEL_NAME_LENGTH)
+    return _two_lines(leaf_name(leaf, chosen, names, 2 * PANEL_LINE), PANEL_LINE)
+
+
+def _two_lines(name: str, length: int) -> str:
+    """Break a name that is longer than a line at the space nearest to its middle.
+
+    >>> _two_lines("<b>age &gt; 30 (2)</b>", 12), _two_lines("age &gt; 30 (2)", 11)
+    ('<b>age &gt; 30 (2)</b>', 'age &gt;<br>30 (2)')
+    """
     gaps = [place for place, sign in enumerate(name) if sign == " "]
-    if len(name) <= PANEL_NAME_LENGTH or not gaps:
+    seen = unescape(name.removeprefix("<b>").removesuffix("</b>"))
+    if len(seen) <= length or not gaps:
         return name
     # A break after a dot keeps a condition whole.
     gap = min(gaps, key=lambda place: abs(place - len(name) / 2) - 8 * (name[place - 1] == "·"))

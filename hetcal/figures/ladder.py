@@ -30,11 +30,12 @@ LADDER_HOW = (
     "Further right ranks better; bars are 95 % intervals of the lift. The thin line to the hollow "
     "mark, the same scheme without the network, is what the network adds to that scheme: to one "
     "that reads no columns, all that it ranks. An arrow gives its value where that lies further "
-    "left than the axis reaches."
+    "left than the axis reaches. At the right, how many numbers were fitted, the fewer the easier "
+    "to check, and the time to fit and compare the scheme here."
 )
 LINE = 26  # characters of a name that fit into a narrow window
 LINE_HEIGHT = 15  # pixels
-COLUMNS = (("lift", 52), ("network<br>adds", 114), ("numbers,<br>time", 176))
+COLUMNS = (("lift", 55), ("network<br>adds", 120), ("numbers,<br>time", 182))
 """Heads of the numbers at the right, and the pixels from the axes to their right edge."""
 
 
@@ -152,7 +153,7 @@ def _hollow(rungs: pd.DataFrame, left: float, words: Sequence[str]) -> Part:
         cliponaxis=False,
         text=known["alone"].map(number).where(beyond, "").tolist(),
         textposition="top right",
-        textfont={"size": 11, "color": colour("quiet")},
+        textfont={"size": 12, "color": colour("quiet")},
         marker={
             "symbol": ["triangle-left-open" if each else "circle-open" for each in beyond],
             "size": 14,
@@ -180,7 +181,7 @@ def _label(rung: dict[str, Any]) -> str:
         notes.append("<b>in use</b>")
     elif not rung["allowed"]:
         notes.append("not by default")
-    below = f'<br><span style="font-size:10px">{" · ".join(notes)}</span>'
+    below = f'<br><span style="font-size:12px">{" · ".join(notes)}</span>'
     return name + below if notes else name
 
 
@@ -221,7 +222,7 @@ def _columns(rungs: pd.DataFrame) -> list[Part]:
 
 def _text(text: str, right: int, **place: Any) -> Part:
     edge = {"x": 1, "xref": "paper", "xanchor": "right", "xshift": right, "align": "right"}
-    return {"text": text, **edge, **place, "showarrow": False, "font": {"size": 11}}
+    return {"text": text, **edge, **place, "showarrow": False, "font": {"size": 12}}
 
 
 def _seconds(seconds: float) -> str:

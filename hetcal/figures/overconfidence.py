@@ -14,6 +14,7 @@ from hetcal.figures.base import (
     NO_NAMES,
     Panels,
     Part,
+    axis_name,
     bars,
     colour,
     draw,
@@ -128,7 +129,7 @@ def overconfidence_figure(
         )
         for role in ROLES
     ]
-    labels = [leaf_name(leaf, leaf in selected, names) for leaf in ranked["leaf"]]
+    labels = [axis_name(leaf, leaf in selected, names) for leaf in ranked["leaf"]]
     height = 100 + 36 * len(ranked)
     x = {"title": "log-loss (lower is better)"}
     gaps = joining_lines(ranked[["log_loss_train", "log_loss_test"]].to_numpy().tolist())
@@ -213,7 +214,8 @@ def _common_title(text: str) -> Part:
 
 
 def _diagnosis_words(row: Any) -> str:
+    rule = f"{wrapped_text(row.rule)}<br>" if row.leaf else ""
     return (
-        f"{leaf_name(row.leaf, chosen=True)}<br>{wrapped_text(row.sentence)}"
+        f"{leaf_name(row.leaf, chosen=True)}<br>{rule}{wrapped_text(row.sentence)}"
         f"<br>n = {counted(row.rows_train, 'train row')}, {counted(row.rows_test, 'test row')}"
     )

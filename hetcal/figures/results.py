@@ -16,13 +16,13 @@ from hetcal.figures.base import (
     SQUARE_X,
     SQUARE_Y,
     Part,
+    axis_name,
     bars,
     colour,
     draw,
     heat_map,
     interval,
     leaf_marks,
-    leaf_name,
     names_axis,
     number,
     on_hover,
@@ -245,13 +245,13 @@ def leaf_lift_figure(
     )
     return draw(
         [shares],
-        90 + 30 * len(leaves),
+        90 + 34 * len(leaves),
         x={
             "title": "share of the lift in AUC",
             "tickformat": ".6~f",
             **unmoved(leaves["contribution"].tolist()),
         },
-        y=names_axis([leaf_name(leaf, leaf in selected, names) for leaf in leaves["leaf"]]),
+        y=names_axis([axis_name(leaf, leaf in selected, names) for leaf in leaves["leaf"]]),
         shapes=[zero_line()],
         showlegend=False,
         bargap=0.25,
@@ -285,11 +285,11 @@ def pair_gain_figure(
     if many:
         down = ticks | {"ticktext": numbers, "tickfont": {"size": 9}}
     else:
-        named = [leaf_name(each, each in selected, names) for each in table.index]
+        named = [axis_name(each, each in selected, names) for each in table.index]
         down = ticks | {"ticktext": named}
     return draw(
         [heat],
-        max(300, 130 + (12 if many else 24) * len(table)),
+        max(300, 130 + (12 if many else 30) * len(table)),
         x={"title": "leaf of the negative row", **across},
         y={"title": "leaf of the positive row", **down, "autorange": "reversed"},
         margin={"t": 15},

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from hetcal.figures.base import (
     NO_NAMES,
+    axis_name,
     colour,
     draw,
     joining_lines,
@@ -47,7 +48,7 @@ def watch_figure(
             ("rate", "positive labels", "positive"),
         )
     ]
-    labels = [leaf_name(leaf, leaf in changed, names) for leaf in shown["leaf"]]
+    labels = [axis_name(leaf, leaf in changed, names) for leaf in shown["leaf"]]
     x = {"title": "share of newer rows", "tickformat": ".0%"}
     gaps = joining_lines(shown[["expected", "rate"]].to_numpy().tolist())
     return draw([gaps, *marks], 100 + 30 * len(shown), x=x, y=names_axis(labels))

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
+from itertools import combinations, groupby, pairwise
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -286,31 +286,42 @@ def _group_words(conditions: Sequence[Condition]) -> str:
     return f"{shown(group)} is not {_either(values[False])}"
 
 
-MOST_IN_NAME = 3  # conditions of a path that a short name has, if they tell it apart
+MOST_IN_NAME = 3  # conditions of a path that its short name has
+LEFT_OUT = "…"  # in a name, where conditions of the path are left out
 
 
 def short_names(found: Sequence[Sequence[Condition]]) -> list[str]:
-    """Name paths by two or three of their conditions that no other path has together.
+    """Name paths by all of their conditions, or of long ones by a few that no other path has.
 
-    The first of a path come first. A category stands alone where no other column has it.
+    An ellipsis stands where conditions are left out, so that no name reads as another rule. A
+    category stands alone where no other column has it.
 
     Examples
     --------
     >>> contract = Feature("contract", "category", ("monthly", "two years"))
     >>> monthly, long = (Condition(contract, categories=(each,)) for each in contract.categories)
-    >>> age = Feature("age", "number", whole=True)
+    >>> age, fee = Feature("age", "number", whole=True), Feature("fee", "number")
     >>> young, old = Condition(age, high=30.5), Condition(age, low=30.5)
     >>> short_names([(monthly, young), (monthly, old), (long,)])
     ['monthly · age ≤ 30', 'monthly · age > 30', 'two years']
+    >>> calls = Condition(Feature("calls", "number", whole=True), high=3.5)
+    >>> ends = [(monthly, old, Condition(fee, high=20.0)), (monthly, old, Condition(fee, low=20.0))]
+    >>> short_names([(*each, calls) for each in ends])
+    ['monthly · … · fee ≤ 20 · …', 'monthly · … · fee > 20 · …']
     """
     features = {each.feature.name: each.feature for path in found for each in path}
     columns = Counter(name for each in features.values() for name in each.categories)
     words = [[_short_words(each, columns) for each in path if restricts(each)] for path in found]
     times = Counter(names for path in words for names in _some_of(path))
-    return [
-        " · ".join(next((each for each in _some_of(path) if times[each] == 1), path)) or ALL_ROWS
-        for path in words
-    ]
+    return [" · ".join(_name_of(path, times)) or ALL_ROWS for path in words]
+
+
+def _name_of(words: Sequence[str], times: Mapping[tuple[str, ...], int]) -> Sequence[str]:
+    if len(words) <= MOST_IN_NAME:
+        return words
+    kept = next((each for each in _some_of(words) if times[each] == 1), words)
+    marked = (each if each in kept else LEFT_OUT for each in words)
+    return [each for each, _ in groupby(marked)]
 
 
 def _some_of(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -421,9 +432,12 @@ def needed_digits(threshold: float, below: float, above: float) -> int:
 
 
 def shown(name: str) -> str:
-    """Make a name fit for a sentence: quoted if it would be misread, shortened if long."""
+    """Make a name fit for a sentence: quoted if it would be misread, without its middle if long.
+
+    Names of columns often begin alike, or end alike.
+    """
     if len(name) > SHORT_NAME:
-        name = name[: SHORT_NAME - 1] + "…"
+        name = f"{name[: SHORT_NAME // 2]}…{name[1 - SHORT_NAME // 2 :]}"
     if name in ("missing", "rare") or name != name.strip() or not name.isprintable() or not name:
         return repr(name)
     return name

@@ -72,10 +72,27 @@ def conditions(
     leaves = diagnosis["leaf"].iloc[1:].tolist()
     before, after = (_pooled(cells, leaves) for cells in (comparison.before, comparison.after))
     return (
-        replace(_overconfident(diagnosis), after=_slope_words(after.slope).removeprefix("slope ")),
+        replace(_overconfident(diagnosis), after=_slope_words(after.slope)),
         replace(_ignores(before.spread), after=_spread_words(after.spread).removesuffix(" logit")),
         _enough(comparison.before, lift, leaves),
     )
+
+
+def first_conditions(diagnosis: pd.DataFrame, test: Cells, area: Lift) -> tuple[Condition, ...]:
+    """Judge the three conditions before anything is fitted to the scores.
+
+    Parameters
+    ----------
+    diagnosis : DataFrame
+        What `hetcal.results.overconfidence.diagnose` returns.
+    test : Cells
+        The test rows.
+    area : Lift
+        The AUC of the test rows against that of a score that ranks nothing.
+    """
+    leaves = diagnosis["leaf"].iloc[1:].tolist()
+    found = _pooled(test, leaves).spread
+    return _overconfident(diagnosis), _ignores(found), _enough_at_first(test, area, leaves)
 
 
 def _pooled(cells: Cells, leaves: Sequence[int]) -> _Pooled:
@@ -87,7 +104,7 @@ def _pooled(cells: Cells, leaves: Sequence[int]) -> _Pooled:
 
 
 def _slope_words(slope: float) -> str:
-    return f"slope {round(slope, 2) + 0.0:.2f}" if math.isfinite(slope) else "slope not known"
+    return f"{round(slope, 2) + 0.0:.2f}" if math.isfinite(slope) else "not known"
 
 
 def _spread_words(found: Spread | None) -> str:
@@ -108,7 +125,7 @@ def _overconfident(diagnosis: pd.DataFrame) -> Condition:
     gap = first["log_loss_gap"]
     more = f" Its log-loss is {gap:.3f} higher on test rows than on train rows." if gap > 0 else ""
     reason = whether_overconfident(diagnosis) + more
-    return Condition("Over-confident", level, _slope_words(slope), reason)
+    return Condition("Over-confident", level, f"slope needed {_slope_words(slope)}", reason)
 
 
 def _ignores(found: Spread | None) -> Condition:
@@ -162,7 +179,27 @@ def leaf_spread(cells: Cells, logit: Floats, leaves: Sequence[int]) -> Spread:
     return Spread(math.sqrt(variance), p, loss, visible, leaves_with_rows)
 
 
-def _enough(test: Cells, lift: Lift, leaves: Sequence[int]) -> Condition:
+def _enough_at_first(test: Cells, area: Lift, leaves: Sequence[int]) -> Condition:
+    """Judge the rows by the largest standard error that a lift may have.
+
+    That is the one between two AUCs which are known as well as that of the model and vary
+    independently of each other.
+    """
+    counts, most = _counts(test, leaves), math.sqrt(2) * area.detectable
+    if math.isnan(most):
+        reason = f"{counts}: too few for an interval of the AUC."
+        return Condition("Enough rows", "fails", "not known", reason)
+    reason = (
+        f"{counts}. The AUC {area.after:.3f} is known to ±{1.96 * area.se:.3f}. A lift from "
+        f"{most:.4f} would be told from zero whatever a scheme does; most change the order of few "
+        "rows, and then smaller lifts are told, too."
+    )
+    level: Level = "holds" if most <= LARGE_LIFT else "open"
+    return Condition("Enough rows", level, f"lifts from {most:.4f} in any case", reason)
+
+
+def _counts(test: Cells, leaves: Sequence[int]) -> str:
+    """Count the test rows, and name the leaf with the fewest of its rarer class."""
     rows, positives = int(test.rows.sum()), int(test.rows[test.y == 1].sum())
     counts = f"{counted(rows, 'test row')}, {positives:,} of them positive"
     if len(leaves) > 1:
@@ -174,6 +211,11 @@ def _enough(test: Cells, lift: Lift, leaves: Sequence[int]) -> Condition:
         rarer = np.minimum(*sides)
         fewest = int(rarer.argmin())
         counts += f" (leaf {leaves[fewest]} has only {int(rarer[fewest]):,} of its rarer class)"
+    return counts
+
+
+def _enough(test: Cells, lift: Lift, leaves: Sequence[int]) -> Condition:
+    counts = _counts(test, leaves)
     smallest = lift.detectable
     if math.isnan(smallest) and lift.auc == 0 and lift.se == 0:
         reason = f"{counts}. Their order is as before, so there is no lift to tell from zero."

@@ -95,18 +95,36 @@ DEFINITIONS = {
     "to the log-loss. Lower is better.",
     "Over-confident": "On rows that the model was not trained on, its logits have to be multiplied "
     "by less than 1, the slope of the Platt map of the test rows. Above 1 it is under-confident.",
-    "Confidence minus accuracy": "Mean predicted probability of the predicted class minus the "
-    "share of rows whose class is predicted rightly, on test rows. An over-confident model has a "
-    "value above zero; scores that are all too high or too low can have one, too.",
     "Log-loss gap": "Log-loss on test rows minus log-loss on train rows. The larger it is, the "
     "more the model over-fits.",
     "Slope and intercept": "The Platt map t(s) = σ(slope · s + intercept) that fits the labels "
     "best. Slope 1 and intercept 0 leave the score unchanged, slope 0.5 halves the logit, and "
     "slope 0 ignores the score: every row of the leaf gets the same probability.",
+    "Slope needed": "The factor by which the logits of test rows should be multiplied, that of the "
+    "Platt map that fits these rows best. Before calibration it says whether the model is "
+    "over-confident (below 1), after it what is still needed (about 1 where nothing is). It is "
+    "only a diagnosis: no map that is applied is fitted on test rows.",
+    "Fitted slope": "The slope of a map that was fitted on held-out rows, to be applied to others, "
+    "so it differs a little from the slope needed on test rows. The pooled map is the one map of "
+    "all calibration rows: leaves with too few rows take its slope, and otherwise it is only there "
+    "to compare with.",
+    "Applied slope": "What was done to the logits of test rows, as a straight line of least "
+    "squares through the logits after against before. In a leaf with one Platt map it is the slope "
+    "of that map. Of all rows together it also holds what maps of other leaves and columns do.",
     "Without the network": "The same scheme on the same rows, fitted with a constant score: the "
     "tree, the curves or the boosted trees alone.",
     "Network adds": "AUC of the scheme minus that of the same scheme without the network, with its "
     "paired 95 % interval. If the interval includes zero, the columns do the work.",
+    "Rung": "A scheme on the ladder, which goes from leaving the model as it is to a second model, "
+    "the fewest numbers first. The rung in use is what every page shows and what is exported; "
+    "another one can be taken without comparing them again.",
+    "Cross-fitted": "The held-out rows are divided into parts, and every part is scored by fits "
+    "that have seen only the other parts. So each row is judged by fits that do not know its "
+    "label, and test rows have no part in the comparison.",
+    "Numbers and time": "Numbers: how many were fitted and decide, such as slopes, intercepts and "
+    "the heights of curves, but not where leaves and steps begin. The fewer, the easier a scheme "
+    "is to read and to check. Time: what it took to fit and compare the scheme here, not to score "
+    "rows.",
     "Kinds of schemes": "Calibration: within a leaf, only an increasing map of the score decides. "
     "Correction: the score plus terms of the columns that one can read. Second model: the score "
     "beside boosted trees.",

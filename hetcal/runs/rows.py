@@ -16,6 +16,7 @@ from hetcal.runs.run import Run
 
 RowOrder = Literal["most over-confident", "most changed", "most wrong", "random", "as in the table"]
 ROW_ORDERS: tuple[RowOrder, ...] = get_args(RowOrder)
+OF_TABLE = "column "  # begins the name of a column of the table, among those of hetcal
 
 
 def listed_rows(run: Run, most: int = MOST_ROWS) -> pd.DataFrame:
@@ -65,6 +66,27 @@ def chosen_rows(
     elif order == "random":
         inside = inside.iloc[np.random.default_rng(seed).permutation(len(inside))]
     return inside.reset_index(drop=True)
+
+
+def sorted_rows(
+    run: Run, rows: pd.DataFrame, column: str, *, descending: bool = False
+) -> pd.DataFrame:
+    """Sort rows of `listed_rows` by one of their own columns, or by one of the table's.
+
+    The name of a column of the table begins with `OF_TABLE`; its categories are sorted as text.
+    Missing values come last, and rows with equal values stay in their order.
+    """
+    values = rows[column] if column in rows else _of_table(run, column, rows["row"].to_numpy())
+    if column_kind(values) in ("category", "other"):
+        values = values.astype("string")
+    values = values.reset_index(drop=True)
+    order = values.sort_values(ascending=not descending, kind="stable", na_position="last").index
+    return rows.iloc[order].reset_index(drop=True)
+
+
+def _of_table(run: Run, column: str, at: Ints) -> pd.Series:
+    name, table = column.removeprefix(OF_TABLE), run.table
+    return (table.frame if name == table.roles.label else table.X)[name].iloc[at]
 
 
 def with_columns(run: Run, rows: pd.DataFrame) -> pd.DataFrame:

@@ -49,6 +49,10 @@ STYLE = f"""<style>
     display: grid; grid-template-columns: repeat(auto-fit, minmax({CARD_WIDTH}px, 1fr));
 }}
 [data-testid="stHorizontalBlock"] > {CARD} {{width: auto; max-width: none}}
+[data-testid="stPlotlyChart"] [class$="tick"] text,
+:is([class*="_ladder_"], [class*="_leaves "]) .annotation text {{
+    fill: currentColor !important;
+}}
 .st-key-next a {{border: 1px solid rgba(128, 128, 128, 0.4); padding: 0.4rem 0.9rem}}
 @media (max-width: {NARROW}px) {{
     [data-testid="stColumn"]:has([data-testid="stPlotlyChart"]),

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -90,6 +92,16 @@ def test_numbers_stand_beside_each_rung():
     assert "<b>+0.0050<br>± 0.0030</b>" in written
     assert "<b>640<br>8.2 s</b>" in written
     assert "12,400<br>14 s" in written
+
+
+def test_no_type_is_smaller_than_twelve_pixels():
+    layout = ladder_figure(ladder()).layout
+    hollow = trace(ladder_figure(ladder()), "without the network")
+    fonts = [hollow.textfont.size, *(each.font.size for each in layout.annotations)]
+    texts = [*layout.yaxis.ticktext, *(each.text for each in layout.annotations)]
+    spans = [int(size) for text in texts for size in re.findall(r"font-size:(\d+)px", text)]
+    assert len(spans) > len(layout.yaxis.ticktext)
+    assert min(*fonts, *spans) >= 12
 
 
 def test_labels_have_the_kind_and_say_what_is_in_use_and_what_is_not_allowed():

@@ -6,6 +6,7 @@ from hetcal.figures.overconfidence import overconfidence_figure
 DIAGNOSIS = pd.DataFrame(
     {
         "leaf": [0, 1, 2],
+        "rule": ["all rows", "age ≤ 30", "age > 30 and job is <none>"],
         "rows_train": [3000, 1000, 2000],
         "rows_test": [300, 100, 200],
         "log_loss_train": [0.3, 0.35, 0.25],
@@ -40,6 +41,14 @@ def test_train_is_hollow_and_test_is_filled():
     _, train, test = overconfidence_figure(DIAGNOSIS).data
     assert (train.marker.symbol, test.marker.symbol) == ("circle-open", "circle")
     assert test.marker.color == PALETTE["test"]
+
+
+def test_a_long_name_takes_two_lines_and_hovering_tells_the_whole_rule():
+    name = "age > 30 · … · a_column_with_a_name ≤ 0.095 (2)"
+    figure = overconfidence_figure(DIAGNOSIS, names={2: name})
+    label = "age &gt; 30 · … ·<br>a_column_with_a_name ≤ 0.095 (2)"
+    assert figure.layout.yaxis.ticktext[1] == label
+    assert "age &gt; 30 and job is &lt;none&gt;<br>badly" in figure.data[1].hovertext[1]
 
 
 def test_hover_tells_the_verdict_and_n():

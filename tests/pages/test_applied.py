@@ -1,6 +1,7 @@
 """What is applied, on Calibration, Over-confidence and Results, for every kind of scheme."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
@@ -165,6 +166,21 @@ def test_the_rows_of_a_leaf_are_turned_page_by_page(segments, runs):
     assert button(app, "Previous rows").disabled  # another leaf begins with its first rows
 
 
+def test_all_rows_of_a_leaf_are_sorted_by_a_column_not_only_those_in_sight(segments, runs):
+    app = calm(choose_leaf(go(with_segment_leaves(segments), "pages/calibration.py"), 2))
+    app = calm(app.segmented_control(key="row_order").set_value("by a column").run())
+    run = runs[-1]
+    rows = run.split.test[run.leaf[run.split.test] == 2]
+    before = expit(run.scores.logit[rows])
+    assert listed(app)["before"].tolist() == pytest.approx(np.sort(before)[::-1][:50].tolist())
+    app = calm(app.selectbox(key="row_column").select("column size").run())
+    app = calm(app.toggle(key="row_descending").set_value(False).run())
+    size = np.sort(run.table.X["size"].to_numpy()[rows])
+    assert listed(app)["column size"].tolist() == pytest.approx(size[:50].tolist())
+    app = calm(press(app, "Next rows"))
+    assert listed(app)["column size"].tolist() == pytest.approx(size[50:100].tolist())
+
+
 def test_the_most_wrong_rows_are_those_of_the_chosen_leaf(segments, runs):
     app = calm(choose_leaf(go(with_segment_leaves(segments), "pages/calibration.py"), 1))
     app = calm(app.segmented_control(key="row_order").set_value("most wrong").run())
@@ -293,3 +309,21 @@ def test_a_saved_correction_has_its_curves_and_bands_but_no_rows(calibration, ru
     shown = table_with(app, "explained").set_index("leaf")
     rows = runs[-1].split.test
     assert shown.at[0, "mean_after"] == pytest.approx(expit(runs[-1].after[rows]).mean(), abs=0.002)
+
+
+def test_where_a_name_leaves_conditions_out_the_title_has_the_whole_rule(runs):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 4, (4_000, 6)), columns=[*"abcdef"])
+    odds = frame.to_numpy() @ np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.4]) - 5.5
+    label = (rng.random(4_000) < expit(odds)).astype(int)
+    split = rng.choice(["train", "calibration", "test"], 4_000)
+    app = go(with_scores(frame.assign(score=odds, label=label, split=split)), "pages/partition.py")
+    app = calm(app.slider(key="setting_max_depth").set_value(6).run())
+    app = calm(go(app, "pages/calibration.py"))
+    partition = runs[-1].partition
+    long = next(each for each in partition.leaves if "…" in partition.names[each.id])
+    short = next(each for each in partition.leaves if "…" not in partition.names[each.id])
+    for leaf, help_text in ((long, long.rule), (short, "")):
+        app = calm(choose_leaf(app, leaf.id))
+        title = next(each for each in app.subheader if each.value.startswith("What is applied"))
+        assert title.proto.help.replace("\\", "") == help_text

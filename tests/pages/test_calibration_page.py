@@ -91,6 +91,9 @@ def test_separated_calibration_rows_are_explained(segments):
 def test_its_terms_are_explained_one_click_away(segments):
     assert defined(calibration_page(segments)) == [
         "Slope and intercept",
+        "Fitted slope",
+        "Applied slope",
+        "Slope needed",
         "Standard error",
         "Is it calibrated? (p)",
         "Cumulative difference",

@@ -1,5 +1,7 @@
 """Tables that cut no text, and progress bars that do not stay."""
 
+import json
+
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -67,6 +69,17 @@ def test_tables_of_high_rows_show_ten_of_them():
     height = row["row_height"]
     assert 3 * height + 35 < all_three["height"] < 3 * height + 45
     assert 10 * height + 35 < ten["height"] < 11 * height
+
+
+def rule_width(rule):
+    """The width of the column of rules where this one is the longest."""
+    config = proto_of(pd.DataFrame({"leaf": [1], "rule": [rule]}), "DIAGNOSIS").columns
+    return json.loads(config)["rule"]["width"]
+
+
+def test_a_column_of_rules_is_as_wide_as_they_need_up_to_three_lines():
+    assert rule_width("age ≤ 30") < rule_width(THREE) == rule_width(FOUR) == 240
+    assert rule_width(" and ".join([FOUR] * 2)) == 490
 
 
 def test_advice_on_a_slope_stands_on_one_line():

@@ -37,7 +37,7 @@ def expected(rows):
     return {
         "AUC, train → test": f"{areas[0]:.3f} → {areas[1]:.3f}",
         "Log-loss gap": f"{losses[1] - losses[0]:+.3f}",
-        "Slope on test rows": f"{platt.coef_[0, 0]:.2f}",
+        "Slope needed on test rows": f"{platt.coef_[0, 0]:.2f}",
     }
 
 
@@ -51,7 +51,7 @@ def test_all_rows_and_each_leaf_have_the_numbers_of_scikit_learn(app, segments):
 
 
 def test_its_first_line_answers_whether_the_model_is_overconfident(app, segments):
-    slope = expected(segments)["Slope on test rows"]
+    slope = expected(segments)["Slope needed on test rows"]
     (said,) = (each.value for each in app.markdown if "over-confident?" in each.value)
     assert f" {slope} (" in said
 
@@ -110,17 +110,15 @@ def test_a_leaf_without_test_rows_has_dashes_and_says_why(segments):
 def test_its_terms_are_explained_one_click_away(app):
     assert defined(app) == [
         "Over-confident",
-        "Slope and intercept",
+        "Slope needed",
         "AUC",
         "Log-loss",
         "Log-loss gap",
         "Is the gap real? (p)",
         "Is it calibrated? (p)",
-        "Confidence minus accuracy",
     ]
-    slope = next(each for each in app.metric if each.label == "Slope on test rows")
-    assert slope.proto.help.startswith("Of a Platt map fitted on the test rows")
-    assert slope.proto.help.endswith(DEFINITIONS["Slope and intercept"])
+    slope = next(each for each in app.metric if each.label == "Slope needed on test rows")
+    assert slope.proto.help == DEFINITIONS["Slope needed"]
 
 
 def test_the_gap_of_every_leaf_is_tested_as_scipy_does(app, segments):

@@ -101,6 +101,7 @@ def test_from_one_tree_a_click_compares_all_schemes(segments, monkeypatch):
     assert app.session_state["workspace"].settings.partition == "auto"
     (rungs,) = app.button_group
     assert rungs.value == "forest"
+    assert {"Rung", "Numbers and time", "Cross-fitted"} <= {*defined(app, "What the ladder shows")}
 
 
 def test_a_tree_that_knows_nothing_is_not_called_a_gain(segments):
@@ -238,6 +239,8 @@ def test_the_menu_marks_what_is_done_what_is_needed_and_what_is_wrong(segments):
     assert "Score new rows with what was found here" in " ".join(said(app.markdown))
     assert {"To every leaf", "To the download"} <= set(links(app))
     (where,) = (each for each in said(app.markdown) if each.startswith("Where: "))
+    assert where.startswith("Where: most is lost from train to test rows in ")
+    assert where.endswith("the lift may come from other leaves, see Results.")
     assert "(1)" in where
     assert "(2)" in where
 

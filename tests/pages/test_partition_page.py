@@ -29,6 +29,7 @@ from tests.pages.visit import (
     links,
     metrics,
     press,
+    said,
     table_with,
     the_error,
     the_run,
@@ -237,6 +238,7 @@ def test_leaves_are_merged_and_branches_pruned(customers):
     app = calm(app.slider(key="setting_max_depth").set_value(2).run())
     count = len(table_with(app, "rule"))
     app = calm(choose_leaf(app, 1))
+    assert any(each.startswith("Only the two leaves of one split") for each in said(app.caption))
     app = calm(press(app, "Merge with leaf 2"))
     assert len(table_with(app, "rule")) == count - 1
     branch = app.session_state["workspace"].partition.branches[0]

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import streamlit as st
 from scipy.special import expit, logit
+from sklearn.linear_model import LogisticRegression
 
 from hetcal.artifacts.archive import zipped
 from hetcal.data.demo import DEMO_NETWORKS
@@ -21,6 +22,7 @@ from hetcal.progress import silent
 from hetcal.store.work import keep_found
 from hetcal.store.workspace import workspace_of
 from pages.shared import jobs
+from pages.shared.flow import compute
 from tests.pages.visit import (
     button,
     calm,
@@ -131,6 +133,36 @@ def test_a_column_of_logits_is_taken_as_it_stands(segments):
     }
     assert links(app) == ["Next: Partition"]
     assert scored_head(app)["score"].tolist() == pytest.approx(segments["score"].head(8).tolist())
+
+
+def slope_needed(segments):
+    """What the page says of the slope on test rows, by scikit-learn."""
+    test = segments[segments["split"] == "test"]
+    platt = LogisticRegression(C=np.inf, tol=1e-10).fit(test[["score"]], test["label"])
+    return f"slope needed {platt.coef_[0, 0]:.2f}"
+
+
+def test_three_conditions_are_judged_before_anything_is_fitted_to_the_scores(segments, monkeypatch):
+    for fitting in ("find_scheme", "fit_maps", "finish_run"):
+        monkeypatch.delattr(compute, fitting)
+    app = calm(with_scores(segments))
+    assert "Before anything is fitted: what a lift needs" in [each.value for each in app.subheader]
+    assert slope_needed(segments) in said(app.markdown)
+    badges = [each for each in said(app.markdown) if "-badge[" in each]
+    assert [each.split(" :")[0] for each in badges] == [
+        "Over-confident",
+        "Misses structure",
+        "Enough rows",
+    ]
+    assert badges[0].endswith(" yes]")
+
+
+def test_of_many_rows_the_conditions_are_found_beside_the_page(segments, monkeypatch):
+    monkeypatch.setattr(compute, "LOOKED_AT_IN_PLACE", 0)
+    monkeypatch.setattr(jobs, "SOON", 0)
+    app = with_scores(segments)
+    assert "Next: Partition" in links(app)
+    assert slope_needed(segments) in said(calm(wait_for_jobs(app)).markdown)
 
 
 def test_a_model_from_elsewhere_needs_a_split_that_says_what_it_was_trained_on(segments):

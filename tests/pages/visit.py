@@ -114,11 +114,9 @@ def metrics(app):
     return {each.label: each.value for each in app.metric}
 
 
-def defined(app):
+def defined(app, label="What the numbers mean"):
     """The terms that the page explains one click away."""
-    (popover,) = (
-        each for each in app.get("popover") if each.proto.popover.label == "What the numbers mean"
-    )
+    (popover,) = (each for each in app.get("popover") if each.proto.popover.label == label)
     return [each.value.split("**")[1].rstrip(".") for each in popover.markdown]
 
 

@@ -109,7 +109,9 @@ def test_names_that_would_be_misread_are_quoted(name, words):
 
 
 def test_long_names_are_shortened():
-    assert shown("x" * 100) == "x" * 39 + "…"
+    long = [f"{'calls_' * 10}in_month_{month:02d}_of_the_year" for month in (3, 4)]
+    assert [len(shown(each)) for each in long] == [40, 40]
+    assert shown(long[0]) != shown(long[1])
 
 
 @pytest.mark.parametrize(
@@ -191,8 +193,22 @@ def test_no_two_leaves_of_a_large_tree_have_the_same_short_name():
     partition = TreePartition(6, min_samples_leaf=30).fit(frame, y).partition_
     names = [partition.names[each.id].rpartition(" (")[0] for each in partition.leaves]
     assert len(set(names)) == len(partition.leaves) > 20
-    for leaf, name in zip(partition.leaves, names, strict=True):
-        assert set(name.split(" · ")) <= set(leaf.rule.split(" and "))
+
+
+def test_the_name_of_a_leaf_is_its_rule_or_says_that_conditions_are_left_out():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(rng.normal(size=(6_000, 4)).round(1), columns=list("abcd"))
+    y = (rng.random(6_000) < 0.5).astype(int)
+    fitted = TreePartition(6, min_samples_leaf=30).fit(frame, y)
+    leaf, whole, parts = fitted.apply(frame), 0, 0
+    for each in fitted.leaves_:
+        name = fitted.partition_.names[each.id].rpartition(" (")[0]
+        said = [part for part in name.split(" · ") if part != "…"]
+        held = frame.eval(" and ".join(said).replace("≤", "<=")).to_numpy()
+        assert held[leaf == each.id].all()
+        assert (held.sum() == (leaf == each.id).sum()) == ("…" not in name)
+        parts, whole = parts + ("…" in name), whole + ("…" not in name)
+    assert min(parts, whole) >= 5
 
 
 def test_a_category_of_two_columns_is_named_with_its_column():

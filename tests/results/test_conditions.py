@@ -73,7 +73,7 @@ def test_an_overconfident_model_that_ignores_leaves_meets_all_conditions():
     over, structure, rows = judged(0.5, [-0.5, 0.5])
     assert [each.level for each in (over, structure, rows)] == ["holds", "holds", "holds"]
     # One slope for leaves that differ is smaller than theirs, as the score says less of all rows.
-    assert float(over.number.removeprefix("slope ")) == pytest.approx(0.48, abs=0.03)
+    assert float(over.number.removeprefix("slope needed ")) == pytest.approx(0.48, abs=0.03)
     assert float(over.after) == pytest.approx(1, abs=0.04)
     assert structure.after == "none seen"
     assert "log-loss is" in over.reason

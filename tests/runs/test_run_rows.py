@@ -13,6 +13,7 @@ from hetcal.runs.rows import (
     explain_row,
     listed_rows,
     rows_with,
+    sorted_rows,
     typical_of,
     with_columns,
 )
@@ -72,6 +73,32 @@ def test_the_most_over_confident_row_was_surest_of_the_wrong_label(one_tree):
     first = chosen_rows(rows, "most over-confident").iloc[0]
     given = np.where(rows["y"] == 1, rows["before"], 1 - rows["before"])  # to its own label
     assert first["row"] == rows["row"].iloc[given.argmin()]
+
+
+def test_rows_are_sorted_by_any_column_with_missing_values_last(one_tree):
+    rows = chosen_rows(listed_rows(one_tree), "as in the table", [2])
+    at = rows["row"].to_numpy()
+    losses = sorted_rows(one_tree, rows, "loss", descending=True)["loss"].tolist()
+    assert losses == sorted(rows["loss"], reverse=True)
+    x = one_tree.table.X["x"].to_numpy()[at]
+    assert sorted_rows(one_tree, rows, "column x")["row"].tolist() == at[np.argsort(x)].tolist()
+
+    gaps = one_tree.table.frame.copy()
+    gaps.loc[at[::7], ["x", "plan"]] = None
+    holed = replace(one_tree, table=replace(one_tree.table, frame=gaps))
+    plans = gaps["plan"].iloc[at]
+    by_plan = [at[(plans == each).to_numpy()] for each in "ab"]
+    for column, descending, expected in (
+        ("column plan", False, [*by_plan, at[::7]]),
+        ("column plan", True, [*by_plan[::-1], at[::7]]),
+    ):
+        found = sorted_rows(holed, rows, column, descending=descending)
+        assert found["row"].tolist() == np.concatenate(expected).tolist()
+    last = sorted_rows(holed, rows, "column x", descending=True)["row"].tail(len(at[::7]))
+    assert last.tolist() == at[::7].tolist()
+    label = one_tree.table.frame["y"].to_numpy()
+    by_label = sorted_rows(one_tree, rows, "column y")["row"].to_numpy()
+    assert np.all(np.diff(label[by_label]) >= 0)
 
 
 def test_rows_are_written_with_their_label_and_features(one_tree):

@@ -24,6 +24,12 @@ LOOKED = (
     "that of test rows. Whoever edits until it is large has fitted the test rows, too: "
     "expect less on new rows."
 )
+NO_NEIGHBOUR = "The other side of the split above this leaf is a branch, not a leaf."
+ONLY_NEIGHBOURS = (
+    "Only the two leaves of one split can be merged, as every leaf has one way down the tree and "
+    "one rule. To merge leaves farther apart, choose the split above them: all its leaves become "
+    "one."
+)
 
 
 def edit_tree(flow: Flow, leaf: int) -> None:
@@ -94,16 +100,15 @@ def _offer_pruning(flow: Flow, branch: int) -> None:
 
 def _offer_merging(flow: Flow, leaf: int) -> None:
     other = sibling(flow.partition, leaf)
-    if other is None:
-        st.caption("The other side of the split above is a branch: choose a split to prune it.")
-        return
-    st.button(
-        f"Merge with leaf {other}",
-        icon=":material/merge:",
-        help=plain(flow.partition.names[other]),
-        on_click=_edit,
-        args=(lambda tree: merged(tree, leaf, other),),
-    )
+    if other is not None:
+        st.button(
+            f"Merge with leaf {other}",
+            icon=":material/merge:",
+            help=plain(flow.partition.names[other]),
+            on_click=_edit,
+            args=(lambda tree: merged(tree, leaf, other),),
+        )
+    st.caption(ONLY_NEIGHBOURS if other is not None else f"{NO_NEIGHBOUR} {ONLY_NEIGHBOURS}")
 
 
 def _offer_splitting(flow: Flow, leaf: int) -> None:

@@ -154,7 +154,7 @@ def _applied_words(flow: Flow) -> str:
             "calibration rows is shown for comparison."
         )
     else:
-        used = f"It has slope {maps[0].slope:.3f} and intercept {maps[0].intercept:+.3f}"
+        used = f"It has the fitted slope {maps[0].slope:.3f} and intercept {maps[0].intercept:+.3f}"
         used = f"{used}, fitted on {_fitted_on(flow)}."
     shape = maps[0].shape
     if not isinstance(shape, Tamed):

@@ -11,6 +11,7 @@ from hetcal.figures.rows import (
     applied_map_figure,
     applied_multiples_figure,
 )
+from hetcal.partitions.nodes import LEFT_OUT
 from pages.shared.display.columns import APPLIED, NO_TEST_ROWS
 from pages.shared.display.messages import plain
 from pages.shared.display.tables import leaf_rows
@@ -31,6 +32,13 @@ def named_leaf(flow: Flow, leaf: int) -> str:
     return plain(flow.partition.names[leaf])
 
 
+def whole_rule(flow: Flow, leaf: int) -> str | None:
+    """Return the rule of a leaf whose name leaves conditions out; a title has it as its help."""
+    if leaf <= ALL_ROWS or LEFT_OUT not in flow.partition.names[leaf]:
+        return None
+    return plain(flow.partition.leaves[leaf - 1].rule)
+
+
 def group_note(flow: Flow) -> str:
     """Say that p-values of leaves count rows where these belong to groups."""
     named = flow.saved is None and flow.table.roles.group is not None
@@ -42,7 +50,8 @@ def show_applied(flow: Flow, leaf: int) -> None:
     with st.spinner("Comparing the test rows before and after"):
         applied = applied_of(flow)
     members = flow.partition.members(leaf)
-    st.subheader(f"What is applied · {named_leaf(flow, leaf)}", anchor=False)
+    title = f"What is applied · {named_leaf(flow, leaf)}"
+    st.subheader(title, anchor=False, help=whole_rule(flow, leaf))
     found, own_map = applied_inside(flow, leaf)
     st.markdown(_applied_words(flow, found, leaf))
     left, right = st.columns(2, gap="medium")
@@ -79,7 +88,13 @@ def show_applied(flow: Flow, leaf: int) -> None:
     leaf_rows(table, "calibration_applied_table", APPLIED, members, NO_TEST_ROWS)
     how_to_read(f"p below 0.05: the probabilities of the leaf are off. {HOLM}{group_note(flow)}")
     definitions(
-        "Slope and intercept", "Standard error", "Is it calibrated? (p)", "Cumulative difference"
+        "Slope and intercept",
+        "Fitted slope",
+        "Applied slope",
+        "Slope needed",
+        "Standard error",
+        "Is it calibrated? (p)",
+        "Cumulative difference",
     )
 
 

@@ -9,6 +9,7 @@ import streamlit as st
 from hetcal.calibrators.leaf_calibrator import LeafCalibrator
 from hetcal.calibrators.shapes import Line
 from hetcal.results.words import DEFINITIONS
+from hetcal.runs.rows import OF_TABLE
 
 Columns = dict[str, Any]
 
@@ -88,25 +89,15 @@ def _digits(counts: pd.Series) -> int:
     return max(62, 18 + 7 * len(f"{counts.max():,}"))
 
 
-ON_TEST_ROWS = (
-    "Of a Platt map fitted on the test rows, only for diagnosis; the maps that calibrate are "
-    f"fitted on held-out rows. {DEFINITIONS['Slope and intercept']}"
-)
 DIAGNOSIS: Columns = {
     "leaf": _number("leaf", width=40, help="0: all rows"),
-    "rule": _text("rule", width=RULE_WIDTH),
+    "rule": _text("rule", width=240),
     "brief": _text("test scores …", width=330),
-    "rows_test": _number("test n", format="localized"),
-    "auc_train": _measure("train AUC", "AUC", "%.3f"),
-    "auc_test": _measure("test AUC", "AUC", "%.3f"),
-    "log_loss_train": _measure("train loss", "Log-loss", "%.3f"),
-    "log_loss_test": _measure("test loss", "Log-loss", "%.3f"),
-    "log_loss_gap": _measure("gap", "Log-loss gap", "%+.3f"),
-    "p_gap": _any("gap real? p", help=DEFINITIONS["Is the gap real? (p)"]),
-    "slope": _number("slope", width=48, format="%.2f", help=ON_TEST_ROWS),
-    "p_before": _any("calibrated? p", help=DEFINITIONS["Is it calibrated? (p)"]),
-    "intercept": _number("intercept", width=70, format="%+.2f", help=ON_TEST_ROWS),
-    "confidence_gap": _measure("confidence − accuracy", "Confidence minus accuracy", "%+.3f"),
+    "rows_test": _number("test n", width=62, format="localized"),
+    "log_loss_gap": _number("gap", width=60, format="%+.3f", help=DEFINITIONS["Log-loss gap"]),
+    "p_gap": _any("gap real? p", width=84, help=DEFINITIONS["Is the gap real? (p)"]),
+    "slope": _number("slope needed", width=94, format="%.2f", help=DEFINITIONS["Slope needed"]),
+    "p_before": _any("calibrated? p", width=94, help=DEFINITIONS["Is it calibrated? (p)"]),
 }
 
 MAPS: Columns = {
@@ -115,7 +106,7 @@ MAPS: Columns = {
     "rows": _number("calib. n", format="localized"),
     "positives": _number("positive n", format="localized"),
     "map": _text("map", help="s: the logit of the model; p: its probability"),
-    "slope": _measure("slope", "Slope and intercept", "%.3f"),
+    "slope": _measure("fitted slope", "Fitted slope", "%.3f"),
     "slope_se": _measure("± s.e.", "Standard error", "%.3f"),
     "intercept": _measure("intercept", "Slope and intercept", "%+.3f"),
     "intercept_se": _measure("± s.e. ", "Standard error", "%.3f"),
@@ -149,21 +140,18 @@ def map_columns(calibrator: LeafCalibrator, *, of_scheme: bool = False) -> Colum
 NO_TEST_ROWS = "no test rows"
 APPLIED: Columns = {
     "leaf": _number("leaf", width=50, help="0: all rows"),
-    "rule": _text("rule", width=RULE_WIDTH),
+    "rule": _text("rule", width=300),
     "rows": _number("test n", format="localized"),
     "positive_rate": _number("positive", format="percent", help="Share of positive test rows"),
     "mean_before": _number("mean before", format="percent", help="Mean probability before"),
     "mean_after": _number("mean after", format="percent", help="Mean probability after"),
-    "slope": _number(
-        "slope",
-        format="%.2f",
-        help="Of the straight line of least squares through the logits after against before",
-    ),
+    "slope": _measure("applied slope", "Applied slope", "%.2f"),
     "explained": _number(
         "by the score",
         format="percent",
-        help="Share of the variance of the logit after that this line explains; 100 % where one "
-        "straight map of the score decides, less where columns decide, too",
+        help="Share of the variance of the logit after that the line of the applied slope "
+        "explains; 100 % where one straight map of the score decides, less where columns decide, "
+        "too",
     ),
     "p_before": _any("p before", help=DEFINITIONS["Is it calibrated? (p)"]),
     "p_after": _any("p after", help=DEFINITIONS["Is it calibrated? (p)"]),
@@ -188,8 +176,8 @@ STEPS: Columns = {
 
 
 def listed_columns(rows: pd.DataFrame) -> Columns:
-    """Name the columns of rows to look at; those of the table begin with `column`."""
-    own = [name for name in rows if name.startswith("column ")]
+    """Name the columns of rows to look at; those of the table begin with `OF_TABLE`."""
+    own = [name for name in rows if name.startswith(OF_TABLE)]
     return {
         "row": _number("row", format="localized", help="Counted from 1"),
         "label": _text("label"),
@@ -198,7 +186,7 @@ def listed_columns(rows: pd.DataFrame) -> Columns:
         "change": _number("logit change", format="%+.2f"),
         "loss_before": _number("loss before", format="%.2f", help=DEFINITIONS["Log-loss"]),
         "loss": _number("loss after", format="%.2f", help=DEFINITIONS["Log-loss"]),
-        **{name: _any(name.removeprefix("column ")) for name in own},
+        **{name: _any(name.removeprefix(OF_TABLE)) for name in own},
     }
 
 
@@ -223,11 +211,11 @@ PROBABILITY_METRICS: Columns = _SCHEME | {
 }
 
 LEAF_RESULTS: Columns = {
-    "leaf": _number("leaf", width=50),
+    "leaf": _number("leaf", width=44),
+    "rule": _text("rule", width=240),
     "rows": _number("test n", format="localized"),
     "positives": _number("positive n", format="localized"),
     "auc_before": _measure("AUC before", "AUC"),
-    "auc_after": _measure("AUC after", "AUC"),
     "lift": _measure("lift inside", "Lift", "%+.4f"),
     "log_loss_before": _measure("log-loss before", "Log-loss"),
     "log_loss_after": _measure("log-loss after", "Log-loss"),
@@ -280,13 +268,13 @@ _INTERVAL: Columns = {
 def ladder_columns(measure: str) -> Columns:
     """Name the columns of the rungs of the ladder, whose lifts are in this measure."""
     return {
-        "rung": _text("rung", width=190),
+        "rung": _text("rung", width=190, help=DEFINITIONS["Rung"]),
         "in use": st.column_config.CheckboxColumn("in use", width=52),
         "lift": _number(
             "lift",
             width=64,
             format="%+.4f",
-            help=f"{measure} minus that of your model, cross-fitted",
+            help=f"{measure} minus that of your model. {DEFINITIONS['Cross-fitted']}",
         ),
         "interval": _text("95 % interval", width=132),
         f"{measure} without the network": _number(
@@ -297,8 +285,10 @@ def ladder_columns(measure: str) -> Columns:
         ),
         "interval of that": _text("95 % interval ", width=132),
         "log-loss": _number("log-loss", width=66, format="%.4f", help=DEFINITIONS["Log-loss"]),
-        "numbers": _number("numbers", width=68, format="localized", help="How many numbers decide"),
-        "seconds": _number("seconds", width=64, format="%.1f", help="To grow and to cross-fit it"),
+        "numbers": _number(
+            "numbers", width=68, format="localized", help=DEFINITIONS["Numbers and time"]
+        ),
+        "seconds": _number("seconds", width=64, format="%.1f", help="To fit and compare it here"),
         "exports": _text(
             "exports",
             width=190,

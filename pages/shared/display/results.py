@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
@@ -16,6 +17,7 @@ from hetcal.figures.results import (
     top_label_figure,
 )
 from hetcal.metrics.metrics import LossChange
+from hetcal.results.conditions import Condition
 from hetcal.results.contributions import gains_in_words
 from hetcal.results.evaluation import Evaluation, metrics_table
 from hetcal.results.ladder import ladder_table, price_in_words
@@ -34,7 +36,14 @@ from pages.shared.display.columns import (
 )
 from pages.shared.display.messages import plain, unbroken, without_options
 from pages.shared.display.tables import draw_table
-from pages.shared.display.widgets import cards, chart, how_to_read, rung_chart, shown
+from pages.shared.display.widgets import (
+    cards,
+    chart,
+    definitions,
+    how_to_read,
+    rung_chart,
+    shown,
+)
 from pages.shared.flow.applied import changes_inside, measures_inside, pairs_of
 from pages.shared.flow.flow import Flow
 from pages.shared.links import page_link
@@ -55,6 +64,15 @@ NOT_ALGORITHM_1 = (
     "Partition page, fits the maps of the same tree on calibration rows only."
 )
 
+OF_THE_LADDER = (
+    "Rung",
+    "Cross-fitted",
+    "Lift",
+    "Without the network",
+    "Network adds",
+    "Numbers and time",
+    "Kinds of schemes",
+)
 LEVELS = {
     "holds": ("green", "check", "yes"),
     "open": ("orange", "question_mark", "not known"),
@@ -99,6 +117,7 @@ NEXT_STEPS: dict[Outcome, tuple[str, str, str]] = {
     ),
 }
 """What to do after each outcome, and the page where that is done."""
+ANOTHER_ORDER = "the lift may come from other leaves, see Results."
 WORST = 2  # leaves that are named beside the verdict
 MEASURED = re.compile(r"(?:Macro )?AUC \d")
 
@@ -206,9 +225,23 @@ def show_change(flow: Flow, key: str) -> None:
 def show_conditions(flow: Flow) -> None:
     """Show the three conditions under which calibrating leaf by leaf helps."""
     st.subheader("Why: what a lift needs", anchor=False)
+    _draw_conditions(flow.conditions)
+
+
+def show_first_conditions(flow: Flow) -> None:
+    """Show the three conditions before anything is fitted to the scores."""
+    st.subheader("Before anything is fitted: what a lift needs", anchor=False)
+    _draw_conditions(flow.first_conditions)
+    how_to_read(
+        "Measured on test rows, with the leaves of a tree of the labels of train rows. The "
+        "Overview has the same numbers after calibration."
+    )
+
+
+def _draw_conditions(conditions: Sequence[Condition]) -> None:
     with st.container(key="conditions"):
         places = st.columns(3)
-    for place, each in zip(places, flow.conditions, strict=True):
+    for place, each in zip(places, conditions, strict=True):
         colour, icon, word = LEVELS[each.level]
         with place.container(border=True, height="stretch"):
             st.markdown(f"**{each.name}** :{colour}-badge[:material/{icon}: {word}]")
@@ -293,6 +326,7 @@ def draw_ladder(flow: Flow, key: str) -> None:
         draw_table(ladder_table(rungs, measure), ladder_columns(measure), NO_CONTROL)
         one_tree = "tree" in rungs["name"].tolist()
         st.caption(f"{RECOMMENDED} {NOT_ALGORITHM_1}" if one_tree else RECOMMENDED)
+    definitions(*OF_THE_LADDER, label="What the ladder shows")
 
 
 def _compare() -> None:
@@ -460,7 +494,8 @@ def _say_where(flow: Flow) -> None:
         return
     named = " and ".join(f"*{plain(flow.partition.names[leaf])}*" for leaf in worst)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**Where:** most of all in {named}.", width="content")
+        where = f"most is lost from train to test rows in {named}; {ANOTHER_ORDER}"
+        st.markdown(f"**Where:** {where}", width="content")
         page_link("pages/overconfidence.py", "To every leaf")
 
 

@@ -9,9 +9,9 @@ from hetcal.data.columns import counted
 from hetcal.errors import HetcalError
 from hetcal.figures.rows import WATERFALL_HOW, waterfall_figure
 from hetcal.results.applied import MOST_ROWS
-from hetcal.runs.rows import ROW_ORDERS, chosen_rows, with_columns
+from hetcal.runs.rows import OF_TABLE, ROW_ORDERS, chosen_rows, sorted_rows, with_columns
 from hetcal.runs.run import Run
-from pages.shared.display.applied import named_leaf
+from pages.shared.display.applied import named_leaf, whole_rule
 from pages.shared.display.columns import STEPS, listed_columns
 from pages.shared.display.messages import plain, show_error
 from pages.shared.display.tables import draw_table
@@ -24,19 +24,29 @@ from pages.shared.state import bound, kept
 SHOWN, PAGE, SEED = "row_shown", "row_page", "row_seed"
 PAGE_ROWS = 50
 MOST_COLUMNS = 8  # of the table's own
+BY_COLUMN = "by a column"
+OWN_COLUMNS = {
+    "before": "probability before",
+    "after": "probability after",
+    "change": "logit change",
+    "loss_before": "loss before",
+    "loss": "loss after",
+    "row": "row",
+}
 LIST_HEIGHT = 250  # pixels
 
 
 def show_why(flow: Flow, leaf: int) -> None:
     """Let the user find a row, and show what led to its probability."""
-    st.subheader(f"Why this row · {named_leaf(flow, leaf)}", anchor=False)
+    title = f"Why this row · {named_leaf(flow, leaf)}"
+    st.subheader(title, anchor=False, help=whole_rule(flow, leaf))
     if flow.saved is not None:
         st.caption("A saved run has no rows. Open its table to look at single rows.")
         return
     run = flow.run
     controls = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     with controls:
-        found = _found(flow, leaf)
+        found, by = _found(flow, leaf)
     page = _page(leaf, len(found))
     listed = found.iloc[PAGE_ROWS * page :].head(PAGE_ROWS).reset_index(drop=True)
     row = _shown_row(run, leaf, listed)
@@ -56,18 +66,18 @@ def show_why(flow: Flow, leaf: int) -> None:
     if run.split.test.size > MOST_ROWS:
         tests = counted(run.split.test.size, "test row")
         st.caption(f"The list looks at {MOST_ROWS:,} of {tests}, spread evenly.")
-    _draw_list(run, listed, leaf)
+    _draw_list(run, listed, leaf, by)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         _draw_pager(leaf, page, len(found))
         downloads({"rows.csv": lambda: with_columns(run, found).to_csv(index=False)}, key="rows")
     _explain(flow, row)
 
 
-def _found(flow: Flow, leaf: int) -> pd.DataFrame:
-    """Offer ways to find rows, and return the rows found."""
+def _found(flow: Flow, leaf: int) -> tuple[pd.DataFrame, str]:
+    """Offer ways to find rows; return the rows found, and the column by which they are sorted."""
     order = st.segmented_control(
         "Test rows",
-        ROW_ORDERS,
+        (*ROW_ORDERS, BY_COLUMN),
         default=ROW_ORDERS[0],
         format_func=str.capitalize,
         required=True,
@@ -75,6 +85,7 @@ def _found(flow: Flow, leaf: int) -> pd.DataFrame:
         on_change=_forget,
         **kept("row_order"),
     )
+    by, descending = _sorting(flow.run) if order == BY_COLUMN else ("", False)
     if order == "random":
         st.button("Draw others", icon=":material/casino:", on_click=_draw_others)
     text = st.text_input(
@@ -86,7 +97,26 @@ def _found(flow: Flow, leaf: int) -> pd.DataFrame:
         **kept("row_search"),
     )
     seed = st.session_state.get(SEED, 0)
-    return chosen_rows(rows_of(flow, text.strip()), order, flow.partition.members(leaf), seed)
+    rows, members = rows_of(flow, text.strip()), flow.partition.members(leaf)
+    if not by:
+        return chosen_rows(rows, order, members, seed), by
+    inside = chosen_rows(rows, "as in the table", members)
+    return sorted_rows(flow.run, inside, by, descending=descending), by
+
+
+def _sorting(run: Run) -> tuple[str, bool]:
+    """Offer the columns to sort by; return the chosen one, and whether the largest come first."""
+    own = [f"{OF_TABLE}{name}" for name in (run.table.roles.label, *_read_first(run))]
+    by = st.selectbox(
+        "Column",
+        [*OWN_COLUMNS, *own],
+        format_func=lambda name: OWN_COLUMNS.get(name, name.removeprefix(OF_TABLE)),
+        width=220,
+        on_change=_forget,
+        **kept("row_column"),
+    )
+    downwards = st.toggle("Largest first", True, on_change=_forget, **kept("row_descending"))
+    return by, downwards
 
 
 def _page(leaf: int, rows: int) -> int:
@@ -120,13 +150,13 @@ def _shown_row(run: Run, leaf: int, listed: pd.DataFrame) -> int | None:
     return None if listed.empty else int(listed["row"].iloc[0])
 
 
-def _draw_list(run: Run, listed: pd.DataFrame, leaf: int) -> None:
+def _draw_list(run: Run, listed: pd.DataFrame, leaf: int, by: str) -> None:
     if listed.empty:
         return
     at = listed["row"].to_numpy()
     table, roles = run.table, run.table.roles
-    names = _read_first(run)[:MOST_COLUMNS]
-    own = table.X[names].iloc[at].reset_index(drop=True).add_prefix("column ")
+    names = sorted(_read_first(run), key=lambda name: f"{OF_TABLE}{name}" != by)[:MOST_COLUMNS]
+    own = table.X[names].iloc[at].reset_index(drop=True).add_prefix(OF_TABLE)
     label = table.frame[roles.label].iloc[at].astype(str).to_numpy()
     shown = listed.assign(row=at + 1, label=label).join(own)
     key = "row_list"
@@ -138,7 +168,10 @@ def _draw_list(run: Run, listed: pd.DataFrame, leaf: int) -> None:
         on_select=partial(_clicked, key, tuple(at.tolist()), leaf),
         selection_mode="single-row",
     )
-    how_to_read("Click a row to explain it, or the head of a column to sort these rows.")
+    how_to_read(
+        "Click a row to explain it. "
+        f"'{BY_COLUMN.capitalize()}' sorts all rows, the head of a column only those in sight."
+    )
 
 
 def _read_first(run: Run) -> list[str]:

@@ -11,7 +11,7 @@ import streamlit as st
 
 from hetcal.figures.base import translucent
 from hetcal.results.words import p_in_words
-from pages.shared.display.columns import NO_SCORE, Columns, scored_columns
+from pages.shared.display.columns import NO_SCORE, WIDE_RULE, Columns, scored_columns
 from pages.shared.display.widgets import DASH, how_to_read
 from pages.shared.state import ALL_ROWS, update
 
@@ -23,6 +23,7 @@ OTHER_WIDTH = 7.2  # of any other sign
 PADDING = 16  # pixels on both sides of the text in a cell
 LINE_HEIGHT = 20
 WRAPPED = 65  # pixels: Streamlit breaks lines in rows from this height on
+RULE_LINES = 3  # of the longest rule, above which its column is wide
 MOST_LINES = 8  # of a text, as far as it is seen without a double click
 HEAD_HEIGHT = 38  # pixels, with the frame
 SHOWN_ROWS = 10.4  # the part of a row shows that there are more
@@ -112,11 +113,13 @@ def _clicked(key: str, leaves: tuple[int, ...]) -> None:
 
 
 def fitted(columns: Columns, table: pd.DataFrame) -> Columns:
-    """Narrow the column of rules where all of them are short."""
+    """Narrow the column of rules where all of them are short, and widen it for very long ones."""
     if "rule" not in columns or table.empty:
         return columns
-    longest = PADDING + ceil(max(map(_text_width, table["rule"])))
-    width = min(columns["rule"]["width"], max(60, longest))
+    longest, width = max(table["rule"], key=_text_width), columns["rule"]["width"]
+    if _lines_of(longest, width - PADDING) > RULE_LINES:
+        width = max(width, WIDE_RULE)
+    width = min(width, max(60, PADDING + ceil(_text_width(longest))))
     return columns | {"rule": st.column_config.TextColumn("rule", width=width)}
 
 

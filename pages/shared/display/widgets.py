@@ -114,9 +114,9 @@ def cards(*numbers: tuple[str, ...]) -> None:
             )
 
 
-def definitions(*terms: str) -> None:
-    """Offer what the numbers of a page mean, one click away."""
-    with st.popover("What the numbers mean", icon=":material/menu_book:"):
+def definitions(*terms: str, label: str = "What the numbers mean") -> None:
+    """Offer what the numbers of a page or a chart mean, one click away."""
+    with st.popover(label, icon=":material/menu_book:"):
         for term in terms:
             st.markdown(f"**{term}.** {DEFINITIONS[term]}")
 

@@ -35,6 +35,7 @@ from hetcal.results.histograms import ScoreHistograms, score_histograms
 from hetcal.results.leaf_tests import leaf_tests
 from hetcal.results.overconfidence import diagnose
 from hetcal.runs.evaluated import Evaluated, evaluate_rows, rows_to_evaluate, with_evaluation
+from hetcal.runs.first_look import look_first
 from hetcal.runs.fitting import chosen_among, ensemble_rows, grow_partition, take_rung
 from hetcal.runs.role_cells import SKETCHED_FROM, RoleCells
 from hetcal.runs.run import FirstPass, Run, finish_run, first_pass, fit_maps, readable, split_table
@@ -80,6 +81,7 @@ from pages.shared.state import TableFile
 # What takes less than about half a second is done at once; more is done beside the pages.
 READ_IN_PLACE = 8 * 2**20  # bytes
 CHECKED_IN_PLACE, COLUMNS_IN_PLACE = 2_000_000, 2_000  # cells and columns of a table
+LOOKED_AT_IN_PLACE = 100_000  # rows
 PASSED_IN_PLACE = 1_000_000  # rows, or rows by classes
 FITTED_IN_PLACE = 20_000  # rows by classes
 CHOOSING_JOB, FITTING_JOB = "Choosing a scheme", "Fitting the scheme"
@@ -169,6 +171,18 @@ def score_findings_of(
     if reused:
         found = *found, *check_validation(table, scores, split)
     return *check_scores(table, scores, split), *found
+
+
+@cached
+def first_conditions_of(table: Table, scores: Scores, settings: Settings) -> tuple[Condition, ...]:
+    split = split_of(table, division(settings))
+    given = table, scores, split, settings
+    if table.rows <= LOOKED_AT_IN_PLACE:
+        return look_first(*given)
+    key = key_of("conditions", table.digest, scores.digest, settings)
+    return found_beside(
+        key, "Looking at the scores", lambda run: kept_call(run, key, look_first, *given)
+    )
 
 
 @cached

@@ -169,6 +169,12 @@ class Flow:
         parts = self.table, self.rows_digest, division(self.settings), scoring
         return compute.scales_of(*parts)
 
+    @cached_property
+    def first_conditions(self) -> tuple[Condition, ...]:
+        """The paper's three conditions before anything is fitted to scores of two classes."""
+        settings = replace(self.settings, partition="tree", tree_size="given")
+        return compute.first_conditions_of(self.table, self.scores, growth(settings))
+
     @property
     def choosing(self) -> bool:
         """Whether a scheme is fitted or chosen, which needs scores."""
