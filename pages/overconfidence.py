@@ -21,6 +21,8 @@ from pages.shared.display.widgets import (
     leaf_chart,
     leaf_name,
     leaf_picker,
+    mark_names,
+    mark_panels,
     one_of,
     say_computed_on,
     scrolled,
@@ -68,12 +70,13 @@ with left:
     st.markdown("**Where?** The leaves that lose most on rows the model was not trained on")
     with scrolled(len(diagnosis)):
         leaf_chart(
-            overconfidence_figure(flow.diagnosis, members or (ALL_ROWS,), flow.partition.names),
+            overconfidence_figure(flow.diagnosis, names=flow.partition.names),
             key="overconfidence_rank",
             alt="Log-loss on train and on test rows of every leaf, the largest gap first",
             how="Leaves are ordered by what they lose from train to test rows, the length of their "
             "line; Results orders them by their share of the lift.",
         )
+    mark_names("overconfidence_rank", members or (ALL_ROWS,))
 with right:
     st.markdown(f"**Scores** · {named_leaf(flow, leaf)}")
     picture = st.container()
@@ -98,12 +101,14 @@ leaf_rows(
 )
 how_to_read(f"p below 0.05: more than chance. {HOLM}{group_note(flow)}")
 st.subheader("Every leaf on the same axes", anchor=False)
+multiples = flow.histograms(axis, bins=24)
 chart(
-    leaf_multiples_figure(flow.histograms(axis, bins=24), density, flow.partition.names, members),
+    leaf_multiples_figure(multiples, density, flow.partition.names),
     key="overconfidence_leaves",
     alt="Score histograms by label of every leaf, train as outline, test filled",
     how="Outline: train rows; filled: test rows. Where they differ, the model is over-fitted.",
 )
+mark_panels("overconfidence_leaves", multiples.leaves, members)
 st.subheader(f"Before and after · {named_leaf(flow, leaf)}", anchor=False)
 show_leaf_curves(flow, leaf, "overconfidence")
 say_computed_on(flow.diagnosis_computed_on)

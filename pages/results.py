@@ -43,6 +43,7 @@ from pages.shared.display.widgets import (
     leaf_chart,
     leaf_name,
     leaf_picker,
+    mark_names,
     say_computed_on,
     scrolled,
 )
@@ -96,8 +97,9 @@ if not flow.classes:
     show_reasons(flow)
 
 st.subheader(f"Before and after · {named_leaf(flow, leaf)}", anchor=False)
-if leaf != ALL_ROWS:
-    show_inside(flow, leaf)
+with st.container():  # also where it is empty: what moves down the page is drawn anew
+    if leaf != ALL_ROWS:
+        show_inside(flow, leaf)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     rate = st.number_input(
         "False positive rate (%)",
@@ -143,13 +145,14 @@ with right:
     else:
         with scrolled(len(evaluation.leaves)):
             leaf_chart(
-                leaf_lift_figure(evaluation.leaves, members, flow.partition.names),
+                leaf_lift_figure(evaluation.leaves, names=flow.partition.names),
                 key="results_leaves",
                 alt="Share of the AUC lift of every leaf",
                 how="Leaves are ordered by their share of the lift, Over-confidence orders them by "
                 "what they lose from train to test rows. A share counts the pairs with one row in "
                 "the leaf; all add up to the lift. Thin lines: 95 % intervals.",
             )
+        mark_names("results_leaves", members)
 if not same_order(lift):
     show_pairs(flow, leaf)
 show_threshold(flow, leaf)

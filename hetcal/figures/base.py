@@ -41,6 +41,7 @@ AXIS: Part = {"automargin": True, "zeroline": False}
 # Of two rates: one is as long as the other, however wide the chart is.
 SQUARE_X: Part = {"constrain": "domain"}
 SQUARE_Y: Part = {"constrain": "domain", "scaleanchor": "x"}
+SQUARE_MARGIN: Part = {"l": 20, "r": 20, "t": 50}
 # A click selects a point; Plotly would fade all others.
 NOT_DIMMED: Part = {
     "selected": {"marker": {"opacity": 1}},
@@ -62,11 +63,12 @@ def draw(
 
     `x` and `y` are what the axes have on top of `AXIS`, `margin` replaces the common margins, and
     `title_lines` are lines of text between the legend and the top panels. Everything is given at
-    once: adding to a figure bit by bit takes Plotly ten times as long.
+    once: adding to a figure bit by bit takes Plotly ten times as long. The margins hold what most
+    axes and legends need: for more, Plotly makes room by drawing all a second time.
     """
     frame = {
         "height": height,
-        "margin": {"l": 10, "r": 10, "t": 40 + 19 * title_lines, "b": 10, **(margin or {})},
+        "margin": {"l": 70, "r": 16, "t": 42 + 19 * title_lines, "b": 67, **(margin or {})},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "hovermode": "closest",

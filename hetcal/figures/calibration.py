@@ -62,6 +62,7 @@ def maps_figure(
         440,
         x={"title": "score of the model (logit)"},
         y={"title": "calibrated probability", "range": [0, 1]},
+        margin={"t": 50},
     )
 
 

@@ -13,6 +13,7 @@ from hetcal.data.columns import counted
 from hetcal.figures.base import (
     AXIS,
     NO_NAMES,
+    SQUARE_MARGIN,
     SQUARE_X,
     SQUARE_Y,
     Part,
@@ -76,6 +77,7 @@ def roc_figure(curves: Sequence[RocCurve], points: Sequence[OperatingPoint] = ()
         460,
         x={"title": "false positive rate", "range": [0, 1], **SQUARE_X},
         y={"title": "true positive rate", "range": [0, 1.005], **SQUARE_Y},
+        margin=SQUARE_MARGIN,
     )
 
 
@@ -98,6 +100,7 @@ def precision_recall_figure(curves: Sequence[PrecisionRecallCurve]) -> go.Figure
         460,
         x={"title": "recall", "range": [0, 1], **SQUARE_X},
         y={"title": "precision", "range": [0, 1.005], **SQUARE_Y},
+        margin={**SQUARE_MARGIN, "t": 68},  # the legend has long names
     )
 
 
@@ -126,6 +129,7 @@ def reliability_figure(curves: Sequence[ReliabilityCurve]) -> go.Figure:
         460,
         x={"title": "predicted probability", "range": [0, min(1.0, 1.05 * reach)], **SQUARE_X},
         y={"title": "observed positive rate", "range": [0, min(1.02, 1.05 * reach)], **SQUARE_Y},
+        margin=SQUARE_MARGIN,
     )
 
 
@@ -161,7 +165,7 @@ def change_figure(found: Evaluation) -> go.Figure:
         x={**axis, "domain": [0.0, 0.47], "title": f"{measure} (higher is better)"},
         y={"visible": False, "fixedrange": True, "range": [-1, 1]},
         xaxis2={**AXIS, **axis, "domain": [0.53, 1.0], "title": "log-loss (lower is better)"},
-        margin={"t": 75},
+        margin={"t": 75, "l": 20, "b": 64},
         annotations=[_head(*each) for each in heads],
     )
 
@@ -267,10 +271,11 @@ def pair_gain_figure(
     `pairs` is what `hetcal.results.contributions.pair_gains` returns; the cells add up to the lift.
     """
     table = pairs.pivot_table("gain", "positive", "negative", dropna=False)
+    called = {leaf: wrapped_text(name) for leaf, name in names.items()}
     words = [
         [
-            f"positive rows of {wrapped_text(names[one])}<br>negative rows of "
-            f"{wrapped_text(names[zero])}<br>gain {number(gain, sign=True)}"
+            f"positive rows of {called[one]}<br>negative rows of "
+            f"{called[zero]}<br>gain {number(gain, sign=True)}"
             for zero, gain in row.items()
         ]
         for one, row in table.iterrows()

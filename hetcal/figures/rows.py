@@ -14,6 +14,7 @@ from hetcal.figures.base import (
     AXIS,
     MAX_POINTS,
     NO_NAMES,
+    SQUARE_MARGIN,
     SQUARE_X,
     SQUARE_Y,
     Panels,
@@ -220,6 +221,7 @@ def applied_map_figure(points: pd.DataFrame) -> go.Figure:
         460,
         x={"title": "probability before", "range": [0, reach], **SQUARE_X},
         y={"title": "probability after", "range": [0, reach], **SQUARE_Y},
+        margin=SQUARE_MARGIN,
     )
 
 

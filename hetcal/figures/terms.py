@@ -130,7 +130,7 @@ def curves_figure(terms: Terms, most: int = 12) -> go.Figure:
         shapes=[_level_line(*panels.axes_of(i).values()) for i in range(len(shown))],
         showlegend=False,
         bargap=0,
-        margin={"t": 25},
+        margin={"t": 25, "b": 10},
     )
 
 

@@ -231,11 +231,13 @@ class _Bootstrap:
     def _between(self, values: Floats) -> Ends:
         """Return the percentiles, further out where rows are few (Hesterberg, 2015).
 
-        They are those at which a normal interval would have the width of Student's.
+        They are those at which a normal interval would have the width of Student's. Of B
+        replicates in order, the k-th stands for k / (B + 1): so few are not too narrow.
         """
         n = self.units
         quantile = float(stdtrit(n - 1, (1 + CONFIDENCE) / 2)) * math.sqrt(n / (n - 1))
-        low, high = np.nanquantile(values, [ndtr(-quantile), ndtr(quantile)])
+        ends = [ndtr(-quantile), ndtr(quantile)]
+        low, high = np.nanquantile(values, ends, method="weibull")
         return float(low), float(high)
 
     @cached_property

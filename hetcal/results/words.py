@@ -72,7 +72,8 @@ DEFINITIONS = {
     "of zero. Lower is better.",
     "Calibration error, debiased": "The calibration error without the bias of sampling noise: in "
     "every bin the variance of the observed rate is subtracted from the squared gap (Kumar, Liang "
-    "and Ma, 2019). It is 0 where sampling noise explains the gaps.",
+    "and Ma, 2019). It is 0 where sampling noise explains the gaps. An error near 0 can be missed "
+    "on one side only, so its interval holds it more often than in 95 % of samples.",
     "Smooth calibration error": "Calibration error without bins (smECE, Błasiok and Nakkiran, "
     "2023): gaps of label and probability are averaged by a Gaussian kernel along the probability, "
     "and the absolute averages are added up. The kernel is as wide as the error is large. Lower is "

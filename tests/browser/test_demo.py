@@ -53,6 +53,31 @@ def test_no_page_scrolls_sideways(visitor, width):
         assert visitor.page.evaluate(BEYOND) <= 0, name
 
 
+STILL = {
+    "Over-confidence": ("overconfidence_rank", "overconfidence_leaves"),
+    "Results": ("results_leaves", "results_pairs"),
+}
+BOLD = """chart => [...chart.querySelectorAll('text')]
+    .filter(text => getComputedStyle(text).stroke !== 'none').map(text => text.textContent)"""
+
+
+@pytest.mark.parametrize("page", STILL)
+def test_another_leaf_is_marked_in_pictures_of_all_leaves_which_are_not_drawn_anew(visitor, page):
+    visitor.open()
+    visitor.press("The paper's example")
+    expect(visitor.page.get_by_text("AUC before", exact=True)).to_be_visible()
+    visitor.walk_to(page)
+    visitor.choose_leaf(1)
+    figures = [visitor.page.locator(f".st-key-{key} .js-plotly-plot") for key in STILL[page]]
+    drawn = [each.element_handle() for each in figures]
+    visitor.choose_leaf(2)
+    for each in drawn:
+        texts = each.evaluate(BOLD)
+        assert texts
+        assert all("(2)" in text or text == "2" for text in texts)
+        assert each.evaluate("chart => chart.isConnected")
+
+
 def expected_of(table):
     """Test rows and positive rate of what is chosen, from the file: monthly contracts, leaf 5."""
     test = pd.read_csv(table)

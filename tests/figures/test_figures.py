@@ -42,7 +42,7 @@ def test_what_a_figure_asks_for_comes_on_top_of_the_common_frame():
     figure = draw([scatter(x=[1], y=[2])], y={"range": [0, 1]}, margin={"t": 5}, bargap=0.5)
     assert (figure.data[0].x, figure.data[0].type) == ((1,), "scatter")
     assert (figure.layout.yaxis.range, figure.layout.yaxis.automargin) == ((0, 1), True)
-    assert (figure.layout.margin.t, figure.layout.margin.l) == (5, 10)
+    assert (figure.layout.margin.t, figure.layout.margin.l) == (5, 70)
     assert figure.layout.bargap == 0.5
 
 

@@ -12,6 +12,7 @@ from hetcal.models.scoring import ColumnScoring
 from hetcal.results.why import BEFORE
 from pages.shared.flow import compute
 from tests.pages.visit import (
+    bold_panels,
     button,
     calm,
     choose_leaf,
@@ -19,6 +20,7 @@ from tests.pages.visit import (
     click_row,
     figure,
     go,
+    identity,
     metrics,
     numbers,
     open_page,
@@ -274,6 +276,17 @@ def test_the_chosen_leaf_is_ticked_and_shaded_in_every_table(segments):
         ]
         assert shaded
         assert all(f"_row{row}_" in line for line in shaded)
+
+
+def test_bands_of_all_leaves_are_drawn_anew_only_after_a_click_on_them(calibration):
+    app = choose_leaf(calibration("forest"), 1)
+    before = identity(app, "calibration_leaves")
+    assert identity(choose_leaf(app, 2), "calibration_leaves") == before
+    assert bold_panels(app, "calibration_leaves") == [1]
+    # What was clicked would stay selected, and another click on it would choose all rows.
+    calm(click_point(app, "calibration_leaves", 1))
+    assert bold_panels(app, "calibration_leaves") == [0]
+    assert identity(app, "calibration_leaves") != before
 
 
 @pytest.mark.parametrize("page", ["overconfidence", "results"])

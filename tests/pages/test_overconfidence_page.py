@@ -11,11 +11,13 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from hetcal.results.words import DEFINITIONS
 from tests.pages.visit import (
+    bold_panels,
     calm,
     choose_leaf,
     defined,
     figure,
     go,
+    identity,
     metrics,
     numbers,
     table_with,
@@ -81,6 +83,15 @@ def test_bars_of_rows_add_up_to_the_rows_and_densities_do_not(app, segments):
     choose_leaf(app, 1)
     used = (segments["split"].isin(["train", "test"]) & (segments["segment"] == "b")).sum()
     assert height() == pytest.approx(used)
+
+
+def test_another_leaf_is_marked_above_its_small_panel_without_drawing_all_of_them_anew(app):
+    before = identity(choose_leaf(app, 1), "overconfidence_leaves")
+    assert bold_panels(app, "overconfidence_leaves") == [0]
+    titles = figure(choose_leaf(app, 2), "overconfidence_leaves")["layout"]["annotations"]
+    (place,) = bold_panels(app, "overconfidence_leaves")
+    assert "(2)" in titles[place]["text"]
+    assert identity(app, "overconfidence_leaves") == before
 
 
 def test_the_axis_of_probabilities_runs_from_0_to_1_and_is_kept(app):

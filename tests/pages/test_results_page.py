@@ -142,6 +142,22 @@ def test_the_chosen_leaf_is_kept_and_changes_no_result(app):
     assert app.sidebar.selectbox(key="leaf").value == 2
 
 
+def test_numbers_of_a_leaf_push_no_chart_to_another_place(app):
+    def places():
+        blocks = {place: each for place, each in app.main.children.items() if hasattr(each, "get")}
+        return {
+            chart.proto.id.rpartition("-")[2]: place
+            for place, each in blocks.items()
+            for chart in each.get("plotly_chart")
+        }
+
+    before = places()
+    assert {"results_roc", "results_costs"} <= set(before)
+    choose_leaf(app, 2)
+    assert any("these rows" in each.label for each in app.metric)
+    assert places() == before
+
+
 def test_rows_without_a_finite_score_are_left_out(segments):
     score = segments["score"].mask(segments.index < 300)
     app = go(with_segment_leaves(segments.assign(score=score)), "pages/results.py")

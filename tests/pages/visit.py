@@ -158,6 +158,18 @@ def figure(app, key):
     return json.loads(chart.proto.spec)
 
 
+def identity(app, key):
+    """What a chart is known by in the browser, which draws one that has another anew."""
+    found = [each.proto.id for each in app.get("plotly_chart")]
+    return next(each for each in found if each.endswith(f"-{key}"))
+
+
+def bold_panels(app, key):
+    """Numbers of the panels of a chart whose titles are bold, from 0."""
+    (style,) = (each.proto.body for each in app.get("html") if f"st-key-{key}" in each.proto.body)
+    return [int(each) for each in re.findall(r'data-index="(\d+)"', style)]
+
+
 def numbers(values):
     """The values of a trace, which Plotly may have packed."""
     if isinstance(values, dict):

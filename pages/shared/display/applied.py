@@ -15,7 +15,14 @@ from hetcal.partitions.nodes import LEFT_OUT
 from pages.shared.display.columns import APPLIED, NO_TEST_ROWS
 from pages.shared.display.messages import plain
 from pages.shared.display.tables import leaf_rows
-from pages.shared.display.widgets import chart, definitions, how_to_read, leaf_chart, leaf_name
+from pages.shared.display.widgets import (
+    chart,
+    definitions,
+    how_to_read,
+    leaf_chart,
+    leaf_name,
+    mark_panels,
+)
 from pages.shared.flow.applied import applied_inside, applied_of, curves_inside, has_maps
 from pages.shared.flow.flow import Flow
 from pages.shared.state import ALL_ROWS
@@ -76,11 +83,12 @@ def show_applied(flow: Flow, leaf: int) -> None:
     if not has_maps(flow):
         st.subheader("Every leaf on the same axes", anchor=False)
         leaf_chart(
-            applied_multiples_figure(applied.maps, members, flow.partition.names),
+            applied_multiples_figure(applied.maps, names=flow.partition.names),
             key="calibration_leaves",
             alt="Probability after against probability before in every leaf",
             how=MULTIPLES_HOW,
         )
+        mark_panels("calibration_leaves", applied.maps, members)
     rules = {each.id: each.rule for each in flow.partition.leaves}
     table = applied.leaves.assign(
         rule=[rules.get(each, "all rows") for each in applied.leaves["leaf"]]

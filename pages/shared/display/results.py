@@ -41,6 +41,7 @@ from pages.shared.display.widgets import (
     chart,
     definitions,
     how_to_read,
+    mark_names,
     rung_chart,
     shown,
 )
@@ -525,11 +526,12 @@ def show_pairs(flow: Flow, leaf: int) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         chart(
-            pair_gain_figure(pairs, names, flow.partition.members(leaf)),
+            pair_gain_figure(pairs, names),
             key="results_pairs",
             alt="Gain in AUC of every pair of leaves",
             how="The AUC counts pairs of a positive and a negative row; the cells add up to the "
             "lift. Orange: more of these pairs are in order than before.",
         )
+        mark_names("results_pairs", flow.partition.members(leaf), axes="xy")
     with right:
         st.markdown("\n".join(f"1. {plain(each)}" for each in gains_in_words(pairs, names)))

@@ -2,7 +2,7 @@
 
 import math
 import mimetypes
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from copy import copy
 from functools import partial
 from threading import Thread, Timer
@@ -142,10 +142,39 @@ def chart(figure: go.Figure, key: str, alt: str, how: str) -> None:
 def leaf_chart(figure: go.Figure, key: str, alt: str, how: str) -> None:
     """Draw a figure in which a click on a leaf chooses it."""
     clicked = partial(_figure_clicked, key)
+    # A chart that stays as it is keeps its selection, and a second click on it would undo it.
+    figure.update_layout(meta=st.session_state.get(f"{key}_clicks", 0))
     st.plotly_chart(
         figure, key=key, on_select=clicked, selection_mode="points", alt=alt, config=PLAIN
     )
     below_chart(figure, key, f"{how} Click a leaf to choose it.")
+
+
+def mark_panels(key: str, leaves: Iterable[int], chosen: Collection[int]) -> None:
+    """Make the titles of the panels of chosen leaves bold."""
+    panels = [leaf for leaf in leaves if leaf != ALL_ROWS]
+    _make_bold(key, [f'.annotation[data-index="{panels.index(leaf)}"] text' for leaf in chosen])
+
+
+def mark_names(key: str, chosen: Iterable[int], axes: str = "y") -> None:
+    """Make the names of chosen leaves beside axes bold: a rule with its number, or the number."""
+    names = [
+        name
+        for leaf in chosen
+        for name in ([f'$="({leaf})"', f'="{leaf}"'] if leaf else [f'="{leaf_name(leaf)}"'])
+    ]
+    _make_bold(
+        key, [f".{axis}tick text[data-unformatted{name}]" for axis in axes for name in names]
+    )
+
+
+def _make_bold(key: str, texts: Iterable[str]) -> None:
+    """Make texts of a chart bold without the figure, which would be drawn anew, all of it.
+
+    Letters with an outline take no more room, and Plotly has none left.
+    """
+    chosen = ", ".join(f".st-key-{key} {text}" for text in texts)
+    st.html(f"<style>{chosen} {{stroke: currentColor; stroke-width: 0.6px}}</style>")
 
 
 def scrolled(leaves: int) -> DeltaGenerator:
@@ -241,6 +270,7 @@ def _held(make: Callable[[], bytes | str], name: str, kind: str) -> Callable[[],
 
 
 def _figure_clicked(key: str) -> None:
+    st.session_state[f"{key}_clicks"] = st.session_state.get(f"{key}_clicks", 0) + 1
     points = st.session_state[key]["selection"]["points"]
     update(leaf=_leaf_of(points[0]) if points else ALL_ROWS)
 
