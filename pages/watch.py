@@ -2,8 +2,9 @@
 
 import streamlit as st
 
+from hetcal.watch.check import with_gate
 from pages.shared.controls.reopen import new_rows
-from pages.shared.controls.watch import artifact_to_watch, offer_refit
+from pages.shared.controls.watch import artifact_to_watch, gate_controls, offer_refit
 from pages.shared.display.messages import plain
 from pages.shared.display.watch import show_check
 from pages.shared.flow.compute import artifact_of, checked_of
@@ -27,12 +28,14 @@ with shown_errors():
         next_page("pages/runs.py", "Runs")
         st.stop()
     checked = checked_of(watched.path, *given, watched.run)
+gate = gate_controls(checked)
+checked = with_gate(checked, gate)
 show_check(checked, artifact.partition)
 offer_refit(watched, given, checked)
 st.subheader("In production", anchor=False)
 st.markdown("The same check, for a schedule or before a release; the exit code tells:")
 st.code(
-    "python -m hetcal check artifact.zip newer_rows.csv --min-lift 0.002",
+    f"python -m hetcal check artifact.zip newer_rows.csv {gate.options}".strip(),
     language="bash",
     wrap_lines=True,
 )

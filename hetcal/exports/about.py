@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from hetcal.artifacts.archive import library_versions
@@ -57,7 +58,7 @@ def about(
 def about_lines(of: Document) -> list[str]:
     """Write what an export carries as lines of text, for comments."""
     digests = (f"{name} {each}" for name, each in of["digests"].items() if each is not None)
-    inputs = (f"{each['name']!r} ({each['kind']})" for each in of["inputs"])
+    inputs = (f"  {each['name']!r}: {_kind_words(each)}" for each in of["inputs"])
     libraries = ", ".join(f"{name} {each}" for name, each in of["libraries"].items())
     return [
         f"Made by hetcal {of['hetcal']} (export format {of['format']}) from an artifact of "
@@ -65,12 +66,18 @@ def about_lines(of: Document) -> list[str]:
         f"Libraries: {libraries}.",
         f"Scheme: {of['scheme']}.",
         *(f"Digest of the {each}" for each in digests),
-        "Columns that it reads: " + ", ".join(inputs) + ".",
+        "Columns that it reads:",
+        *inputs,
         "How to use it:",
         *(f"  {each}" for each in of["use"]),
         "What it cannot do:",
         *(f"  {each}" for each in of["cannot"]),
     ]
+
+
+def _kind_words(column: Document) -> str:
+    """Write the kind of a column, and the categories that are known."""
+    return ", ".join([column["kind"], *column.get("categories", ())])
 
 
 def inputs_of(document: Document) -> list[Document]:
@@ -84,8 +91,12 @@ def inputs_of(document: Document) -> list[Document]:
 
 
 def kinds_of(artifact: Artifact) -> list[Document]:
-    """Return name and kind of the columns that the artifact itself reads."""
-    return [{"name": name, "kind": kind} for name, kind in artifact.kinds.items()]
+    """Return name and kind of the columns that the artifact itself reads, and known categories."""
+    known = {each.name: list(each.categories) for each in artifact.features if each.categories}
+    return [
+        {"name": name, "kind": kind} | ({"categories": known[name]} if name in known else {})
+        for name, kind in artifact.kinds.items()
+    ]
 
 
 def examples_of(rows: pd.DataFrame, expected: pd.DataFrame) -> list[Document]:
@@ -104,4 +115,5 @@ def examples_of(rows: pd.DataFrame, expected: pd.DataFrame) -> list[Document]:
 
 def _cell(value: object) -> object:
     """Return a value for JSON: None if it is missing."""
-    return None if value is None or value != value else value
+    plain = value.item() if isinstance(value, np.generic) else value
+    return None if plain is None or plain != plain else plain

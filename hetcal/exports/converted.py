@@ -34,6 +34,26 @@ def texts_of(network: Any, categories: list[str]) -> list[str]:
     return sorted(known - {"", UNKNOWN})
 
 
+def only_looks_up(network: Any) -> bool:
+    """Whether layers StringLookup alone read the text of a network, one text of each input."""
+    import keras
+
+    if isinstance(network, keras.Sequential):
+        return False
+    read = [
+        each
+        for each in network.get_config()["layers"]
+        if '"dtype": "string"' in json.dumps(each["inbound_nodes"])
+    ]
+    wide = [each for each in network.inputs if each.dtype == "string" and each.shape[1:] != (1,)]
+    return not wide and all(
+        each["class_name"] == "StringLookup"
+        and each["config"]["num_oov_indices"] == 1
+        and not each["config"]["invert"]
+        for each in read
+    )
+
+
 def with_codes(network: Any, inputs: Any, texts: list[str]) -> Any:
     """Let a network look codes up where it looked text up, with the weights that it has."""
     import keras

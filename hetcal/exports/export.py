@@ -1,7 +1,7 @@
 """Exports that prove themselves: made from an artifact, compared with it, then given out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 
@@ -36,6 +36,7 @@ from hetcal.exports.recipe import Document, layer_of, recipe, trees_of
 from hetcal.progress import Progress, silent
 
 FEW_TREES = tuple(name for name in RUNGS if name not in MANY_TREES)
+FEW_ROWS = 200  # of which a report shows examples
 MOST_BYTES = {"python": 64 * 2**20, "sql": 1_000_000}  # what people and databases can open
 
 
@@ -77,9 +78,23 @@ class _Material:
     def expected(self) -> pd.DataFrame:
         return expected_rows(self.artifact, self.document, self.rows)
 
+    @property
+    def examples(self) -> list[Document]:
+        return examples_of(self.rows, self.expected)
+
     def about(self, use: Sequence[str], cannot: Sequence[str]) -> Document:
-        examples = examples_of(self.rows, self.expected)
-        return about(self.artifact, inputs_of(self.document), examples, use, cannot)
+        return about(self.artifact, inputs_of(self.document), self.examples, use, cannot)
+
+    def trial(self, *, single: bool = False) -> keras_file.Trial:
+        return keras_file.trial(self.artifact, self.document, self.rows, single=single)
+
+    def about_file(
+        self, trial: keras_file.Trial, use: Sequence[str], cannot: Sequence[str]
+    ) -> Document:
+        """Say of a file with the network in it what it takes, by the names of its inputs."""
+        inputs = keras_file.inputs_of_file(self.artifact, self.document, trial)
+        examples = examples_of(keras_file.rows_of_inputs(trial), trial.expected)
+        return about(self.artifact, inputs, examples, use, cannot)
 
 
 def make_exports(
@@ -204,37 +219,39 @@ def _sql(material: _Material, dialects: Sequence[str]) -> list[Export]:
 
 
 def _keras(material: _Material) -> list[Export]:
-    given = material.artifact, material.document
+    given, trial = (material.artifact, material.document), material.trial()
     use = keras_file.use(keras_file.names(*given))
-    content = keras_file.keras_file(*given, material.about(use, keras_file.CANNOT))
-    parity = keras_file.check(content, keras_file.trial(*given, material.rows))
+    carried = material.about_file(trial, use, keras_file.CANNOT)
+    content = keras_file.keras_file(*given, carried)
+    parity = keras_file.check(content, trial)
     return [Export("keras", keras_file.NAME, content, parity, tuple(use))]
 
 
 def _saved_model(material: _Material) -> list[Export]:
-    given = material.artifact, material.document
-    about = material.about(saved_model.USE, keras_file.CANNOT)
-    about["signature"] = layer_names(keras_file.names(*given))
-    trial = keras_file.trial(*given, material.rows)
-    content = saved_model.saved_model(keras_file.keras_file(*given, about), about, trial)
+    given, trial = (material.artifact, material.document), material.trial()
+    carried = material.about_file(trial, saved_model.USE, keras_file.CANNOT)
+    carried["signature"] = layer_names(keras_file.names(*given))
+    content = saved_model.saved_model(keras_file.keras_file(*given, carried), carried, trial)
     parity = saved_model.check(content, trial)
     return [Export("savedmodel", saved_model.NAME, content, parity, saved_model.USE)]
 
 
 def _onnx(material: _Material) -> list[Export]:
-    given = material.artifact, material.document
+    given, trial = (material.artifact, material.document), material.trial()
     use = runtimes.ONNX_USE
-    content = runtimes.onnx_file(*given, material.about(use, runtimes.ONNX_CANNOT))
-    parity = runtimes.check_onnx(content, keras_file.trial(*given, material.rows))
+    carried = material.about_file(trial, use, runtimes.ONNX_CANNOT)
+    content = runtimes.onnx_file(*given, carried)
+    parity = runtimes.check_onnx(content, trial)
     return [Export("onnx", runtimes.ONNX_NAME, content, parity, use)]
 
 
 def _tflite(material: _Material) -> list[Export]:
-    given = material.artifact, material.document
     runtimes.require_parametric(material.document)
+    given, trial = (material.artifact, material.document), material.trial(single=True)
     use = runtimes.LITE_USE
-    content = runtimes.lite_file(*given, material.about(use, runtimes.LITE_CANNOT))
-    parity = runtimes.check_lite(content, keras_file.trial(*given, material.rows, single=True))
+    carried = material.about_file(trial, use, runtimes.LITE_CANNOT)
+    content = runtimes.lite_file(*given, carried)
+    parity = runtimes.check_lite(content, trial)
     return [Export("tflite", runtimes.LITE_NAME, content, parity, use)]
 
 
@@ -269,8 +286,10 @@ def _report(material: _Material) -> list[Export]:
         raise missing("plotly", "app", "The charts of a report are drawn by Plotly")
     from hetcal.exports import report_page  # Plotly takes long to load
 
-    artifact = material.artifact
-    carried = about(artifact, kinds_of(artifact), [], report_page.USE, report_page.CANNOT)
+    artifact, made_up = material.artifact, []
+    if not artifact.classes and layer_of(artifact) is None:
+        made_up = replace(material, many=FEW_ROWS).examples
+    carried = about(artifact, kinds_of(artifact), made_up, report_page.USE, report_page.CANNOT)
     content = report_page.report_page(artifact, carried)
     parity = report_page.check(content, artifact)
     return [Export("report", report_page.NAME, content, parity, report_page.USE)]

@@ -23,11 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from hetcal.arrays import Floats
+from hetcal.arrays import Floats, Ints
 from hetcal.data.columns import single_limits
 from hetcal.errors import ExportError, HetcalError
 from hetcal.exports.converted import (
+    UNKNOWN,
     not_held,
+    only_looks_up,
     run_lite,
     run_onnx,
     texts_of,
@@ -53,6 +55,7 @@ Document = dict[str, Any]
 Codes = dict[str, tuple[Tensor, list[int]]]  # of an input, with the tree's code for each of them
 FARTHEST = 1_000.0  # a logit beyond has the probability 0 or 1, and may be infinite as a single
 BATCH = 1_000  # rows at a time: a row through many trees takes memory
+WIDE = 20_000  # places of a pair of columns; of more it is looked up by its own entries
 FEW = 64  # numbers of one tree that are joined one by one
 LARGEST = float(np.finfo(np.float32).max)
 BEYOND = 1e37  # a number farther than that gives what the largest one gives
@@ -276,12 +279,11 @@ def _network_logit(request: Document, given: dict[str, Tensor], codes: Codes) ->
             "To be joined with the maps it has to end in a sigmoid, a softmax or a linear layer.",
             "Choose the format 'python' or 'sql', which take the score as a column.",
         )
-    arranged = _arranged(network, inputs)
     if request["texts"] is None:
-        flat = _chosen(*_with_lookups(network, arranged, request, codes))
+        called = _with_one_lookup(network, inputs, request, codes)
     else:
-        coded = with_codes(network, arranged, request["texts"])
-        flat = _chosen(coded, coded(arranged), request)
+        called = with_codes(network, _arranged(network, inputs), request["texts"])
+    flat = _chosen(called, called(_arranged(network, inputs)), request)
     logits = keras.ops.cast(flat, request["precision"])
     if request["texts"] is not None:
         for name, lost in _losses(network, request).items():
@@ -297,60 +299,31 @@ def _arranged(network: Any, by_name: dict[str, Any]) -> Any:
     return keras.tree.map_structure(lambda each: by_name[each.name], taken)
 
 
-def _with_lookups(
-    network: Any, given: Any, request: Document, codes: Codes
-) -> tuple[Any, Any, Document]:
-    """Call a network, and note the codes of the columns of the tree that it looks up itself.
+def _with_one_lookup(
+    network: Any, inputs: dict[str, Tensor], request: Document, codes: Codes
+) -> Any:
+    """Let the network read codes where the tree reads the same text, and note these codes.
 
     To look text up a second time would take as long as the tree.
     """
     import keras
 
-    lookups = _lookups(network, request)
-    if not lookups or len(network.outputs) > 1 or isinstance(network, keras.Sequential):
-        return network, network(given), request
-    tensors = [layer.output for layer, _ in lookups.values()]
-    wider = keras.Model(network.input, [*network.outputs, *tensors], name=network.name)
-    outputs = wider(given)
-    for (name, (_, order)), found in zip(lookups.items(), outputs[1:], strict=True):
-        codes[name] = found, order
-    return wider, outputs[0], request
-
-
-def _lookups(network: Any, request: Document) -> dict[str, tuple[Any, list[int]]]:
-    """Return the layer that looks an input up, and the tree's code for each of its own.
-
-    It must tell apart what the tree does: every category, missing text and what is not known.
-    """
-    document, names = request["document"], request["names"]
-    inputs = {request["inputs"][each.name]: each for each in network.inputs}
-    found = {}
-    for number, column in enumerate(document["columns"]):
-        name = names.get(column["name"])
-        if name not in inputs or name in request["prepared"] or column["kind"] != "category":
-            continue
-        codes = {"": 0} | {each: code for code, each in enumerate(column["categories"], 2)}
-        for layer in network.layers:
-            if type(layer).__name__ != "StringLookup" or layer.input is not inputs[name]:
-                continue
-            words = layer.get_vocabulary()
-            needed = set(codes) - ({""} if _alike(document, number) else set())
-            plain = layer.output_mode == "int" and layer.num_oov_indices == 1 and not layer.invert
-            if plain and needed <= set(words) and layer.oov_token not in codes:
-                found[name] = layer, [codes.get(each, 1) for each in words]
-    return found
-
-
-def _alike(document: Document, column: int) -> bool:
-    """Tell whether missing text and text that is not known go the same way everywhere."""
-    other = len(document["columns"][column]["categories"])
-    splits = [node for nodes in document["trees"] for node in nodes if len(node) > 1]
-    rules = [node[1] for node in splits if node[0] == column]
-    terms = [term for step in document["steps"] for term in step.get("terms", ())]
-    axes = [axis for term in terms for axis in term["axes"] if axis["column"] == column]
-    return all((other in rule) == (other + 1 in rule) for rule in rules) and all(
-        axis["places"][other] == axis["places"][other + 1] for axis in axes
-    )
+    known, words = _known_texts(request), {}
+    for tensor in network.inputs:
+        if tensor.dtype == "string":
+            words[request["inputs"][tensor.name]] = tensor.name
+    if not set(words) & set(known) or not only_looks_up(network):
+        return network
+    texts = texts_of(network, [text for name in words for text in known.get(name, ())])
+    for layer in words.values():
+        lookup = keras.layers.StringLookup(vocabulary=texts, mask_token="", oov_token=UNKNOWN)
+        inputs[layer] = keras.ops.cast(lookup(inputs[layer]), "int32")
+    for column in request["document"]["columns"]:
+        name = request["names"].get(column["name"])
+        if name in words:
+            own = {each: code for code, each in enumerate(column["categories"], 2)}
+            codes[name] = inputs[words[name]], [0, 1, *(own.get(each, 1) for each in texts)]
+    return with_codes(network, _arranged(network, inputs), texts)
 
 
 def _chosen(network: Any, outputs: Any, request: Document) -> Tensor:
@@ -483,14 +456,13 @@ class _Steps:
 
         inside, maps = self._inside(step["trees"][0], logit), step["maps"]
         if {each["kind"] for each in maps} <= {"affine"}:
-            slope, intercept = (
-                _weighted(inside, np.array([[each[key]] for each in maps]), self.precision)
-                for key in ("slope", "intercept")
-            )
+            numbers = np.array([[each[key] for each in maps] for key in ("slope", "intercept")])
+            slope, intercept = _of_leaf(inside, numbers, self.precision)
             return slope * logit + intercept
         finite = ops.where(ops.isfinite(logit), logit, ops.zeros_like(logit))
-        mapped = ops.concatenate([_map(each, finite) for each in maps], axis=1)
-        return ops.sum(inside * mapped, axis=1, keepdims=True)
+        mapped = _stacked([ops.reshape(_map(each, finite), (1, -1)) for each in maps])
+        own = ops.where(inside, mapped, ops.zeros_like(mapped))
+        return ops.reshape(ops.sum(own, axis=0), (-1, 1))
 
     def _mean(self, step: Document, logit: Tensor) -> Tensor:
         from keras import ops
@@ -552,9 +524,9 @@ class _Steps:
             order[tree, : len(own)] = [place for place, _ in own]
             paths[tree, : path.shape[0], : path.shape[1]] = path
             lefts[tree, : path.shape[1]] = (path > 0).sum(axis=0)
-        nothing = ops.zeros_like(parts[0][:, :1])
-        sides = ops.concatenate([*parts, nothing], axis=1)
-        sides = ops.reshape(ops.take(sides, order.ravel(), axis=1), (-1, *order.shape))
+        nothing = ops.zeros_like(parts[0][:1, :])
+        sides = ops.take(_stacked([*parts, nothing]), order.ravel(), axis=0)
+        sides = ops.reshape(ops.transpose(sides), (-1, *order.shape))
         agree = keras.layers.EinsumDense("btk,tkl->btl", (len(trees), leaves))
         found = agree(sides)
         agree.set_weights([paths])
@@ -562,64 +534,113 @@ class _Steps:
         return ops.sum(inside * np.arange(leaves, dtype=np.int32), axis=2)
 
     def _add(self, step: Document, logit: Tensor) -> Tensor:
-        total = _line(step, logit)
-        for term in step["terms"]:
-            place: Tensor = 0
-            for axis in term["axes"]:
-                place = place * axis["entries"] + self._entry(axis)
-            total = total + _looked_up(place, np.array(term["values"])[:, None], self.precision)
-        return total
+        """Look up what all terms add at once, in one table.
 
-    def _entry(self, axis: Document) -> Tensor:
+        Every column is placed once, among all limits of its terms. A pair is looked up by the
+        places of both columns, together with their curves.
+        """
         from keras import ops
 
-        values = self.columns[axis["column"]]
+        limits = _limits_of(step["terms"])
+        if not limits:
+            return _line(step, logit)
+        order = sorted(limits, key=self._is_category)
+        places = self._places({column: limits[column] for column in order})
+        curves: dict[int, Floats] = {}
+        pairs: dict[tuple[int, ...], Floats] = {}
+        looked: list[Tensor] = []
+        tables: list[Floats] = []
+        for term in step["terms"]:
+            values = np.array(term["values"]).reshape([each["entries"] for each in term["axes"]])
+            rows = tuple(order.index(each["column"]) for each in term["axes"])
+            entries = [self._entries(each, limits[each["column"]]) for each in term["axes"]]
+            if len(rows) == 1:
+                curves[rows[0]] = curves.get(rows[0], 0.0) + values[entries[0]]
+            elif entries[0].size * entries[1].size <= WIDE:
+                pairs[rows] = pairs.get(rows, 0.0) + values[np.ix_(*entries)]
+            else:
+                one, other = (
+                    ops.take(own.astype(np.int32), places[row : row + 1, :])
+                    for own, row in zip(entries, rows, strict=True)
+                )
+                looked.append(one * values.shape[1] + other)
+                tables.append(values)
+        if pairs:
+            looked.append(_places_of_pairs(places, pairs))
+            tables += [_with_curves(each, pairs[each], curves) for each in pairs]
+        if curves:
+            looked.append(ops.take(places, list(curves), axis=0))
+            tables += curves.values()
+        starts = np.cumsum([0, *(each.size for each in tables[:-1])]).astype(np.int32)
+        table = np.concatenate([each.ravel() for each in tables])[:, None]
+        found = _many_looked_up(_stacked(looked) + starts[:, None], table, self.precision)
+        return _line(step, logit) + ops.sum(found, axis=0)
+
+    def _is_category(self, column: int) -> bool:
+        return self.document["columns"][column]["kind"] == "category"
+
+    def _places(self, columns: dict[int, Floats]) -> Tensor:
+        """Return where values are among the limits of their columns, columns x rows.
+
+        Numbers are in the place of how many limits they are up to, those that are missing one
+        after all. Categories come last, and are in the place of their code.
+        """
+        from keras import ops
+
+        rows = {column: ops.reshape(self.columns[column], (1, -1)) for column in columns}
+        numbers = {column: each for column, each in rows.items() if not self._is_category(column)}
+        found = [ops.cast(each, "int32") for column, each in rows.items() if column not in numbers]
+        if numbers:
+            up_to = []
+            for column, values in numbers.items():
+                # Singles are added up faster than whole numbers, and these are exact.
+                below = ops.cast(ops.less_equal(values, columns[column][:, None]), "float32")
+                up_to.append(ops.sum(below, axis=0, keepdims=True))
+            beyond = np.array([[columns[each].size + 1] for each in numbers], np.float32)
+            missing = ops.isnan(_stacked(list(numbers.values())))
+            placed = ops.where(missing, beyond, _stacked(up_to))
+            found.insert(0, ops.cast(placed, "int32"))
+        return _stacked(found)
+
+    def _entries(self, axis: Document, limits: Floats) -> Ints:
+        """Return the entry of an axis that each place among the limits of its column is in."""
         if "places" in axis:
-            places = _codes(axis["places"], self.orders[axis["column"]])
-            return ops.take(np.array(places, np.int32), values)
-        limits = single_limits(np.array(axis["limits"]))
-        above = ops.cast(ops.greater(values, limits[None, :]), "int32")
-        entry = ops.sum(above, axis=1, keepdims=True)
-        # Nothing is above a missing value, which has the last entry.
-        return entry + ops.cast(ops.isnan(values), "int32") * (axis["entries"] - 1)
+            return np.array(_codes(axis["places"], self.orders[axis["column"]]))
+        own = single_limits(np.array(axis["limits"]))
+        return np.array([own.size, *np.searchsorted(own, limits)[::-1], axis["entries"] - 1])
 
     def _inside(self, tree: int, logit: Tensor) -> Tensor:
-        """Return 1 for the leaf that a row is in and 0 for the others, rows x leaves.
+        """Return whether a row is in each leaf, leaves x rows.
 
         What the splits say of left, added where the path of a leaf goes left and subtracted where
         it goes right, is as large as its turns to the left only if its whole path agrees.
         """
-        import keras
         from keras import ops
 
         nodes = self.document["trees"][tree]
         if len(nodes) == 1:
-            return ops.ones_like(logit)
+            return ops.reshape(ops.ones_like(logit, dtype="bool"), (1, -1))
         splits = [at for at, node in enumerate(nodes) if len(node) > 1]
         splits.sort(key=lambda at: self._group(nodes[at]))
-        path = _paths(nodes, splits)
+        path = _paths(nodes, splits).astype(np.float32)
         groups = groupby((nodes[at] for at in splits), key=self._group)
-        parts = [self._goes_left(column, list(group)) for column, group in groups]
-        sides = ops.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
-        agree = keras.layers.Dense(path.shape[1], use_bias=False)
-        found = agree(sides)
-        agree.set_weights([path.astype(np.float32)])
+        sides = _stacked([self._goes_left(column, list(group)) for column, group in groups])
         lefts = (path > 0).sum(axis=0).astype(np.float32)
-        return ops.cast(ops.equal(found, lefts[None, :]), self.precision)
+        return ops.equal(ops.matmul(path.T, sides), lefts[:, None])
 
     def _group(self, split: list[Any]) -> int:
         """Return the column of categories that a split reads; -1 for all of numbers."""
         return split[0] if isinstance(split[1], list) else -1
 
     def _goes_left(self, column: int, nodes: list[list[Any]]) -> Tensor:
-        """Return 1 where a split sends the row left, rows x splits of a group."""
+        """Return 1 where a split sends the row left, splits of a group x rows."""
         from keras import ops
 
         if column >= 0:
             many = len(self.document["columns"][column]["categories"]) + 2
             left = np.array([[code in node[1] for node in nodes] for code in range(many)])
             table = np.array(_codes(list(left), self.orders[column]), np.float64)
-            return _looked_up(self.columns[column], table, "float32")
+            return ops.transpose(_looked_up(self.columns[column], table, "float32"))
         values = self._one_below_the_other([node[0] for node in nodes])
         endless, missing = (
             np.array(flags)[:, None] for flags in zip(*map(_flags, nodes), strict=True)
@@ -631,10 +652,10 @@ class _Steps:
             below = ops.logical_or(below, ops.logical_and(ops.logical_not(absent), endless))
         if missing.any():
             below = ops.logical_or(below, ops.logical_and(absent, missing))
-        return ops.transpose(ops.cast(below, "float32"))
+        return ops.cast(below, "float32")
 
     def _one_below_the_other(self, columns: list[int]) -> Tensor:
-        """Return columns of numbers, splits x rows: joined so in half the time.
+        """Return columns of numbers, splits x rows.
 
         Of many trees each column is there many times.
         """
@@ -642,7 +663,7 @@ class _Steps:
 
         read = sorted(set(columns)) if len(columns) > FEW else columns
         each = [ops.reshape(self.columns[column], (1, -1)) for column in read]
-        values = ops.concatenate(each, axis=0) if len(each) > 1 else each[0]
+        values = _stacked(each)
         if read is columns:
             return values
         return ops.take(values, np.searchsorted(read, columns), axis=0)
@@ -683,6 +704,36 @@ def _looked_up(place: Tensor, table: Floats, dtype: str) -> Tensor:
     return found
 
 
+def _limits_of(terms: list[Document]) -> dict[int, Floats]:
+    """Return all limits of each column of numbers, in single precision; of categories none."""
+    found: dict[int, Floats] = {}
+    for axis in (axis for term in terms for axis in term["axes"]):
+        own = single_limits(np.array(axis.get("limits", ())))
+        found[axis["column"]] = np.union1d(found.get(axis["column"], own), own)
+    return found
+
+
+def _places_of_pairs(places: Tensor, pairs: dict[tuple[int, ...], Floats]) -> Tensor:
+    """Return where a row is in the table of each pair, pairs x rows."""
+    from keras import ops
+
+    one, other = (ops.take(places, list(each), axis=0) for each in zip(*pairs, strict=True))
+    return one * np.array([[each.shape[1]] for each in pairs.values()], np.int32) + other
+
+
+def _with_curves(pair: tuple[int, ...], values: Floats, curves: dict[int, Floats]) -> Floats:
+    """Add the curves of both columns to their pair, and take them out of those that are left."""
+    first, second = (curves.pop(each, np.zeros(1)) for each in pair)
+    return values + first[:, None] + second
+
+
+def _stacked(rows: list[Tensor]) -> Tensor:
+    """Put rows one below the other: so they are joined in half the time."""
+    from keras import ops
+
+    return ops.concatenate(rows, axis=0) if len(rows) > 1 else rows[0]
+
+
 def _many_looked_up(places: Tensor, table: Floats, dtype: str) -> Tensor:
     """Return the row of a table at each of several places."""
     import keras
@@ -693,13 +744,18 @@ def _many_looked_up(places: Tensor, table: Floats, dtype: str) -> Tensor:
     return found
 
 
-def _weighted(inside: Tensor, numbers: Floats, precision: str) -> Tensor:
-    import keras
+def _of_leaf(inside: Tensor, numbers: Floats, precision: str) -> list[Tensor]:
+    """Return each number of the leaf that a row is in; numbers x leaves.
 
-    layer = keras.layers.Dense(numbers.shape[1], use_bias=False, dtype=precision)
-    found = layer(inside)
-    layer.set_weights([numbers])
-    return found
+    As the sum of two single numbers it is as exact as a double one, and found in half the time.
+    """
+    from keras import ops
+
+    high = numbers.astype(np.float32)
+    both = np.concatenate([high, (numbers - high).astype(np.float32)])
+    found = ops.cast(ops.matmul(both, ops.cast(inside, "float32")), precision)
+    many = len(numbers)
+    return [ops.reshape(found[i, :] + found[many + i, :], (-1, 1)) for i in range(many)]
 
 
 def _line(numbers: Document, logit: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ from hetcal.arrays import Floats
 from hetcal.artifacts.archive import EPOCH
 from hetcal.artifacts.artifact import Artifact
 from hetcal.errors import ExportError
+from hetcal.exports.about import inputs_of
 from hetcal.exports.fused import FUSED, REQUEST, fusion, layer_names, request_of
 from hetcal.exports.prepared import columns_to_prepare, prepared_inputs
 from hetcal.exports.proof import MOST_DIFFERENCE, Parity, compare, expected_rows
@@ -218,6 +219,36 @@ def trial(
         table, score = rows, document["score"]["column"]
         inputs = {score: (score,)}
     return Trial(table, inputs | columns, expected_rows(artifact, document, table))
+
+
+def inputs_of_file(artifact: Artifact, document: Document, given: Trial) -> list[Document]:
+    """Return name, kind and known categories of each input, and what columns the network's have."""
+    score, *columns = inputs_of(document)
+    scoring, names = artifact.scoring, input_names(artifact, document)
+    described = {names[each["name"]]: each for each in columns if each["name"] in names}
+    fed: Columns = {}
+    if isinstance(scoring, ModelScoring):
+        fed = {each.name: scoring.inputs.prepared.of(each.name) for each in scoring.model.inputs}
+    else:
+        described[score["name"]] = score
+    texts, inputs = given.table.select_dtypes(exclude="number"), []
+    for name, own in given.inputs.items():
+        kind = "category" if own[0] in texts else "number"
+        others = {} if fed.get(name, (name,)) == (name,) else {"columns": list(fed[name])}
+        inputs.append({"kind": kind, **described.get(name, {}), "name": name, **others})
+    return inputs
+
+
+def rows_of_inputs(given: Trial) -> pd.DataFrame:
+    """Return what each input of the file is given, row by row: a list if it has several units."""
+    return pd.DataFrame(
+        {
+            name: given.table[columns[0]]
+            if len(columns) == 1
+            else pd.Series(given.table[list(columns)].to_numpy().tolist(), dtype=object)
+            for name, columns in given.inputs.items()
+        }
+    )
 
 
 def check(content: bytes, given: Trial) -> Parity:

@@ -259,7 +259,7 @@ def _pairs(settings: Mapping[str, Any]) -> str:
 
 def _carried(about: Document) -> list[str]:
     examples = [json.dumps(each, ensure_ascii=False) for each in about["examples"]]
-    return [*about_lines(about), *(["Examples:", *examples] if examples else [])]
+    return [*about_lines(about), *(["Examples, made up:", *examples] if examples else [])]
 
 
 def _table(

@@ -1,7 +1,7 @@
 """One look at newer rows: what has changed, why that matters, what to do."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -41,6 +41,13 @@ class Gate:
 
     min_lift: float | None = None  # least lift in AUC on the labelled rows
     max_error: float | None = None  # largest calibration error of their probabilities
+
+    @property
+    def options(self) -> str:
+        """The same for the command line."""
+        given = {"--min-lift": self.min_lift, "--max-calibration-error": self.max_error}
+        named = (f"{name} {each:g}" for name, each in given.items() if each is not None)
+        return " ".join(named)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,14 +197,24 @@ def check_new_rows(
         reasons = tuple(moved_words(each) for each in _alarming(moved))
         action: Action = "label rows" if reasons else "nothing"
     else:
-        reasons = (*_gate_reasons(labelled, gate), *_reasons(labelled, rules))
-        action = _action(labelled, reasons, gate)
+        reasons = tuple(_reasons(labelled, rules))
+        action = _action(labelled, reasons, NO_GATE)
     logits = np.arange(new.leaf.size), new.leaf, new.scores.logit, new.after
     about = new_row_notes(artifact, new.frame, scored_rows(*logits))
     if labelled is not None:
         about += [moved_words(each) for each in _alarming(moved)]
     notes = (*new.notes, *about)
-    return Checked(int(new.scored.sum()), rules, moved, labelled, reasons, action, notes)
+    rows = int(new.scored.sum())
+    return with_gate(Checked(rows, rules, moved, labelled, reasons, action, notes), gate)
+
+
+def with_gate(checked: Checked, gate: Gate) -> Checked:
+    """Ask of labelled rows that were checked without a gate what it asks."""
+    found = checked.labelled
+    if found is None or gate == NO_GATE:
+        return checked
+    reasons = (*_gate_reasons(found, gate), *checked.reasons)
+    return replace(checked, reasons=reasons, action=_action(found, reasons, gate))
 
 
 def _labelled(reference: Reference, new: NewRows, leaves: list[int]) -> Labelled:

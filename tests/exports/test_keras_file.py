@@ -6,20 +6,26 @@ import zipfile
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit
 
+from hetcal.artifacts.artifact import score_with_artifact
+from hetcal.cli.main import main
 from hetcal.errors import ExportError
+from hetcal.exports import fused
 from hetcal.exports.export import make_exports
-from hetcal.exports.keras_file import trial
+from hetcal.exports.fused import fusion, layer_names
+from hetcal.exports.keras_file import input_names, names, trial
 from hetcal.exports.proof import difficult_rows, expected_rows, in_fresh_process, rows_json
 from hetcal.exports.recipe import recipe, trees_of
 from hetcal.models.file import inspect_model
 from hetcal.models.inputs import InputColumns
 from hetcal.models.scoring import ModelScoring
 from hetcal.models.steps import ColumnStep, InputSteps
-from tests.exports.artifacts import CITY, SIZE, artifact
+from tests.exports.artifacts import CITY, SIZE, artifact, people
 from tests.models.model_files import ROWS, model_files
+from tests.watch.streams import draw_rows
 
 pytestmark = pytest.mark.network
 
@@ -75,6 +81,11 @@ def test_without_hetcal_it_prepares_columns_and_gives_what_the_artifact_does():
     assert 50 < known.sum() < ROWS
     assert np.abs(found - expected)[known].max() < 1e-6
     assert np.abs(expit(rows["score"]) - expected)[known].max() > 0.1  # it does something
+    with zipfile.ZipFile(io.BytesIO(made.content)) as archive:
+        examples = json.loads(archive.read("assets/hetcal.json"))["examples"]
+    rows = json.dumps([each["row"] for each in examples]).encode()
+    found = in_fresh_process(ALONE, {"calibrated.keras": made.content, "rows.json": rows})
+    assert found == pytest.approx([each["after"] for each in examples], abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -87,6 +98,23 @@ def test_curves_and_maps_of_points_take_a_score_by_its_column(settings):
         about = json.loads(archive.read("assets/hetcal.json"))
     assert {each["name"] for each in about["inputs"]} == {"score", SIZE, "age", CITY}
     assert len(about["examples"]) == 5
+
+
+@pytest.mark.filterwarnings("ignore:When providing")  # names of columns that Keras does not take
+def test_a_pair_with_many_places_is_looked_up_by_its_own_entries(monkeypatch):
+    import tensorflow as tf
+
+    opened = artifact(partition="additive")
+    document, rows = recipe(opened), people()[:1_000]
+    assert any(len(term["axes"]) == 2 for term in document["steps"][-1]["terms"])
+    layers = layer_names(names(opened, document))
+    monkeypatch.setattr(fused, "WIDE", 0)
+    model = fused.fused_model(fusion(document, None, input_names(opened, document), layers))
+    given = {name: tf.constant(rows[[name]].to_numpy(np.float32)) for name in (SIZE, "age")}
+    given["score"] = tf.constant(rows[["score"]].to_numpy())
+    given[CITY] = tf.constant(rows[[CITY]].astype(object).fillna("").to_numpy(dtype=object))
+    found = np.asarray(model(given))[:, 0]
+    assert found == pytest.approx(score_with_artifact(opened, rows)["after"], abs=1e-6)
 
 
 def test_a_saved_model_gives_the_same_by_its_signature_and_names_its_inputs():
@@ -126,20 +154,21 @@ def test_a_scheme_of_many_trees_is_fused_tree_beside_tree():
 
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation")  # Keras saves so
+@pytest.mark.parametrize("scheme", ["tree", "additive"])
 @pytest.mark.parametrize(
-    ("scheme", "mask", "lookups"),
-    [("tree", None, 1), ("additive", "", 1), ("additive", None, 2)],
-    ids=["missing is as unknown", "missing has a code", "missing has no code, and is not unknown"],
+    ("mask", "more", "lookups"),
+    [("", {}, 1), (None, {}, 1), (None, {"num_oov_indices": 3}, 2)],
+    ids=["missing has a code", "missing is as unknown", "unknown text has several codes"],
 )
-def test_text_is_looked_up_once_where_the_network_tells_apart_what_the_tree_does(
-    scheme, mask, lookups, tmp_path
+def test_text_is_looked_up_once_where_its_code_says_all_that_the_network_reads(
+    scheme, mask, more, lookups, tmp_path
 ):
     import keras
 
     city = keras.Input((1,), name="city", dtype="string")
-    words = ["Zürich", "Genf", "Bern", "O'Fallon", "Basel"]
-    codes = keras.layers.StringLookup(vocabulary=words, mask_token=mask)(city)
-    embedded = keras.layers.Flatten()(keras.layers.Embedding(len(words) + 2, 2)(codes))
+    words = ["Genf", "Zürich", "Bern"]
+    codes = keras.layers.StringLookup(vocabulary=words, mask_token=mask, **more)(city)
+    embedded = keras.layers.Flatten()(keras.layers.Embedding(len(words) + 3, 2)(codes))
     last = keras.layers.Dense(1, activation="sigmoid")(embedded)
     keras.Model(city, last).save(tmp_path / "city.keras")
     model = inspect_model(tmp_path / "city.keras")
@@ -149,6 +178,32 @@ def test_text_is_looked_up_once_where_the_network_tells_apart_what_the_tree_does
     assert made.parity.difference < 1e-6
     with zipfile.ZipFile(io.BytesIO(made.content)) as archive:
         assert archive.read("config.json").count(b'"class_name": "StringLookup"') == lookups
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation")  # Keras saves so
+def test_uploaded_as_a_network_it_gives_the_same_probabilities_and_nothing_lifts_it(tmp_path):
+    import keras
+
+    given = keras.Input((1,), name="score")
+    last = keras.layers.Dense(1, activation="sigmoid", kernel_initializer="ones")
+    keras.Model(given, last(given)).save(tmp_path / "plain.keras")
+    draw_rows(6_000, np.random.default_rng(16)).to_csv(tmp_path / "rows.csv", index=False)
+    told = ["run", str(tmp_path / "rows.csv"), "--label", "label", "--positive", "yes", "--model"]
+
+    def done(model, *more):
+        out = tmp_path / model.removesuffix(".keras")
+        assert main([*told, str(tmp_path / model), *more, "--out", str(out)]) == 0
+        scored = pd.read_parquet(out / "scored.parquet").set_index("row")
+        return json.loads((out / "result.json").read_text()), scored
+
+    first, before = done("plain.keras", "--partition", "tree", "--ignore", "size")
+    assert first["lift"]["low"] > 0.05
+    words = ["export", str(tmp_path / "plain/artifact.zip"), "--to", "keras"]
+    assert main([*words, "--out", str(tmp_path / "fused.keras")]) == 0
+    found, again = done("fused.keras")
+    assert np.abs(again["before"] - before["after"]).max() < 1e-6
+    assert found["verdict"].startswith("Leave your model as it is")
+    assert found["lift"]["low"] <= 0 <= found["lift"]["high"]
 
 
 def test_a_network_whose_end_has_no_logit_is_refused():

@@ -31,6 +31,8 @@ def test_it_says_verdict_measures_leaves_settings_and_digests(page):
     opened, text = artifact(partition="tree"), text_of(page)
     run = saved_run(opened, opened.min_rows)
     assert run.verdict.partition(". ")[0] in text
+    assert "From the sketch saved with the run" in run.computed_on
+    assert escape(run.computed_on) in text  # how exact the numbers are, above the first of them
     auc = re.search(r"<td>AUC</td><td>[\d.]+</td><td>([\d.]+)</td>", text)
     assert float(auc[1]) == pytest.approx(run.evaluation.after.auc, abs=5e-5)
     for leaf in opened.partition.leaves:

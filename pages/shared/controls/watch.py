@@ -6,14 +6,22 @@ from pathlib import Path
 import streamlit as st
 
 from hetcal.store.store import StoredRun
-from hetcal.watch.check import Checked
+from hetcal.watch.check import NO_GATE, Checked, Gate
 from pages.shared.controls.reopen import run_of_artifact
 from pages.shared.display.messages import plain
 from pages.shared.display.widgets import downloads
 from pages.shared.flow.compute import packed_of, refitted_of
 from pages.shared.frame import need_run, shown_errors
-from pages.shared.state import current_run, workspace
+from pages.shared.state import current_run, kept, workspace
 
+ASKED = {
+    "lift": ("Least lift (AUC)", -1.0, "Less lift than that on these rows fails the check."),
+    "error": (
+        "Largest calibration error",
+        0.0,
+        "More than that, without the bias of sampling noise, fails the check.",
+    ),
+}
 Given = tuple[Path, str, dict[str, tuple[Path, str]]]
 
 
@@ -42,6 +50,29 @@ def artifact_to_watch() -> Watched:
         st.stop()
     run = run_of_artifact(file, "watched")
     return Watched(run.keep_file(file.getvalue()), run)
+
+
+def gate_controls(checked: Checked) -> Gate:
+    """Let the user ask more of labelled rows than that nothing has changed."""
+    if checked.labelled is None:
+        return NO_GATE
+    with st.container(horizontal=True, gap="medium"):
+        return Gate(*(_asked(key, *told) for key, told in ASKED.items()))
+
+
+def _asked(key: str, label: str, least: float, told: str) -> float | None:
+    return st.number_input(
+        label,
+        least,
+        1.0,
+        None,
+        0.001,
+        format="%g",
+        placeholder="not asked",
+        width=240,
+        help=told,
+        **kept(f"watch_{key}"),
+    )
 
 
 def offer_refit(watched: Watched, given: Given, checked: Checked) -> None:

@@ -51,6 +51,20 @@ def test_rows_that_have_not_changed_pass(artifact):
     assert not any(each.key == "watch_refit" for each in app.button)
 
 
+def test_more_can_be_asked_of_labelled_rows_as_on_the_command_line(artifact):
+    app = watch(artifact, draw_rows(3_000, RNG(41)))
+    assert app.code[0].value == "python -m hetcal check artifact.zip newer_rows.csv"
+    lift = float(metrics(app)["Lift"])
+    app.number_input(key="watch_lift").set_value(lift - 0.001)
+    app.number_input(key="watch_error").set_value(0.5)
+    app = calm(app.run())
+    assert verdict(app)[0].endswith("Nothing is to be done.")
+    app = calm(app.number_input(key="watch_lift").set_value(0.5).run())
+    assert verdict(app)[0].startswith("On 3,000 labelled rows the maps hold as on the test rows, b")
+    assert any(f"The lift is {lift:+.4f} AUC on 3,000" in each for each in said(app.markdown))
+    assert app.code[0].value.endswith("newer_rows.csv --min-lift 0.5 --max-calibration-error 0.5")
+
+
 def test_changed_leaves_are_named_and_their_maps_can_be_fitted_again(artifact):
     rows = draw_rows(5_000, RNG(42), Change("plus", 0.8))
     app = watch(artifact, rows)
