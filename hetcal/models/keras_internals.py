@@ -264,12 +264,12 @@ _ALONG_AXIS = {
     **{"expand_dims": "ExpandDims", "compat.v1.squeeze": "Squeeze"},
 }
 _OF_LISTS = {"concat": "Concatenate", "stack": "Stack"}
-# Those that need all that they take, by its name in Keras: none where it is part of the call.
-_OF_ALL = {
-    "where": ("Where", "numpy", {"x": None, "y": None}),
+# Those that need all that they take, by its name in Keras: empty where the call takes it.
+_OF_ALL: dict[str, tuple[str, str, dict[str, str]]] = {
+    "where": ("Where", "numpy", {"x": "", "y": ""}),
     "reshape": ("Reshape", "numpy", {"shape": "newshape"}),
     "compat.v1.transpose": ("Transpose", "numpy", {"perm": "axes"}),
-    "compat.v1.gather": ("Take", "numpy", {"indices": None, "axis": "axis"}),
+    "compat.v1.gather": ("Take", "numpy", {"indices": "", "axis": "axis"}),
     "clip_by_value": ("Clip", "numpy", {"clip_value_min": "x_min", "clip_value_max": "x_max"}),
     "cast": ("Cast", "core", {"dtype": "dtype"}),
 }
