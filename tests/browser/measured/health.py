@@ -87,6 +87,7 @@ def score_all(visitor: Visitor, folder: Path) -> tuple[int, int]:
     for each in files:
         visitor.upload("Keras model", each)
         expect(visitor.page.get_by_text(f"{each.name}:").first).to_be_visible()
+        visitor.settle()  # until then the controls may be those of the model before
         sure = visitor.page.get_by_test_id("stCheckbox")
         if sure.count():
             choose_columns(visitor)
@@ -125,14 +126,21 @@ def main() -> None:
         visitor = Visitor(context.new_page(), server.address)
         ready_for_a_model(visitor, Path(given), labelled)
         with watched(server) as times:
-            hostile = refuse_all(visitor, Path(given))
-            honest, scored = score_all(visitor, Path(given))
-        slow = sum(each >= 1 for each in times)
-        sys.stdout.write(
-            f"{hostile} hostile files, {honest} honest ones of which {scored} scored {ROWS:,} "
-            f"rows: {len(times):,} answers, median {1000 * statistics.median(times):.0f} ms, "
-            f"worst {max(times):.2f} s, {slow} of a second or more\n"
-        )
+            files = refuse_all(visitor, Path(given))
+        say(f"{files} hostile files", times)
+        with watched(server) as times:
+            files, scored = score_all(visitor, Path(given))
+        say(f"{files} honest files, of which {scored} scored {ROWS:,} rows", times)
+
+
+def say(what: str, times: list[float]) -> None:
+    """Print how fast the server answered meanwhile."""
+    middle, slow = statistics.median(times), sum(each >= 1 for each in times)
+    sys.stdout.write(
+        f"{what}: {len(times):,} answers, median {1000 * middle:.0f} ms, worst "
+        f"{max(times):.2f} s, {slow} of a second or more\n"
+    )
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":
