@@ -56,7 +56,8 @@ if scores is None:
 st.divider()
 st.success(plain(scores.how), icon=":material/check:")
 for finding in flow.score_findings:
-    show_finding(replace(finding, message=finding.message.replace(WITHOUT_VALIDATION, CHECKBOX)))
+    message = finding.message.replace(WITHOUT_VALIDATION, CHECKBOX)
+    show_finding(replace(finding, message=message.replace("on the Scores page", "above")))
 with shown_errors():
     show_scales(flow)
 difference = scores.largest_difference

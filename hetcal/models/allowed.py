@@ -79,12 +79,14 @@ _SMALL_PARTS = """
 
 _CODE = "carries Python code, and code from a file is never run"
 _FUNCTION = "calls a function from the file, and code from a file is never run"
+_OF_KERAS_2 = (
+    "is how Keras 2 calls a function of TensorFlow, here one that Keras 3 has not, or as another"
+)
 _BASE = "is only the base of other classes"
 REFUSED = {
     **dict.fromkeys(("Lambda", "JaxLayer", "FlaxLayer", "TorchModuleWrapper"), _CODE),
     "TFSMLayer": "reads another model from a path",
-    "TFOpLambda": "calls a function of TensorFlow by its name, which Keras 3 does not",
-    "SlicingOpLambda": "calls a function of TensorFlow by its name, which Keras 3 does not",
+    **dict.fromkeys(("TFOpLambda", "SlicingOpLambda"), _OF_KERAS_2),
     "ThresholdedReLU": "Keras 3 does not have",
     "MaxNumBoundingBoxes": "works on boxes in pictures, not on rows",
     **dict.fromkeys(("Layer", "Wrapper", "InputSpec", "Operation", "SegmentReduction"), _BASE),

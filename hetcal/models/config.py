@@ -90,24 +90,6 @@ def refuse_unknown(config: dict[str, Any], name: str) -> None:
             _check_class(node, name)
 
 
-def refuse_changed(config: dict[str, Any], name: str, version: str) -> None:
-    """Refuse a model of Keras 2 with a part that has its name but another result in Keras 3."""
-    changed = any(
-        "hard_sigmoid" in (value, value.get("config") if isinstance(value, dict) else None)
-        for node in objects(config, name)
-        for key, value in node.items()
-        if key.endswith("activation")
-    )
-    if changed:
-        raise ModelError(
-            f"The model file '{name}' was written by Keras {version} and uses hard_sigmoid, which "
-            "is another function in Keras 3.",
-            "The scores must be those that the model was trained to give.",
-            f"Open it in Keras {version}, write its predictions into a column of the table, and "
-            "use that as the score.",
-        )
-
-
 def objects(value: object, name: str) -> Iterator[dict[str, Any]]:
     """Walk through every JSON object inside a value."""
     waiting = [(value, 0)]

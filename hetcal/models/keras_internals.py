@@ -228,12 +228,29 @@ _MODULES = {
     for kind in ("functional", "sequential")
 }
 
+# Keras 3 has another function of this name; these layers do what Keras 2 did.
+_HARD_SIGMOID = {
+    **{"module": "keras", "class_name": "Sequential", "registered_name": None},
+    "config": {
+        "name": "hard_sigmoid",
+        "layers": [
+            {"module": "keras.layers", "class_name": kind, "config": config}
+            for kind, config in (
+                ("Rescaling", {"name": "line", "scale": 0.2, "offset": 0.5}),
+                ("ReLU", {"name": "ends", "max_value": 1.0}),
+            )
+        ],
+    },
+}
+
 # Functions of TensorFlow that are an operation of Keras 3, by what they take beside a tensor.
 _OF_TWO = {
     **{"math.truediv": "TrueDivide", "math.divide": "TrueDivide"},
     **{"__operators__.add": "Add", "math.add": "Add", "math.subtract": "Subtract"},
     **{"math.multiply": "Multiply", "math.pow": "Power"},
     **{"math.maximum": "Maximum", "math.minimum": "Minimum"},
+    **{"math.greater": "Greater", "math.greater_equal": "GreaterEqual"},
+    **{"math.less": "Less", "math.less_equal": "LessEqual"},
 }
 _OF_ONE = {
     **{"math.negative": "Negative", "math.abs": "Absolute", "math.square": "Square"},
@@ -247,6 +264,15 @@ _ALONG_AXIS = {
     **{"expand_dims": "ExpandDims", "compat.v1.squeeze": "Squeeze"},
 }
 _OF_LISTS = {"concat": "Concatenate", "stack": "Stack"}
+# Those that need all that they take, by its name in Keras: empty where the call takes it.
+_OF_ALL: dict[str, tuple[str, str, dict[str, str]]] = {
+    "where": ("Where", "numpy", {"x": "", "y": ""}),
+    "reshape": ("Reshape", "numpy", {"shape": "newshape"}),
+    "compat.v1.transpose": ("Transpose", "numpy", {"perm": "axes"}),
+    "compat.v1.gather": ("Take", "numpy", {"indices": "", "axis": "axis"}),
+    "clip_by_value": ("Clip", "numpy", {"clip_value_min": "x_min", "clip_value_max": "x_max"}),
+    "cast": ("Cast", "core", {"dtype": "dtype"}),
+}
 _FUNCTIONS = {
     **{name: (kind, "numpy", {"y"}) for name, kind in _OF_TWO.items()},
     **{name: (kind, "numpy", set()) for name, kind in _OF_ONE.items()},
@@ -254,7 +280,9 @@ _FUNCTIONS = {
     **{name: (kind, "numpy", {"axis", "keepdims"}) for name, kind in _ALONG_AXIS.items()},
     **{name: (kind, "numpy", {"axis"}) for name, kind in _OF_LISTS.items()},
     "__operators__.getitem": ("GetItem", "numpy", {"slice_spec"}),
+    **{name: (kind, module, set(names)) for name, (kind, module, names) in _OF_ALL.items()},
 }
+_WITHOUT_EFFECT = (("validate_indices", None), ("batch_dims", 0), ("conjugate", False))
 
 
 def use_words_of_keras_3(value: Any) -> None:
@@ -268,6 +296,7 @@ def use_words_of_keras_3(value: Any) -> None:
         config = value.get("config")
         if isinstance(config, dict):
             _change_settings(str(value.get("class_name")), config)
+            _replace_hard_sigmoid(config)
             if "output_layers" in config:
                 _change_nodes(config)
         if value.get("class_name") == "MultiHeadAttention":
@@ -293,6 +322,13 @@ def _change_settings(kind: str, config: dict[str, Any]) -> None:
     gone |= {key for key, only in _ONLY_CHOICE.items() if config.get(key) == only}
     for key in gone & set(config):
         del config[key]
+
+
+def _replace_hard_sigmoid(config: dict[str, Any]) -> None:
+    for key, value in config.items():
+        function = value.get("config") if isinstance(value, dict) else value
+        if key.endswith("activation") and function == "hard_sigmoid":
+            config[key] = _HARD_SIGMOID
 
 
 def _change_nodes(config: dict[str, Any]) -> None:
@@ -325,20 +361,44 @@ def _change_function(layer: dict[str, Any], first: dict[str, int]) -> None:
     if kind is None or len(nodes) != 1:
         return
     inputs = [each for each in nodes[0] if isinstance(each, list)] or nodes
-    given = {key: each for key, each in inputs[-1][3].items() if key != "name"}
-    parts = given.get("slice_spec", [])
+    told = ((key, each) for key, each in inputs[-1][3].items() if key != "name")
+    given = dict(each for each in told if each not in _WITHOUT_EFFECT)
     several = len(inputs) > 1 and function not in _OF_LISTS
-    if several or set(given) - known or not all(map(_is_plain, parts)):
+    if several or set(given) - known or not _is_same(function, given):
         return
     # A constant comes as ["_CONSTANT_VALUE", -1, 1.0, {}].
     taken = [each[2] if each[1] == -1 else _new_tensors(each[:3], first) for each in inputs]
     args = [taken] if function in _OF_LISTS else taken
-    args += [_new_tensors(given.pop(key), first) for key in ("y",) if key in given]
+    args += [_new_tensors(given.pop(key), first) for key in ("x", "y", "indices") if key in given]
     args += [_new_slices(given.pop(key)) for key in ("slice_spec",) if key in given]
+    names = _OF_ALL[function][2] if function in _OF_ALL else {}
     layer.pop("build_config", None)
     layer |= {"class_name": kind, "registered_name": kind, "module": f"keras.src.ops.{module}"}
-    layer["config"] = {"name": layer["name"], **given}
+    layer["config"] = {"name": layer["name"]}
+    layer["config"] |= {names.get(key, key): each for key, each in given.items()}
     layer["inbound_nodes"] = [{"args": args, "kwargs": {}}]
+
+
+def _is_same(function: str, given: dict[str, Any]) -> bool:
+    """Whether Keras 3 does the same with what a function is given beside a tensor."""
+    if function in _OF_ALL and set(given) != set(_OF_ALL[function][2]):
+        return False
+    values = list(given.values())
+    if function == "cast":  # of whole numbers TensorFlow and Keras make other means and ratios
+        return "float" in str(values)
+    if function == "where":
+        return all(isinstance(each, float) or _is_tensor(each) for each in values)
+    if function in _OF_ALL:
+        return not any(isinstance(each, str | list) for part in values for each in _listed(part))
+    return all(map(_is_plain, given.get("slice_spec", [])))
+
+
+def _is_tensor(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 3 and isinstance(value[0], str)
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _is_plain(part: object) -> bool:
@@ -369,7 +429,7 @@ def _new_node(node: list[Any], first: dict[str, int]) -> dict[str, Any]:
 def _new_tensors(value: Any, first: dict[str, int]) -> Any:
     if not isinstance(value, list):
         return value
-    if len(value) == 3 and isinstance(value[0], str) and value[0] in first:
+    if _is_tensor(value) and value[0] in first:
         history = [value[0], value[1] - first[value[0]], value[2]]
         # Keras puts the tensor itself in its place, so its shape does not matter.
         told = {"shape": [None, None], "dtype": "float32", "keras_history": history}

@@ -28,7 +28,6 @@ from hetcal.models.config import (
     read_inputs,
     read_layers,
     read_outputs,
-    refuse_changed,
     refuse_too_much,
     refuse_unknown,
 )
@@ -106,7 +105,6 @@ def describe(file: IO[bytes], name: str) -> Description:
         config = parse_config(text, name)
         forget_training(config)  # nor does the child read it
         if version.startswith("2."):
-            refuse_changed(config, name, version)
             use_words_of_keras_3(config)
         refuse_unknown(config, name)
         refuse_too_much(config, name)

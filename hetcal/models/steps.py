@@ -259,7 +259,8 @@ def _asked(column: str, value: object, name: str) -> Asked:
             scale = scale - shift if way == "min-max" else scale
             if math.isfinite(shift) and math.isfinite(scale) and scale > 0:
                 return ColumnStep(column, _way(way), shift, scale)
-    raise _unreadable(name, f"the step of '{column[:60]}' is none that is known")
+    told = json.dumps(value)[:60]
+    raise _unreadable(name, f"the step of '{column[:60]}', {told}, is none that is known")
 
 
 def _number(value: object) -> float:

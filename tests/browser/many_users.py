@@ -40,10 +40,10 @@ class Person:
     scored: bytes
 
 
-def person(directory: Path, number: int) -> Person:
+def person(directory: Path, number: int, rows: int = ROWS) -> Person:
     """Write a table, and run hetcal on it without the app."""
     path = directory / f"rows{number}.csv"
-    toy_table(ROWS + 100 * number, seed=number).to_csv(path, index=False)
+    toy_table(rows + 100 * number, seed=number).to_csv(path, index=False)
     source = from_path(path)
     roles = Roles(label="y", positive="1", split="split", score="score")
     table = make_table(source.frame, roles, source.digest)

@@ -47,5 +47,6 @@ def test_a_text_file_named_keras_is_refused_and_a_column_taken(visitor, table, t
 
     visitor.page.get_by_role("radio", name="A column of the table").click()
     visitor.choose("Score column", "score")
+    visitor.grow_one_tree()
     visitor.walk_to("Results")
     assert float(visitor.metric("AUC after")) > float(visitor.metric("AUC before"))

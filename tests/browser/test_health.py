@@ -5,6 +5,7 @@ import math
 import pytest
 from playwright.sync_api import expect
 
+from hetcal.data.demo import toy_table
 from tests.browser.measured.health import ready_for_a_model, watched
 from tests.models.hostile.files import ENDLESS
 
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_the_server_answers_while_it_waits_for_a_look_that_never_ends(visitor, server, tmp_path):
-    ready_for_a_model(visitor, tmp_path)
+    ready_for_a_model(visitor, tmp_path, toy_table(2_000))
     visitor.settle()
     app = visitor.page.get_by_test_id("stApp")
     with watched(server) as times:

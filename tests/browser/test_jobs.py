@@ -11,7 +11,7 @@ from tests.browser.visitor import Visitor
 pytestmark = pytest.mark.browser
 
 CHOOSING = "Choosing a scheme"
-STEP, STEPS = 0.2, 200  # seconds that a job goes on, far fewer than it takes; at most so often
+STEP, STEPS = 0.5, 80  # seconds that a job goes on, far fewer than it takes; at most so often
 LOOKED = 600  # milliseconds in which the page has looked at it
 
 

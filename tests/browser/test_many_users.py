@@ -44,7 +44,7 @@ def test_a_file_arrives_though_pages_are_drawn_again_before_the_browser_fetches_
 
 
 def test_three_people_at_once_see_only_their_own_numbers_runs_and_files(server, tmp_path):
-    people = [person(tmp_path, number) for number in range(3)]
+    people = [person(tmp_path, number, 1_200) for number in range(3)]
     with ThreadPoolExecutor(1) as beside:  # this thread has a loop already, that of the browser
         rounds, _ = beside.submit(asyncio.run, use(server, people, 0)).result()
     assert rounds == 3

@@ -46,5 +46,6 @@ def test_a_stopped_training_keeps_its_best_epoch(visitor, table, tmp_path):
     model = visitor.download("Download the trained model (.keras)", tmp_path)
     names = {each.name for each in inspect_model(model).inputs}
     assert {"contract", "tenure_months", "usage_1"} <= names
+    visitor.grow_one_tree()
     visitor.walk_to("Results")
     assert 0.5 < float(visitor.metric("AUC before")) < 1

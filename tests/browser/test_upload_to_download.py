@@ -69,9 +69,7 @@ def score(visitor):
 
 
 def choose_by_picture(visitor, index):
-    visitor.walk_to("Partition")
-    expect(visitor.leaf).to_be_visible()  # once the scheme is found, which takes a while
-    visitor.settle()
+    visitor.grow_one_tree()
     visitor.click_marker(visitor.page.locator(".js-plotly-plot").last, index)
     visitor.expect_leaf(index + 1)
 

@@ -299,6 +299,7 @@ def show_scales(flow: Flow) -> None:
     shown = tried.rename(columns={"way": "columns", "auc": "AUC", "saturated": "near 0 or 1"})
     st.dataframe(
         shown,
+        width="content",
         hide_index=True,
         column_config={
             "AUC": st.column_config.NumberColumn(format="%.4f"),
@@ -307,7 +308,10 @@ def show_scales(flow: Flow) -> None:
             ),
         },
     )
-    st.caption("Choose above what was done in training, and score the rows again.")
+    st.caption(
+        "Where another line ranks better, choose above what was done in training, and score the "
+        "rows again."
+    )
 
 
 def _show_cells(model: ModelFile, inputs: InputColumns, flow: Flow) -> None:
