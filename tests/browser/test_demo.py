@@ -82,7 +82,7 @@ def test_no_page_scrolls_sideways(example):
             example.page.wait_for_function(f"({BEYOND})() <= 0", timeout=REDRAWN)
 
 
-STILL = {
+UNMOVED = {
     "Over-confidence": ("overconfidence_rank", "overconfidence_leaves"),
     "Results": ("results_leaves", "results_pairs"),
 }
@@ -90,14 +90,14 @@ BOLD = """chart => [...chart.querySelectorAll('text')]
     .filter(text => getComputedStyle(text).stroke !== 'none').map(text => text.textContent)"""
 
 
-@pytest.mark.parametrize("page", STILL)
+@pytest.mark.parametrize("page", UNMOVED)
 def test_another_leaf_is_marked_in_pictures_of_all_leaves_which_are_not_drawn_anew(visitor, page):
     visitor.open()
     visitor.press("The paper's example")
     expect(visitor.page.get_by_text("AUC before", exact=True)).to_be_visible()
     visitor.walk_to(page)
     visitor.choose_leaf(1)
-    figures = [visitor.page.locator(f".st-key-{key} .js-plotly-plot") for key in STILL[page]]
+    figures = [visitor.page.locator(f".st-key-{key} .js-plotly-plot") for key in UNMOVED[page]]
     drawn = [each.element_handle() for each in figures]
     visitor.choose_leaf(2)
     for each in drawn:
