@@ -330,7 +330,7 @@ def test_one_map_for_all_rows_has_no_shares_of_a_lift_but_better_probabilities(v
     app = calm(go(app, "pages/calibration.py"))
     run = runs[-1]
     (applied,) = {(each.slope, each.intercept) for each in run.calibrator.maps_}
-    assert f"It has slope {applied[0]:.3f} and intercept {applied[1]:+.3f}" in everything(app)
+    assert f"the fitted slope {applied[0]:.3f} and intercept {applied[1]:+.3f}" in everything(app)
     assert "for comparison" not in everything(app)
     assert "calibration_plane" not in charts(app)
     (line,) = (t for t in figure(app, "calibration_maps")["data"] if t["name"] == "pooled map")
