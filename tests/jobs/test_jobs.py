@@ -10,7 +10,14 @@ from hetcal.errors import HetcalError, JobError, TableError
 from hetcal.jobs import process
 from hetcal.jobs.jobs import Jobs
 from hetcal.jobs.process import Call, Cancelled, end_ready, keep_ready
-from tests.jobs.work import doubled, ended_from_outside, endless, put_aside, refused
+from tests.jobs.work import (
+    doubled,
+    ended_from_outside,
+    endless,
+    priority,
+    put_aside,
+    refused,
+)
 
 PATIENCE = 300.0  # seconds after which a test that hangs fails, on however busy a machine
 
@@ -47,6 +54,13 @@ def test_a_function_is_called_in_another_process_and_its_progress_and_result_com
     told = []
     assert Call(doubled, 21)(lambda *each: told.append(each)) == 42
     assert told == [(0.5, "Doubling")]
+
+
+@pytest.mark.skipif(not hasattr(os, "nice"), reason="this system has no niceness")
+def test_a_process_and_its_session_leave_the_processors_to_the_pages():
+    own, of_session = Call(priority)(lambda *_: None)
+    assert own > os.nice(0)
+    assert of_session in (None, str(own))
 
 
 def test_an_error_of_the_function_comes_back_with_its_three_sentences():
