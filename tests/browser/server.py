@@ -1,6 +1,7 @@
 """The app as a user starts it: `streamlit run app.py`, in a process of its own."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -19,6 +20,12 @@ import psutil
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_TO_START = 180  # on however busy a machine
 SECONDS_TO_STOP = 60
+# Streamlit itself ends so where a browser leaves while it connects.
+LEFT = re.compile(
+    r"Exception in ASGI application\n((?!/pages/).)*?"
+    r"WebSocketDisconnected: Cannot call \"send\"[^\n]*\n",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,7 @@ class Server:
     @property
     def tracebacks(self) -> str:
         """What the app wrote, if a stack trace is in it; otherwise nothing."""
-        written = self.log.read_text(encoding="utf-8", errors="replace")
+        written = LEFT.sub("", self.log.read_text(encoding="utf-8", errors="replace"))
         return written if "Traceback" in written else ""
 
 
