@@ -12,7 +12,7 @@ from typing import Any
 
 from hetcal.errors import HetcalError, JobError
 
-NICENESS = 19  # pages that somebody waits for come first
+NICENESS = 10  # pages that somebody waits for come first
 PAUSE = 0.1  # seconds between two reports
 REHEARSED = 400  # rows
 OWN_FOLDER = "HETCAL_JOB_FOLDER"
