@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hetcal.models.keras_internals import untrained
+from hetcal.models.keras_internals import untrained, use_words_of_keras_3
 from hetcal.models.scan import describe
 from tests.models.hostile.crafted import DENSE, sequential
 from tests.models.hostile.files import Hostile, code
@@ -44,3 +44,17 @@ def test_how_an_inner_model_was_compiled_is_neither_looked_at_nor_read(tmp_path)
     assert "compile_config" not in read
     assert "__lambda__" not in read
     assert '"inner"' in read
+
+
+@pytest.mark.parametrize(("axis", "kind"), [(1, "Take"), (None, "TFOpLambda")])
+def test_values_are_gathered_along_an_axis_only_where_it_is_named(axis, kind):
+    given = {"indices": [0, 2], "axis": axis, "validate_indices": None, "batch_dims": 0}
+    gathered = {
+        **{"class_name": "TFOpLambda", "name": "gathered"},
+        "config": {"name": "gathered", "function": "compat.v1.gather"},
+        "inbound_nodes": [["x", 0, 0, given]],
+    }
+    begin = {"class_name": "InputLayer", "name": "x", "config": {"name": "x", "dtype": "float32"}}
+    layers = [{**begin, "inbound_nodes": []}, gathered]
+    use_words_of_keras_3({"config": {"layers": layers, "output_layers": [["gathered", 0, 0]]}})
+    assert gathered["class_name"] == kind
