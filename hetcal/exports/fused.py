@@ -315,15 +315,21 @@ def _with_one_lookup(
     if not set(words) & set(known) or not only_looks_up(network):
         return network
     texts = texts_of(network, [text for name in words for text in known.get(name, ())])
+    looked = dict(inputs)
     for layer in words.values():
         lookup = keras.layers.StringLookup(vocabulary=texts, mask_token="", oov_token=UNKNOWN)
-        inputs[layer] = keras.ops.cast(lookup(inputs[layer]), "int32")
+        looked[layer] = keras.ops.cast(lookup(inputs[layer]), "int32")
+    try:
+        coded = with_codes(network, _arranged(network, looked), texts)
+    except ExportError:  # this only saves time
+        return network
+    inputs |= looked
     for column in request["document"]["columns"]:
         name = request["names"].get(column["name"])
         if name in words:
             own = {each: code for code, each in enumerate(column["categories"], 2)}
             codes[name] = inputs[words[name]], [0, 1, *(own.get(each, 1) for each in texts)]
-    return with_codes(network, _arranged(network, inputs), texts)
+    return coded
 
 
 def _chosen(network: Any, outputs: Any, request: Document) -> Tensor:
