@@ -184,6 +184,15 @@ def test_all_rows_of_a_leaf_are_sorted_by_a_column_not_only_those_in_sight(segme
     assert listed(app)["column size"].tolist() == pytest.approx(size[50:100].tolist())
 
 
+def test_a_column_named_as_one_of_hetcals_own_has_another_label(segments):
+    frame = segments.rename(columns={"size": "row"})
+    app = calm(go(with_segment_leaves(frame), "pages/calibration.py"))
+    app = calm(app.segmented_control(key="row_order").set_value("by a column").run())
+    labels = app.selectbox(key="row_column").options
+    assert len(set(labels)) == len(labels)
+    assert {"row", "row (table)"} <= set(labels)
+
+
 def test_the_most_wrong_rows_are_those_of_the_chosen_leaf(segments, runs):
     app = calm(choose_leaf(go(with_segment_leaves(segments), "pages/calibration.py"), 1))
     app = calm(app.segmented_control(key="row_order").set_value("most wrong").run())
