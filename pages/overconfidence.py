@@ -3,6 +3,7 @@
 import streamlit as st
 
 from hetcal.figures.overconfidence import (
+    drawn_leaves,
     leaf_histogram_figure,
     leaf_multiples_figure,
     overconfidence_figure,
@@ -108,7 +109,7 @@ chart(
     alt="Score histograms by label of every leaf, train as outline, test filled",
     how="Outline: train rows; filled: test rows. Where they differ, the model is over-fitted.",
 )
-mark_panels("overconfidence_leaves", multiples.leaves, members)
+mark_panels("overconfidence_leaves", drawn_leaves(multiples), members)
 st.subheader(f"Before and after · {named_leaf(flow, leaf)}", anchor=False)
 show_leaf_curves(flow, leaf, "overconfidence")
 say_computed_on(flow.diagnosis_computed_on)

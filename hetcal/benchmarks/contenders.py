@@ -85,9 +85,9 @@ def _ladder(rows: BenchmarkRows) -> Choice:
     return fit_roles(settings, training, calibration, validation)
 
 
-def recommended(kinds: Sequence[Kind], rows: BenchmarkRows) -> Floats:
+def recommended(kinds: Sequence[Kind], rows: BenchmarkRows, *, best: bool = False) -> Floats:
     """Use the scheme that is chosen among some kinds; its time is that of trying all schemes."""
-    chosen = _ladder(rows).among(kinds).scheme
+    chosen = _ladder(rows).among(kinds, best=best).scheme
     return chosen.logit(rows.test.scores, rows.test.X)
 
 
@@ -229,7 +229,7 @@ SCHEMES: Mapping[str, Contender] = {
     NETWORK: network,
     AUTO: partial(recommended, ALLOWED),
     "only calibration": partial(recommended, ALLOWED[:2]),
-    "best": partial(recommended, KINDS),
+    "best": partial(recommended, KINDS, best=True),
     "pooled": pooled,
     "Algorithm 1": tree,
     "tree by CV": partial(selected_tree, "cv"),

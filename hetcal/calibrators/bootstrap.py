@@ -1,5 +1,6 @@
 """The uncertainty of the lift by a Poisson bootstrap of cells, with every map refitted."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
@@ -79,8 +80,16 @@ def bootstrap_lift(
     lifts = lifts[np.isfinite(lifts)]
     if lifts.size < 2:
         return BootstrapLift(float("nan"), float("nan"), float("nan"), lifts.size)
-    low, high = np.quantile(lifts, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return BootstrapLift(float(low), float(high), float(np.std(lifts, ddof=1)), lifts.size)
+    low, high = percentiles(lifts, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return BootstrapLift(low, high, float(np.std(lifts, ddof=1)), lifts.size)
+
+
+def percentiles(replicates: Floats, shares: Sequence[float]) -> tuple[float, ...]:
+    """Return what so large a share of the replicates lies below; NaN are left out.
+
+    Of B replicates in order, the k-th stands for k / (B + 1): so few are not too narrow.
+    """
+    return tuple(np.nanquantile(replicates, shares, method="weibull").tolist())
 
 
 def _require_linear(calibrator: LeafCalibrator, refit: bool) -> None:

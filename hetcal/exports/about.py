@@ -1,5 +1,6 @@
 """What every export carries beside the calculation: what it is of, what it takes, examples."""
 
+import json
 import math
 from collections.abc import Sequence
 
@@ -77,7 +78,8 @@ def about_lines(of: Document) -> list[str]:
 
 def _kind_words(column: Document) -> str:
     """Write the kind of a column, and the categories that are known."""
-    return ", ".join([column["kind"], *column.get("categories", ())])
+    known = (json.dumps(each, ensure_ascii=False) for each in column.get("categories", ()))
+    return ", ".join([column["kind"], *known])
 
 
 def inputs_of(document: Document) -> list[Document]:

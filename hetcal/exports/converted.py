@@ -31,6 +31,7 @@ def texts_of(network: Any, categories: list[str]) -> list[str]:
     for layer in network.layers if network is not None else ():
         if type(layer).__name__ == "StringLookup":
             known.update(map(str, layer.get_vocabulary(include_special_tokens=False)))
+            known.add(layer.mask_token or "")
     return sorted(known - {"", UNKNOWN})
 
 
@@ -50,6 +51,7 @@ def only_looks_up(network: Any) -> bool:
         each["class_name"] == "StringLookup"
         and each["config"]["num_oov_indices"] == 1
         and not each["config"]["invert"]
+        and not each["config"]["sparse"]
         for each in read
     )
 

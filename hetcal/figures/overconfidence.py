@@ -61,6 +61,15 @@ def leaf_histogram_figure(
     return draw(traces, 520, title_lines=1, barmode="overlay", bargap=0, annotations=titles, **axes)
 
 
+def drawn_leaves(histograms: ScoreHistograms) -> list[int]:
+    """Return the leaves that `leaf_multiples_figure` draws: every bin takes four points.
+
+    With 24 bins these are the first 20.
+    """
+    most = MAX_POINTS // (CURVES * histograms.counts.shape[-1])
+    return [leaf for leaf in histograms.leaves if leaf][: max(1, most)]
+
+
 def leaf_multiples_figure(
     histograms: ScoreHistograms,
     density: bool = True,
@@ -69,12 +78,10 @@ def leaf_multiples_figure(
 ) -> go.Figure:
     """Draw the scores of all leaves side by side on common axes, test filled, train dashed.
 
-    Every bin takes four points, so that with 24 bins the first 20 leaves are drawn; the title of
-    the last says if there are more. The names of the selected leaves are bold.
+    The title of the last says if there are more. The names of the selected leaves are bold.
     """
-    bins = histograms.counts.shape[-1]
-    leaves = [leaf for leaf in histograms.leaves if leaf]
-    drawn = leaves[: max(1, MAX_POINTS // (CURVES * bins))]
+    drawn = drawn_leaves(histograms)
+    more = len(histograms.leaves) - 1 - len(drawn)
     across = min(MULTIPLES_PER_ROW, max(len(drawn), 1))
     height = 170 + 186 * max(1, -(-len(drawn) // across))
     panels = Panels(len(drawn), across, beside=0.03, below=64 / (height - 170))
@@ -89,8 +96,8 @@ def leaf_multiples_figure(
         f"n = {test[histograms.leaves.index(leaf)]:,} test rows"
         for leaf in drawn
     ]
-    if len(drawn) < len(leaves):
-        words[-1] += f", {len(leaves) - len(drawn)} more leaves not shown"
+    if more:
+        words[-1] += f", {more} more leaves not shown"
     titles = [panels.title(i, text, SMALL, left=False) for i, text in enumerate(words)]
     heights = {"title": _height_title(histograms, density), "rangemode": "tozero"}
     return draw(

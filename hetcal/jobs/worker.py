@@ -8,12 +8,15 @@ import sys
 import threading
 import time
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from hetcal.errors import HetcalError, JobError
 
 NICENESS = 10  # pages that somebody waits for come first
-PAUSE = 0.1  # seconds between two reports
+SESSION = Path("/proc/self/autogroup")
+TRIES = 10  # Linux takes one such request of the whole machine in a tenth of a second
+PAUSE = 0.1  # seconds between two reports, and between two tries
 REHEARSED = 400  # rows
 OWN_FOLDER = "HETCAL_JOB_FOLDER"
 """The variable that names the folder of this process's temporary files, which goes with it."""
@@ -41,8 +44,12 @@ def _give_way() -> None:
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     # Linux may divide time among sessions first; this process began one of its own.
-    with contextlib.suppress(OSError), open("/proc/self/autogroup", "r+b") as group:
-        group.write(str(NICENESS).encode())
+    with contextlib.suppress(OSError):
+        for _ in range(TRIES):
+            with contextlib.suppress(BlockingIOError):
+                SESSION.write_bytes(str(NICENESS).encode())
+                return
+            time.sleep(PAUSE)
 
 
 def _rehearse() -> None:

@@ -32,6 +32,7 @@ MOST_VALUES = 2**28
 """Numbers that a layer may give for all rows together: 1 GiB."""
 
 
+HARD_SIGMOID = "hard_sigmoid"  # that of Keras 2 is a model of layers of Keras 3
 _ENDS = {"Sigmoid": "sigmoid", "Softmax": "softmax", "LogSoftmax": "log_softmax"}
 
 # Keras makes paths of the names of layers.
@@ -332,6 +333,8 @@ def _activation(layer: dict[str, Any]) -> str | None:
         return _ENDS[kind]
     activation = layer.get("config", {}).get("activation")
     if isinstance(activation, dict) and isinstance(activation.get("config"), dict):
+        if activation["config"].get("name") == HARD_SIGMOID:
+            return HARD_SIGMOID
         return _activation(activation) or str(activation.get("class_name"))
     if isinstance(activation, dict):
         activation = activation.get("config")

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from hetcal.arrays import Ints, Singles
 from hetcal.errors import HetcalError, ModelError
 from hetcal.models.child import BATCH, SMALLER, Report
-from hetcal.models.config import check_width
+from hetcal.models.config import HARD_SIGMOID, check_width
 from hetcal.models.keras_internals import (
     as_keras_3,
     described_weights,
@@ -182,6 +182,8 @@ def activation_of(operation: Any) -> str | None:
     kind = type(activation).__name__
     if activation is operation and kind not in _ACTIVATIONS:
         return None
+    if kind == "Sequential" and activation.name == HARD_SIGMOID:
+        return HARD_SIGMOID
     return getattr(activation, "__name__", _ACTIVATIONS.get(kind, kind))
 
 

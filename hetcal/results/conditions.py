@@ -180,22 +180,27 @@ def leaf_spread(cells: Cells, logit: Floats, leaves: Sequence[int]) -> Spread:
 
 
 def _enough_at_first(test: Cells, area: Lift, leaves: Sequence[int]) -> Condition:
-    """Judge the rows by the largest standard error that a lift may have.
+    """Judge the rows by about the largest standard error that a lift has.
 
     That is the one between two AUCs which are known as well as that of the model and vary
-    independently of each other.
+    independently of each other; hardly any scheme makes errors where the model makes none.
     """
     counts, most = _counts(test, leaves), math.sqrt(2) * area.detectable
+    if area.se == 0:
+        number, why = "not known", "All pairs count alike, so how far the AUC varies is not seen."
+        if area.after == 1:
+            number, why = "no lift to tell", "All pairs are in order: no lift is left to find."
+        return Condition("Enough rows", "open", number, f"{counts}. {why}")
     if math.isnan(most):
         reason = f"{counts}: too few for an interval of the AUC."
         return Condition("Enough rows", "fails", "not known", reason)
     reason = (
         f"{counts}. The AUC {area.after:.3f} is known to ±{1.96 * area.se:.3f}. A lift from "
-        f"{most:.4f} would be told from zero whatever a scheme does; most change the order of few "
+        f"{most:.4f} would be told from zero for nearly any scheme; most change the order of few "
         "rows, and then smaller lifts are told, too."
     )
     level: Level = "holds" if most <= LARGE_LIFT else "open"
-    return Condition("Enough rows", level, f"lifts from {most:.4f} in any case", reason)
+    return Condition("Enough rows", level, f"lifts from {most:.4f} in nearly any case", reason)
 
 
 def _counts(test: Cells, leaves: Sequence[int]) -> str:

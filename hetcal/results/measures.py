@@ -16,7 +16,7 @@ import pandas as pd
 from scipy.special import ndtr, stdtrit
 
 from hetcal.arrays import Floats, Groups, Ints
-from hetcal.calibrators.bootstrap import Amounts
+from hetcal.calibrators.bootstrap import Amounts, percentiles
 from hetcal.cells.cells import Cells
 from hetcal.compiled import sigmoid
 from hetcal.metrics.calibration import cumulative_difference, loss_parts, smooth_error
@@ -231,14 +231,12 @@ class _Bootstrap:
     def _between(self, values: Floats) -> Ends:
         """Return the percentiles, further out where rows are few (Hesterberg, 2015).
 
-        They are those at which a normal interval would have the width of Student's. Of B
-        replicates in order, the k-th stands for k / (B + 1): so few are not too narrow.
+        They are those at which a normal interval would have the width of Student's.
         """
         n = self.units
         quantile = float(stdtrit(n - 1, (1 + CONFIDENCE) / 2)) * math.sqrt(n / (n - 1))
-        ends = [ndtr(-quantile), ndtr(quantile)]
-        low, high = np.nanquantile(values, ends, method="weibull")
-        return float(low), float(high)
+        low, high = percentiles(values, [ndtr(-quantile), ndtr(quantile)])
+        return low, high
 
     @cached_property
     def _cells(self) -> _Places:

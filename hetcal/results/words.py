@@ -107,8 +107,8 @@ DEFINITIONS = {
     "only a diagnosis: no map that is applied is fitted on test rows.",
     "Fitted slope": "The slope of a map that was fitted on held-out rows, to be applied to others, "
     "so it differs a little from the slope needed on test rows. The pooled map is the one map of "
-    "all calibration rows: leaves with too few rows take its slope, and otherwise it is only there "
-    "to compare with.",
+    "all calibration rows: leaves with too few rows, or whose own map does not rise, take its "
+    "slope, and shrinkage pulls the maps of leaves towards it.",
     "Applied slope": "What was done to the logits of test rows, as a straight line of least "
     "squares through the logits after against before. In a leaf with one Platt map it is the slope "
     "of that map. Of all rows together it also holds what maps of other leaves and columns do.",

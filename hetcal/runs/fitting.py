@@ -135,9 +135,9 @@ def allowed_kinds(settings: Settings) -> tuple[Kind, ...]:
 
 def chosen_among(tried: Choice, settings: Settings) -> Choice:
     """Choose as the settings say from what was tried for `auto`, or keep what they name."""
-    kinds = allowed_kinds(settings)
+    kinds, best = allowed_kinds(settings), settings.partition == "best"
     same = settings.partition not in CHOOSING or kinds == ALLOWED
-    return tried if same else tried.among(kinds)
+    return tried if same else tried.among(kinds, best=best)
 
 
 def take_rung(found: Choice, name: str | None) -> Choice:
@@ -165,6 +165,7 @@ def fit_roles(
         tree=tree,
         more=score_trees(),
         kinds=allowed_kinds(settings),
+        best=settings.partition == "best",
         settings=growing,
         progress=progress,
         growth=growth,

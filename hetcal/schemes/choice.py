@@ -126,12 +126,12 @@ class Choice:
         taken = _fitted(self.trial, number, why, start, self.candidates["allowed"].tolist())
         return replace(taken, seconds=self.seconds + taken.seconds)
 
-    def among(self, kinds: Sequence[Kind]) -> "Choice":
-        """Choose again among other kinds of schemes; nothing is tried a second time."""
+    def among(self, kinds: Sequence[Kind], *, best: bool = False) -> "Choice":
+        """Choose again as `choose_scheme` would with these; nothing is tried a second time."""
         if self.trial is None:
             raise ValueError("what was saved cannot be chosen again")
         start, allowed = time.perf_counter(), _allowed(self.trial, kinds)
-        chosen, why = _choose(self.trial, np.flatnonzero(allowed).tolist(), _simplest(kinds))
+        chosen, why = _choose(self.trial, np.flatnonzero(allowed).tolist(), best)
         found = _fitted(self.trial, chosen, why, start, allowed)
         return replace(found, seconds=self.seconds + found.seconds)
 
@@ -149,6 +149,7 @@ def choose_scheme(
     tree: Partition | None = None,
     more: Sequence[Candidate] = (),
     kinds: Sequence[Kind] = ALLOWED,
+    best: bool = False,
     settings: GrowthSettings = DEFAULTS,
     progress: Progress = silent,
     growth: Growth | None = None,
@@ -166,8 +167,8 @@ def choose_scheme(
     A candidate has to be significantly better than the model as it is: the 95 % interval of its
     lift in AUC lies above 0, and its log-loss is lower by more than two standard errors. Of those
     within one standard error of the best lift the simplest is chosen, which the fewest numbers
-    decide. Where a second model may be chosen, one standard error is enough, and the best lift
-    itself is chosen. If there is none, one map for all rows is chosen where its log-loss is
+    decide. With `best`, one standard error is enough, and the best lift itself is chosen. If there
+    is none, one map for all rows is chosen where its log-loss is
     significantly lower and its AUC not significantly lower; else the model is left as it is.
 
     Parameters
@@ -180,6 +181,8 @@ def choose_scheme(
         Further candidates for two classes, less simple than one tree and simpler than a forest.
     kinds : sequence of Kind
         What may be chosen; candidates of other kinds are evaluated all the same.
+    best : bool
+        Choose the best lift itself, not the simplest near it.
     settings : GrowthSettings, optional
         Decides folds, samples of large tables, trees and terms.
     progress : callable, optional
@@ -204,7 +207,7 @@ def choose_scheme(
         finally:
             growth.stop()
     allowed = _allowed(trial, kinds)
-    chosen, why = _choose(trial, np.flatnonzero(allowed).tolist(), _simplest(kinds))
+    chosen, why = _choose(trial, np.flatnonzero(allowed).tolist(), best)
     progress(TRIED, f"Fitting: {plain_name(trial.tried[chosen].candidate.name)}")
     return _fitted(trial, chosen, why, start, allowed)
 
@@ -352,23 +355,18 @@ def _allowed(trial: Trial, kinds: Sequence[Kind]) -> list[bool]:
     return [each.candidate.kind in kinds for each in trial.tried]
 
 
-def _simplest(kinds: Sequence[Kind]) -> bool:
-    """Return whether a simpler scheme is preferred: who admits a second model wants the best."""
-    return "second model" not in kinds
-
-
-def _choose(trial: Trial, allowed: Sequence[int], simplest: bool) -> tuple[int, str]:
+def _choose(trial: Trial, allowed: Sequence[int], largest: bool) -> tuple[int, str]:
     """Return the position of what is chosen among those allowed, and why."""
     falls = {i: trial.loss_fall(0, i) for i in allowed}
     better = [i for i, (fall, se) in falls.items() if fall > 2 * se]
     better.sort(key=lambda i: trial.tried[i].numbers)  # the simplest first
     good = [i for i in better if trial.gains[i].low > 0]
-    if not simplest:  # of few rows hardly anything is significant
+    if largest:  # of few rows hardly anything is significant
         likely = [i for i, (fall, se) in falls.items() if fall > se]
         good = [i for i in likely if trial.gains[i].auc > trial.gains[i].se]
     if good:
         best = max(good, key=lambda i: trial.gains[i].auc)
-        chosen = simplest_near(best, good, trial.auc_gain) if simplest else best
+        chosen = best if largest else simplest_near(best, good, trial.auc_gain)
         return chosen, lift_reason(trial, chosen, best)
     kept = [i for i in better if trial.tried[i].candidate.pooled and trial.gains[i].high >= 0]
     best = min(kept, key=lambda i: trial.tried[i].log_loss, default=0)

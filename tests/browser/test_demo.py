@@ -77,9 +77,11 @@ def test_no_page_scrolls_sideways(example):
         example.walk_to(name)
         for width in WIDTHS:
             example.page.set_viewport_size({**NARROW, "width": width})
-            example.page.wait_for_timeout(STILL)
+            example.settle()
             # Figures are drawn anew for the width, a moment later.
             example.page.wait_for_function(f"({BEYOND})() <= 0", timeout=REDRAWN)
+            example.page.wait_for_timeout(STILL)
+            assert example.page.evaluate(BEYOND) <= 0
 
 
 UNMOVED = {

@@ -4,7 +4,14 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit
 from scipy.stats import poisson
 
-from hetcal.calibrators.bootstrap import Amounts, Refits, areas, best_heights, bootstrap_lift
+from hetcal.calibrators.bootstrap import (
+    Amounts,
+    Refits,
+    areas,
+    best_heights,
+    bootstrap_lift,
+    percentiles,
+)
 from hetcal.calibrators.leaf_calibrator import FEW, LeafCalibrator
 from hetcal.calibrators.platt import fit_platt
 from hetcal.cells.cells import Cells
@@ -99,6 +106,12 @@ def test_heights_minimise_the_penalised_loss():
             return w @ np.logaddexp(0, wrong) + height**2 / 2
 
         assert found == pytest.approx(minimize_scalar(loss, tol=1e-12).x, abs=1e-6)
+
+
+def test_the_kth_of_b_replicates_in_order_stands_for_k_by_b_plus_1():
+    drawn = np.random.default_rng(0).permutation(np.append(np.arange(1.0, 40.0), np.nan))
+    assert percentiles(drawn, [0.025, 0.5, 0.975]) == pytest.approx((1, 20, 39))
+    assert percentiles(drawn, [0.03125, 0.001]) == pytest.approx((1.25, 1))
 
 
 def test_equal_seeds_give_equal_intervals_and_other_seeds_others():

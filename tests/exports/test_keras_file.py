@@ -157,8 +157,17 @@ def test_a_scheme_of_many_trees_is_fused_tree_beside_tree():
 @pytest.mark.parametrize("scheme", ["tree", "additive"])
 @pytest.mark.parametrize(
     ("mask", "more", "lookups"),
-    [("", {}, 1), (None, {}, 1), (None, {"num_oov_indices": 3}, 2)],
-    ids=["missing has a code", "missing is as unknown", "unknown text has several codes"],
+    [
+        ("", {}, 1),
+        (None, {}, 1),
+        ("NULL", {}, 1),
+        (None, {"num_oov_indices": 3}, 2),
+        (None, {"output_mode": "one_hot", "sparse": True}, 2),
+    ],
+    ids=[
+        *("missing has a code", "missing is as unknown", "mask is a text"),
+        *("unknown text has several codes", "codes are sparse"),
+    ],
 )
 def test_text_is_looked_up_once_where_its_code_says_all_that_the_network_reads(
     scheme, mask, more, lookups, tmp_path
@@ -168,8 +177,9 @@ def test_text_is_looked_up_once_where_its_code_says_all_that_the_network_reads(
     city = keras.Input((1,), name="city", dtype="string")
     words = ["Genf", "Zürich", "Bern"]
     codes = keras.layers.StringLookup(vocabulary=words, mask_token=mask, **more)(city)
-    embedded = keras.layers.Flatten()(keras.layers.Embedding(len(words) + 3, 2)(codes))
-    last = keras.layers.Dense(1, activation="sigmoid")(embedded)
+    if "sparse" not in more:
+        codes = keras.layers.Flatten()(keras.layers.Embedding(len(words) + 3, 2)(codes))
+    last = keras.layers.Dense(1, activation="sigmoid")(codes)
     keras.Model(city, last).save(tmp_path / "city.keras")
     model = inspect_model(tmp_path / "city.keras")
     scoring = ModelScoring(model, InputColumns(((model.inputs[0].name, (CITY,)),)))

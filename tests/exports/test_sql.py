@@ -78,6 +78,7 @@ def test_a_category_with_a_line_break_stays_as_it_is():
     changed = type(opened)(**{**vars(opened), "partition": partition, "calibrator": calibrator})
     (made,) = make_exports(changed, ["sql"], ["sqlite"], rows=500)
     assert made.parity.difference < 1e-12
+    assert r'category, "one\n    two", "three"' in made.content.decode()
 
 
 def test_many_trees_are_refused_and_the_rung_that_fits_is_named():

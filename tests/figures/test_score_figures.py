@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 from hetcal.figures.base import MAX_POINTS, PALETTE
-from hetcal.figures.overconfidence import leaf_histogram_figure, leaf_multiples_figure
+from hetcal.figures.overconfidence import (
+    drawn_leaves,
+    leaf_histogram_figure,
+    leaf_multiples_figure,
+)
 from hetcal.results.histograms import ScoreHistograms
 
 # By leaf (all rows, 1, 2), role (train, test), label (0, 1) and bin.
@@ -113,6 +117,7 @@ def test_leaves_that_do_not_fit_are_counted():
     figure = leaf_multiples_figure(many(30, 40))
     assert sum(len(each.x) for each in figure.data) <= MAX_POINTS
     assert titles(figure)[11] == "Leaf 12<br>n = 80 test rows, 18 more leaves not shown"
+    assert drawn_leaves(many(30, 40)) == list(range(1, 13))
 
 
 def test_columns_that_end_early_have_their_own_ticks():

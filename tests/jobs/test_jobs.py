@@ -7,9 +7,10 @@ from threading import Event
 import pytest
 
 from hetcal.errors import HetcalError, JobError, TableError
-from hetcal.jobs import process
+from hetcal.jobs import process, worker
 from hetcal.jobs.jobs import Jobs
 from hetcal.jobs.process import Call, Cancelled, end_ready, keep_ready
+from hetcal.jobs.worker import NICENESS
 from tests.jobs.work import (
     doubled,
     ended_from_outside,
@@ -59,8 +60,24 @@ def test_a_function_is_called_in_another_process_and_its_progress_and_result_com
 @pytest.mark.skipif(not hasattr(os, "nice"), reason="this system has no niceness")
 def test_a_process_and_its_session_leave_the_processors_to_the_pages():
     own, of_session = Call(priority)(lambda *_: None)
-    assert own > os.nice(0)
-    assert of_session in (None, str(own))
+    assert own == NICENESS
+    assert of_session in (None, str(NICENESS))
+
+
+def test_a_session_gives_way_though_another_one_has_just_done_so(monkeypatch):
+    written = []
+
+    class Session:
+        def write_bytes(self, content):
+            written.append(content)
+            if len(written) < 3:
+                raise BlockingIOError
+
+    monkeypatch.setattr(worker, "SESSION", Session())
+    monkeypatch.setattr(worker, "PAUSE", 0)
+    monkeypatch.setattr(os, "nice", lambda more: more, raising=False)
+    worker._give_way()
+    assert written == [str(NICENESS).encode()] * 3
 
 
 def test_an_error_of_the_function_comes_back_with_its_three_sentences():

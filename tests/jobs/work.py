@@ -19,7 +19,8 @@ def doubled(number, progress):
 def priority(progress):
     """Return the niceness of this process, and that of its session, if Linux has one."""
     session = Path("/proc/self/autogroup")
-    return os.nice(0), session.read_text().split()[-1] if session.exists() else None
+    words = session.read_text().split() if session.exists() else ()  # empty where it is off
+    return os.nice(0), words[-1] if words else None
 
 
 def refused(progress):

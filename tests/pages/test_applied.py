@@ -10,6 +10,7 @@ from hetcal.artifacts.artifact import artifact_bytes
 from hetcal.data.columns import counted
 from hetcal.models.scoring import ColumnScoring
 from hetcal.results.why import BEFORE
+from pages.shared.display.applied import NO_ROWS
 from pages.shared.flow import compute
 from tests.pages.visit import (
     bold_panels,
@@ -52,9 +53,9 @@ def runs(monkeypatch):
 def calibration(segments, monkeypatch, runs):
     """Open the Calibration page with a scheme that is chosen by its name."""
 
-    def open_with(name):
+    def open_with(name, frame=segments):
         monkeypatch.setattr(compute, "find_scheme", chosen(name))
-        app = go(with_scores(segments), "pages/partition.py")
+        app = go(with_scores(frame), "pages/partition.py")
         app = app.selectbox(key="setting_partition").select("auto").run()
         return calm(go(app, "pages/calibration.py"))
 
@@ -183,6 +184,15 @@ def test_all_rows_of_a_leaf_are_sorted_by_a_column_not_only_those_in_sight(segme
     assert listed(app)["column size"].tolist() == pytest.approx(size[50:100].tolist())
 
 
+def test_a_column_named_as_one_of_hetcals_own_has_another_label(segments):
+    frame = segments.rename(columns={"size": "row"})
+    app = calm(go(with_segment_leaves(frame), "pages/calibration.py"))
+    app = calm(app.segmented_control(key="row_order").set_value("by a column").run())
+    labels = app.selectbox(key="row_column").options
+    assert len(set(labels)) == len(labels)
+    assert {"row", "row (table)"} <= set(labels)
+
+
 def test_the_most_wrong_rows_are_those_of_the_chosen_leaf(segments, runs):
     app = calm(choose_leaf(go(with_segment_leaves(segments), "pages/calibration.py"), 1))
     app = calm(app.segmented_control(key="row_order").set_value("most wrong").run())
@@ -287,6 +297,16 @@ def test_bands_of_all_leaves_are_drawn_anew_only_after_a_click_on_them(calibrati
     calm(click_point(app, "calibration_leaves", 1))
     assert bold_panels(app, "calibration_leaves") == [0]
     assert identity(app, "calibration_leaves") != before
+
+
+def test_a_leaf_without_test_rows_can_be_chosen_and_says_so(segments, calibration, runs):
+    used = (segments["split"] != "test") | (segments["segment"] == "b")
+    app = calibration("forest", segments[used])
+    run = runs[-1]
+    (empty, *_) = {each.id for each in run.partition.leaves} - set(run.leaf[run.split.test])
+    app = calm(choose_leaf(app, empty))
+    assert "calibration_leaves" in charts(app)
+    assert NO_ROWS in said(app.markdown)
 
 
 @pytest.mark.parametrize("page", ["overconfidence", "results"])

@@ -9,6 +9,7 @@ from scipy.stats import ttest_ind
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
+from hetcal.figures import overconfidence
 from hetcal.results.words import DEFINITIONS
 from tests.pages.visit import (
     bold_panels,
@@ -92,6 +93,13 @@ def test_another_leaf_is_marked_above_its_small_panel_without_drawing_all_of_the
     (place,) = bold_panels(app, "overconfidence_leaves")
     assert "(2)" in titles[place]["text"]
     assert identity(app, "overconfidence_leaves") == before
+
+
+def test_a_leaf_without_a_small_panel_marks_none(app, monkeypatch):
+    monkeypatch.setattr(overconfidence, "MAX_POINTS", 4 * 24)  # enough for one leaf
+    app = calm(choose_leaf(app, 2))
+    assert "1 more leaves not shown" in str(figure(app, "overconfidence_leaves")["layout"])
+    assert not any("overconfidence_leaves" in each.proto.body for each in app.get("html"))
 
 
 def test_the_axis_of_probabilities_runs_from_0_to_1_and_is_kept(app):

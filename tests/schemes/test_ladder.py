@@ -17,7 +17,7 @@ from hetcal.errors import CalibrationError, HetcalError
 from hetcal.partitions.additive import AdditiveTerms
 from hetcal.partitions.boosted import BoostedPartition
 from hetcal.partitions.forest import ForestPartition
-from hetcal.runs.fitting import allowed_kinds, fit_roles
+from hetcal.runs.fitting import allowed_kinds, chosen_among, fit_roles
 from hetcal.runs.settings import Settings
 from hetcal.schemes import candidates
 from hetcal.schemes import parts as part_module
@@ -75,7 +75,7 @@ def drawn(size, seed, *, score="columns and more"):
 
 @pytest.fixture(scope="module")
 def choice():
-    return choose_scheme(drawn(1_500, 0), drawn(1_500, 1), kinds=KINDS)
+    return choose_scheme(drawn(1_500, 0), drawn(1_500, 1), kinds=KINDS, best=True)
 
 
 @pytest.fixture(scope="module")
@@ -394,8 +394,18 @@ def test_best_takes_the_largest_lift_and_auto_the_simplest_near_it(choice):
     assert own["numbers"] <= best["numbers"]
 
 
+def test_best_takes_the_largest_lift_of_maps_of_the_score_where_only_these_may_be_chosen(choice):
+    maps = choice.candidates[choice.candidates["kind"] == "calibration"].set_index("name")
+    best, auto = (
+        chosen_among(choice, Settings(partition=each, only="calibration")).chosen
+        for each in ("best", "auto")
+    )
+    assert best == maps["lift"].idxmax()
+    assert maps.at[auto, "numbers"] < maps.at[best, "numbers"]
+
+
 def test_of_few_rows_best_takes_a_lift_that_is_not_significant_and_auto_does_not():
-    found = choose_scheme(drawn(200, 2), drawn(120, 3), kinds=KINDS)
+    found = choose_scheme(drawn(200, 2), drawn(120, 3), kinds=KINDS, best=True)
     rungs = found.candidates
     higher = rungs[(rungs["lift"] > rungs["se"]) & (rungs["loss_fall"] > rungs["loss_se"])]
     assert len(higher)
@@ -406,7 +416,7 @@ def test_of_few_rows_best_takes_a_lift_that_is_not_significant_and_auto_does_not
 
 def test_best_takes_no_rung_that_ranks_better_with_worse_probabilities():
     own = (drawn(size, seed, score="secret") for size, seed in ((200, 2), (120, 3)))
-    found = choose_scheme(*own, kinds=KINDS)
+    found = choose_scheme(*own, kinds=KINDS, best=True)
     higher = found.candidates["lift"] > 0
     assert higher.any()
     assert (found.candidates.loc[higher, "loss_fall"] < 0).all()

@@ -59,10 +59,12 @@ WORDS = {
     "columns": "**Calibration.** Your own segments, such as markets or groups: every combination "
     "is a leaf with its own map.",
 }
-ONLY_MAPS = (
-    "Compares all schemes, and the model as it is, on rows they were not fitted on. Of "
-    "calibrations, the simplest that is as good as the best is recommended."
-)
+ONLY_MAPS = {
+    "auto": "Compares all schemes, and the model as it is, on rows they were not fitted on. Of "
+    "calibrations, the simplest that is as good as the best is recommended.",
+    "best": "Compares all schemes, and the model as it is, on rows they were not fitted on, and "
+    "chooses the calibration with the largest lift beyond its standard error.",
+}
 CLASS_WORDS = WORDS | {
     "auto": "Compares one map for all rows, maps in the leaves of a tree (temperature, vector and "
     "Dirichlet scaling) and the model as it is, on rows they were not fitted on, and chooses the "
@@ -181,7 +183,7 @@ def _offered(flow: Flow, kinds: Iterable[str], words: dict[str, str]) -> bool:
         with st.popover("Load a partition", icon=":material/upload_file:"):
             loaded_partition()
     restricted = kind in CHOOSING and flow.settings.only is not None
-    st.markdown(ONLY_MAPS if restricted else words[kind])
+    st.markdown((ONLY_MAPS if restricted else words)[kind])
     return True
 
 

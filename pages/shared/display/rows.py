@@ -110,13 +110,19 @@ def _sorting(run: Run) -> tuple[str, bool]:
     by = st.selectbox(
         "Column",
         [*OWN_COLUMNS, *own],
-        format_func=lambda name: OWN_COLUMNS.get(name, name.removeprefix(OF_TABLE)),
+        format_func=_column_label,
         width=220,
         on_change=_forget,
         **kept("row_column"),
     )
     downwards = st.toggle("Largest first", True, on_change=_forget, **kept("row_descending"))
     return by, downwards
+
+
+def _column_label(column: str) -> str:
+    """Name a column to sort by; of two with one label only the last could be chosen."""
+    name = column.removeprefix(OF_TABLE)
+    return OWN_COLUMNS.get(column, f"{name} (table)" if name in OWN_COLUMNS.values() else name)
 
 
 def _page(leaf: int, rows: int) -> int:

@@ -151,9 +151,10 @@ def leaf_chart(figure: go.Figure, key: str, alt: str, how: str) -> None:
 
 
 def mark_panels(key: str, leaves: Iterable[int], chosen: Collection[int]) -> None:
-    """Make the titles of the panels of chosen leaves bold."""
-    panels = [leaf for leaf in leaves if leaf != ALL_ROWS]
-    _make_bold(key, [f'.annotation[data-index="{panels.index(leaf)}"] text' for leaf in chosen])
+    """Make the titles of the panels of chosen leaves bold; one without rows has none."""
+    panels = {leaf: i for i, leaf in enumerate(each for each in leaves if each != ALL_ROWS)}
+    places = [panels[leaf] for leaf in chosen if leaf in panels]
+    _make_bold(key, [f'.annotation[data-index="{place}"] text' for place in places])
 
 
 def mark_names(key: str, chosen: Iterable[int], axes: str = "y") -> None:
