@@ -93,9 +93,10 @@ BOLD = """chart => [...chart.querySelectorAll('text')]
 
 
 @pytest.mark.parametrize("page", UNMOVED)
-def test_another_leaf_is_marked_in_pictures_of_all_leaves_which_are_not_drawn_anew(visitor, page):
-    visitor.open()
-    visitor.press("The paper's example")
+def test_another_leaf_is_marked_in_pictures_of_all_leaves_which_are_not_drawn_anew(
+    visitor, opened, page
+):
+    visitor.page.goto(opened("The paper's example", "AUC before"))
     expect(visitor.page.get_by_text("AUC before", exact=True)).to_be_visible()
     visitor.walk_to(page)
     visitor.choose_leaf(1)

@@ -154,18 +154,18 @@ def test_a_scheme_of_many_trees_is_fused_tree_beside_tree():
 
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation")  # Keras saves so
-@pytest.mark.parametrize("scheme", ["tree", "additive"])
 @pytest.mark.parametrize(
-    ("mask", "more", "lookups"),
+    ("scheme", "mask", "more", "lookups"),
     [
-        ("", {}, 1),
-        (None, {}, 1),
-        ("NULL", {}, 1),
-        (None, {"num_oov_indices": 3}, 2),
-        (None, {"output_mode": "one_hot", "sparse": True}, 2),
+        ("tree", "", {}, 1),
+        ("additive", "", {}, 1),
+        ("tree", None, {}, 1),
+        ("tree", "NULL", {}, 1),
+        ("tree", None, {"num_oov_indices": 3}, 2),
+        ("tree", None, {"output_mode": "one_hot", "sparse": True}, 2),
     ],
     ids=[
-        *("missing has a code", "missing is as unknown", "mask is a text"),
+        *("missing has a code", "beside curves", "missing is as unknown", "mask is a text"),
         *("unknown text has several codes", "codes are sparse"),
     ],
 )
