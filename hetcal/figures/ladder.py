@@ -30,12 +30,13 @@ LADDER_HOW = (
     "Further right ranks better; bars are 95 % intervals of the lift. The thin line to the hollow "
     "mark, the same scheme without the network, is what the network adds to that scheme: to one "
     "that reads no columns, all that it ranks. An arrow gives its value where that lies further "
-    "left than the axis reaches. At the right, how many numbers were fitted, the fewer the easier "
-    "to check, and the time to fit and compare the scheme here."
+    "left than the axis reaches. At the right, the lift and the change of the log-loss, below 0 "
+    "where probabilities get better; how many numbers were fitted, the fewer the easier to check, "
+    "and the time to fit and compare the scheme here."
 )
 LINE = 26  # characters of a name that fit into a narrow window
 LINE_HEIGHT = 15  # pixels
-COLUMNS = (("lift", 55), ("network<br>adds", 120), ("numbers,<br>time", 182))
+COLUMNS = (("lift,<br>log-loss", 60), ("network<br>adds", 120), ("numbers,<br>time", 182))
 """Heads of the numbers at the right, and the pixels from the axes to their right edge."""
 
 
@@ -210,7 +211,7 @@ def _columns(rungs: pd.DataFrame) -> list[Part]:
         half = (rung["adds_high"] - rung["adds_low"]) / 2
         apart = "" if math.isnan(half) else f"<br>± {half:.4f}"
         cells = (
-            number(rung["lift"], sign=True),
+            f"{number(rung['lift'], sign=True)}<br>{number(0 - rung['loss_fall'], sign=True)}",
             number(rung["adds"], sign=True) + apart,
             f"{rung['numbers']:,.0f}<br>{_seconds(rung['seconds'])}",
         )

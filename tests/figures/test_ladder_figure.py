@@ -88,7 +88,8 @@ def test_without_a_control_there_is_no_hollow_mark():
 
 def test_numbers_stand_beside_each_rung():
     written = [each.text for each in ladder_figure(ladder()).layout.annotations]
-    assert "<b>+0.0200</b>" in written
+    assert "<b>+0.0200<br>-0.0200</b>" in written
+    assert "+0.0000<br>+0.0000" in written
     assert "<b>+0.0050<br>± 0.0030</b>" in written
     assert "<b>640<br>8.2 s</b>" in written
     assert "12,400<br>14 s" in written
