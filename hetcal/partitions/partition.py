@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -417,6 +418,15 @@ def maps_table(calibrator: LeafCalibrator, partition: Partition) -> pd.DataFrame
             "fallback": [each.fallback or "" for each in maps],
         }
     )
+
+
+def with_one_slope(maps: Sequence[LeafMap]) -> list[int]:
+    """Return the leaves whose slopes are equal to the last bit: no two are, unless they are pooled.
+
+    A scheme keeps no reasons; a single leaf with the pooled slope is not told from others.
+    """
+    often = Counter(each.slope for each in maps)
+    return [each.leaf for each in maps if often[each.slope] > 1]
 
 
 def fallback_words(maps: Sequence[LeafMap]) -> str:

@@ -13,7 +13,7 @@ from hetcal.errors import PartitionError
 from hetcal.partitions import partition as routing
 from hetcal.partitions.editing import divided, merged, pruned, sibling
 from hetcal.partitions.nodes import Feature, Node
-from hetcal.partitions.partition import Partition, fallback_words, leaf_table
+from hetcal.partitions.partition import Partition, fallback_words, leaf_table, with_one_slope
 from hetcal.partitions.tree import TreePartition
 
 
@@ -505,6 +505,13 @@ def with_reasons(*reasons):
 def test_leaves_without_a_map_of_their_own_are_named_once_for_each_reason():
     maps = with_reasons("few rows", None, "one class", "few rows", "few rows")
     assert fallback_words(maps) == "leaves 1, 4, 5 (few rows); leaf 3 (one class)"
+
+
+def test_leaves_of_a_scheme_with_the_pooled_slope_are_known_by_it():
+    slopes = [0.5, 0.7, 0.5, 0.6]
+    maps = [LeafMap(i, Affine(each, -i), 9, 4) for i, each in enumerate(slopes, 1)]
+    assert with_one_slope(maps) == [1, 3]
+    assert with_one_slope(maps[1:]) == []
 
 
 def test_leaves_with_maps_of_their_own_need_no_words():

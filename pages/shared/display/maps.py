@@ -9,7 +9,7 @@ from hetcal.calibrators.leaf_calibrator import LeafMap
 from hetcal.data.columns import counted
 from hetcal.figures.calibration import Between, maps_figure, slope_intercept_figure
 from hetcal.figures.example import weight_figure
-from hetcal.partitions.partition import fallback_words, maps_table
+from hetcal.partitions.partition import fallback_words, maps_table, with_one_slope
 from hetcal.results.plane import STEP
 from pages.shared.display.columns import map_columns
 from pages.shared.display.messages import plain
@@ -22,8 +22,8 @@ from pages.shared.state import kept
 SHARE = "calibration_share"
 PLANE_HOW = (
     "At the cross the network is kept as it is; at a square only the rate of a leaf counts. "
-    "Ellipses: 95 % regions of a map of the leaf's calibration rows alone; of many leaves, that of "
-    "the chosen one. Hollow: pooled slope."
+    "Ellipses: 95 % regions of a map of the leaf's calibration rows alone; of many leaves, only "
+    "that of the chosen one."
 )
 
 
@@ -40,6 +40,13 @@ def show_maps(flow: Flow, leaf: int) -> None:
     fallbacks = fallback_words(calibrator.maps_)
     if fallbacks:
         st.warning(f"Pooled slope, own intercept: {fallbacks}.", icon=":material/flag:")
+    elif flow.choice is not None and (same := with_one_slope(calibrator.maps_)):
+        st.warning(
+            f"Leaves {', '.join(map(str, same))} have the slope of all rows, each with an "
+            "intercept of its own: too few of their rows are of the rarer class, or their own map "
+            "would not rise.",
+            icon=":material/flag:",
+        )
     members = flow.partition.members(leaf)
     left, right = st.columns(2, gap="medium")
     with left:
@@ -63,7 +70,7 @@ def show_maps(flow: Flow, leaf: int) -> None:
             ),
             key="calibration_plane",
             alt="Slope and intercept of every leaf, between the network and the rate of the leaf",
-            how=PLANE_HOW,
+            how=f"{PLANE_HOW} Hollow: pooled slope." if fallbacks else PLANE_HOW,
         )
     _show_way(flow)
     table = maps_table(calibrator, flow.partition)
