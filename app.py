@@ -54,6 +54,10 @@ with answer:
         show_change(flow, "overview_change")
         show_reasons(flow)
         show_scheme(flow, at_length=False)
+        st.caption(
+            "**Leaf**: a group of rows. **Map**: what corrects the score. **Lift**: the gain in "
+            "AUC. **Scheme**, or **rung** of the ladder below: one way to repair the model."
+        )
         show_conditions(flow)
         show_roles(flow)
     show_ladder(flow, "overview_ladder")

@@ -86,7 +86,7 @@ def grid_for_most(scores: Floats, bins: int = BINS) -> Grid:
     return Grid(max(holding, min(REACH, 2 * holding)), bins)
 
 
-ALL_ROWS = "Computed on all rows."
+ALL_ROWS = "Computed on every row, not from a sketch."
 # `python -m tests.sketch_error` prints the errors.
 SKETCHED = (
     "From a sketch of 4,096 score bins for each leaf and label: in trials AUC and lift were within "

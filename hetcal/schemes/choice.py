@@ -409,8 +409,9 @@ def lift_reason(trial: Trial, chosen: int, best: int) -> str:
     if chosen == best:
         return f"The lift of '{names[chosen]}' is {largest}: {own}."
     return (
-        f"The lift of '{names[chosen]}' is {own}, within one standard error of {largest}, "
-        f"{_shown(gains[best], trial.measure)} of '{names[best]}', and it is simpler."
+        f"The lift of '{names[chosen]}' is {own}. It is the simplest that falls short of "
+        f"{largest}, {_shown(gains[best], trial.measure)} of '{names[best]}', by no more than one "
+        "standard error of the difference."
     )
 
 

@@ -240,7 +240,7 @@ def test_the_menu_marks_what_is_done_what_is_needed_and_what_is_wrong(segments):
     assert {"To every leaf", "To the download"} <= set(links(app))
     (where,) = (each for each in said(app.markdown) if each.startswith("Where: "))
     assert where.startswith("Where: most is lost from train to test rows in ")
-    assert where.endswith("the lift may come from other leaves, see Results.")
+    assert where.endswith("the lift may come from others: *Where the lift comes from* on Results.")
     assert "(1)" in where
     assert "(2)" in where
 

@@ -203,7 +203,7 @@ def test_row_weights_count_as_copies_of_a_row(segments):
 
 
 def test_the_numbers_of_a_small_table_are_computed_on_all_rows(app):
-    assert "Computed on all rows." in said(app.caption)
+    assert "Computed on every row, not from a sketch." in said(app.caption)
     assert not app.toggle
 
 
@@ -236,7 +236,7 @@ def test_a_sketched_table_has_nearly_the_same_results_and_on_demand_the_same(
     assert any(each.startswith("From a sketch of ") for each in said(sketched.caption))
     sketched.toggle(key="all_rows").set_value(True).run()
     for page in ("pages/overconfidence.py", "pages/results.py"):
-        assert "Computed on all rows." in said(calm(go(sketched, page)).caption)
+        assert "Computed on every row, not from a sketch." in said(calm(go(sketched, page)).caption)
     assert metrics(sketched) == exact
     sketched.toggle(key="all_rows").set_value(False).run()
     assert metrics(calm(sketched)) == shown

@@ -74,7 +74,7 @@ def test_a_sketched_run_has_the_numbers_of_an_exact_one(many_rows):
     maps = fit_maps(passed, settings)
     sketched = finish_run(passed, settings, exact.partition, maps)
     assert (sketched.cells.exact, exact.cells.exact) == (False, True)
-    assert exact.computed_on == "Computed on all rows."
+    assert exact.computed_on == "Computed on every row, not from a sketch."
     assert sketched.computed_on.startswith("From a sketch of 4,096 score bins")
     assert exact.digest != sketched.digest
     maps = zip(sketched.calibrator.maps_, exact.calibrator.maps_, strict=True)

@@ -118,7 +118,7 @@ NEXT_STEPS: dict[Outcome, tuple[str, str, str]] = {
     ),
 }
 """What to do after each outcome, and the page where that is done."""
-ANOTHER_ORDER = "the lift may come from other leaves, see Results."
+ANOTHER_ORDER = "the lift may come from others: *Where the lift comes from* on Results."
 WORST = 2  # leaves that are named beside the verdict
 MEASURED = re.compile(r"(?:Macro )?AUC \d")
 
@@ -225,7 +225,7 @@ def show_change(flow: Flow, key: str) -> None:
 
 def show_conditions(flow: Flow) -> None:
     """Show the three conditions under which calibrating leaf by leaf helps."""
-    st.subheader("Why: what a lift needs", anchor=False)
+    st.subheader("Is there something to gain? What a lift needs", anchor=False)
     _draw_conditions(flow.conditions)
 
 
