@@ -94,6 +94,24 @@ def price_in_words(candidates: pd.DataFrame, more: Gain | None = None, measure: 
     return " ".join(said)
 
 
+def worth_in_words(candidates: pd.DataFrame, measure: str = "AUC") -> str:
+    """Say what the best rung reaches without the network, and what the network adds to it.
+
+    That is what the network is worth, whichever rung is in use; empty where it is not known.
+    Parameters are as in `price_in_words`.
+    """
+    alone = candidates["auc"] - candidates["lift"] + candidates["without"]
+    if alone.isna().all():
+        return ""
+    best = candidates.loc[alone.idxmax()]
+    interval = _intervals(best.to_frame().T, "adds_low", "adds_high")[0]
+    return (
+        f"Without your network, {plain_name(best['name'])} would reach {measure} "
+        f"{alone.max():.4f}, the most of all rungs; your network adds {best['adds']:+.4f} to that "
+        f"({interval})."
+    )
+
+
 def _dearer(rung: pd.Series, gain: float, more: Gain | None) -> str:
     known = more is not None and not math.isnan(more.se)
     between = f" ({more.low:+.4f} to {more.high:+.4f})" if more is not None and known else ""

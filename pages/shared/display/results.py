@@ -20,7 +20,7 @@ from hetcal.metrics.metrics import LossChange
 from hetcal.results.conditions import Condition
 from hetcal.results.contributions import gains_in_words
 from hetcal.results.evaluation import Evaluation, metrics_table
-from hetcal.results.ladder import ladder_table, price_in_words
+from hetcal.results.ladder import ladder_table, price_in_words, worth_in_words
 from hetcal.results.overconfidence import OVERCONFIDENT, state_of_model
 from hetcal.results.words import DEFINITIONS, Outcome, measured_on, outcome, same_order, verdict
 from hetcal.schemes.candidates import IDENTITY, in_words
@@ -314,6 +314,9 @@ def draw_ladder(flow: Flow, key: str) -> None:
     rungs, measure = choice.candidates, choice.measure
     more = choice.more if isinstance(choice, Choice) else None
     st.markdown(unbroken(f"{price_in_words(rungs, more, measure)} {reached}"))
+    worth = worth_in_words(rungs, measure)
+    if worth:
+        st.markdown(unbroken(f"**What your network is worth:** {worth}"))
     st.caption(CROSS_FITTED)
     alt = f"{measure} of every scheme on rows that it was not fitted on, with and without the model"
     figure, key_now = ladder_figure(rungs, measure), f"{key}_{choice.chosen}"
