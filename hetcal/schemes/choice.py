@@ -168,8 +168,8 @@ def choose_scheme(
     lift in AUC lies above 0, and its log-loss is lower by more than two standard errors. Of those
     within one standard error of the best lift the simplest is chosen, which the fewest numbers
     decide. With `best`, one standard error is enough, and the best lift itself is chosen. If there
-    is none, one map for all rows is chosen where its log-loss is
-    significantly lower and its AUC not significantly lower; else the model is left as it is.
+    is none, one map for all rows is chosen where its log-loss is significantly lower and its AUC
+    not significantly lower; else the model is left as it is.
 
     Parameters
     ----------
@@ -409,9 +409,9 @@ def lift_reason(trial: Trial, chosen: int, best: int) -> str:
     if chosen == best:
         return f"The lift of '{names[chosen]}' is {largest}: {own}."
     return (
-        f"The lift of '{names[chosen]}' is {own}. It is the simplest that falls short of "
-        f"{largest}, {_shown(gains[best], trial.measure)} of '{names[best]}', by no more than one "
-        "standard error of the difference."
+        f"The lift of '{names[chosen]}' is {own}. Of those that are significantly better "
+        f"it is the simplest that falls short of {largest}, {_shown(gains[best], trial.measure)} "
+        f"of '{names[best]}', by no more than one standard error of the difference."
     )
 
 
